@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace braid {
+
+class PacketPool;
+
+/// A pooled buffer with room before and after its bytes, so that one buffer goes from device to socket. Move-only;
+/// gives its block back on destruction. An empty handle (false) owns nothing: that is what an exhausted pool gives.
+class Packet {
+ public:
+  Packet() = default;
+  Packet(Packet&& other) noexcept { swap(other); }
+  Packet& operator=(Packet&& other) noexcept {
+    Packet taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  Packet(const Packet&) = delete;
+  Packet& operator=(const Packet&) = delete;
+  ~Packet() { reset(); }
+
+  explicit operator bool() const { return pool_ != nullptr; }
+  uint8_t* data() { return block_ + offset_; }
+  const uint8_t* data() const { return block_ + offset_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  ByteSpan span() { return {data(), size_}; }
+  ByteView view() const { return {data(), size_}; }
+
+  /// Bytes that prepend() and append() can still give.
+  size_t headroom() const { return offset_; }
+  size_t tailroom() const;
+  /// All bytes from data() to the end of the block, for a read into an empty packet; then setSize().
+  ByteSpan room() { return {data(), size_ + tailroom()}; }
+
+  /// n new bytes before (after) the present ones. n must not exceed headroom() (tailroom()).
+  uint8_t* prepend(size_t n);
+  uint8_t* append(size_t n);
+  /// Drops n bytes at the front; n <= size().
+  void trimFront(size_t n);
+  /// Cuts or grows (unset bytes) the end; n <= size() + tailroom().
+  void setSize(size_t n);
+  /// Gives the block back now.
+  void reset();
+
+ private:
+  friend class PacketPool;
+  void swap(Packet& other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(block_, other.block_);
+    std::swap(offset_, other.offset_);
+    std::swap(size_, other.size_);
+  }
+  PacketPool* pool_ = nullptr;
+  uint8_t* block_ = nullptr;
+  uint32_t offset_ = 0;
+  uint32_t size_ = 0;
+};
+
+/// A bounded set of equal blocks. Memory is taken in slabs on demand and kept until the pool dies; after warm-up
+/// allocate() and release are a list push and pop. Not thread-safe. Must outlive its packets.
+class PacketPool {
+ public:
+  /// Room before the bytes of a fresh packet: tunnel header, frame header and device prefixes.
+  static constexpr size_t kHeadroom = 64;
+  /// Room after payload: the AEAD tag, rounded up.
+  static constexpr size_t kTailroom = 32;
+
+  /// Packets of up to `payload` bytes (plus headroom and tailroom), at most `limit` of them at a time.
+  PacketPool(size_t payload, size_t limit);
+  ~PacketPool();
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
+
+  /// An empty packet with kHeadroom in front; an empty handle when `limit` packets are out.
+  Packet allocate();
+  /// A packet with these bytes; an empty handle when the pool is exhausted or they do not fit.
+  Packet copy(ByteView bytes);
+
+  size_t payload() const { return payload_; }
+  size_t limit() const { return limit_; }
+  size_t inUse() const { return inUse_; }
+  uint64_t exhausted() const { return exhausted_; }
+
+ private:
+  friend class Packet;
+  void release(uint8_t* block);
+  size_t blockSize() const { return kHeadroom + payload_ + kTailroom; }
+
+  size_t payload_;
+  size_t limit_;
+  size_t made_ = 0;
+  size_t inUse_ = 0;
+  uint64_t exhausted_ = 0;
+  std::vector<std::unique_ptr<uint8_t[]>> slabs_;
+  std::vector<uint8_t*> free_;
+};
+
+}  // namespace braid

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace braid {
+
+/// Names the time line that drivers hand to the core. It has no now(): the core never reads a clock.
+/// The daemon maps it to CLOCK_MONOTONIC, tests to virtual time.
+struct CoreClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<CoreClock>;
+  static constexpr bool is_steady = true;
+};
+
+using Duration = CoreClock::duration;
+using Time = CoreClock::time_point;
+
+/// No deadline: later than every time that a driver can pass.
+inline constexpr Time kNever = Time::max();
+
+using namespace std::chrono_literals;  // NOLINT: 5ms and 1s read as units everywhere in the project
+
+/// A duration in milliseconds, for reports.
+constexpr double toMilliseconds(Duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+/// A duration in seconds, for rates.
+constexpr double toSeconds(Duration d) { return std::chrono::duration<double>(d).count(); }
+/// The duration of that many seconds, rounded towards zero to nanoseconds.
+constexpr Duration fromSeconds(double s) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));
+}
+
+}  // namespace braid

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/packet.h"
+#include "base/time.h"
+#include "inet/endpoint.h"
+
+namespace braid {
+
+/// SHA-256 of a certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4): how a peer is known.
+using Pin = std::array<uint8_t, 32>;
+
+/// AEADs that seal datagrams; both sides take the one of the handshake's cipher suite.
+enum class AeadKind : uint8_t { kAes128Gcm, kAes256Gcm, kChaCha20Poly1305 };
+
+/// What a finished handshake gives: the same at both sides.
+struct SessionSecrets {
+  AeadKind aead = AeadKind::kAes128Gcm;
+  std::array<uint8_t, 32> initiatorSecret{};  ///< traffic secret, initiator to responder
+  std::array<uint8_t, 32> responderSecret{};  ///< traffic secret, responder to initiator
+  uint32_t sessionId = 0;                     ///< names the session in datagram headers, both directions
+  Pin peer{};                                 ///< the other side's certificate
+};
+
+/// One handshake in progress, datagrams in and out. It does not outlive kHandshakeTimeout; the owner drops it.
+class Handshake {
+ public:
+  enum class State : uint8_t { kRunning, kDone, kFailed };
+  virtual ~Handshake() = default;
+  virtual void onDatagram(ByteView bytes, Time now) = 0;
+  /// Call at or after deadline(): retransmits the last flight.
+  virtual void onTimer(Time now) = 0;
+  /// Next datagram to send: fills `out` (a fresh packet with room) and gives true; false when there is none.
+  virtual bool pollDatagram(Packet& out) = 0;
+  virtual Time deadline() const = 0;
+  virtual State state() const = 0;
+  /// Valid once state() is kDone. A finished handshake still answers retransmitted flights of the other side.
+  virtual const SessionSecrets& secrets() const = 0;
+  /// Why it failed, for the log; empty otherwise.
+  virtual std::string_view error() const = 0;
+};
+
+/// What a responder makes of the first datagrams of a stranger; it holds no state for him.
+struct HelloAnswer {
+  std::unique_ptr<Handshake> accepted;  ///< the cookie came back: a handshake, already fed with this datagram
+  bool reply = false;                   ///< `out` holds a cookie request, not longer than the question
+};
+
+/// Makes handshakes. Behind it stands DTLS in the daemon and a deterministic stand-in in virtual time.
+class HandshakeProvider {
+ public:
+  virtual ~HandshakeProvider() = default;
+  /// Starts as initiator towards the peer with this pin.
+  virtual std::unique_ptr<Handshake> initiate(const Pin& peer, Time now) = 0;
+  /// A datagram from an address without a handshake. `out` is a fresh packet for a stateless reply.
+  virtual HelloAnswer onHello(const Endpoint& from, ByteView bytes, Packet& out, Time now) = 0;
+  /// Replaces the pins that responders accept.
+  virtual void setAcceptedPins(std::vector<Pin> pins) = 0;
+};
+
+/// True when the first byte is a DTLS record's (RFC 7983 section 7): those go to handshakes, others to sessions.
+constexpr bool isHandshakeDatagram(ByteView b) { return !b.empty() && b[0] >= 20 && b[0] <= 63; }
+
+}  // namespace braid
