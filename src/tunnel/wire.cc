@@ -7,8 +7,6 @@ namespace braid {
 namespace {
 constexpr uint8_t kFixedBits = 0x40;
 constexpr uint8_t kReservedBits = 0x03;
-/// Packet numbers and DSN stay below this (RFC 9000 section 12.3).
-constexpr uint64_t kMaxNumber = (uint64_t{1} << 62) - 1;
 
 void writeType(Writer& out, FrameType type) { out.u8(static_cast<uint8_t>(type)); }
 
@@ -70,8 +68,9 @@ std::optional<Frame> FrameReader::next() {
       case FrameType::kSkip: {
         SkipFrame skip;
         skip.flow = reader_.u16();
-        skip.floor = reader_.varint();
-        if (skip.flow >= kDatagramFlow) return malformed();
+        skip.first = reader_.varint();
+        skip.count = reader_.varint();
+        if (skip.flow >= kDatagramFlow || skip.count == 0 || skip.count > kMaxSkip) return malformed();
         frame = skip;
         break;
       }
@@ -131,7 +130,8 @@ void writeFrame(Writer& out, const PathResponseFrame& frame) {
 void writeFrame(Writer& out, const SkipFrame& frame) {
   writeType(out, FrameType::kSkip);
   out.u16(frame.flow);
-  out.varint(std::min(frame.floor, kMaxNumber));
+  out.varint(frame.first);
+  out.varint(frame.count);
 }
 
 void writeFrame(Writer& out, const SubflowStatusFrame& frame) {

@@ -88,11 +88,13 @@ struct DataFrame {
   uint32_t dsn = 0;                  ///< low 32 bits
   ByteView payload;
 };
-/// The sender gave up every packet of the flow below `floor` that has not arrived.
+/// The sender gave up these packets of an ordered flow: they will not come (again).
 struct SkipFrame {
   uint16_t flow = 0;
-  uint64_t floor = 0;
+  uint64_t first = 0;                ///< DSN
+  uint64_t count = 0;                ///< 1..kMaxSkip
 };
+inline constexpr uint64_t kMaxSkip = 4096;
 /// Whether the sender of this frame wants a subflow used; the largest sequence counts.
 struct SubflowStatusFrame {
   uint8_t subflow = 0;

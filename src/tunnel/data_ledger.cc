@@ -1,0 +1,127 @@
+#include "tunnel/data_ledger.h"
+
+#include "tunnel/flow_queue.h"
+
+namespace braid {
+
+namespace {
+constexpr size_t kSlab = 256;
+/// Announcements kept; beyond it the receiver's hold time ends the wait.
+constexpr size_t kMaxSkips = 256;
+}  // namespace
+
+Datum* DataLedger::create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable, Packet packet, Time now) {
+  if (free_.empty()) {
+    slabs_.push_back(std::make_unique<Datum[]>(kSlab));
+    for (size_t i = 0; i < kSlab; ++i) free_.push_back(&slabs_.back()[i]);
+  }
+  Datum* d = free_.back();
+  free_.pop_back();
+  *d = Datum{};
+  d->packet = std::move(packet);
+  d->flow = &flow;
+  d->dsn = dsn;
+  d->firstSent = now;
+  d->slot = slot;
+  d->reliable = reliable;
+  ++flow.unacked;
+  ++live_;
+  return d;
+}
+
+void DataLedger::onSent(Datum* datum) {
+  ++datum->refs;
+  ++datum->copies;
+  dequeue(datum);
+}
+
+void DataLedger::onDelivered(Datum* datum, bool counted) {
+  if (counted) --datum->copies;
+  if (!datum->done) finish(datum);
+}
+
+void DataLedger::onLost(Datum* datum, Time now) {
+  --datum->copies;
+  if (datum->done || datum->queued || datum->copies > 0) return;
+  if (!datum->reliable) return giveUp(datum, Drop::kLostDatagram);
+  if (now - datum->firstSent > repairTime_) return giveUp(datum, Drop::kExpired);
+  enqueue(datum);
+}
+
+void DataLedger::onMoved(Datum* datum, Time) {
+  if (datum->done || datum->queued || datum->copies != 1) return;
+  enqueue(datum);
+}
+
+void DataLedger::forget(Datum* datum) { unref(datum); }
+
+Datum* DataLedger::nextRepair(Time now) {
+  while (head_ && now - head_->firstSent > repairTime_) giveUp(head_, Drop::kExpired);
+  return head_;
+}
+
+void DataLedger::giveUp(Datum* datum, Drop cause) {
+  if (datum->done) return;
+  ++drops_[static_cast<size_t>(cause)];
+  if (datum->reliable) restoreSkip({datum->slot, datum->dsn, 1});
+  finish(datum);
+}
+
+void DataLedger::giveUpAll(Drop cause) {
+  while (head_) giveUp(head_, cause);
+}
+
+std::optional<SkipFrame> DataLedger::takeSkip() {
+  if (skips_.empty()) return std::nullopt;
+  SkipFrame skip = skips_.back();
+  skips_.pop_back();
+  return skip;
+}
+
+void DataLedger::restoreSkip(const SkipFrame& skip) {
+  if (!skips_.empty()) {
+    SkipFrame& last = skips_.back();
+    if (last.flow == skip.flow && last.first + last.count == skip.first && last.count + skip.count <= kMaxSkip) {
+      last.count += skip.count;
+      return;
+    }
+  }
+  if (skips_.size() < kMaxSkips) skips_.push_back(skip);
+}
+
+void DataLedger::finish(Datum* datum) {
+  datum->done = true;
+  datum->packet.reset();
+  --datum->flow->unacked;
+  datum->flow = nullptr;
+  dequeue(datum);
+}
+
+void DataLedger::enqueue(Datum* datum) {
+  datum->queued = true;
+  ++datum->refs;
+  ++queuedCount_;
+  datum->previous = tail_;
+  datum->next = nullptr;
+  (tail_ ? tail_->next : head_) = datum;
+  tail_ = datum;
+}
+
+void DataLedger::dequeue(Datum* datum) {
+  if (!datum->queued) return;
+  (datum->previous ? datum->previous->next : head_) = datum->next;
+  (datum->next ? datum->next->previous : tail_) = datum->previous;
+  datum->previous = datum->next = nullptr;
+  datum->queued = false;
+  --queuedCount_;
+  unref(datum);
+}
+
+void DataLedger::unref(Datum* datum) {
+  if (--datum->refs > 0) return;
+  if (!datum->done) finish(datum);
+  --live_;
+  free_.push_back(datum);
+}
+
+}  // namespace braid

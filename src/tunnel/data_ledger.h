@@ -1,0 +1,88 @@
+#pragma once
+
+// The data ledger: which inner packet is delivered by any means, which must be sent again, which is given up. The
+// subflow ledger (sent_packets.h) says what became of datagrams; this one says what became of data.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/packet.h"
+#include "base/time.h"
+#include "tunnel/status.h"
+#include "tunnel/wire.h"
+
+namespace braid {
+
+struct Flow;
+
+/// One inner packet on its way, from its first datagram until no sent datagram remembers it.
+struct Datum {
+  Packet packet;             ///< the inner packet; empty once delivered or given up
+  Flow* flow = nullptr;
+  uint64_t dsn = 0;
+  Time firstSent;
+  uint32_t refs = 0;         ///< sent datagrams that remember it, and the repair queue
+  uint16_t slot = 0;         ///< flow number on the wire
+  uint16_t copies = 0;       ///< datagrams in flight that carry it
+  bool reliable = false;
+  bool done = false;         ///< delivered or given up
+  bool queued = false;       ///< waits in the repair queue
+  Datum* previous = nullptr;
+  Datum* next = nullptr;
+};
+
+class DataLedger {
+ public:
+  /// TCP packets are repaired for `repairTime` after their first sending.
+  explicit DataLedger(Duration repairTime) : repairTime_(repairTime) {}
+  void setRepairTime(Duration d) { repairTime_ = d; }
+
+  /// A new inner packet about to be sent as `flow`'s number `dsn`.
+  Datum* create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable, Packet packet, Time now);
+  /// A datagram that carries it left. Takes it off the repair queue.
+  void onSent(Datum* datum);
+  /// A datagram that carried it arrived. `counted`: that datagram still counted as in flight.
+  void onDelivered(Datum* datum, bool counted);
+  /// A datagram that carried it is lost: it is queued for repair when no other copy is in flight.
+  void onLost(Datum* datum, Time now);
+  /// Its datagram may still arrive, but do not wait: send a copy elsewhere.
+  void onMoved(Datum* datum, Time now);
+  /// A sent datagram forgets it.
+  void forget(Datum* datum);
+
+  /// The next packet to send again; nullptr when there is none. Expired ones are given up on the way.
+  Datum* nextRepair(Time now);
+  /// It can not be sent: count it and tell the receiver not to wait.
+  void giveUp(Datum* datum, Drop cause);
+  /// Gives up everything queued for repair.
+  void giveUpAll(Drop cause);
+
+  /// Packets given up that the receiver has not been told of.
+  std::optional<SkipFrame> takeSkip();
+  void restoreSkip(const SkipFrame& skip);
+  bool hasSkips() const { return !skips_.empty(); }
+
+  size_t live() const { return live_; }
+  size_t queued() const { return queuedCount_; }
+  const DropCounts& drops() const { return drops_; }
+
+ private:
+  void finish(Datum* datum);
+  void enqueue(Datum* datum);
+  void dequeue(Datum* datum);
+  void unref(Datum* datum);
+
+  Duration repairTime_;
+  std::vector<std::unique_ptr<Datum[]>> slabs_;
+  std::vector<Datum*> free_;
+  Datum* head_ = nullptr;
+  Datum* tail_ = nullptr;
+  size_t live_ = 0;
+  size_t queuedCount_ = 0;
+  std::vector<SkipFrame> skips_;
+  DropCounts drops_{};
+};
+
+}  // namespace braid
