@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace braid {
+
+/// Datagram packetization layer path MTU discovery (RFC 8899) for one subflow. Sizes are UDP payload bytes.
+class MtuDiscovery {
+ public:
+  /// Every path is expected to carry this; below it only after a black hole (RFC 9000 section 14.1).
+  static constexpr size_t kMinDatagram = 1200;
+  /// Carries an inner IPv6 packet of 1280 bytes, so that the device need not go below IPv6's minimum.
+  static constexpr size_t kBaseDatagram = 1315;
+  /// RFC 8899 section 5.1.2 MAX_PROBES.
+  static constexpr int kMaxProbes = 3;
+  /// RFC 8899 section 5.1.1 PMTU_RAISE_TIMER.
+  static constexpr Duration kRaiseInterval = 600s;
+  /// The search ends when it is this exact.
+  static constexpr size_t kPrecision = 8;
+  /// Full-size packets lost in a row, while smaller ones arrive, that make a black hole (RFC 8899 section 4.3).
+  static constexpr int kBlackHoleLosses = 6;
+
+  /// Searches up to `max`; `fixed` > 0 is taken as it is and never probed.
+  MtuDiscovery(size_t max, size_t fixed);
+
+  /// The size that the path carries as far as is known.
+  size_t current() const { return current_; }
+  /// Size of the probe to send now; 0: none is due.
+  size_t pollProbe(Time now) const;
+  void onProbeSent(size_t size, Duration timeout, Time now);
+  void onProbeAcked(size_t size, Time now);
+  void onProbeLost(size_t size, Time now);
+  /// A packet of this size was acknowledged, or lost, as part of the normal traffic.
+  void onAcked(size_t size);
+  void onLost(size_t size, Time now);
+  /// The kernel says that packets of this size do not leave the uplink.
+  void onTooBig(size_t size, Time now);
+  /// Begins anew on a new path; keeps what was found as the first guess.
+  void restart(Time now);
+  void onTimer(Time now);
+  Time nextDeadline() const;
+  bool searching() const { return fixed_ == 0 && low_ + kPrecision <= high_; }
+
+ private:
+  void searchAgain(size_t low, size_t high, Time now);
+  void probeFailed(Time now);
+  size_t candidate() const;
+
+  size_t max_;
+  size_t fixed_;
+  size_t current_;
+  size_t low_;                ///< known to pass
+  size_t high_;               ///< largest that may pass
+  bool tryHigh_ = true;       ///< the first probe goes for the top
+  size_t probing_ = 0;        ///< size of the probe in flight
+  int failures_ = 0;
+  int blackHoleLosses_ = 0;
+  Time probeDeadline_ = kNever;
+  Time raiseAt_ = kNever;
+};
+
+}  // namespace braid

@@ -1,0 +1,75 @@
+#pragma once
+
+// The sent-map of one subflow: what each packet number carried and what became of it.
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace braid {
+
+struct Datum;
+
+/// Inner packets that one datagram may carry.
+inline constexpr size_t kMaxDataPerDatagram = 6;
+
+struct SentPacket {
+  enum class State : uint8_t { kUntracked, kInFlight, kAcked, kLost };
+  Time sentAt;
+  uint32_t bytes = 0;
+  State state = State::kUntracked;  ///< kUntracked: nothing in it asks for an ACK
+  bool mtuProbe = false;            ///< its loss is no congestion (RFC 8899 section 3)
+  bool hasControl = false;          ///< carries control frames that are sent again when lost
+  bool appLimited = false;
+  uint8_t dataCount = 0;
+  /// Delivery-rate state when it left (draft-cheng-iccrg-delivery-rate-estimation section 3.2).
+  uint64_t delivered = 0;
+  Time deliveredAt;
+  Time firstSentAt;
+  std::array<Datum*, kMaxDataPerDatagram> data;
+};
+
+/// A ring indexed by packet number that grows to kMaxSpan entries.
+class SentPackets {
+ public:
+  /// Distance between the oldest remembered packet and the next: bounds memory and what may be in flight.
+  static constexpr size_t kMaxSpan = 16384;
+
+  SentPackets() : ring_(256) {}
+
+  uint64_t first() const { return first_; }
+  uint64_t next() const { return next_; }
+  bool empty() const { return first_ == next_; }
+  bool full() const { return next_ - first_ == kMaxSpan; }
+  bool contains(uint64_t pn) const { return pn >= first_ && pn < next_; }
+  SentPacket& at(uint64_t pn) {
+    assert(contains(pn));
+    return ring_[pn & (ring_.size() - 1)];
+  }
+  const SentPacket& at(uint64_t pn) const { return const_cast<SentPackets*>(this)->at(pn); }
+
+  /// The entry of packet number next(), which thereby is used up; full() must be false.
+  SentPacket& push() {
+    assert(!full());
+    if (next_ - first_ == ring_.size()) grow();
+    SentPacket& p = ring_[next_++ & (ring_.size() - 1)];
+    p = SentPacket{};
+    return p;
+  }
+  void popFront() { ++first_; }
+
+ private:
+  void grow() {
+    std::vector<SentPacket> larger(ring_.size() * 2);
+    for (uint64_t pn = first_; pn < next_; ++pn) larger[pn & (larger.size() - 1)] = at(pn);
+    ring_.swap(larger);
+  }
+  std::vector<SentPacket> ring_;
+  uint64_t first_ = 0;
+  uint64_t next_ = 0;
+};
+
+}  // namespace braid
