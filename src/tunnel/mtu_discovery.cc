@@ -16,7 +16,7 @@ size_t MtuDiscovery::candidate() const {
   return (low_ + high_ + 1) / 2;
 }
 
-size_t MtuDiscovery::pollProbe(Time) const {
+size_t MtuDiscovery::pollProbe() const {
   if (fixed_ || probing_ || !searching()) return 0;
   return candidate();
 }
@@ -53,12 +53,17 @@ void MtuDiscovery::probeFailed(Time now) {
 }
 
 void MtuDiscovery::onAcked(size_t size) {
-  if (size > kMinDatagram && size + kPrecision >= current_) blackHoleLosses_ = 0;
+  if (size <= kMinDatagram) {
+    if (fullSizeLosses_ > 0) ++smallArrivals_;
+  } else if (size + kPrecision >= current_) {
+    fullSizeLosses_ = smallArrivals_ = 0;
+  }
 }
 
-void MtuDiscovery::onLost(size_t size, Time now) {
-  if (fixed_ || size <= kMinDatagram || ++blackHoleLosses_ < kBlackHoleLosses) return;
-  searchAgain(kMinDatagram, size - 1, now);
+void MtuDiscovery::onLost(size_t size) {
+  if (fixed_ || size <= kMinDatagram) return;
+  ++fullSizeLosses_;
+  if (fullSizeLosses_ >= kBlackHoleLosses && smallArrivals_ >= kBlackHoleArrivals) searchFrom(kMinDatagram);
 }
 
 void MtuDiscovery::onTooBig(size_t size, Time now) {
@@ -67,26 +72,19 @@ void MtuDiscovery::onTooBig(size_t size, Time now) {
     failures_ = kMaxProbes;
     return probeFailed(now);
   }
-  if (size <= current_) searchAgain(kMinDatagram, size - 1, now);
+  if (size <= current_) searchFrom(kMinDatagram);
 }
 
-void MtuDiscovery::searchAgain(size_t low, size_t high, Time) {
+void MtuDiscovery::restart() {
+  if (!fixed_) searchFrom(std::min(current_, kBaseDatagram));
+}
+
+void MtuDiscovery::searchFrom(size_t low) {
   current_ = low_ = low;
-  high_ = std::max(low, high);
-  tryHigh_ = false;
-  probing_ = 0;
-  failures_ = blackHoleLosses_ = 0;
-  probeDeadline_ = raiseAt_ = kNever;
-}
-
-void MtuDiscovery::restart(Time) {
-  if (fixed_) return;
-  low_ = std::min(current_, kBaseDatagram);
-  current_ = low_;
   high_ = max_;
   tryHigh_ = true;
   probing_ = 0;
-  failures_ = blackHoleLosses_ = 0;
+  failures_ = fullSizeLosses_ = smallArrivals_ = 0;
   probeDeadline_ = raiseAt_ = kNever;
 }
 
@@ -96,7 +94,6 @@ void MtuDiscovery::onTimer(Time now) {
     raiseAt_ = kNever;
     high_ = max_;
     tryHigh_ = true;
-    if (!searching()) raiseAt_ = kNever;
   }
 }
 

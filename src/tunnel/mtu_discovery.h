@@ -20,8 +20,9 @@ class MtuDiscovery {
   static constexpr Duration kRaiseInterval = 600s;
   /// The search ends when it is this exact.
   static constexpr size_t kPrecision = 8;
-  /// Full-size packets lost in a row, while smaller ones arrive, that make a black hole (RFC 8899 section 4.3).
-  static constexpr int kBlackHoleLosses = 6;
+  /// A black hole (RFC 8899 section 4.3): so many full-size packets lost in a row, while so many smaller ones arrived.
+  static constexpr int kBlackHoleLosses = 10;
+  static constexpr int kBlackHoleArrivals = 3;
 
   /// Searches up to `max`; `fixed` > 0 is taken as it is and never probed.
   MtuDiscovery(size_t max, size_t fixed);
@@ -29,23 +30,23 @@ class MtuDiscovery {
   /// The size that the path carries as far as is known.
   size_t current() const { return current_; }
   /// Size of the probe to send now; 0: none is due.
-  size_t pollProbe(Time now) const;
+  size_t pollProbe() const;
   void onProbeSent(size_t size, Duration timeout, Time now);
   void onProbeAcked(size_t size, Time now);
   void onProbeLost(size_t size, Time now);
   /// A packet of this size was acknowledged, or lost, as part of the normal traffic.
   void onAcked(size_t size);
-  void onLost(size_t size, Time now);
+  void onLost(size_t size);
   /// The kernel says that packets of this size do not leave the uplink.
   void onTooBig(size_t size, Time now);
   /// Begins anew on a new path; keeps what was found as the first guess.
-  void restart(Time now);
+  void restart();
   void onTimer(Time now);
   Time nextDeadline() const;
   bool searching() const { return fixed_ == 0 && low_ + kPrecision <= high_; }
 
  private:
-  void searchAgain(size_t low, size_t high, Time now);
+  void searchFrom(size_t low);
   void probeFailed(Time now);
   size_t candidate() const;
 
@@ -57,7 +58,8 @@ class MtuDiscovery {
   bool tryHigh_ = true;       ///< the first probe goes for the top
   size_t probing_ = 0;        ///< size of the probe in flight
   int failures_ = 0;
-  int blackHoleLosses_ = 0;
+  int fullSizeLosses_ = 0;
+  int smallArrivals_ = 0;
   Time probeDeadline_ = kNever;
   Time raiseAt_ = kNever;
 };

@@ -19,21 +19,10 @@
 #include "inet/endpoint.h"
 #include "tunnel/handshake.h"
 #include "tunnel/options.h"
+#include "tunnel/route.h"
 #include "tunnel/status.h"
 
 namespace braid {
-
-/// The driver's name for one UDP socket.
-using SocketId = uint16_t;
-
-/// Where a datagram came from or goes to: one of the driver's sockets, the local address on it (unset: the kernel
-/// chooses) and the remote end.
-struct Route {
-  SocketId socket = 0;
-  Address local;
-  Endpoint remote;
-  auto operator<=>(const Route&) const = default;
-};
 
 /// A datagram to send.
 struct Datagram {

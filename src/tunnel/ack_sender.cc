@@ -1,0 +1,41 @@
+#include "tunnel/ack_sender.h"
+
+#include <algorithm>
+
+namespace braid {
+
+void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Time now) {
+  bool inOrder = pn == expected_;
+  if (pn >= expected_) {
+    expected_ = pn + 1;
+    largestAt_ = now;
+  }
+  received_.add(pn);
+  switch (ecn) {
+    case Ecn::kEct0: ++ecn_.ect0; break;
+    case Ecn::kEct1: ++ecn_.ect1; break;
+    case Ecn::kCe: ++ecn_.ce; break;
+    case Ecn::kNotEct: break;
+  }
+  if (!eliciting) return;
+  if (pending_++ == 0) deadline_ = now + kMaxAckDelay;
+  if (!inOrder || ecn == Ecn::kCe || pending_ >= kAckEvery) immediate_ = true;
+}
+
+AckFrame AckSender::frame(uint8_t subflow, Time now) const {
+  AckFrame ack;
+  ack.subflow = subflow;
+  ack.delay = std::chrono::duration_cast<std::chrono::microseconds>(now - largestAt_);
+  ack.ecn = ecn_;
+  ack.count = std::min(received_.size(), kMaxAckRanges);
+  for (size_t i = 0; i < ack.count; ++i) ack.ranges[i] = {received_.range(i).first, received_.range(i).last};
+  return ack;
+}
+
+void AckSender::onSent() {
+  pending_ = 0;
+  immediate_ = false;
+  deadline_ = kNever;
+}
+
+}  // namespace braid

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "inet/endpoint.h"
+#include "tunnel/ack_ranges.h"
+#include "tunnel/wire.h"
+
+namespace braid {
+
+/// What arrived on one subflow, and when to tell the sender (RFC 9000 section 13.2).
+class AckSender {
+ public:
+  /// An ACK goes out at once after so many packets that ask for one. RFC 9000 section 13.2.2 says two; four halves
+  /// the cost of the way back, and the sender's pacing does not depend on the ACK clock.
+  static constexpr unsigned kAckEvery = 4;
+
+  /// A new packet was opened. `eliciting`: it asks for an ACK.
+  void onPacket(uint64_t pn, bool eliciting, Ecn ecn, Time now);
+  /// An ACK should go now, even alone in its datagram.
+  bool due(Time now) const { return pending_ > 0 && (immediate_ || now >= deadline_); }
+  /// There is something the sender does not know: worth a place in a datagram that goes anyway.
+  bool pending() const { return pending_ > 0; }
+  Time deadline() const { return pending_ == 0 ? kNever : immediate_ ? Time::min() : deadline_; }
+  /// What to say. The caller calls onSent() when it did.
+  AckFrame frame(uint8_t subflow, Time now) const;
+  void onSent();
+  /// The packet number after the largest one seen.
+  uint64_t expected() const { return expected_; }
+  uint64_t ceMarks() const { return ecn_.ce; }
+
+ private:
+  AckRanges received_;
+  EcnCounts ecn_;
+  uint64_t expected_ = 0;
+  Time largestAt_;
+  Time deadline_ = kNever;
+  unsigned pending_ = 0;
+  bool immediate_ = false;
+};
+
+}  // namespace braid

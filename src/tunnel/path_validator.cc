@@ -1,0 +1,50 @@
+#include "tunnel/path_validator.h"
+
+#include <algorithm>
+
+namespace braid {
+
+void PathValidator::start(const Route& route, bool trusted, Duration timeout, Random& random, Time now) {
+  if (route_ == route) return;
+  route_ = route;
+  trusted_ = trusted;
+  store64(token_.data(), random.next());
+  sent_ = 0;
+  timeout_ = timeout;
+  next_ = now;
+  bytesReceived_ = bytesSent_ = 0;
+}
+
+void PathValidator::onReceived(const Route& from, size_t bytes) {
+  if (route_ == from) bytesReceived_ += bytes;
+}
+
+size_t PathValidator::allowance(size_t wanted, Time now) const {
+  if (!route_ || now < next_ || sent_ >= kMaxChallenges) return 0;
+  if (trusted_) return wanted;
+  uint64_t budget = bytesReceived_ * kAmplification;
+  return budget <= bytesSent_ ? 0 : static_cast<size_t>(std::min<uint64_t>(wanted, budget - bytesSent_));
+}
+
+PathChallengeFrame PathValidator::challenge(size_t bytes, Time now) {
+  bytesSent_ += bytes;
+  next_ = now + timeout_ * (1 << std::min(sent_, 4));
+  ++sent_;
+  return {token_};
+}
+
+bool PathValidator::onResponse(const PathToken& token) {
+  if (!route_ || sent_ == 0 || token != token_) return false;
+  route_.reset();
+  return true;
+}
+
+bool PathValidator::onTimer(Time now) {
+  if (!route_ || sent_ < kMaxChallenges || now < next_) return false;
+  route_.reset();
+  return true;
+}
+
+Time PathValidator::nextDeadline() const { return route_ ? next_ : kNever; }
+
+}  // namespace braid

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "tunnel/route.h"
+#include "tunnel/wire.h"
+
+namespace braid {
+
+/// Proves that a peer is reachable at a route before data goes there (RFC 9000 section 8.2). One candidate at a time; the
+/// newest wins.
+class PathValidator {
+ public:
+  /// Challenges sent before the candidate is given up.
+  static constexpr int kMaxChallenges = 8;
+  /// Bytes that may go to an unproven address for each byte that came from it (RFC 9000 section 8.1).
+  static constexpr uint64_t kAmplification = 3;
+
+  /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own configuration names
+  /// the address, so nobody can be hurt by amplification.
+  void start(const Route& route, bool trusted, Duration timeout, Random& random, Time now);
+  void cancel() { route_.reset(); }
+  bool running() const { return route_.has_value(); }
+  const std::optional<Route>& route() const { return route_; }
+  /// Bytes that arrived from the candidate.
+  void onReceived(const Route& from, size_t bytes);
+
+  /// Size in bytes that a challenge datagram may have now, up to `wanted`; 0: none is due or allowed.
+  size_t allowance(size_t wanted, Time now) const;
+  /// The challenge to send now, `bytes` long as a datagram.
+  PathChallengeFrame challenge(size_t bytes, Time now);
+  /// True when it answers the challenge: the candidate is proven and forgotten here.
+  bool onResponse(const PathToken& token);
+  /// Gives the candidate up after the last challenge's time; true then.
+  bool onTimer(Time now);
+  Time nextDeadline() const;
+
+ private:
+  std::optional<Route> route_;
+  PathToken token_{};
+  bool trusted_ = false;
+  int sent_ = 0;
+  Duration timeout_{};
+  Time next_;
+  uint64_t bytesReceived_ = 0;
+  uint64_t bytesSent_ = 0;
+};
+
+}  // namespace braid
