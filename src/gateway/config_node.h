@@ -1,0 +1,43 @@
+#pragma once
+
+// YAML text to a plain tree with places. Only what a configuration needs: mappings with text keys, sequences,
+// scalars. Anchors, aliases, tags and further documents are errors, so a small file cannot grow into a large
+// tree.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace braid {
+
+/// A value of the file with the place where it starts.
+struct ConfigNode {
+  enum class Kind : uint8_t { kNull, kScalar, kSequence, kMap };
+  struct Key {
+    std::string text;
+    unsigned line = 0, column = 0;
+  };
+  Kind kind = Kind::kNull;
+  unsigned line = 0;              ///< from 1
+  unsigned column = 0;            ///< from 1
+  std::string text;               ///< kScalar
+  std::vector<Key> keys;          ///< kMap: in the order of the file, repeated keys included
+  std::vector<ConfigNode> items;  ///< kSequence: items; kMap: values, one for each of `keys`
+};
+
+/// Why text is not a tree: one place and its reason.
+struct YamlError {
+  unsigned line = 0, column = 0;  ///< from 1; line 0: the file as a whole
+  std::string problem;
+  std::string remedy;
+};
+
+/// Deepest nesting and most values of a file.
+inline constexpr size_t kMaxConfigDepth = 16;
+inline constexpr size_t kMaxConfigNodes = 50'000;
+
+std::variant<ConfigNode, YamlError> parseYaml(std::string_view text);
+
+}  // namespace braid

@@ -1,0 +1,21 @@
+#pragma once
+
+// The parts of the configuration file, one function each. They fill `config` and note mistakes in `out`.
+
+#include "gateway/config.h"
+#include "gateway/config_reader.h"
+
+namespace braid {
+
+void readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
+                  ConfigDiagnostics& out);
+void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+
+/// What must hold between the parts of a file; `root` gives the places. Call when each part alone is right.
+void checkTogether(const ConfigSection& root, const Config& config, ConfigDiagnostics& out);
+
+}  // namespace braid

@@ -1,0 +1,78 @@
+// `tunnel`: the tunnel's settings and their ranges.
+
+#include <algorithm>
+
+#include "gateway/config_sections.h"
+#include "gateway/units.h"
+
+namespace braid {
+namespace {
+
+constexpr std::string_view kControllers[] = {"newreno"};
+constexpr std::string_view kSchedulers[] = {"ecf", "minrtt"};
+constexpr std::string_view kCiphers[] = {"auto", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"};
+
+constexpr uint64_t kSmallestOuterMtu = 576;  // RFC 791: what every IPv4 host takes
+constexpr uint64_t kLargestOuterMtu = 9216;  // jumbo frames
+
+std::optional<AeadKind> cipherKind(const std::string& name) {
+  if (name == "aes-128-gcm") return AeadKind::kAes128Gcm;
+  if (name == "aes-256-gcm") return AeadKind::kAes256Gcm;
+  if (name == "chacha20-poly1305") return AeadKind::kChaCha20Poly1305;
+  return std::nullopt;
+}
+
+template <typename T, typename V>
+void assign(T& to, const std::optional<V>& value) {
+  if (value) to = static_cast<T>(*value);
+}
+
+void readSizes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagnostics& out) {
+  ConfigValue mtu = section.find("mtu");
+  assign(tunnel.outerMtu, readAutoOrNumber(mtu, kSmallestOuterMtu, kLargestOuterMtu, out));
+  assign(tunnel.maxOuterMtu, readNumber(section.find("max-mtu"), kSmallestOuterMtu, kLargestOuterMtu, out));
+  if (mtu && tunnel.outerMtu > tunnel.maxOuterMtu) {
+    out.add(mtu, std::to_string(tunnel.outerMtu) + " is above max-mtu, " + std::to_string(tunnel.maxOuterMtu),
+            "raise max-mtu as well");
+  }
+  assign(tunnel.queueBytes, readByteCount(section.find("queue-limit"), 64 << 10, 1 << 30, out));
+  assign(tunnel.holdBytes, readByteCount(section.find("hold-limit"), 64 << 10, 1 << 30, out));
+  assign(tunnel.maxFlows, readNumber(section.find("max-flows"), 16, 1 << 20, out));
+  assign(tunnel.maxSubflows, readNumber(section.find("max-subflows"), 1, 256, out));
+}
+
+void readTimes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagnostics& out) {
+  ConfigValue target = section.find("codel-target");
+  assign(tunnel.codelTarget, readDuration(target, 100us, 1s, out));
+  assign(tunnel.codelInterval, readDuration(section.find("codel-interval"), 1ms, 10s, out));
+  if (target && tunnel.codelTarget >= tunnel.codelInterval) {
+    out.add(target,
+            durationText(tunnel.codelTarget) + " is not below codel-interval, " +
+                durationText(tunnel.codelInterval),
+            "use 5 to 10 % of the interval (RFC 8289 section 4.3)");
+  }
+  assign(tunnel.flowIdle, readDuration(section.find("flow-idle"), 1s, 24h, out));
+  assign(tunnel.holdTime, readDuration(section.find("hold-time"), 0s, 10s, out));
+  assign(tunnel.repairTime, readDuration(section.find("repair-time"), 100ms, 60s, out));
+}
+
+}  // namespace
+
+void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
+  if (!value) return;
+  ConfigSection section(value,
+                        {"controller", "scheduler", "cipher", "mtu", "max-mtu", "rekey-after",
+                         "rekey-packets", "codel-target", "codel-interval", "queue-limit", "hold-time",
+                         "hold-limit", "repair-time", "max-flows", "flow-idle", "max-subflows"},
+                        out);
+  TunnelOptions& tunnel = config.tunnel;
+  assign(tunnel.controller, readChoice(section.find("controller"), kControllers, out));
+  assign(tunnel.scheduler, readChoice(section.find("scheduler"), kSchedulers, out));
+  if (auto cipher = readChoice(section.find("cipher"), kCiphers, out)) config.cipher = cipherKind(*cipher);
+  assign(tunnel.rekeyAfter, readDuration(section.find("rekey-after"), 60s, 24h * 7, out));
+  assign(tunnel.rekeyPackets, readNumber(section.find("rekey-packets"), 1 << 10, 1 << 23, out));
+  readSizes(section, tunnel, out);
+  readTimes(section, tunnel, out);
+}
+
+}  // namespace braid
