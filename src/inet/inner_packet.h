@@ -40,9 +40,8 @@ struct TcpFields {
 struct InnerPacket {
   Address src;
   Address dst;
-  uint8_t protocol = 0;  ///< the transport; for IPv6 what follows the extension headers
-  uint32_t size =
-      0;  ///< the IP packet's own length; bytes of the buffer beyond it are not part of the packet
+  uint8_t protocol = 0;        ///< the transport; for IPv6 what follows the extension headers
+  uint32_t size = 0;           ///< the IP packet's own length; the buffer may hold more, which is not packet
   uint32_t l4Offset = 0;       ///< start of the transport header, or of the fragment's data
   uint32_t l4Length = 0;       ///< size - l4Offset: transport header and payload
   uint32_t payloadLength = 0;  ///< after the TCP or UDP header where that is whole, else l4Length

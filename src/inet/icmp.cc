@@ -1,0 +1,152 @@
+#include "inet/icmp.h"
+
+#include <algorithm>
+
+#include "inet/checksum.h"
+#include "inet/inner_packet.h"
+#include "inet/protocol.h"
+
+namespace braid {
+
+namespace {
+
+constexpr size_t kIcmpHeader = 8;           ///< RFC 792, RFC 4443 section 2.1 with the error's second word
+constexpr size_t kV4ErrorSize = 576;        ///< RFC 1812 section 4.3.2.3, whole packet
+constexpr size_t kV6ErrorSize = 1280;       ///< RFC 4443 section 2.4(c), whole packet
+constexpr uint8_t kInternetControl = 0xc0;  ///< precedence 6 (RFC 1812 section 4.3.2.5)
+constexpr uint8_t kHopLimit = 64;           ///< IANA's recommended default
+
+// ICMP types (RFC 792, RFC 4443).
+constexpr uint8_t kV4Unreachable = 3;
+constexpr uint8_t kV4FragmentationNeeded = 4;  ///< a code
+constexpr uint8_t kV6Unreachable = 1;
+constexpr uint8_t kV6PacketTooBig = 2;
+constexpr uint8_t kV6FirstInformation = 128;
+constexpr uint8_t kV6Redirect = 137;  ///< RFC 4861 section 4.5
+
+struct IcmpError {
+  uint8_t type;
+  uint8_t code;
+  uint32_t word;  ///< the second word of the ICMP header
+};
+
+bool isIcmpError(ByteView offender, const InnerPacket& p) {
+  bool isIcmp = p.protocol == (p.isV4() ? ip::kIcmp : ip::kIcmpV6);
+  if (!isIcmp) return false;
+  if (p.l4Length == 0) return true;  // cannot be told, so stay silent
+  uint8_t type = offender[p.l4Offset];
+  if (p.isV6()) return type < kV6FirstInformation || type == kV6Redirect;
+  // Unreachable, source quench, redirect, time exceeded, parameter problem (RFC 1812 section 4.3.1).
+  return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
+}
+
+bool isUnspecifiedOrLoopbackV6(const Address& a) {
+  return std::all_of(a.bytes.begin(), a.bytes.end() - 1, [](uint8_t b) { return b == 0; }) &&
+         a.bytes[15] <= 1;
+}
+
+/// Whether the address names a single host that an answer can reach.
+bool isAnswerable(const Address& src) {
+  uint8_t first = src.bytes[0];
+  if (src.isV6()) return first != 0xff && !isUnspecifiedOrLoopbackV6(src);
+  return first != 0 && first != 127 && first < 224;
+}
+
+bool isGroup(const Address& dst) {
+  uint8_t first = dst.bytes[0];
+  if (dst.isV6()) return first == 0xff;
+  return first >> 4 == 0xe || load32(dst.bytes.data()) == 0xffffffff;
+}
+
+bool mayAnswer(ByteView offender, const InnerPacket& p) {
+  return !p.isLaterFragment() && !isGroup(p.dst) && isAnswerable(p.src) && !isIcmpError(offender, p);
+}
+
+void writeV4Header(uint8_t* b, size_t size, const Address& src, const Address& dst) {
+  Writer w({b, ip::kV4Header});
+  w.u8(0x45);
+  w.u8(kInternetControl);
+  w.u16(static_cast<uint16_t>(size));
+  w.u16(0);  // identification: unused with DF (RFC 6864 section 4.1)
+  w.u16(ip::kV4DontFragment);
+  w.u8(kHopLimit);
+  w.u8(ip::kIcmp);
+  w.u16(0);
+  w.bytes(src.view());
+  w.bytes(dst.view());
+  store16(b + ip::kV4Checksum, internetChecksum({b, ip::kV4Header}));
+}
+
+void writeV6Header(uint8_t* b, size_t size, const Address& src, const Address& dst) {
+  Writer w({b, ip::kV6Header});
+  w.u32(0x60000000);
+  w.u16(static_cast<uint16_t>(size - ip::kV6Header));
+  w.u8(ip::kIcmpV6);
+  w.u8(kHopLimit);
+  w.bytes(src.view());
+  w.bytes(dst.view());
+}
+
+void writeIcmp(ByteSpan icmp, const IcmpError& error, ByteView quote, uint64_t pseudoSum) {
+  Writer w(icmp);
+  w.u8(error.type);
+  w.u8(error.code);
+  w.u16(0);
+  w.u32(error.word);
+  w.bytes(quote);
+  store16(&icmp[2], static_cast<uint16_t>(~foldSum(sumBytes(icmp, pseudoSum))));
+}
+
+Packet build(PacketPool& pool, ByteView offender, const InnerPacket& p, const Address& from,
+             const IcmpError& error) {
+  size_t ipHeader = p.isV4() ? ip::kV4Header : ip::kV6Header;
+  size_t limit = std::min(p.isV4() ? kV4ErrorSize : kV6ErrorSize, pool.payload());
+  if (limit < ipHeader + kIcmpHeader) return {};
+  ByteView quote = offender.first(std::min<size_t>(p.size, limit - ipHeader - kIcmpHeader));
+  size_t size = ipHeader + kIcmpHeader + quote.size();
+
+  Packet answer = pool.allocate();
+  if (!answer) return {};
+  uint8_t* b = answer.append(size);
+  ByteSpan icmp{b + ipHeader, size - ipHeader};
+  if (p.isV4()) {
+    writeV4Header(b, size, from, p.src);
+    writeIcmp(icmp, error, quote, 0);
+  } else {
+    writeV6Header(b, size, from, p.src);
+    writeIcmp(icmp, error, quote,
+              pseudoHeaderSum(from, p.src, ip::kIcmpV6, static_cast<uint32_t>(icmp.size())));
+  }
+  return answer;
+}
+
+IcmpError unreachable(bool isV4, Unreachable why) {
+  uint8_t type = isV4 ? kV4Unreachable : kV6Unreachable;
+  switch (why) {
+    case Unreachable::kNoRoute:
+      return {type, 0, 0};
+    case Unreachable::kHost:
+      return {type, static_cast<uint8_t>(isV4 ? 1 : 3), 0};
+    case Unreachable::kProhibited:
+      return {type, static_cast<uint8_t>(isV4 ? 13 : 1), 0};
+  }
+  return {type, 0, 0};
+}
+
+}  // namespace
+
+Packet buildTooBig(PacketPool& pool, ByteView offender, const Address& from, uint16_t mtu) {
+  auto p = parseInnerPacket(offender);
+  if (!p || from.family != p->src.family || !mayAnswer(offender, *p)) return {};
+  IcmpError error =
+      p->isV4() ? IcmpError{kV4Unreachable, kV4FragmentationNeeded, mtu} : IcmpError{kV6PacketTooBig, 0, mtu};
+  return build(pool, offender, *p, from, error);
+}
+
+Packet buildUnreachable(PacketPool& pool, ByteView offender, const Address& from, Unreachable why) {
+  auto p = parseInnerPacket(offender);
+  if (!p || from.family != p->src.family || !mayAnswer(offender, *p)) return {};
+  return build(pool, offender, *p, from, unreachable(p->isV4(), why));
+}
+
+}  // namespace braid
