@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace braid {
+
+/// Two-state burst loss (Gilbert 1960, Elliott 1963). The state moves once per packet that enters the wire.
+/// Share of time in bad = goodToBad / (goodToBad + badToGood); mean stay in bad = 1 / badToGood packets. Off
+/// when goodToBad and lossGood are 0.
+struct GilbertElliott {
+  double goodToBad = 0;  ///< probability per packet, [0, 1]
+  double badToGood = 1;  ///< probability per packet, [0, 1]
+  double lossGood = 0;   ///< loss probability in the good state, [0, 1]
+  double lossBad = 1;    ///< loss probability in the bad state, [0, 1]
+  bool operator==(const GilbertElliott&) const = default;
+};
+
+/// One step of a rate trace. A rate of 0 sends nothing during the step.
+struct RateStep {
+  Duration duration{};       ///< above 0
+  double bitsPerSecond = 0;  ///< 0 or above
+  bool operator==(const RateStep&) const = default;
+};
+
+/// One direction of a link. A packet passes, in this order: down, mtu, the drop-tail queue (ECN marking at
+/// its entry), serialisation at the rate, and the wire with its losses, corruption, duplication, delay and
+/// jitter. What is lost on the wire has used queue and rate like any packet.
+struct LinkOptions {
+  double rateBitsPerSecond = 0;  ///< 0 = unlimited: no queue builds
+  /// Replaces rateBitsPerSecond when not empty, and loops from the moment it was set. Some step must have a
+  /// rate.
+  std::vector<RateStep> trace{};
+  Duration delay{};   ///< propagation, after serialisation
+  Duration jitter{};  ///< extra delay, uniform in [0, jitter]; a packet never overtakes because of it
+  /// Drop-tail bound on the bytes that wait, without the packet in transmission. 0 = defaultQueueBytes().
+  size_t queueBytes = 0;
+  /// A packet that finds more bytes than this waiting is marked CE if it is ECN-capable. 0 = off.
+  size_t ecnThresholdBytes = 0;
+  double loss = 0;          ///< independent loss probability, [0, 1]
+  GilbertElliott bursts{};  ///< on top of loss
+  /// Packets to lose, by number: 1 is the first pushed since the link was made, since this list was changed,
+  /// or since Link::restartDropCount(). Any order.
+  std::vector<uint64_t> dropPackets{};
+  size_t mtu = 0;           ///< larger packets vanish (an MTU black hole); 0 = off
+  double duplicate = 0;     ///< probability that a packet arrives twice, back to back
+  double corrupt = 0;       ///< probability that one random bit is flipped
+  double reorder = 0;       ///< probability that a packet is held back by reorderDelay while others pass
+  Duration reorderDelay{};  ///< see reorder
+  /// No packet enters. Going down also loses what waits or is in transmission; what is on the wire still
+  /// arrives.
+  bool down = false;
+  bool operator==(const LinkOptions&) const = default;
+};
+
+/// The queue for options that name none: 100 ms at the (highest) rate, at least 64 KiB, the usual size of a
+/// consumer router's buffer. Unlimited rates need no queue.
+size_t defaultQueueBytes(const LinkOptions& options);
+
+/// Packets and their bytes.
+struct LinkCount {
+  uint64_t packets = 0;
+  uint64_t bytes = 0;
+  void add(size_t size) {
+    ++packets;
+    bytes += size;
+  }
+  bool operator==(const LinkCount&) const = default;
+};
+
+/// Everything pushed is delivered (less duplicates), dropped for one cause, or still inside:
+/// in = delivered - duplicated + dropped() + inside, in packets.
+struct LinkStats {
+  LinkCount in;
+  LinkCount delivered;  ///< duplicates included
+  LinkCount dropQueue;
+  LinkCount dropLoss;
+  LinkCount dropBurst;
+  LinkCount dropExact;
+  LinkCount dropDown;
+  LinkCount dropMtu;
+  uint64_t marked = 0;
+  uint64_t duplicated = 0;
+  uint64_t corrupted = 0;
+  uint64_t reordered = 0;
+  uint64_t inside = 0;       ///< packets accepted and not yet delivered
+  size_t queueBytes = 0;     ///< waiting now
+  size_t queueBytesMax = 0;  ///< the most that ever waited
+  Duration queueDelayMax{};  ///< longest wait before transmission, of packets whose transmission has begun
+  uint64_t dropped() const {
+    return dropQueue.packets + dropLoss.packets + dropBurst.packets + dropExact.packets + dropDown.packets +
+           dropMtu.packets;
+  }
+};
+
+}  // namespace braid
