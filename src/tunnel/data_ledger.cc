@@ -29,7 +29,8 @@ Datum* DataLedger::create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable
   return d;
 }
 
-void DataLedger::onSent(Datum* datum) {
+void DataLedger::onSent(Datum* datum, uint8_t subflow) {
+  datum->subflow = subflow;
   ++datum->refs;
   ++datum->copies;
   dequeue(datum);
@@ -48,8 +49,9 @@ void DataLedger::onLost(Datum* datum, Time now) {
   enqueue(datum);
 }
 
-void DataLedger::onMoved(Datum* datum, Time) {
+void DataLedger::onMoved(Datum* datum, Time now) {
   if (datum->done || datum->queued || datum->copies != 1) return;
+  if (!datum->reliable && now - datum->firstSent > kTimely) return;
   enqueue(datum);
 }
 

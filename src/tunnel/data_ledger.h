@@ -26,6 +26,7 @@ struct Datum {
   uint32_t refs = 0;         ///< sent datagrams that remember it, and the repair queue
   uint16_t slot = 0;         ///< flow number on the wire
   uint16_t copies = 0;       ///< datagrams in flight that carry it
+  uint8_t subflow = 0;       ///< the subflow it last went on
   bool reliable = false;
   bool done = false;         ///< delivered or given up
   bool queued = false;       ///< waits in the repair queue
@@ -35,6 +36,9 @@ struct Datum {
 
 class DataLedger {
  public:
+  /// Later than this a datagram (UDP, ICMP) is of no use to a call or a game.
+  static constexpr Duration kTimely = 200ms;
+
   /// TCP packets are repaired for `repairTime` after their first sending.
   explicit DataLedger(Duration repairTime) : repairTime_(repairTime) {}
   void setRepairTime(Duration d) { repairTime_ = d; }
@@ -42,12 +46,13 @@ class DataLedger {
   /// A new inner packet about to be sent as `flow`'s number `dsn`.
   Datum* create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable, Packet packet, Time now);
   /// A datagram that carries it left. Takes it off the repair queue.
-  void onSent(Datum* datum);
+  void onSent(Datum* datum, uint8_t subflow);
   /// A datagram that carried it arrived. `counted`: that datagram still counted as in flight.
   void onDelivered(Datum* datum, bool counted);
   /// A datagram that carried it is lost: it is queued for repair when no other copy is in flight.
   void onLost(Datum* datum, Time now);
-  /// Its datagram may still arrive, but do not wait: send a copy elsewhere.
+  /// Its datagram may still arrive, but do not wait: send a copy elsewhere. A timely datagram moves only while it is
+  /// younger than kTimely.
   void onMoved(Datum* datum, Time now);
   /// A sent datagram forgets it.
   void forget(Datum* datum);

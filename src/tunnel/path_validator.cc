@@ -28,6 +28,7 @@ size_t PathValidator::allowance(size_t wanted, Time now) const {
 
 PathChallengeFrame PathValidator::challenge(size_t bytes, Time now) {
   bytesSent_ += bytes;
+  lastSent_ = now;
   next_ = now + timeout_ * (1 << std::min(sent_, 4));
   ++sent_;
   return {token_};
@@ -39,12 +40,21 @@ bool PathValidator::onResponse(const PathToken& token) {
   return true;
 }
 
+std::optional<Duration> PathValidator::rtt(Time now) const {
+  if (sent_ != 1) return std::nullopt;
+  return now - lastSent_;
+}
+
 bool PathValidator::onTimer(Time now) {
   if (!route_ || sent_ < kMaxChallenges || now < next_) return false;
   route_.reset();
   return true;
 }
 
-Time PathValidator::nextDeadline() const { return route_ ? next_ : kNever; }
+Time PathValidator::nextDeadline() const {
+  if (!route_) return kNever;
+  bool mute = !trusted_ && sent_ < kMaxChallenges && bytesReceived_ * kAmplification <= bytesSent_;
+  return mute ? kNever : next_;  // more may be sent only when more has come
+}
 
 }  // namespace braid

@@ -33,6 +33,8 @@ class PathValidator {
   PathChallengeFrame challenge(size_t bytes, Time now);
   /// True when it answers the challenge: the candidate is proven and forgotten here.
   bool onResponse(const PathToken& token);
+  /// Time since the only challenge; nullopt when there were more, so that nobody knows which one was answered.
+  std::optional<Duration> rtt(Time now) const;
   /// Gives the candidate up after the last challenge's time; true then.
   bool onTimer(Time now);
   Time nextDeadline() const;
@@ -44,6 +46,7 @@ class PathValidator {
   int sent_ = 0;
   Duration timeout_{};
   Time next_;
+  Time lastSent_;
   uint64_t bytesReceived_ = 0;
   uint64_t bytesSent_ = 0;
 };

@@ -47,9 +47,9 @@ uint64_t expandPacketNumber(uint32_t low, uint64_t expected) {
   return candidate;
 }
 
-std::optional<Frame> FrameReader::next() {
+std::optional<WireFrame> FrameReader::next() {
   while (reader_.remaining() > 0) {
-    std::optional<Frame> frame;
+    std::optional<WireFrame> frame;
     switch (static_cast<FrameType>(reader_.u8())) {
       case FrameType::kPadding: continue;
       case FrameType::kPing: return PingFrame{};
@@ -92,7 +92,7 @@ std::optional<Frame> FrameReader::next() {
   return std::nullopt;
 }
 
-std::optional<Frame> FrameReader::readAck() {
+std::optional<WireFrame> FrameReader::readAck() {
   AckFrame ack;
   ack.subflow = reader_.u8();
   uint64_t largest = reader_.varint();

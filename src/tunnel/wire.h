@@ -105,7 +105,7 @@ struct CloseFrame {
   uint64_t reason = 0;               ///< 0: the daemon stops
 };
 
-using Frame = std::variant<PingFrame, AckFrame, PathChallengeFrame, PathResponseFrame, DataFrame, SkipFrame,
+using WireFrame = std::variant<PingFrame, AckFrame, PathChallengeFrame, PathResponseFrame, DataFrame, SkipFrame,
                            SubflowStatusFrame, CloseFrame>;
 
 /// Reads the frames of an opened datagram one by one, skipping PADDING.
@@ -113,15 +113,15 @@ class FrameReader {
  public:
   explicit FrameReader(ByteView frames) : reader_(frames) {}
   /// The next frame; nullopt at the end or at a malformed or unknown frame (then ok() is false).
-  std::optional<Frame> next();
+  std::optional<WireFrame> next();
   bool ok() const { return ok_; }
 
  private:
-  std::optional<Frame> malformed() {
+  std::optional<WireFrame> malformed() {
     ok_ = false;
     return std::nullopt;
   }
-  std::optional<Frame> readAck();
+  std::optional<WireFrame> readAck();
   Reader reader_;
   bool ok_ = true;
 };

@@ -1,0 +1,458 @@
+#include "tunnel/subflow.h"
+
+#include <algorithm>
+
+namespace braid {
+
+namespace {
+/// Cost of UDP and IP below a datagram.
+size_t outerHeaders(const Route& route) { return route.remote.address.isV6() ? 48 : 28; }
+
+size_t datagramLimit(const Route& route, size_t ipPacket) {
+  return ipPacket == 0 ? 0 : ipPacket - outerHeaders(route);
+}
+}  // namespace
+
+Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const TunnelOptions& options,
+                 SubflowOwner& owner, DataLedger& ledger, Random& random, Time now)
+    : id_(id),
+      uplink_(std::move(uplink)),
+      route_(route),
+      trusted_(trusted),
+      options_(options),
+      owner_(owner),
+      ledger_(ledger),
+      random_(random),
+      controller_(makeController(options.controller, datagramLimit(route, options.maxOuterMtu))),
+      mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
+      lastProgress_(now),
+      lastSentAt_(now),
+      suspectSince_(now),
+      activeSince_(now),
+      deliveredAt_(now),
+      firstSentAt_(now) {
+  validator_.start(route, trusted_, rtt_.smoothed(), random_, now);
+}
+
+Subflow::~Subflow() {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
+  }
+}
+
+Duration Subflow::pto() const {
+  return rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) + kMaxAckDelay;
+}
+
+void Subflow::setState(State state, Time now) {
+  if (state == state_) return;
+  State before = state_;
+  state_ = state;
+  if (state == State::kActive) {
+    activeSince_ = now;
+    ptoCount_ = 0;
+    probeAt_ = kNever;
+    lastProgress_ = now;
+    if (before == State::kSuspect && now - suspectSince_ > kMaxProbeInterval) controller_->reset(now);
+  }
+  if (state == State::kSuspect) {
+    suspectSince_ = now;
+    probeInterval_ = pto();
+    probeAt_ = now;
+    moveData(now);
+  }
+  if (state == State::kClosed) {
+    suspectSince_ = now;
+    probeAt_ = kNever;
+    moveData(now);
+  }
+  owner_.onStateChange(*this);
+}
+
+// ---- what arrives
+
+void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now) {
+  bool newest = pn >= acks_.expected();
+  replay_.commit(pn);
+  acks_.onPacket(pn, eliciting, ecn, now);
+  ++counts_.receivedPackets;
+  counts_.receivedBytes += bytes;
+  if (newest && from != route_) {
+    // RFC 9000 section 9.3: the peer may have a new address. It gets data when it has answered there.
+    validator_.start(from, false, pto(), random_, now);
+  } else if (newest && validator_.running() && !(*validator_.route() == route_)) {
+    validator_.cancel();
+  }
+  validator_.onReceived(from, bytes);
+  if (state_ == State::kSuspect && now + pto() < probeAt_ && pings_ == 0) probeAt_ = now;
+}
+
+void Subflow::onPathChallenge(const PathToken& token, const Route& from) { response_ = Response{from, token}; }
+
+void Subflow::onPathResponse(const PathToken& token, Time now) {
+  std::optional<Route> candidate = validator_.route();
+  std::optional<Duration> sample = validator_.rtt(now);
+  if (!validator_.onResponse(token)) return;
+  bool moved = *candidate != route_;
+  if (moved) changeRoute(*candidate, candidate->remote.address != route_.remote.address, now);
+  if (sample && !rtt_.hasSample()) rtt_.onSample(*sample, {}, now);
+  if (state_ == State::kValidating || state_ == State::kClosed) setState(State::kActive, now);
+  if (moved) {
+    owner_.onAddressChange(*this);
+    if (state_ == State::kSuspect) probeAt_ = now;
+  }
+}
+
+void Subflow::changeRoute(const Route& route, bool newAddress, Time now) {
+  route_ = route;
+  if (!newAddress) return;  // RFC 9000 section 9.4: a new port alone is the same path
+  controller_->reset(now);
+  rtt_.reset();
+  mtu_.restart();
+}
+
+void Subflow::onPeerStatus(const SubflowStatusFrame& status, Time now) {
+  if (status.sequence < peerStatusSequence_) return;
+  peerStatusSequence_ = status.sequence + 1;
+  peerRefuses_ = !status.available;
+  if (peerRefuses_ && usable()) setState(State::kSuspect, now);
+  if (state_ == State::kSuspect) probeAt_ = peerRefuses_ ? kNever : now;
+}
+
+void Subflow::onSendError(Time now) {
+  if (state_ == State::kActive) setState(State::kSuspect, now);
+  if (state_ == State::kSuspect) probeAt_ = now + probeInterval_;
+}
+
+void Subflow::close(Time now) {
+  validator_.cancel();
+  response_.reset();
+  pings_ = 0;
+  setState(State::kClosed, now);
+}
+
+void Subflow::open(const Route& route, Time now) {
+  changeRoute(route, route.remote.address != route_.remote.address, now);
+  if (state_ != State::kClosed) return;
+  validator_.start(route, trusted_, pto(), random_, now);
+}
+
+void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
+  uint64_t largest = ack.ranges[0].last;
+  if (largest >= sent_.next()) return;
+  sample_ = AckSample{};
+  sample_.inFlight = inFlight_;
+  Time largestSentAt{};
+  bool newLargest = false;
+  if (sent_.contains(largest)) {
+    const SentPacket& p = sent_.at(largest);
+    newLargest = p.state == SentPacket::State::kInFlight || p.state == SentPacket::State::kLost;
+    largestSentAt = p.sentAt;
+  }
+  // Only what the previous ACK did not say already.
+  size_t old = 0;
+  for (size_t i = 0; i < ack.count; ++i) {
+    auto [first, last] = ack.ranges[i];
+    while (old < lastAck_.count && lastAck_.ranges[old].first > last) ++old;
+    for (size_t k = old; k < lastAck_.count && lastAck_.ranges[k].last >= first; ++k) {
+      const AckFrame::Range& known = lastAck_.ranges[k];
+      if (known.last < last) processAckRange(known.last + 1, last, now);
+      if (known.first <= first) {
+        first = last + 1;
+        break;
+      }
+      last = known.first - 1;
+    }
+    if (first <= last) processAckRange(first, last, now);
+  }
+  lastAck_ = ack;
+  if (sample_.bytes == 0) return;
+
+  lastProgress_ = now;
+  ptoCount_ = 0;
+  if (newLargest && samePath) {
+    rtt_.onSample(now - largestSentAt, std::min<Duration>(ack.delay, kMaxAckDelay), now);
+    sample_.rtt = rtt_.latest();
+  }
+  if (state_ == State::kSuspect && !peerRefuses_) setState(State::kActive, now);
+  detectLosses(now);
+  sample_.now = now;
+  sample_.srtt = rtt_.smoothed();
+  sample_.minRtt = rtt_.windowedMin();
+  sample_.delivered = delivered_;
+  controller_->onAck(sample_);
+  onEcnCounts(ack.ecn, largestSentAt, now);
+  pacer_.setRate(controller_->pacingRate());
+  trim(now);
+}
+
+void Subflow::onEcnCounts(const EcnCounts& counts, Time largestSentAt, Time now) {
+  if (counts.ce > peerEcn_.ce) controller_->onMarks(counts.ce - peerEcn_.ce, largestSentAt, now);
+  peerEcn_ = counts;
+}
+
+void Subflow::processAckRange(uint64_t first, uint64_t last, Time now) {
+  if (last < sent_.first()) return;
+  for (uint64_t pn = std::max(first, sent_.first()); pn <= last; ++pn) acknowledge(pn, sent_.at(pn), now);
+}
+
+void Subflow::acknowledge(uint64_t pn, SentPacket& p, Time now) {
+  bool inFlight = p.state == SentPacket::State::kInFlight;
+  if (!inFlight && p.state != SentPacket::State::kLost) return;
+  loss_.onAcked(pn);
+  for (size_t i = 0; i < p.dataCount; ++i) {
+    ledger_.onDelivered(p.data[i], inFlight);
+    ledger_.forget(p.data[i]);
+  }
+  p.dataCount = 0;
+  if (p.hasControl) owner_.onControlFate(*this, pn, true);
+  if (inFlight) {
+    inFlight_ -= p.bytes;
+  } else {
+    ++counts_.spurious;
+    loss_.onSpurious();
+    controller_->onSpuriousLoss(p.sentAt, now);
+  }
+  delivered_ += p.bytes;
+  deliveredAt_ = now;
+  sample_.bytes += p.bytes;
+  if (p.sentAt >= sample_.largestSentAt) {
+    sample_.largestSentAt = p.sentAt;
+    sampleRate(p, now);
+  }
+  if (p.mtuProbe) {
+    mtu_.onProbeAcked(p.bytes, now);
+  } else {
+    mtu_.onAcked(p.bytes);
+  }
+  p.state = SentPacket::State::kAcked;
+}
+
+// draft-cheng-iccrg-delivery-rate-estimation section 3.3
+void Subflow::sampleRate(const SentPacket& p, Time now) {
+  Duration sending = p.sentAt - p.firstSentAt;
+  Duration acking = now - p.deliveredAt;
+  firstSentAt_ = p.sentAt;
+  double interval = toSeconds(std::max(sending, acking));
+  sample_.appLimited = p.appLimited;
+  sample_.deliveryRate = interval > 0 ? static_cast<double>(delivered_ - p.delivered) / interval : 0;
+  if (sample_.deliveryRate > 0) deliveryRate_ = sample_.deliveryRate;
+}
+
+void Subflow::detectLosses(Time now) {
+  LossSample lost{.now = now, .inFlight = inFlight_};
+  uint64_t before = 0;
+  Time runStart{};
+  bool haveRun = false;
+  Duration longestRun{};
+  loss_.detect(sent_, rtt_.latest(), rtt_.smoothed(), rtt_.windowedMin(), now, [&](uint64_t pn, SentPacket& p) {
+    p.state = SentPacket::State::kLost;
+    inFlight_ -= p.bytes;
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
+    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+    if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);
+    ++counts_.lostPackets;
+    if (p.sentAt >= activeSince_) mtu_.onLost(p.bytes);
+    lost.bytes += p.bytes;
+    lost.largestSentAt = p.sentAt;
+    if (!haveRun || pn != before + 1) runStart = p.sentAt;
+    haveRun = true;
+    before = pn;
+    longestRun = std::max(longestRun, p.sentAt - runStart);
+  });
+  if (lost.bytes == 0) return;
+  lost.persistent = longestRun > 3 * pto();  // RFC 9002 section 7.6.1
+  controller_->onLoss(lost);
+  pacer_.setRate(controller_->pacingRate());
+}
+
+// Lost packets are remembered for three PTO, in case their ACK is only late.
+void Subflow::trim(Time now) {
+  Duration keep = 3 * pto();
+  while (!sent_.empty()) {
+    SentPacket& p = sent_.at(sent_.first());
+    if (p.state == SentPacket::State::kInFlight) break;
+    bool crowded = sent_.next() - sent_.first() > SentPackets::kMaxSpan / 2;
+    if (p.state == SentPacket::State::kLost && !crowded && now - p.sentAt < keep) break;
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
+    sent_.popFront();
+  }
+}
+
+// A path silent for long still takes a packet number for each probe: what is older than any late ACK is lost.
+void Subflow::abandonOld(Time now) {
+  while (sent_.next() - sent_.first() > kMaxSilentSpan) {
+    SentPacket& p = sent_.at(sent_.first());
+    if (p.state == SentPacket::State::kInFlight) {
+      inFlight_ -= p.bytes;
+      for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
+    }
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
+    sent_.popFront();
+  }
+}
+
+// ---- timers
+
+const SentPacket* Subflow::oldestInFlight() const {
+  oldest_ = std::max(oldest_, sent_.first());
+  while (oldest_ < sent_.next() && sent_.at(oldest_).state != SentPacket::State::kInFlight) ++oldest_;
+  return oldest_ < sent_.next() ? &sent_.at(oldest_) : nullptr;
+}
+
+// RFC 9002 section 6.2 starts the timer at the last sending; a tunnel that sends all the time would then notice silence
+// only when its window is full. Here it starts at the oldest packet that should have been acknowledged, and waits out jitter.
+Time Subflow::ptoDeadline() const {
+  if (state_ == State::kSuspect || state_ == State::kClosed) return kNever;
+  const SentPacket* oldest = oldestInFlight();
+  if (!oldest) return kNever;
+  if (ptoCount_ > 0) return lastPtoAt_ + pto() * (1 << std::min(ptoCount_ - 1, 10));
+  Duration quiet = std::max<Duration>(4 * rtt_.variation(), kQuiet) + kMaxAckDelay;
+  return std::max(oldest->sentAt + pto(), lastProgress_ + quiet);
+}
+
+void Subflow::onPto(Time now) {
+  ++ptoCount_;
+  lastPtoAt_ = now;
+  pings_ = 1;
+  if (ptoCount_ >= kSuspectPtos && state_ == State::kActive) return setState(State::kSuspect, now);
+  const SentPacket& oldest = *oldestInFlight();
+  for (size_t i = 0; i < oldest.dataCount; ++i) ledger_.onMoved(oldest.data[i], now);
+}
+
+void Subflow::moveData(Time now) {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    if (p.state != SentPacket::State::kInFlight) continue;
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now);
+    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+  }
+}
+
+void Subflow::onTimer(Time now) {
+  if (loss_.lossTime() <= now) {
+    detectLosses(now);
+    trim(now);
+  }
+  if (ptoDeadline() <= now) onPto(now);
+  if (state_ == State::kSuspect && probeAt_ <= now) {
+    pings_ = 1;
+    abandonOld(now);
+    probeAt_ = now + probeInterval_;
+    probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
+  }
+  mtu_.onTimer(now);
+  if (validator_.onTimer(now) && state_ == State::kValidating) {
+    validator_.start(route_, trusted_, pto(), random_, now);
+  }
+}
+
+Time Subflow::nextDeadline() const {
+  Time next = std::min({loss_.lossTime(), ptoDeadline(), mtu_.nextDeadline(), acks_.deadline()});
+  if (state_ == State::kSuspect) next = std::min(next, probeAt_);
+  if (validator_.running()) next = std::min(next, validator_.nextDeadline());
+  if (pings_ > 0 || response_) next = Time::min();
+  return next;
+}
+
+// ---- what leaves
+
+bool Subflow::mustSend(Time now) const {
+  if (!canNumber()) return false;
+  return response_ || validator_.allowance(MtuDiscovery::kMinDatagram, now) >= kMinDatagram + 8 ||
+         (state_ != State::kClosed && (pings_ > 0 || acks_.due(now)));
+}
+
+std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
+  if (response_) {
+    PathFrame frame{.route = response_->route, .response = PathResponseFrame{response_->token}};
+    response_.reset();
+    return frame;
+  }
+  size_t size = validator_.allowance(MtuDiscovery::kMinDatagram, now);
+  if (size < kMinDatagram + 8) return std::nullopt;
+  PathFrame frame{.route = *validator_.route(), .size = size};
+  frame.challenge = validator_.challenge(size, now);
+  return frame;
+}
+
+size_t Subflow::mtuProbe() const {
+  return usable() ? mtu_.pollProbe() : 0;
+}
+
+bool Subflow::isOpen(Time now) const { return opensAt() <= now; }
+
+Time Subflow::opensAt() const {
+  if (!usable() || sent_.full() || inFlight_ + mtu_.current() > controller_->window()) return kNever;
+  return pacer_.nextSend();
+}
+
+PathView Subflow::view(Time now) const {
+  PathView v;
+  v.srtt = rtt_.smoothed();
+  v.rttvar = rtt_.variation();
+  v.window = controller_->window();
+  v.inFlight = inFlight_;
+  v.rate = deliveryRate_;
+  v.usable = usable();
+  v.open = isOpen(now);
+  return v;
+}
+
+SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
+  SentPacket& p = sent_.push();
+  p.sentAt = now;
+  p.bytes = static_cast<uint32_t>(bytes);
+  ++counts_.sentPackets;
+  counts_.sentBytes += bytes;
+  lastSentAt_ = now;
+  if (!tracked) return p;
+  p.state = SentPacket::State::kInFlight;
+  if (inFlight_ == 0) {
+    firstSentAt_ = deliveredAt_ = now;
+    lastProgress_ = now;
+  }
+  p.delivered = delivered_;
+  p.deliveredAt = deliveredAt_;
+  p.firstSentAt = firstSentAt_;
+  p.appLimited = delivered_ < appLimitedUntil_;
+  inFlight_ += bytes;
+  pings_ = 0;
+  controller_->onSent(bytes, inFlight_, now);
+  pacer_.onSent(bytes, now);
+  return p;
+}
+
+SubflowStatus Subflow::status(Time now) const {
+  SubflowStatus s;
+  s.id = id_;
+  s.uplink = uplink_;
+  s.local = route_.local.toString();
+  s.remote = route_.remote.toString();
+  switch (state_) {
+    case State::kValidating: s.state = "validating"; break;
+    case State::kActive: s.state = "active"; break;
+    case State::kSuspect: s.state = now - suspectSince_ > kFailedAfter ? "failed" : "suspect"; break;
+    case State::kClosed: s.state = "closed"; break;
+  }
+  s.srtt = rtt_.smoothed();
+  s.rttvar = rtt_.variation();
+  s.minRtt = rtt_.windowedMin();
+  s.window = controller_->window();
+  s.inFlight = inFlight_;
+  s.pacingRate = controller_->pacingRate();
+  s.deliveryRate = deliveryRate_;
+  s.sentPackets = counts_.sentPackets;
+  s.sentBytes = counts_.sentBytes;
+  s.receivedPackets = counts_.receivedPackets;
+  s.receivedBytes = counts_.receivedBytes;
+  s.lostPackets = counts_.lostPackets;
+  s.spuriousLosses = counts_.spurious;
+  s.retransmittedBytes = counts_.repairedBytes;
+  s.ceMarks = peerEcn_.ce;
+  s.mtu = mtu_.current() + outerHeaders(route_);
+  return s;
+}
+
+}  // namespace braid

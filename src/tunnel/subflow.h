@@ -1,0 +1,212 @@
+#pragma once
+
+// One subflow: a packet-number space on one route, with its own RTT, loss detection, rate control and MTU. It decides
+// when its path is in doubt and tells the data ledger what became of the data it carried.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/random.h"
+#include "scheduler/controller.h"
+#include "scheduler/pacer.h"
+#include "scheduler/path_scheduler.h"
+#include "scheduler/rtt.h"
+#include "tunnel/ack_sender.h"
+#include "tunnel/data_ledger.h"
+#include "tunnel/loss_detector.h"
+#include "tunnel/mtu_discovery.h"
+#include "tunnel/options.h"
+#include "tunnel/path_validator.h"
+#include "tunnel/replay_window.h"
+#include "tunnel/sent_packets.h"
+#include "tunnel/status.h"
+
+namespace braid {
+
+class Subflow;
+
+/// What a subflow tells the session that owns it.
+class SubflowOwner {
+ public:
+  virtual ~SubflowOwner() = default;
+  /// The packet with control frames has arrived, or is lost.
+  virtual void onControlFate(Subflow& subflow, uint64_t pn, bool delivered) = 0;
+  virtual void onStateChange(Subflow& subflow) = 0;
+  /// The peer is proven to be at a new route.
+  virtual void onAddressChange(Subflow& subflow) = 0;
+};
+
+class Subflow {
+ public:
+  enum class State : uint8_t {
+    kValidating,  ///< the peer has not answered on this route yet: no data
+    kActive,
+    kSuspect,     ///< silent: its data has been moved, it is probed with backoff and taken back
+    kClosed,      ///< no route at present; numbers are kept, so that it may come back
+  };
+  /// PTOs in a row, without any acknowledgment, that make a subflow suspect.
+  static constexpr int kSuspectPtos = 2;
+  /// Longest pause between probes of a suspect subflow.
+  static constexpr Duration kMaxProbeInterval = 1s;
+  /// A subflow suspect for longer is shown as failed; it is probed all the same.
+  static constexpr Duration kFailedAfter = 10s;
+  /// Packets that a suspect subflow remembers.
+  static constexpr uint64_t kMaxSilentSpan = SentPackets::kMaxSpan / 2;
+  /// Silence shorter than this is jitter, not a reason to probe.
+  static constexpr Duration kQuiet = 10ms;
+
+  /// `trusted`: our configuration names the remote address.
+  Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const TunnelOptions& options,
+          SubflowOwner& owner, DataLedger& ledger, Random& random, Time now);
+  ~Subflow();
+  Subflow(const Subflow&) = delete;
+  Subflow& operator=(const Subflow&) = delete;
+
+  uint8_t id() const { return id_; }
+  State state() const { return state_; }
+  const Route& route() const { return route_; }
+  const std::string& uplink() const { return uplink_; }
+  bool usable() const { return state_ == State::kActive; }
+  const RttEstimator& rtt() const { return rtt_; }
+  /// Largest datagram that the path carries, in bytes of UDP payload.
+  size_t mtu() const { return mtu_.current(); }
+  Duration pto() const;
+
+  // ---- what arrives
+
+  bool isReplay(uint64_t pn) const { return !replay_.check(pn); }
+  uint64_t expectedPacketNumber() const { return acks_.expected(); }
+  /// A datagram with a new packet number was opened and all its frames understood.
+  void onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now);
+  /// `samePath`: the ACK came over this subflow, so that its delay says something of the path.
+  void onAck(const AckFrame& ack, bool samePath, Time now);
+  void onPathChallenge(const PathToken& token, const Route& from);
+  void onPathResponse(const PathToken& token, Time now);
+  /// The peer wants it used, or not.
+  void onPeerStatus(const SubflowStatusFrame& status, Time now);
+  void onTooBig(size_t size, Time now) { mtu_.onTooBig(size, now); }
+  /// The kernel refused to send.
+  void onSendError(Time now);
+  /// Its uplink is gone: nothing more is sent until open().
+  void close(Time now);
+  /// It has a (new) route; `trusted` as in the constructor.
+  void open(const Route& route, Time now);
+
+  // ---- what leaves
+
+  /// Something other than data must go now: probe, challenge, response or ACK.
+  bool mustSend(Time now) const;
+  /// When mustSend() may become true, or a timer is due.
+  Time nextDeadline() const;
+  void onTimer(Time now);
+  /// A challenge or response that goes to its own route, in a datagram of that many bytes; nullopt when none is due.
+  struct PathFrame {
+    Route route;
+    std::optional<PathChallengeFrame> challenge;
+    std::optional<PathResponseFrame> response;
+    size_t size = 0;  ///< pad the datagram to this size
+  };
+  std::optional<PathFrame> takePathFrame(Time now);
+  AckSender& acks() { return acks_; }
+  const AckSender& acks() const { return acks_; }
+  /// Size of the MTU probe to send now; 0: none.
+  size_t mtuProbe() const;
+  void onMtuProbeSent(size_t size, Time now) { mtu_.onProbeSent(size, pto() * 2, now); }
+  /// A PING must go, whatever the window says.
+  bool wantsPing() const { return pings_ > 0; }
+  void requestPing() { pings_ = 1; }
+  Time lastSentAt() const { return lastSentAt_; }
+
+  /// Window, pacer and sent-map allow one more datagram of full size.
+  bool isOpen(Time now) const;
+  /// When the pacer opens, provided that the window has room; kNever otherwise.
+  Time opensAt() const;
+  PathView view(Time now) const;
+
+  uint64_t nextPacketNumber() const { return sent_.next(); }
+  bool canNumber() const { return !sent_.full(); }
+  /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK; then the
+  /// caller fills in the data.
+  SentPacket& onSent(size_t bytes, bool tracked, Time now);
+  /// Bytes of inner packets that this subflow carries again.
+  void countRepair(size_t bytes) { counts_.repairedBytes += bytes; }
+  /// The sender had nothing more to send while this subflow was open.
+  void setAppLimited() { appLimitedUntil_ = delivered_ + inFlight_ + 1; }
+
+  SubflowStatus status(Time now) const;
+
+ private:
+  void setState(State state, Time now);
+  void acknowledge(uint64_t pn, SentPacket& packet, Time now);
+  void processAckRange(uint64_t first, uint64_t last, Time now);
+  void sampleRate(const SentPacket& packet, Time now);
+  void detectLosses(Time now);
+  void trim(Time now);
+  void onEcnCounts(const EcnCounts& counts, Time largestSentAt, Time now);
+  Time ptoDeadline() const;
+  void onPto(Time now);
+  void moveData(Time now);
+  void abandonOld(Time now);
+  const SentPacket* oldestInFlight() const;
+  void changeRoute(const Route& route, bool newAddress, Time now);
+
+  uint8_t id_;
+  std::string uplink_;
+  Route route_;
+  State state_ = State::kValidating;
+  bool trusted_;
+  bool peerRefuses_ = false;
+  uint64_t peerStatusSequence_ = 0;
+  const TunnelOptions& options_;
+  SubflowOwner& owner_;
+  DataLedger& ledger_;
+  Random& random_;
+
+  // receiving
+  ReplayWindow replay_;
+  AckSender acks_;
+  PathValidator validator_;
+  struct Response {
+    Route route;
+    PathToken token;
+  };
+  std::optional<Response> response_;
+
+  // sending
+  SentPackets sent_;
+  LossDetector loss_;
+  RttEstimator rtt_;
+  std::unique_ptr<Controller> controller_;
+  Pacer pacer_;
+  MtuDiscovery mtu_;
+  uint64_t inFlight_ = 0;
+  mutable uint64_t oldest_ = 0;   ///< no packet in flight has a smaller number
+  AckFrame lastAck_;
+  EcnCounts peerEcn_;
+  int ptoCount_ = 0;
+  int pings_ = 0;                 ///< PINGs to send now, whatever the window says
+  Time lastPtoAt_;
+  Time lastProgress_;             ///< when an ACK last acknowledged something new
+  Time lastSentAt_;
+  Time suspectSince_;
+  Time probeAt_ = kNever;         ///< next probe of a suspect subflow
+  Duration probeInterval_{};
+  Time activeSince_;
+
+  // delivery rate
+  uint64_t delivered_ = 0;
+  Time deliveredAt_;
+  Time firstSentAt_;
+  uint64_t appLimitedUntil_ = 0;
+  double deliveryRate_ = 0;
+  AckSample sample_;
+
+  struct {
+    uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
+    uint64_t lostPackets = 0, spurious = 0, repairedBytes = 0;
+  } counts_;
+};
+
+}  // namespace braid
