@@ -1,0 +1,16 @@
+"""The network lab: network namespaces, emulated links, gateways, real services and measurements.
+
+    client -- edge ==links== concentrator -- server
+
+The demo, the end-to-end tests and the measured targets all stand on it. See lab.py for the addresses.
+"""
+
+from .clean import remove_leftovers
+from .gateway import Gateway, binary
+from .lab import Lab
+from .links import Link
+from .measure import Download, longest_gap, median
+from .netns import Namespace, run
+
+__all__ = ["Download", "Gateway", "Lab", "Link", "Namespace", "binary", "longest_gap", "median",
+           "remove_leftovers", "run"]

@@ -1,0 +1,191 @@
+"""One braidd: identity, configuration, start, readiness, status, reload, restart."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import time
+
+from .netns import run
+
+PORT = 4433
+LISTEN = [f"0.0.0.0:{PORT}", f"[::]:{PORT}"]
+_PIN = re.compile(r"[A-Za-z0-9+/=:-]{40,}")
+
+
+def binary(name):
+    """Path of a program of the build: $BRAID_BIN, or the release build of this checkout."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    path = pathlib.Path(os.environ.get("BRAID_BIN", root / "build" / "release" / "bin")) / name
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing: build it (cmake --preset release && cmake --build --preset release)"
+                                " or set BRAID_BIN")
+    return str(path)
+
+
+def make_identities(lab, names):
+    """Makes a key and certificate per name in the lab's directory. Returns {name: pin}."""
+    pins = {}
+    for name in names:
+        out = run(binary("braidctl"), "keygen", name, "--dir", lab.directory)
+        pins[name] = _PIN.findall(out)[-1]
+    return pins
+
+
+def merge(config, changes):
+    """Changes a nested configuration: mappings merge, everything else is replaced, None removes."""
+    for key, value in changes.items():
+        if value is None:
+            config.pop(key, None)
+        elif isinstance(value, dict) and isinstance(config.get(key), dict):
+            merge(config[key], value)
+        else:
+            config[key] = value
+    return config
+
+
+class Gateway:
+    """braidd in one namespace. `config` is the configuration as nested dicts; it may be changed before reload()."""
+
+    def __init__(self, lab, name, namespace, config):
+        self._lab = lab
+        self.name = name
+        self.namespace = namespace
+        self.config = config
+        self.path = lab.directory / f"{name}.yaml"
+        self.socket = lab.directory / f"{name}.sock"
+        self.process = None
+
+    @staticmethod
+    def _common(lab, name, changes):
+        config = {
+            "identity": {"key": f"{name}.key", "certificate": f"{name}.crt"},
+            "device": {"name": "braid0", "mode": lab.mode},
+            "control": {"socket": str(lab.directory / f"{name}.sock")},
+        }
+        if lab.mode == "tap":
+            config["device"]["bridge"] = "br0"
+        return merge(config, changes)
+
+    @staticmethod
+    def concentrator_config(lab, pins, **changes):
+        peers = []
+        for site in lab.sites:
+            name = site.edge.name.rpartition("-")[2]
+            peers.append({"name": name, "pin": pins[name]})
+            if lab.mode == "tun":
+                peers[-1]["prefixes"] = list(site.lan)
+        config = {"listen": LISTEN, "peers": peers}
+        if lab.mode == "tun":
+            config["device"] = {"addresses": ["10.255.0.1/24", "fd00:0:0:ff::1/64"],
+                                "routes": [prefix for site in lab.sites for prefix in site.lan]}
+        return merge(merge(Gateway._common(lab, "concentrator", {}), config), changes)
+
+    @staticmethod
+    def edge_config(lab, site, name, pins, **changes):
+        from .lab import PUBLIC, SERVER_LAN  # the two modules need each other
+
+        config = {
+            "uplinks": [{"name": link.name, "interface": site.device(i)} for i, link in enumerate(site.links)],
+            "peers": [{"name": "concentrator", "pin": pins["concentrator"], "endpoints": [f"{PUBLIC[0]}:{PORT}"]}],
+        }
+        if lab.mode == "tun":
+            config["peers"][0]["prefixes"] = list(SERVER_LAN)
+            config["device"] = {"addresses": [f"10.255.0.{2 + site.number}/24", f"fd00:0:0:ff::{2 + site.number}/64"],
+                                "routes": list(SERVER_LAN)}
+        return merge(merge(Gateway._common(lab, name, {}), config), changes)
+
+    def write_config(self):
+        """JSON is YAML."""
+        self.path.write_text(json.dumps(self.config, indent=1) + "\n", encoding="utf-8")
+
+    def start(self):
+        if self.config is not None:
+            self.write_config()
+        self.process = self._lab.start(self.namespace, self.name, [binary("braidd"), "--config", self.path])
+        self._lab.wait_for(self.status, f"{self.name} to answer on its control socket")
+
+    def stop(self, number=signal.SIGTERM):
+        """Returns the exit code: 0 is a clean end."""
+        code = self._lab.stop(self.process, number)
+        self.process = None
+        return code
+
+    def restart(self, number=signal.SIGTERM):
+        self.stop(number)
+        self.start()
+
+    def reload(self):
+        """Writes the configuration and sends SIGHUP."""
+        if self.config is not None:
+            self.write_config()
+        self.process.send_signal(signal.SIGHUP)
+
+    def ctl(self, *words):
+        return run(binary("braidctl"), *words, "--socket", self.socket, timeout=10)
+
+    def status(self):
+        """`braidctl status --json` as a dict, or None while the daemon does not answer."""
+        try:
+            return json.loads(self.ctl("status", "--json"))
+        except (RuntimeError, ValueError):
+            return None
+
+    def paths(self):
+        """`braidctl paths --json`: the subflows, each with uplink, state and counters."""
+        answer = json.loads(self.ctl("paths", "--json"))
+        return flatten_subflows(answer)
+
+    def drops(self):
+        """{cause: count} of datagrams and packets thrown away."""
+        status = self.status() or {}
+        return dict(status.get("drops", {}))
+
+    def up(self, subflows=1):
+        """True when every peer has a session and that many subflows in state "active"."""
+        status = self.status()
+        if not status:
+            return False
+        peers = status.get("peers", [])
+        active = [flow for flow in flatten_subflows(status) if flow.get("state") == "active"]
+        return bool(peers) and all(peer.get("up") for peer in peers) and len(active) >= subflows
+
+    def wait_up(self, subflows=1, timeout=10):
+        self._lab.wait_for(lambda: self.up(subflows), f"{self.name}: a session with {subflows} active subflows", timeout)
+
+    def wait_path(self, uplink, state, timeout=10):
+        """Waits until an uplink's subflow is in that state; returns the seconds it took."""
+        began = time.monotonic()
+        self._lab.wait_for(lambda: any(flow["uplink"] == uplink and flow["state"] == state for flow in self.paths()),
+                           f"{self.name}: uplink {uplink} {state}", timeout)
+        return time.monotonic() - began
+
+
+def flatten_subflows(answer):
+    """The subflows of all peers in an answer of braidctl, each with its peer's name."""
+    if isinstance(answer, list):
+        return [flow for part in answer for flow in flatten_subflows(part)] if answer and "subflows" in answer[0] else answer
+    if "peers" in answer:
+        return [{"peer": peer.get("name"), **flow} for peer in answer["peers"] for flow in peer.get("subflows", [])]
+    return answer.get("paths", answer.get("subflows", []))
+
+
+def shares(before, after, field="sentBytes"):
+    """Each uplink's share of what a gateway sent (or received) between two answers of paths()."""
+    def total(flows):
+        sums = {}
+        for flow in flows:
+            sums[flow["uplink"]] = sums.get(flow["uplink"], 0) + pick(flow, field)
+        return sums
+
+    old, new = total(before), total(after)
+    grown = {name: value - old.get(name, 0) for name, value in new.items()}
+    everything = sum(grown.values()) or 1
+    return {name: value / everything for name, value in grown.items()}
+
+
+def pick(mapping, name):
+    """A counter by its camelCase or snake_case name."""
+    snake = re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), name)
+    return mapping.get(name, mapping.get(snake, 0))

@@ -1,0 +1,307 @@
+"""The lab: namespaces, addresses, routes and processes of one run, all gone when it ends.
+
+    client --lan0-- edge ==wifi==lte== concentrator --lan0-- server
+    192.168.10.2    .1   10.0.0.1 .2   203.0.113.1  .1       192.168.100.2  through Braid
+    fd00:0:0:10::2  ::1  10.0.1.1 .2   2001:db8::1  ::1      192.168.100.3  over the first link without Braid
+                                                             192.168.100.4  over the second, and so on
+
+The edge knows the concentrator by its public address, reached by one default route per uplink, as in the field. Site s
+has LAN 192.168.(10+s).0/24 and fd00:0:0:(10+s)::/64, and its link i is 10.s.i.0/24 and fd01:0:s:i::/64. In mode "tap"
+client and server share one subnet, 172.16.0.0/24, and each gateway bridges its LAN port with the TAP device.
+"""
+
+import atexit
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from . import clean
+from .gateway import Gateway, binary, make_identities
+from .links import Link, LinkEmulator
+from .netns import Namespace, join, run
+
+PUBLIC = ("203.0.113.1", "2001:db8::1")  # the concentrator's, on its loopback
+SERVER_LAN = ("192.168.100.0/24", "fd00:0:0:100::/64")
+CONGESTION_CONTROLS = "reno bbr cubic"
+DIRECT_TABLE = 1000  # routing tables from here on send the server's direct addresses over one link
+
+
+class Site:
+    """An edge gateway, the client behind it and the links that it has to the concentrator."""
+
+    def __init__(self, lab, number, links):
+        self.number = number
+        self.links = links
+        suffix = str(number) if number else ""
+        self.client = lab.namespace("client" + suffix)
+        self.edge = lab.namespace("edge" + suffix)
+        self.lan = (f"192.168.{10 + number}.0/24", f"fd00:0:0:{10 + number}::/64")
+        self.client_address = (f"192.168.{10 + number}.2", f"fd00:0:0:{10 + number}::2")
+        self.gateway = None
+
+    def device(self, index):
+        """The uplink's device at the edge: wifi0, lte0."""
+        return f"{self.links[index].name}0"
+
+    def far_device(self, index):
+        """The same link's device at the concentrator: one per site."""
+        return f"{self.links[index].name}{self.number}"
+
+    def link_name(self, index):
+        return self.links[index].name + (f".{self.number}" if self.number else "")
+
+    def link_addresses(self, index):
+        """((edge v4, concentrator v4), (edge v6, concentrator v6)) of a link."""
+        v4, v6 = f"10.{self.number}.{index}.", f"fd01:0:{self.number}:{index}::"
+        return (v4 + "1", v4 + "2"), (v6 + "1", v6 + "2")
+
+    def configure_uplink(self, index):
+        """Gives the edge's end of a link its addresses and routes; again after the device was down."""
+        (near4, far4), (near6, far6) = self.link_addresses(index)
+        device = self.device(index)
+        self.edge.address(device, near4 + "/24", near6 + "/64")
+        metric = 100 * (index + 1)
+        self.edge.route("0.0.0.0/0", "via", far4, "dev", device, "metric", metric)
+        self.edge.route("::/0", "via", far6, "dev", device, "metric", metric)
+        for address in Lab.server_addresses(index):
+            self.edge.route(f"{address}/{128 if ':' in address else 32}", "dev", device)
+
+
+class Lab:
+    """Use as a context manager: `with Lab([Link("wifi", 50, 20)]) as lab: ...`."""
+
+    def __init__(self, links, sites=1, mode="tun", seed=1):
+        if os.geteuid() != 0:
+            raise PermissionError("the lab makes network namespaces: run it as root")
+        self.name = clean.new_name()
+        self.directory = clean.work_directory(self.name)
+        self.mode = mode
+        self._seed = seed
+        self._links = list(links)
+        self._site_count = sites
+        self._namespaces = []
+        self._processes = {}
+        self._closed = False
+
+    def __enter__(self):
+        clean.remove_leftovers()
+        atexit.register(self.close)
+        _end_on_signals()
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is not None and not isinstance(error, (KeyboardInterrupt, SystemExit)):
+            self.save_logs()
+        self.close()
+
+    @staticmethod
+    def server_addresses(link=None):
+        """The server's addresses (v4, v6): through Braid, or over the link of that index without it."""
+        host = 2 if link is None else 3 + link
+        return f"192.168.100.{host}", f"fd00:0:0:100::{host}"
+
+    def _build(self):
+        (self.directory / "logs").mkdir(parents=True, mode=0o700)
+        self.directory.chmod(0o700)
+        pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(CONGESTION_CONTROLS)
+        self.server = self.namespace("server")
+        self.concentrator = self.namespace("concentrator")
+        self.sites = [Site(self, number, self._links) for number in range(self._site_count)]
+        self.client, self.edge = self.sites[0].client, self.sites[0].edge
+        for space in self._namespaces:
+            _tune(space)
+        plan = [(site.link_name(i), site.edge, site.device(i), self.concentrator, site.far_device(i), link)
+                for site in self.sites for i, link in enumerate(self._links)]
+        self.links = LinkEmulator(self, plan, self._seed)
+        join(self.server, "lan0", self.concentrator, "lan0")
+        for site in self.sites:
+            join(site.client, "lan0", site.edge, "lan0")
+        self.concentrator.address("lo", PUBLIC[0] + "/32", PUBLIC[1] + "/128")
+        for site in self.sites:
+            self._configure_links(site)
+        if self.mode == "tap":
+            self._configure_bridged()
+        else:
+            self._configure_routed()
+
+    def _configure_links(self, site):
+        for index in range(len(site.links)):
+            (_, far4), (_, far6) = site.link_addresses(index)
+            self.concentrator.address(site.far_device(index), far4 + "/24", far6 + "/64")
+            site.configure_uplink(index)
+
+    def _configure_routed(self):
+        """LANs and the server's direct addresses, whose answers leave by the link they came on."""
+        self.concentrator.address("lan0", "192.168.100.1/24", "fd00:0:0:100::1/64")
+        for link in [None, *range(len(self._links))]:
+            v4, v6 = self.server_addresses(link)
+            self.server.address("lan0", v4 + "/24", v6 + "/64")
+        self.server.route("0.0.0.0/0", "via", "192.168.100.1")
+        self.server.route("::/0", "via", "fd00:0:0:100::1")
+        for site in self.sites:
+            v4, v6 = site.client_address
+            site.client.address("lan0", v4 + "/24", v6 + "/64")
+            site.edge.address("lan0", v4[:-1] + "1/24", v6[:-1] + "1/64")
+            site.client.route("0.0.0.0/0", "via", v4[:-1] + "1")
+            site.client.route("::/0", "via", v6[:-1] + "1")
+            for index in range(len(site.links)):
+                for prefix in site.lan:
+                    self.concentrator.route(prefix, "dev", site.far_device(index), "table", DIRECT_TABLE + index)
+        for index in range(len(self._links)):
+            for family, address in zip(("-4", "-6"), self.server_addresses(index)):
+                self.concentrator.ip(family, "rule", "add", "from", address, "lookup", DIRECT_TABLE + index)
+
+    def _configure_bridged(self):
+        for space in (self.edge, self.concentrator):
+            space.ip("link", "add", "br0", "type", "bridge")
+            space.ip("link", "set", "lan0", "master", "br0", "up")
+            space.ip("link", "set", "br0", "up")
+        for space, host in ((self.client, 2), (self.server, 3)):
+            space.address("lan0", f"172.16.0.{host}/24", f"fd00:0:0:16::{host}/64")
+
+    # Gateways
+
+    def start_gateways(self, edge=None, concentrator=None, wait=True):
+        """Starts braidd at every edge and at the concentrator; the arguments change their configuration (gateway.py)."""
+        names = ["concentrator", *[site.edge.name.rpartition("-")[2] for site in self.sites]]
+        pins = make_identities(self, names)
+        self.gateway = Gateway(self, "concentrator", self.concentrator,
+                               Gateway.concentrator_config(self, pins, **(concentrator or {})))
+        for site, name in zip(self.sites, names[1:]):
+            site.gateway = Gateway(self, name, site.edge, Gateway.edge_config(self, site, name, pins, **(edge or {})))
+        self.edge_gateway = self.sites[0].gateway
+        for gateway in self.gateways():
+            gateway.start()
+        if wait:
+            for site in self.sites:
+                site.gateway.wait_up(subflows=len(site.links))
+        return self.edge_gateway
+
+    def gateways(self):
+        return [self.gateway, *[site.gateway for site in self.sites]]
+
+    def restore_uplink(self, index, site=0):
+        """After `ip link set wifi0 down` at the edge: up again, with addresses and routes."""
+        self.sites[site].configure_uplink(index)
+
+    # Processes
+
+    binary = staticmethod(binary)
+
+    def namespace(self, role):
+        space = Namespace(f"{self.name}-{role}")
+        self._namespaces.append(space)
+        return space
+
+    def log(self, name):
+        return self.directory / "logs" / f"{name}.log"
+
+    def start(self, namespace, name, command, **options):
+        """Starts a process that the lab ends; its output goes to the log of that name."""
+        with open(self.log(name), "ab") as log:
+            options = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL, **options}
+            command = [str(word) for word in command]
+            if namespace is None:
+                process = subprocess.Popen(command, start_new_session=True, **options)
+            else:
+                process = namespace.popen(*command, **options)
+        self._processes[process.pid] = process
+        process.lab_name = name
+        return process
+
+    def stop(self, process, number=signal.SIGTERM, timeout=5):
+        """Ends a process, by force if it does not go in time. Returns its exit code (negative: the signal)."""
+        self._processes.pop(process.pid, None)
+        for attempt in (number, signal.SIGKILL):
+            _signal_group(process, attempt)
+            try:
+                process.wait(timeout)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        return process.returncode
+
+    def wait_for(self, condition, what, timeout=10, interval=0.02):
+        """Calls `condition` until it is true and returns its value; raises with every log's end when time is up."""
+        deadline = time.monotonic() + timeout
+        while True:
+            value = condition()
+            if value:
+                return value
+            for process in self._processes.values():
+                if process.poll() not in (None, 0):
+                    raise RuntimeError(f"{process.lab_name} ended with {process.returncode} while waiting for {what}\n"
+                                       + self.log_tail(process.lab_name))
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{what}: not within {timeout} s\n" + self.log_tail())
+            time.sleep(interval)
+
+    def wait_for_line(self, name, text, timeout=10):
+        """Waits until a process's log holds the text."""
+        return self.wait_for(lambda: text in self.log(name).read_text(errors="replace"), f"{name} to print {text!r}",
+                             timeout)
+
+    def log_tail(self, name=None, lines=15):
+        logs = [self.log(name)] if name else sorted((self.directory / "logs").glob("*.log"))
+        parts = []
+        for log in logs:
+            tail = log.read_text(errors="replace").splitlines()[-lines:] if log.exists() else []
+            parts.append("\n".join([f"--- {log.name}", *tail]))
+        return "\n".join(parts)
+
+    def save_logs(self):
+        """Copies logs and configurations to $BRAID_LAB_LOGS if that is set."""
+        place = os.environ.get("BRAID_LAB_LOGS")
+        if place and self.directory.exists():
+            shutil.copytree(self.directory, pathlib.Path(place) / self.name, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("*.sock", "*.key", "files"))
+
+    def close(self):
+        """Ends all processes, removes all namespaces and files. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        for process in self._processes.values():
+            _signal_group(process, signal.SIGTERM)
+        for process in list(self._processes.values()):
+            self.stop(process, timeout=2)
+        clean.remove_lab(self.name)
+        atexit.unregister(self.close)
+
+
+def _signal_group(process, number):
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def _tune(space):
+    """Forwarding between interfaces, no reverse-path filter (answers may take another way), no memory between runs."""
+    space.sysctl(net__ipv4__ip_forward=1, net__ipv4__conf__all__rp_filter=0, net__ipv4__conf__default__rp_filter=0,
+                 net__ipv6__conf__all__forwarding=1, net__ipv6__conf__all__keep_addr_on_down=1,
+                 net__ipv6__conf__default__accept_dad=0, net__ipv4__tcp_congestion_control="cubic",
+                 net__ipv4__tcp_no_metrics_save=1)
+    space.sysctl(net__ipv4__ping_group_range="0 2147483647")
+
+
+def _end_on_signals():
+    """Turns SIGTERM and SIGHUP into SystemExit, so that `with` blocks and atexit clean up."""
+
+    def leave(number, _):
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, leave)
