@@ -1,7 +1,5 @@
 #include "tunnel/ack_sender.h"
 
-#include <algorithm>
-
 namespace braid {
 
 void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Time now) {
@@ -27,8 +25,7 @@ AckFrame AckSender::frame(uint8_t subflow, Time now) const {
   ack.subflow = subflow;
   ack.delay = std::chrono::duration_cast<std::chrono::microseconds>(now - largestAt_);
   ack.ecn = ecn_;
-  ack.count = std::min(received_.size(), kMaxAckRanges);
-  for (size_t i = 0; i < ack.count; ++i) ack.ranges[i] = {received_.range(i).first, received_.range(i).last};
+  received_.fill(ack);
   return ack;
 }
 

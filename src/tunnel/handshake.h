@@ -27,6 +27,9 @@ struct SessionSecrets {
   Pin peer{};                                 ///< the other side's certificate
 };
 
+/// A handshake that is not finished by then has failed. Ours: three retransmissions fit at 600 ms RTT.
+inline constexpr Duration kHandshakeTimeout = 10s;
+
 /// One handshake in progress, datagrams in and out. It does not outlive kHandshakeTimeout; the owner drops it.
 class Handshake {
  public:

@@ -1,0 +1,252 @@
+#include "tunnel/session.h"
+
+#include <algorithm>
+
+#include "tunnel/tunnel.h"
+
+namespace braid {
+
+namespace {
+/// Keys of the epoch before open reordered packets for so long until an RTT is known.
+constexpr Duration kKeepKeys = 3s;
+/// Control frames waiting or in flight.
+constexpr size_t kMaxControls = 512;
+
+KeyLimits keyLimits(const TunnelOptions& options) {
+  KeyLimits limits;
+  limits.rekeyPackets = options.rekeyPackets;
+  limits.rekeyAfter = options.rekeyAfter;
+  limits.keepPrevious = kKeepKeys;
+  return limits;
+}
+}  // namespace
+
+Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options, PacketPool& pool,
+                 SessionOwner& owner, Random random, Time now)
+    : id_(secrets.sessionId),
+      pin_(secrets.peer),
+      role_(role),
+      options_(options),
+      pool_(pool),
+      owner_(owner),
+      random_(random),
+      keys_(secrets, role, keyLimits(options), now),
+      ledger_(options.repairTime),
+      flows_(flowQueueOptions(options), random_.next()),
+      resequencer_(resequencerOptions(options)),
+      scheduler_(makePathScheduler(options.scheduler)),
+      schedulerName_(options.scheduler),
+      start_(now),
+      lastHeard_(now),
+      unusableSince_(now),
+      innerMtu_(MtuDiscovery::kBaseDatagram - kDatagramOverhead) {
+  controls_.reserve(kMaxControls);
+}
+
+Session::~Session() {
+  // Subflows hand their data back to the ledger, and the ledger to the flows.
+  for (auto& subflow : table_) subflow.reset();
+  ledger_.giveUpAll(Drop::kPeerDown);
+}
+
+void Session::setTunables() {
+  if (schedulerName_ != options_.scheduler) {
+    scheduler_ = makePathScheduler(options_.scheduler);
+    schedulerName_ = options_.scheduler;
+  }
+  ledger_.setRepairTime(options_.repairTime);
+  flows_.setOptions(flowQueueOptions(options_));
+  resequencer_.setOptions(resequencerOptions(options_));
+  keys_.setRekey(options_.rekeyPackets, options_.rekeyAfter);
+}
+
+bool Session::anyUsable() const {
+  return std::any_of(subflows_.begin(), subflows_.end(), [](const Subflow* s) { return s->usable(); });
+}
+
+bool Session::openSubflow(const std::string& name, const Route& route, Time now) {
+  for (size_t i = 0; i < subflows_.size(); ++i) {
+    if (names_[i] != name) continue;
+    Subflow& s = *subflows_[i];
+    if (s.state() == Subflow::State::kClosed || s.route() != route) {
+      s.open(route, now);
+      announce(s, true);
+    }
+    return true;
+  }
+  if (subflows_.size() >= std::min(options_.maxSubflows, table_.size())) return false;
+  auto id = static_cast<uint8_t>(subflows_.size());
+  table_[id] = std::make_unique<Subflow>(id, name, route, true, options_, *this, ledger_, random_, now);
+  subflows_.push_back(table_[id].get());
+  names_.push_back(name);
+  views_.resize(subflows_.size());
+  return true;
+}
+
+void Session::closeSubflow(const std::string& name, Time now) {
+  for (size_t i = 0; i < subflows_.size(); ++i) {
+    if (names_[i] != name || subflows_[i]->state() == Subflow::State::kClosed) continue;
+    subflows_[i]->close(now);
+    announce(*subflows_[i], false);
+  }
+  refresh(now);
+}
+
+// Tells the peer which subflows to use; a newer word replaces an older one that waits.
+void Session::announce(const Subflow& subflow, bool available) {
+  std::erase_if(controls_, [&](const Control& c) {
+    const auto* status = std::get_if<SubflowStatusFrame>(&c.frame);
+    return status && status->subflow == subflow.id();
+  });
+  if (controls_.size() < kMaxControls) {
+    controls_.push_back({SubflowStatusFrame{subflow.id(), ++statusSequence_, available}});
+  }
+}
+
+std::optional<Drop> Session::onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
+                                           Time now) {
+  return flows_.enqueue(std::move(packet), key, reliable, ecnCapable, now);
+}
+
+void Session::onSendError(const Route& route, Time now) {
+  for (Subflow* s : subflows_) {
+    if (s->route() == route) s->onSendError(now);
+  }
+  refresh(now);
+}
+
+void Session::onTooBig(const Route& route, size_t size, Time now) {
+  for (Subflow* s : subflows_) {
+    if (s->route() == route) s->onTooBig(size, now);
+  }
+  refresh(now);
+}
+
+void Session::onTimer(Time now) {
+  for (Subflow* s : subflows_) {
+    s->onTimer(now);
+    if (keepalive_ > 0ns && s->usable() && now - s->lastSentAt() >= keepalive_) s->requestPing();
+  }
+  keys_.onTimer(now);
+  flows_.onTimer(now);
+  resequencer_.onTimer(now);
+  deliverInOrder();
+  refresh(now);
+}
+
+Time Session::nextDeadline(Time now) const {
+  Time next = std::min({keys_.deadline(), flows_.nextDeadline(), resequencer_.nextDeadline()});
+  bool waiting = flows_.packets() > 0 || ledger_.queued() > 0;
+  for (const Subflow* s : subflows_) {
+    next = std::min(next, s->nextDeadline());
+    if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
+    if (waiting && s->opensAt() > now) next = std::min(next, s->opensAt());
+  }
+  if (unusableSince_ != kNever && waiting) next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
+  return next;
+}
+
+// What follows from the states of the subflows.
+void Session::refresh(Time now) {
+  size_t smallest = 0;
+  size_t largest = 0;
+  for (const Subflow* s : subflows_) {
+    if (!s->usable()) continue;
+    smallest = smallest ? std::min(smallest, s->mtu()) : s->mtu();
+    largest = std::max(largest, s->mtu());
+  }
+  if (largest == 0) {
+    if (unusableSince_ == kNever) unusableSince_ = now;
+    if (now - unusableSince_ > options_.repairTime) clearQueues(now);
+  } else {
+    unusableSince_ = kNever;
+    // A path below IPv6's minimum carries small packets only, unless every path is so.
+    size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
+    if (mtu != innerMtu_) {
+      innerMtu_ = mtu;
+      event({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
+    }
+  }
+  for (size_t i = 0; i < kDropCount; ++i) {
+    uint64_t total = ledger_.drops()[i] + flows_.drops()[i] + resequencer_.drops()[i];
+    if (total == countedDrops_[i]) continue;
+    owner_.onDrop(static_cast<Drop>(i), total - countedDrops_[i]);
+    countedDrops_[i] = total;
+  }
+}
+
+// All uplinks have been gone for the repair time: nobody waits for these packets any more.
+void Session::clearQueues(Time now) {
+  ledger_.giveUpAll(Drop::kPeerDown);
+  Flow* flow = nullptr;
+  uint64_t dropped = 0;
+  while (flows_.peek(now)) {
+    flows_.pop(now, flow);
+    ++dropped;
+  }
+  if (dropped > 0) owner_.onDrop(Drop::kPeerDown, dropped);
+}
+
+void Session::close() {
+  closing_ = true;
+  closesLeft_ = subflows_.size();
+}
+
+void Session::onControlFate(Subflow& subflow, uint64_t pn, bool delivered) {
+  auto carried = [&](const Control& c) { return c.inFlight && c.subflow == subflow.id() && c.pn == pn; };
+  if (delivered) {
+    std::erase_if(controls_, carried);
+  } else {
+    for (Control& c : controls_) {
+      if (carried(c)) c.inFlight = false;
+    }
+  }
+}
+
+void Session::onStateChange(Subflow& s) {
+  std::string name = s.uplink().empty() ? "subflow " + std::to_string(s.id()) : s.uplink();
+  std::string text = name + " (" + s.route().remote.toString() + ") ";
+  switch (s.state()) {
+    case Subflow::State::kValidating: break;
+    case Subflow::State::kActive: event({Event::Kind::kSubflowUp, {}, text + "is in use"}); break;
+    case Subflow::State::kSuspect:
+      event({Event::Kind::kSubflowSuspect, {}, text + "is silent, its packets are moved"});
+      break;
+    case Subflow::State::kClosed: event({Event::Kind::kSubflowFailed, {}, text + "lost its uplink"}); break;
+  }
+}
+
+void Session::onAddressChange(Subflow& s) {
+  event({Event::Kind::kAddressChanged, {},
+         "subflow " + std::to_string(s.id()) + " is now at " + s.route().remote.toString()});
+}
+
+void Session::event(Event event) { owner_.onEvent(std::move(event)); }
+
+void Session::fill(PeerStatus& status, Time now) const {
+  status.age = now - start_;
+  status.keyEpoch = keys_.epoch();
+  status.cipher = aeadName(keys_.aead());
+  status.innerMtu = innerMtu_;
+  status.innerSentPackets = counts_.sentPackets;
+  status.innerSentBytes = counts_.sentBytes;
+  status.innerReceivedPackets = counts_.receivedPackets;
+  status.innerReceivedBytes = counts_.receivedBytes;
+  status.retransmitted = counts_.repaired;
+  status.heldPackets = resequencer_.heldPackets();
+  status.heldBytes = resequencer_.heldBytes();
+  for (const Subflow* s : subflows_) status.subflows.push_back(s->status(now));
+  flows_.forEachFlow([&](const Flow& flow) {
+    FlowStatus f;
+    f.name = flow.key.toString();
+    f.packets = flow.packets;
+    f.bytes = flow.bytes;
+    f.queuedBytes = flow.queuedBytes;
+    f.drops = flow.drops;
+    f.marks = flow.marks;
+    f.unacked = flow.unacked;
+    status.flows.push_back(std::move(f));
+  });
+}
+
+}  // namespace braid

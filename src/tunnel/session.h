@@ -1,0 +1,175 @@
+#pragma once
+
+// One keyed association with a peer: its keys, subflows and flows. What it sends is in session_send.cc, what it
+// receives in session_receive.cc.
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/random.h"
+#include "scheduler/path_scheduler.h"
+#include "tunnel/data_ledger.h"
+#include "tunnel/flow_queue.h"
+#include "tunnel/key_schedule.h"
+#include "tunnel/options.h"
+#include "tunnel/resequencer.h"
+#include "tunnel/status.h"
+#include "tunnel/subflow.h"
+#include "tunnel/wire.h"
+
+namespace braid {
+
+struct Datagram;
+struct Event;
+
+/// What a session needs from the tunnel that owns it.
+class SessionOwner {
+ public:
+  virtual ~SessionOwner() = default;
+  /// An inner packet arrived, in the order of its flow.
+  virtual void onDelivered(Packet packet) = 0;
+  virtual void onEvent(Event event) = 0;
+  virtual void onDrop(Drop cause, uint64_t count) = 0;
+  /// A queued or sent packet is too large for every path that is left: worth a "too big".
+  virtual void onTooLarge(ByteView packet) = 0;
+};
+
+class Session final : public SubflowOwner {
+ public:
+  /// `options`, `pool` and `owner` must outlive it.
+  Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options, PacketPool& pool,
+          SessionOwner& owner, Random random, Time now);
+  ~Session() override;
+
+  uint32_t id() const { return id_; }
+  const Pin& pin() const { return pin_; }
+  KeySchedule::Role role() const { return role_; }
+  /// When a datagram of the peer was last opened; the session's start before that.
+  Time lastHeard() const { return lastHeard_; }
+  /// A datagram of the peer has been opened: it has the keys.
+  bool confirmed() const { return confirmed_; }
+  /// The peer said CLOSE, or the keys are used up.
+  bool over() const { return over_; }
+  bool anyUsable() const;
+  /// Since when no subflow is usable; kNever when one is.
+  Time unusableSince() const { return unusableSince_; }
+  /// Largest inner packet that serves the paths in use.
+  size_t innerMtu() const { return innerMtu_; }
+  void setTunables();
+
+  // ---- subflows (initiator)
+
+  /// Starts or reopens the subflow of this name (uplink and endpoint). False when the numbers are used up.
+  bool openSubflow(const std::string& name, const Route& route, Time now);
+  void closeSubflow(const std::string& name, Time now);
+  void setKeepalive(Duration keepalive) { keepalive_ = keepalive; }
+
+  // ---- what arrives
+
+  /// Opens the datagram and acts on it. nullopt when it was used, else why not.
+  std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram, Time now);
+  /// Queues an inner packet. nullopt when it was taken.
+  std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable, Time now);
+  void onSendError(const Route& route, Time now);
+  void onTooBig(const Route& route, size_t size, Time now);
+  void onTimer(Time now);
+
+  // ---- what leaves
+
+  bool pollDatagram(Datagram& out, Time now);
+  /// Says CLOSE on every usable subflow and sends nothing more.
+  void close();
+  Time nextDeadline(Time now) const;
+  void fill(PeerStatus& status, Time now) const;
+
+  // SubflowOwner
+  void onControlFate(Subflow& subflow, uint64_t pn, bool delivered) override;
+  void onStateChange(Subflow& subflow) override;
+  void onAddressChange(Subflow& subflow) override;
+
+ private:
+  /// A control frame that is sent again until it arrives.
+  struct Control {
+    std::variant<SkipFrame, SubflowStatusFrame> frame;
+    bool inFlight = false;
+    uint8_t subflow = 0;
+    uint64_t pn = 0;
+  };
+  /// What goes into one datagram.
+  struct Build;
+
+  // session_receive.cc
+  Subflow* acceptSubflow(uint8_t id, const Route& from, Time now);
+  void onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, size_t size, const Route& from, Time now,
+                bool& malformed);
+  void onFrame(Subflow& subflow, const WireFrame& frame, const Route& from, Time now);
+  void onData(const DataFrame& frame, Packet packet, Time now);
+  void onSkip(const SkipFrame& skip, Time now);
+  void deliverInOrder();
+
+  // session_send.cc
+  bool pollUrgent(Datagram& out, Time now);
+  bool pollControl(Datagram& out, Time now);
+  bool pollRepair(Datagram& out, Time now);
+  bool pollNewData(Datagram& out, Time now);
+  bool pollMtuProbe(Datagram& out, Time now);
+  bool pollClose(Datagram& out, Time now);
+  Subflow* pathForRepair(const Datum& datum, Time now);
+  Subflow* fastest();
+  bool mayRepair(const Datum& datum, const Subflow& subflow) const;
+  void addControl(Build& build);
+  void addData(Build& build, Time now);
+  bool finish(Build& build, Datagram& out, Time now);
+
+  // session.cc
+  void refresh(Time now);
+  void clearQueues(Time now);
+  void announce(const Subflow& subflow, bool available);
+  Subflow* find(uint8_t id) { return table_[id].get(); }
+  void event(Event event);
+
+  uint32_t id_;
+  Pin pin_;
+  KeySchedule::Role role_;
+  const TunnelOptions& options_;
+  PacketPool& pool_;
+  SessionOwner& owner_;
+  Random random_;
+  KeySchedule keys_;
+  DataLedger ledger_;
+  FlowQueues flows_;
+  Resequencer resequencer_;
+  std::vector<DuplicateFilter> datagramFilters_;
+  std::unique_ptr<PathScheduler> scheduler_;
+  std::string schedulerName_;
+
+  std::array<std::unique_ptr<Subflow>, 256> table_;  ///< by number
+  std::vector<Subflow*> subflows_;                   ///< the ones there are, in order of their numbers
+  std::vector<std::string> names_;                   ///< initiator: of subflows_, by position
+  std::vector<PathView> views_;
+  size_t turn_ = 0;                                  ///< whose turn it is to send what is urgent
+
+  std::vector<Control> controls_;
+  uint64_t statusSequence_ = 0;
+  Duration keepalive_ = 10s;
+  Time start_;
+  Time lastHeard_;
+  Time unusableSince_;
+  size_t innerMtu_;
+  bool confirmed_ = false;
+  bool over_ = false;
+  bool closing_ = false;
+  size_t closesLeft_ = 0;
+  DropCounts countedDrops_{};
+
+  struct {
+    uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0, repaired = 0;
+  } counts_;
+};
+
+}  // namespace braid
