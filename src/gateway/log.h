@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace braid {
+
+/// Where log lines go and what they look like.
+enum class LogStyle : uint8_t {
+  kPlain,    ///< stderr with time stamps
+  kJournal,  ///< stderr is the journal: no time stamps, "<N>" priorities (sd-daemon(3))
+};
+
+/// kJournal when $JOURNAL_STREAM names the file behind stderr (systemd.exec(5)).
+LogStyle detectLogStyle();
+/// Sets spdlog's default logger up. `level`: trace, debug, info, warning, error.
+void setupLogging(std::string_view level, LogStyle style);
+/// Changes the level only.
+void setLogLevel(std::string_view level);
+/// "<6>" for a journal priority by the number of a spdlog level (0 trace to 5 critical).
+std::string_view journalPrefix(int spdlogLevel);
+
+/// Messages that outsiders or load can cause at any rate, each with a budget of its own.
+enum class LogKind : uint8_t { kHandshake, kSubflow, kSendError, kDevice, kResolver, kOther, kCount };
+
+/// A token bucket per kind of message: kBurst at once, then kPerSecond.
+class LogLimiter {
+ public:
+  static constexpr double kBurst = 10;
+  static constexpr double kPerSecond = 1;
+
+  /// True when a message of this kind may be logged now. Then `suppressed` says how many were not since the
+  /// last one.
+  bool allow(LogKind kind, Time now, uint64_t& suppressed);
+  /// " (N like this suppressed)" or nothing.
+  static std::string suffix(uint64_t suppressed);
+
+ private:
+  struct Bucket {
+    double tokens = kBurst;
+    Time last{};
+    uint64_t suppressed = 0;
+  };
+  std::array<Bucket, static_cast<size_t>(LogKind::kCount)> buckets_;
+};
+
+}  // namespace braid

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <libmnl/libmnl.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace braid {
+
+/// Calls visit(const nlattr*) for each attribute behind a family header of that many bytes.
+template <typename Visit>
+void forEachAttribute(const nlmsghdr& message, size_t headerBytes, Visit&& visit) {
+  const auto* end = static_cast<const char*>(mnl_nlmsg_get_payload_tail(&message));
+  const auto* at = static_cast<const nlattr*>(mnl_nlmsg_get_payload_offset(&message, headerBytes));
+  for (; mnl_attr_ok(at, static_cast<int>(end - reinterpret_cast<const char*>(at))); at = mnl_attr_next(at))
+    visit(at);
+}
+
+/// A rtnetlink socket (libmnl). Requests are answered at once by the kernel, so their calls block only for as
+/// long as the kernel works on them.
+class NetlinkSocket {
+ public:
+  using OnMessage = std::function<void(const nlmsghdr&)>;
+
+  /// `groups`: RTMGRP_* bits to hear of. Throws SystemError.
+  explicit NetlinkSocket(uint32_t groups);
+
+  int fd() const { return mnl_socket_get_fd(socket_.get()); }
+
+  struct Answer {
+    int error = 0;        ///< errno; 0: done
+    std::string message;  ///< the kernel's own words about an error (NLMSGERR_ATTR_MSG); may be empty
+  };
+  /// Sends a request that the kernel acknowledges, gives what it answers before that to onMessage.
+  Answer request(nlmsghdr& header, const OnMessage& onMessage = {});
+  /// RTM_GET* dump. Throws SystemError.
+  void dump(uint16_t type, uint8_t family, const OnMessage& onMessage);
+
+  enum class Heard : uint8_t { kNothing, kMessages, kOverrun };
+  /// Non-blocking read of one batch of notifications; kOverrun: the kernel had to drop some (ENOBUFS).
+  Heard hear(const OnMessage& onMessage);
+
+ private:
+  struct Closer {
+    void operator()(mnl_socket* s) const { mnl_socket_close(s); }
+  };
+  Answer collect(uint32_t sequence, const OnMessage& onMessage);
+
+  std::unique_ptr<mnl_socket, Closer> socket_;
+  uint32_t sequence_ = 0;
+};
+
+}  // namespace braid

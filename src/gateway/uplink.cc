@@ -1,0 +1,288 @@
+#include "gateway/uplink.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "gateway/system.h"
+
+namespace braid {
+
+namespace {
+
+using Family = Address::Family;
+
+constexpr uint8_t kLinkScope = 253;  // RT_SCOPE_LINK
+
+const Address& chosen(const UplinkDecision& d, Family family) {
+  return family == Family::kV4 ? d.v4 : d.v6;
+}
+
+bool uniqueLocal(const Address& a) {
+  return a.isV6() && (a.bytes[0] & 0xfe) == 0xfc;
+}  // RFC 4193
+
+// Smaller is better. An address in use wins over its equals, but not over one that is not deprecated.
+auto rank(const LinkAddress& a, const Address& current) {
+  return std::tuple(a.deprecated, a.address != current, uniqueLocal(a.address), a.temporary, a.address);
+}
+
+Address chooseSource(const UplinkConfig& config, const Link& link, Family family, const Address& current) {
+  const LinkAddress* best = nullptr;
+  for (const LinkAddress& a : link.addresses) {
+    if (a.address.family != family || !a.usable) continue;
+    bool named = std::find(config.sources.begin(), config.sources.end(), a.address) != config.sources.end();
+    if (config.sources.empty() ? a.scope >= kLinkScope : !named) continue;
+    if (!best || rank(a, current) < rank(*best, current)) best = &a;
+  }
+  return best ? best->address : Address{};
+}
+
+Prefix defaultPrefix(Family family) {
+  Prefix p;
+  p.address.family = family;
+  return p;
+}
+
+// Sockets of this interface use the main table's own routes of the interface, but not its default routes;
+// then the configured gateway.
+void routeByGateway(const UplinkConfig& config, unsigned slot, const Address& gateway, UplinkDecision& out) {
+  uint32_t table = kUplinkTable + slot;
+  uint32_t priority = kUplinkRulePriority + 2 * slot;
+  out.routes.push_back({defaultPrefix(gateway.family), config.interface, gateway, table, 0, true});
+  out.rules.push_back({gateway.family, priority, config.interface, {}, kMainTable, 0});
+  out.rules.push_back({gateway.family, priority + 1, config.interface, {}, table, std::nullopt});
+}
+
+bool sameSettings(const UplinkConfig& a, const UplinkConfig& b) {
+  return a.name == b.name && a.interface == b.interface && a.subflows == b.subflows &&
+         a.gateway == b.gateway && a.gateways == b.gateways && a.sources == b.sources;
+}
+
+}  // namespace
+
+UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetlinkTable& table,
+                            const Address& v4, const Address& v6) {
+  UplinkDecision out;
+  const Link* link = table.find(config.interface);
+  if (!link) {
+    out.reason = "there is no interface " + config.interface;
+    return out;
+  }
+  out.link = link->index;
+  out.v4 = chooseSource(config, *link, Family::kV4, v4);
+  out.v6 = chooseSource(config, *link, Family::kV6, v6);
+  if (!link->up) {
+    out.reason = "the link " + config.interface + " is down";
+    return out;
+  }
+  if (!out.v4.bits() && !out.v6.bits()) {
+    out.reason = config.sources.empty() ? config.interface + " has no usable address"
+                                        : config.interface + " does not have the configured source address";
+    return out;
+  }
+  out.up = true;
+  bool missing = false;
+  for (Family family : {Family::kV4, Family::kV6}) {
+    if (!chosen(out, family).bits()) continue;
+    for (const Address& gateway : config.gateways) {
+      bool used = config.gateway == UplinkConfig::Gateway::kAddress && gateway.family == family;
+      if (used) routeByGateway(config, slot, gateway, out);
+    }
+    missing |= family == Family::kV4 && !table.hasDefaultRoute(link->index, family);
+  }
+  if (config.gateway == UplinkConfig::Gateway::kAuto && missing) {
+    out.reason = config.interface +
+                 " has no IPv4 default route: only peers on its own network can be reached; " +
+                 "set `gateway` to the router's address";
+  }
+  return out;
+}
+
+Uplinks::Uplinks(UplinkSockets& sockets, Routing& routing, SocketIds& ids)
+    : sockets_(sockets), routing_(routing), ids_(ids) {}
+
+unsigned Uplinks::freeSlot() const {
+  unsigned slot = 0;
+  while (std::any_of(uplinks_.begin(), uplinks_.end(), [&](const Uplink& u) { return u.slot == slot; }))
+    ++slot;
+  return slot;
+}
+
+void Uplinks::configure(std::vector<UplinkConfig> configs, const NetlinkTable& table) {
+  std::vector<Uplink> before = std::exchange(uplinks_, {});
+  std::vector<std::optional<Uplink>> kept(configs.size());
+  for (Uplink& u : before) {
+    auto same = std::find_if(configs.begin(), configs.end(),
+                             [&](const UplinkConfig& c) { return sameSettings(c, u.config); });
+    if (same == configs.end()) {
+      closeUplink(u);
+    } else {
+      kept[static_cast<size_t>(same - configs.begin())] = std::move(u);
+    }
+  }
+  // Kept ones first, so that a new one does not take their slots; then back into the order of the
+  // configuration.
+  for (auto& u : kept) {
+    if (u) uplinks_.push_back(*u);
+  }
+  std::vector<Uplink> ordered;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    if (!kept[i]) {
+      kept[i].emplace();
+      kept[i]->config = std::move(configs[i]);
+      kept[i]->slot = freeSlot();
+      uplinks_.push_back(*kept[i]);
+    }
+    ordered.push_back(std::move(*kept[i]));
+  }
+  uplinks_ = std::move(ordered);
+  update(table);
+}
+
+bool Uplinks::update(const NetlinkTable& table) {
+  bool changed = false;
+  for (Uplink& u : uplinks_) changed |= refresh(u, table);
+  return changed;
+}
+
+bool Uplinks::refresh(Uplink& uplink, const NetlinkTable& table) {
+  UplinkDecision wanted = decideUplink(uplink.config, uplink.slot, table, uplink.now.v4, uplink.now.v6);
+  UplinkDecision before = uplink.now;
+  const Link* link = table.find(uplink.config.interface);
+  unsigned switchedOff = link ? link->switchedOff : 0;
+  if (!wanted.up || wanted.link != before.link || switchedOff != uplink.switchedOff) uplink.routed = false;
+  uplink.switchedOff = switchedOff;
+
+  bool changed = false;
+  uplink.failed = false;
+  auto attempt = [&](auto&& action) {
+    try {
+      action();
+    } catch (const SystemError& e) {
+      uplink.failed = true;
+      wanted.reason = e.what();
+    }
+  };
+  if (wanted.up) attempt([&] { applyRouting(uplink, wanted); });
+  wanted.up = wanted.up && !uplink.failed;
+  // One family's refusal does not take the other's sockets.
+  for (Family family : {Family::kV4, Family::kV6}) {
+    attempt([&] { applySockets(uplink, wanted, family, changed); });
+  }
+  wanted.up = wanted.up && !uplink.sockets.empty();
+  // Rules stay while the link is away; they match nothing then.
+  if (!wanted.up) {
+    wanted.routes = uplink.now.routes;
+    wanted.rules = uplink.now.rules;
+  }
+  uplink.now = std::move(wanted);
+  note(uplink, before);
+  return changed || uplink.now.up != before.up;
+}
+
+void Uplinks::applyRouting(Uplink& uplink, const UplinkDecision& wanted) {
+  bool same = wanted.routes == uplink.now.routes && wanted.rules == uplink.now.rules;
+  if (uplink.routed && same) return;
+  if (!same) dropRouting(uplink);
+  if (!wanted.routes.empty()) routing_.removeStaleRoutes(kUplinkTable + uplink.slot);
+  // Remembered one by one, so that a refusal in the middle leaves nothing unknown behind.
+  uplink.now.routes.clear();
+  uplink.now.rules.clear();
+  for (const RouteSpec& r : wanted.routes) {
+    routing_.addRoute(r);
+    uplink.now.routes.push_back(r);
+  }
+  for (const RuleSpec& r : wanted.rules) {
+    routing_.addRule(r);
+    uplink.now.rules.push_back(r);
+  }
+  uplink.routed = true;
+}
+
+void Uplinks::dropRouting(Uplink& uplink) {
+  for (const RuleSpec& r : uplink.now.rules) routing_.removeRule(r);
+  for (const RouteSpec& r : uplink.now.routes) routing_.removeRoute(r);
+  uplink.now.rules.clear();
+  uplink.now.routes.clear();
+  uplink.routed = false;
+}
+
+void Uplinks::applySockets(Uplink& uplink, const UplinkDecision& wanted, Family family, bool& changed) {
+  const Address& source = chosen(wanted, family);
+  auto have = static_cast<unsigned>(std::count_if(uplink.sockets.begin(), uplink.sockets.end(),
+                                                  [&](const auto& s) { return s.family == family; }));
+  bool moved = wanted.link != uplink.now.link || source != chosen(uplink.now, family);
+  if (have > 0 && moved) {
+    closeSockets(uplink, family);
+    have = 0;
+    changed = true;
+  }
+  // A socket that would be opened on a dead link could not be told from one that lost it: wait for the link.
+  if (!source.bits() || !wanted.up) return;
+  for (; have < uplink.config.subflows; ++have) {
+    SocketId id = ids_.take();
+    try {
+      UdpSocketOptions options;
+      options.local = source;
+      options.interface = uplink.config.interface;
+      sockets_.open(id, options);
+    } catch (...) {
+      ids_.release(id);
+      throw;
+    }
+    uplink.sockets.push_back({id, family});
+    changed = true;
+  }
+}
+
+void Uplinks::closeSockets(Uplink& uplink, Family family) {
+  for (const UplinkSpec::Socket& s : uplink.sockets) {
+    if (s.family != family) continue;
+    sockets_.close(s.id);
+    ids_.release(s.id);
+  }
+  std::erase_if(uplink.sockets, [&](const UplinkSpec::Socket& s) { return s.family == family; });
+}
+
+void Uplinks::closeUplink(Uplink& uplink) {
+  closeSockets(uplink, Family::kV4);
+  closeSockets(uplink, Family::kV6);
+  try {
+    dropRouting(uplink);
+  } catch (const SystemError& e) {
+    notes_.push_back("uplink " + uplink.config.name + ": " + e.what());
+  }
+}
+
+void Uplinks::close() {
+  for (Uplink& u : uplinks_) closeUplink(u);
+  uplinks_.clear();
+}
+
+std::vector<UplinkSpec> Uplinks::specs() const {
+  std::vector<UplinkSpec> out;
+  for (const Uplink& u : uplinks_) out.push_back({u.config.name, u.sockets, u.now.up});
+  return out;
+}
+
+bool Uplinks::wantsRetry() const {
+  return std::any_of(uplinks_.begin(), uplinks_.end(), [](const Uplink& u) { return u.failed; });
+}
+
+void Uplinks::note(const Uplink& uplink, const UplinkDecision& before) {
+  const UplinkDecision& now = uplink.now;
+  if (now.up == before.up && now.reason == before.reason && now.v4 == before.v4 && now.v6 == before.v6)
+    return;
+  std::string line = "uplink " + uplink.config.name + (now.up ? " is up" : " is down");
+  if (now.up && now.v4.bits()) line += ", " + now.v4.toString();
+  if (now.up && now.v6.bits()) line += ", " + now.v6.toString();
+  if (!now.reason.empty()) line += ": " + now.reason;
+  notes_.push_back(std::move(line));
+}
+
+std::vector<std::string> Uplinks::takeNotes() {
+  return std::exchange(notes_, {});
+}
+
+}  // namespace braid

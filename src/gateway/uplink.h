@@ -1,0 +1,94 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gateway/config.h"
+#include "gateway/netlink_table.h"
+#include "gateway/routing.h"
+#include "gateway/socket_ids.h"
+#include "gateway/udp_socket.h"
+#include "tunnel/tunnel.h"
+
+namespace braid {
+
+/// Routing tables of uplinks with `gateway: ADDRESS`: this number and the 31 above it.
+inline constexpr uint32_t kUplinkTable = 6600;
+/// Priorities of their rules: this number and the 63 above it; before the main table's (32766).
+inline constexpr uint32_t kUplinkRulePriority = 6600;
+
+/// Opens and closes sockets for uplinks; the daemon, or a fake in tests.
+class UplinkSockets {
+ public:
+  virtual ~UplinkSockets() = default;
+  /// Throws SystemError.
+  virtual void open(SocketId id, const UdpSocketOptions& options) = 0;
+  virtual void close(SocketId id) = 0;
+};
+
+/// What the state of the host means for one uplink.
+struct UplinkDecision {
+  bool up = false;     ///< can be used now
+  std::string reason;  ///< why it is down; when up, a warning or empty
+  int link = 0;        ///< interface index; 0: there is none
+  Address v4, v6;      ///< local addresses to bind to; unset: family not usable
+  std::vector<RouteSpec> routes;
+  std::vector<RuleSpec> rules;
+};
+
+/// The policy, free of I/O. `v4` and `v6` are the addresses in use: they are kept while they are good, so
+/// that a new address beside them does not disturb. `slot` (0 to 31) picks routing table and rule priorities.
+UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetlinkTable& table,
+                            const Address& v4, const Address& v6);
+
+/// Keeps the sockets and source routes of the configured uplinks in step with the host's interfaces.
+///
+/// A socket is bound to interface and address. It is closed when either goes, and stays, marked down, while
+/// only the carrier is lost: subflows then go on where they stopped when the cable is back.
+class Uplinks {
+ public:
+  /// All must outlive this.
+  Uplinks(UplinkSockets& sockets, Routing& routing, SocketIds& ids);
+
+  /// Replaces the configuration; uplinks that keep name, interface and settings keep their sockets.
+  void configure(std::vector<UplinkConfig> configs, const NetlinkTable& table);
+  /// Follows the host's state. True when specs() changed.
+  bool update(const NetlinkTable& table);
+  /// Closes all sockets and removes all source routes.
+  void close();
+
+  /// For Tunnel::setUplinks, in the order of the configuration.
+  std::vector<UplinkSpec> specs() const;
+  /// Something was refused that may work later: call update() again in a second or so.
+  bool wantsRetry() const;
+  /// Lines about what changed since the last call, for the log.
+  std::vector<std::string> takeNotes();
+
+ private:
+  struct Uplink {
+    UplinkConfig config;
+    unsigned slot = 0;
+    UplinkDecision now;
+    unsigned switchedOff = 0;
+    bool routed = false;  // routes and rules of `now` are in place
+    bool failed = false;  // the last attempt was refused
+    std::vector<UplinkSpec::Socket> sockets;
+  };
+  bool refresh(Uplink& uplink, const NetlinkTable& table);
+  void applyRouting(Uplink& uplink, const UplinkDecision& wanted);
+  void dropRouting(Uplink& uplink);
+  void applySockets(Uplink& uplink, const UplinkDecision& wanted, Address::Family family, bool& changed);
+  void closeSockets(Uplink& uplink, Address::Family family);
+  void closeUplink(Uplink& uplink);
+  unsigned freeSlot() const;
+  void note(const Uplink& uplink, const UplinkDecision& before);
+
+  UplinkSockets& sockets_;
+  Routing& routing_;
+  SocketIds& ids_;
+  std::vector<Uplink> uplinks_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace braid
