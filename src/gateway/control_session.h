@@ -4,7 +4,6 @@
 // the daemon answers with one line of JSON: {"ok":true,...} or {"ok":false,"error":"..."}. Further requests
 // may follow.
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -29,43 +28,45 @@ enum class ControlCommand : uint8_t { kStatus, kPaths, kFlows, kPeers, kReload, 
 
 /// A request line without its line end: the command, or what is wrong in plain words.
 std::variant<ControlCommand, std::string> parseControlRequest(std::string_view line);
-
 /// The answer to a command: one line with its line end.
 std::string answerControl(ControlCommand command, ControlHandler& handler);
+/// An answer that says no: one line with its line end.
+std::string controlError(std::string_view text);
 
 class ControlSession {
  public:
-  static constexpr size_t kMaxLine = 1024;       ///< bytes of a request; a longer one ends the session
-  static constexpr size_t kMaxAnswer = 8 << 20;  ///< bytes; a longer answer becomes an error
-  static constexpr Duration kIdleTimeout = 60s;  ///< a client that asks nothing
-  static constexpr Duration kWriteTimeout = 5s;  ///< a client that takes no byte of its answer
+  static constexpr size_t kMaxLine = 1024;         ///< bytes of a request; a longer one ends the session
+  static constexpr size_t kMaxAnswer = 8 << 20;    ///< bytes; a longer answer becomes an error
+  static constexpr Duration kIdleTimeout = 60s;    ///< for the next whole request
+  static constexpr Duration kAnswerTimeout = 10s;  ///< for taking a whole answer
 
-  ControlSession(ControlHandler& handler, Time now);
+  /// `handler` must outlive the session.
+  ControlSession(ControlHandler& handler, Time now) : handler_(handler), since_(now) {}
 
   /// Bytes from the client; only when wantsInput(). Takes all of them.
   void onInput(std::string_view bytes, Time now);
-  /// The client will send no more; what was asked is still answered.
-  void onEnd();
-  /// The first n bytes of output() were taken by the client.
+  /// The client sends no more; what it asked is still answered.
+  void onEnd(Time now);
+  /// The client took the first n bytes of output().
   void onWritten(size_t n, Time now);
 
   /// True while bytes may be read: one answer at a time, so a client that does not read cannot fill memory.
-  bool wantsInput() const { return !ending_ && pending_.empty(); }
+  bool wantsInput() const { return !ended_ && answer_.empty(); }
   /// Bytes for the client now.
-  std::string_view output() const { return std::string_view(pending_).substr(written_); }
+  std::string_view output() const { return std::string_view(answer_).substr(written_); }
   /// Nothing more to do: close.
-  bool finished() const { return ending_ && pending_.empty(); }
+  bool finished() const { return ended_ && answer_.empty(); }
   /// When to give up on the client.
-  Time deadline() const { return lastProgress_ + (pending_.empty() ? kIdleTimeout : kWriteTimeout); }
+  Time deadline() const { return since_ + (answer_.empty() ? kIdleTimeout : kAnswerTimeout); }
 
  private:
-  void answerNext();
+  void answerNext(Time now);
   ControlHandler& handler_;
-  std::string input_;    ///< at most one read of bytes beyond kMaxLine
-  std::string pending_;  ///< the answer being written
+  std::string input_;   ///< what is not answered yet: at most kMaxLine and one read more
+  std::string answer_;  ///< being written; empty between requests
   size_t written_ = 0;
-  bool ending_ = false;
-  Time lastProgress_;
+  bool ended_ = false;  ///< no more bytes come in
+  Time since_;          ///< start of waiting for a request, or for the client to take the answer
 };
 
 }  // namespace braid

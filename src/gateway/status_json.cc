@@ -1,0 +1,154 @@
+#include "gateway/status_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+
+json finite(double v) {
+  return std::isfinite(v) ? json(v) : json(nullptr);
+}
+
+json peerHead(const PeerStatus& peer) {
+  return {{"name", peer.name}, {"up", peer.up}};
+}
+
+json subflowsJson(const PeerStatus& peer) {
+  json list = json::array();
+  for (const SubflowStatus& subflow : peer.subflows) list.push_back(subflowJson(subflow));
+  return list;
+}
+
+template <typename Make>
+json peersWith(const TunnelStatus& tunnel, Make make) {
+  json list = json::array();
+  for (const PeerStatus& peer : tunnel.peers) list.push_back(make(peer));
+  return {{"peers", std::move(list)}};
+}
+
+}  // namespace
+
+json gatewayJson(const GatewayStatus& gateway) {
+  json uplinks = json::array();
+  for (const UplinkStatus& uplink : gateway.uplinks) {
+    uplinks.push_back({{"name", uplink.name},
+                       {"interface", uplink.interface},
+                       {"up", uplink.up},
+                       {"addresses", uplink.addresses},
+                       {"gateway", uplink.gateway.empty() ? json(nullptr) : json(uplink.gateway)}});
+  }
+  return {{"version", gateway.version},
+          {"config", gateway.config},
+          {"pin", gateway.pin},
+          {"device", gateway.device},
+          {"mode", gateway.mode},
+          {"pid", gateway.pid},
+          {"uptime_s", toSeconds(gateway.uptime)},
+          {"device_mtu_bytes", gateway.deviceMtu},
+          {"listen", gateway.listen},
+          {"uplinks", std::move(uplinks)}};
+}
+
+json subflowJson(const SubflowStatus& s) {
+  return {{"id", s.id},
+          {"uplink", s.uplink},
+          {"local", s.local},
+          {"remote", s.remote},
+          {"state", s.state},
+          {"srtt_ms", toMilliseconds(s.srtt)},
+          {"rttvar_ms", toMilliseconds(s.rttvar)},
+          {"min_rtt_ms", toMilliseconds(s.minRtt)},
+          {"window_bytes", s.window},
+          {"in_flight_bytes", s.inFlight},
+          {"pacing_bytes_per_s", finite(s.pacingRate)},
+          {"delivery_bytes_per_s", finite(s.deliveryRate)},
+          {"sent_packets", s.sentPackets},
+          {"sent_bytes", s.sentBytes},
+          {"received_packets", s.receivedPackets},
+          {"received_bytes", s.receivedBytes},
+          {"lost_packets", s.lostPackets},
+          {"spurious_losses", s.spuriousLosses},
+          {"retransmitted_bytes", s.retransmittedBytes},
+          {"ce_marks", s.ceMarks},
+          {"mtu_bytes", s.mtu}};
+}
+
+json flowJson(const FlowStatus& f) {
+  return {{"name", f.name},
+          {"packets", f.packets},
+          {"bytes", f.bytes},
+          {"queued_bytes", f.queuedBytes},
+          {"drops", f.drops},
+          {"marks", f.marks},
+          {"unacked_packets", f.unacked}};
+}
+
+json peerJson(const PeerStatus& peer) {
+  json out = peerHead(peer);
+  out.update({{"pin", peer.pin},
+              {"age_s", toSeconds(peer.age)},
+              {"key_epoch", peer.keyEpoch},
+              {"cipher", peer.cipher},
+              {"inner_mtu_bytes", peer.innerMtu},
+              {"inner_sent_packets", peer.innerSentPackets},
+              {"inner_sent_bytes", peer.innerSentBytes},
+              {"inner_received_packets", peer.innerReceivedPackets},
+              {"inner_received_bytes", peer.innerReceivedBytes},
+              {"retransmitted", peer.retransmitted},
+              {"held_packets", peer.heldPackets},
+              {"held_bytes", peer.heldBytes},
+              {"subflow_count", peer.subflows.size()},
+              {"flow_count", peer.flows.size()}});
+  return out;
+}
+
+json peersJson(const TunnelStatus& tunnel) {
+  return peersWith(tunnel, [](const PeerStatus& peer) { return peerJson(peer); });
+}
+
+json pathsJson(const TunnelStatus& tunnel) {
+  return peersWith(tunnel, [](const PeerStatus& peer) {
+    json out = peerHead(peer);
+    out["subflows"] = subflowsJson(peer);
+    return out;
+  });
+}
+
+json flowsJson(const TunnelStatus& tunnel) {
+  return peersWith(tunnel, [](const PeerStatus& peer) {
+    std::vector<const FlowStatus*> flows;
+    for (const FlowStatus& flow : peer.flows) flows.push_back(&flow);
+    size_t listed = std::min(flows.size(), kMaxListedFlows);
+    std::partial_sort(flows.begin(), flows.begin() + static_cast<std::ptrdiff_t>(listed), flows.end(),
+                      [](const FlowStatus* a, const FlowStatus* b) { return a->bytes > b->bytes; });
+    flows.resize(listed);
+    json list = json::array();
+    for (const FlowStatus* flow : flows) list.push_back(flowJson(*flow));
+    json out = peerHead(peer);
+    out["flow_count"] = peer.flows.size();
+    out["flows"] = std::move(list);
+    return out;
+  });
+}
+
+json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
+  json out = peersWith(tunnel, [](const PeerStatus& peer) {
+    json p = peerJson(peer);
+    p["subflows"] = subflowsJson(peer);
+    return p;
+  });
+  json drops = json::object();
+  for (size_t i = 0; i < kDropCount; ++i) drops[dropName(static_cast<Drop>(i))] = tunnel.drops[i];
+  out["gateway"] = gatewayJson(gateway);
+  out["drops"] = std::move(drops);
+  out["buffers_in_use"] = tunnel.buffersInUse;
+  out["buffers_limit"] = tunnel.buffersLimit;
+  out["handshakes"] = tunnel.handshakes;
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,78 @@
+#include "gateway/status_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "control_fixture.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+
+TEST(StatusJson, SubflowCarriesEveryFigure) {
+  SubflowStatus s;
+  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active";
+  s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.window = 1, s.inFlight = 2, s.pacingRate = 3,
+  s.deliveryRate = 4;
+  s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
+  s.spuriousLosses = 10, s.retransmittedBytes = 11, s.ceMarks = 12, s.mtu = 1400;
+  EXPECT_EQ(subflowJson(s),
+            json::parse(R"({"id":3,"uplink":"lte","local":"10.0.0.1:5","remote":"192.0.2.1:4433",
+    "state":"active","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"window_bytes":1,"in_flight_bytes":2,
+    "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"sent_packets":5,"sent_bytes":6,"received_packets":7,
+    "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ce_marks":12,"mtu_bytes":1400})"));
+}
+
+TEST(StatusJson, PeerCarriesEveryFigure) {
+  PeerStatus p;
+  p.name = "hub", p.pin = "sha256:x", p.up = true, p.age = 1500ms, p.keyEpoch = 2, p.cipher = "aes-128-gcm";
+  p.innerMtu = 1400, p.innerSentPackets = 3, p.innerSentBytes = 4, p.innerReceivedPackets = 5;
+  p.innerReceivedBytes = 6, p.retransmitted = 7, p.heldPackets = 8, p.heldBytes = 9;
+  p.subflows.resize(2), p.flows.resize(3);
+  EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
+    "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
+    "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
+    "subflow_count":2,"flow_count":3})"));
+}
+
+TEST(StatusJson, FlowAndGateway) {
+  EXPECT_EQ(
+      flowJson({"udp", 1, 2, 3, 4, 5, 6}),
+      json::parse(
+          R"({"name":"udp","packets":1,"bytes":2,"queued_bytes":3,"drops":4,"marks":5,"unacked_packets":6})"));
+  json gateway = gatewayJson(FakeGateway().gatewayStatus());
+  EXPECT_EQ(gateway["uplinks"][0],
+            json::parse(
+                R"({"name":"wifi","interface":"wlan0","up":true,"addresses":["192.0.2.7"],"gateway":null})"));
+  EXPECT_EQ(gateway["version"], "1.2.3");
+}
+
+TEST(StatusJson, EndlessRateIsNull) {
+  json paths = pathsJson(FakeGateway().tunnelStatus());
+  EXPECT_EQ(paths["peers"][0]["subflows"][0]["pacing_bytes_per_s"], 1.25e6);
+  EXPECT_TRUE(paths["peers"][0]["subflows"][1]["pacing_bytes_per_s"].is_null());
+}
+
+TEST(StatusJson, StatusHasAllDropsAndNoFlows) {
+  FakeGateway daemon;
+  json status = statusJson(daemon.gatewayStatus(), daemon.tunnelStatus());
+  EXPECT_EQ(status["drops"].size(), kDropCount) << "each cause has a name of its own";
+  EXPECT_EQ(status["drops"][dropName(Drop::kReplay)], 7);
+  EXPECT_EQ(status["peers"][0]["subflows"].size(), 2u);
+  EXPECT_FALSE(status["peers"][0].contains("flows"));
+}
+
+TEST(StatusJson, ListsTheLargestFlowsOnly) {
+  FakeGateway daemon;
+  daemon.flows = kMaxListedFlows + 5;
+  json peer = flowsJson(daemon.tunnelStatus())["peers"][0];
+  EXPECT_EQ(peer["flow_count"], kMaxListedFlows + 5);
+  ASSERT_EQ(peer["flows"].size(), kMaxListedFlows);
+  EXPECT_EQ(peer["flows"].front()["bytes"], (kMaxListedFlows + 4) * 100);
+  EXPECT_EQ(peer["flows"].back()["bytes"], 500);
+}
+
+}  // namespace
+}  // namespace braid
