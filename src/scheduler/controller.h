@@ -27,6 +27,7 @@ struct AckSample {
 struct LossSample {
   Time now;
   uint64_t bytes = 0;
+  uint64_t packets = 0;           ///< 0: not counted, then its effect is not undone by onSpuriousLoss()
   Time largestSentAt;             ///< when the largest lost packet was sent
   uint64_t inFlight = 0;          ///< bytes in flight before the loss
   bool persistent = false;        ///< persistent congestion (RFC 9002 section 7.6)

@@ -1,0 +1,21 @@
+#include "scheduler/path_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/ecf.h"
+#include "scheduler/min_rtt.h"
+
+namespace braid {
+namespace {
+
+TEST(MakePathScheduler, ByName) {
+  EXPECT_NE(dynamic_cast<Ecf*>(makePathScheduler("ecf").get()), nullptr);
+  EXPECT_NE(dynamic_cast<MinRtt*>(makePathScheduler("minrtt").get()), nullptr);
+}
+
+TEST(MakePathScheduler, UnknownName) {
+  EXPECT_EQ(makePathScheduler(""), nullptr);
+}
+
+}  // namespace
+}  // namespace braid
