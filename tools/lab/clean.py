@@ -45,15 +45,27 @@ def live_labs():
     return found
 
 
+def _processes(name, spaces):
+    """Processes inside the lab's namespaces, and those started with one of its files (linkemu is in none of them)."""
+    pids = {int(pid) for space in spaces for pid in run("ip", "netns", "pids", space, check=False).split()}
+    files = f"{work_directory(name)}/".encode()
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if files in (entry / "cmdline").read_bytes():
+                pids.add(int(entry.name))
+        except OSError:
+            continue
+    return pids - {os.getpid()}
+
+
 def remove_lab(name):
-    """Ends every process in the lab's namespaces, then removes them and the work directory."""
+    """Ends the lab's processes, then removes its namespaces and its work directory."""
     root = pathlib.Path("/run/netns")
     spaces = [entry.name for entry in root.iterdir() if entry.name.startswith(name + "-")] if root.exists() else []
     for end in (signal.SIGTERM, signal.SIGKILL):
-        pids = [int(pid) for space in spaces for pid in run("ip", "netns", "pids", space, check=False).split()]
+        pids = _processes(name, spaces)
         for pid in pids:
-            if pid != os.getpid():
-                _kill(pid, end)
+            _kill(pid, end)
         if not pids:
             break
         time.sleep(0.2)

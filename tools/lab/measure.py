@@ -27,6 +27,7 @@ class Download(threading.Thread):
     def __init__(self, lab, url, namespace=None, name="curl"):
         super().__init__(daemon=True)
         self._lab = lab
+        self.url = url
         self.arrivals = []
         self.size = 0
         self.sha256 = None

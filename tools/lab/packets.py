@@ -21,8 +21,8 @@ def checksum(data):
     return ~total & 0xFFFF
 
 
-def capture_udp(namespace, device, port, count, timeout=5):
-    """Payloads of up to `count` UDP datagrams to or from a port that pass a device (TUN: no Ethernet header), IPv4."""
+def capture_udp(namespace, device, port, count, timeout=5, inbound_only=False):
+    """Payloads of up to `count` IPv4 UDP datagrams to or from a port that pass a device."""
 
     def body():
         found = []
@@ -32,9 +32,11 @@ def capture_udp(namespace, device, port, count, timeout=5):
             while len(found) < count and time.monotonic() < deadline:
                 sniffer.settimeout(max(deadline - time.monotonic(), 0.001))
                 try:
-                    packet = sniffer.recv(65536)
+                    packet, source = sniffer.recvfrom(65536)
                 except TimeoutError:
                     break
+                if inbound_only and source[2] == socket.PACKET_OUTGOING:
+                    continue
                 header = (packet[0] & 15) * 4
                 if packet[9] == socket.IPPROTO_UDP and port in struct.unpack("!HH", packet[header:header + 4]):
                     found.append(packet[header + 8:])

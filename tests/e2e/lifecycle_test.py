@@ -1,0 +1,71 @@
+"""Reload, restart and end of the daemons under traffic."""
+
+import signal
+import time
+import unittest
+
+from pair_case import V4, PairCase
+
+
+class Lifecycle(PairCase):
+    def setUp(self):
+        for gateway in self.lab.gateways():
+            if gateway.process is None or gateway.process.poll() is not None:
+                gateway.start()
+        self.lab.edge_gateway.wait_up(subflows=2)
+
+    def test_reload_under_traffic(self):
+        download = self.download(self.file(15_000_000))
+        download.wait_for_size(3_000_000)
+        pids = [gateway.process.pid for gateway in self.lab.gateways()]
+        for gateway in self.lab.gateways():
+            gateway.reload()
+        at = download.elapsed()
+        self.verify(download)
+        self.assertLess(download.longest_stall(begin=at), 0.5)
+        self.assertEqual([gateway.process.pid for gateway in self.lab.gateways()], pids)
+        self.assertTrue(all(gateway.process.poll() is None for gateway in self.lab.gateways()))
+
+    def test_reload_takes_an_uplink_away_and_gives_it_back(self):
+        gateway = self.lab.edge_gateway
+        uplinks = gateway.config["uplinks"]
+        download = self.download(self.file(15_000_000))
+        download.wait_for_size(3_000_000)
+        gateway.config["uplinks"] = uplinks[:1]
+        gateway.reload()
+        self.eventually(lambda: {flow["uplink"] for flow in gateway.paths()} == {"wifi"}, "only wifi left")
+        gateway.config["uplinks"] = uplinks
+        gateway.reload()
+        gateway.wait_path("lte", "active")
+        self.verify(download)
+
+    def test_reload_of_a_broken_file_changes_nothing(self):
+        gateway = self.lab.edge_gateway
+        gateway.path.write_text("peers: [\n", encoding="ascii")
+        gateway.process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        self.assertIsNone(gateway.process.poll())
+        self.verify(self.download(self.file(2_000_000)))
+        gateway.reload()
+
+    def test_restart_of_either_daemon_under_traffic(self):
+        for gateway in self.lab.gateways():
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with self.subTest(gateway=gateway.name, signal=number):
+                    download = self.download(self.file(20_000_000))
+                    download.wait_for_size(5_000_000)
+                    gateway.restart(number)
+                    self.verify(download)
+
+    def test_clean_end(self):
+        gateway = self.lab.edge_gateway
+        self.assertEqual(gateway.stop(), 0)
+        self.assertNotIn("braid0", self.lab.edge.run("ip", "-br", "link"))
+        self.assertEqual(self.lab.edge.run("ip", "rule").count("\n"), 3, "the daemon's routing rules are gone")
+        gateway.start()
+        gateway.wait_up(subflows=2)
+        self.assertGreaterEqual(self.ping(V4), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

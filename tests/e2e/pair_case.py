@@ -1,0 +1,68 @@
+"""The common ground of the end-to-end tests: one lab per test class, with gateways, nginx and downloads."""
+
+import time
+import unittest
+
+from lab import Download, Lab, Link
+from lab.services import Nginx
+
+V4, V6 = Lab.server_addresses()
+
+
+class PairCase(unittest.TestCase):
+    """Set LINKS, SITES, MODE, EDGE, CONCENTRATOR in a subclass; GATEWAYS = False leaves the daemons out."""
+
+    LINKS = [Link("wifi", 50, 20, 0.01), Link("lte", 30, 60, 0.001)]
+    SITES = 1
+    MODE = "tun"
+    EDGE = None
+    CONCENTRATOR = None
+    GATEWAYS = True
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = Lab(cls.LINKS, sites=cls.SITES, mode=cls.MODE)
+        cls.lab.__enter__()
+        cls.addClassCleanup(cls.lab.close)
+        cls.nginx = Nginx(cls.lab)
+        if cls.GATEWAYS:
+            cls.lab.start_gateways(edge=cls.EDGE, concentrator=cls.CONCENTRATOR)
+
+    def run(self, result=None):
+        """Shows and saves the daemons' logs when a test fails."""
+        bad = len(result.failures) + len(result.errors) if result else 0
+        super().run(result)
+        if result and len(result.failures) + len(result.errors) > bad:
+            self.lab.save_logs()
+            print(self.lab.log_tail(lines=25), flush=True)
+        return result
+
+    @staticmethod
+    def url(path, address=V4):
+        return f"http://[{address}]{path}" if ":" in address else f"http://{address}{path}"
+
+    def file(self, size):
+        return self.nginx.add(str(size), size)
+
+    def download(self, path, address=V4, **options):
+        return Download(self.lab, self.url(path, address), **options)
+
+    def verify(self, download, timeout=60):
+        """Waits for the end: the file is whole and came over one TCP connection."""
+        download.finish(timeout)
+        path = "/" + download.url.rpartition("/")[2]
+        self.assertEqual(download.sha256, self.nginx.sha256[path])
+        self.assertEqual(download.report["num_connects"], 1)
+
+    def ping(self, address=V4, count=5, size=56, namespace=None, interval=0.05):
+        """How many echo requests were answered."""
+        out = (namespace or self.lab.client).run("ping", "-n", "-q", "-c", count, "-i", interval, "-W", 2, "-s", size,
+                                                 address, check=False, timeout=30)
+        return int(out.partition(" received")[0].rpartition(" ")[2])
+
+    def eventually(self, condition, what, timeout=10):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > deadline:
+                self.fail(f"{what}: not within {timeout} s")
+            time.sleep(0.02)

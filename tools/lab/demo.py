@@ -1,0 +1,98 @@
+"""The demonstration of scripts/demo: a lossy WiFi and an LTE uplink, alone and braided, and WiFi pulled in mid-download."""
+
+import sys
+import time
+
+from . import Download, Lab, Link
+from .gateway import shares
+from .measure import difference
+from .services import Nginx
+
+WIFI, LTE = Link("wifi", 50, 20, 0.01), Link("lte", 30, 60, 0.001)
+FILE_BYTES = 24_000_000
+LONG_FILE_BYTES = 110_000_000
+WIFI_DIES, WIFI_RETURNS = 3.0, 7.0  # seconds into the long download
+BAR = 40  # characters for the sum of the links' rates
+
+
+def url(path, link=None):
+    return f"http://{Lab.server_addresses(link)[0]}{path}"
+
+
+def row(lab, nginx, title, path, link):
+    """One download and what the two kernels counted meanwhile, as a line of the table. True if the file is right."""
+    paths = lab.gateway.paths()
+    client, server = lab.client.counters(), lab.server.counters()
+    done = Download(lab, url(path, link)).finish()
+    client = difference(lab.client.counters(), client)
+    server = difference(lab.server.counters(), server)
+    if link is None:
+        parts = shares(paths, lab.gateway.paths())
+    else:
+        parts = {each.name: float(i == link) for i, each in enumerate((WIFI, LTE))}
+    good = done.sha256 == nginx.sha256[path]
+    print(f"  {title:<14}{done.goodput_mbit():>7.1f} Mbit/s{done.seconds:>8.1f} s{server['Tcp.RetransSegs']:>16}"
+          f"{client['TcpExt.TCPOFOQueue']:>17}{parts.get('wifi', 0):>9.0%}{parts.get('lte', 0):>6.0%}   "
+          f"{'SHA-256 verified' if good else 'SHA-256 WRONG'}", flush=True)
+    return good
+
+
+def table(lab, nginx):
+    path = nginx.add("file", FILE_BYTES)
+    print(f"\n1. Unmodified curl fetches {FILE_BYTES // 1_000_000} MB from unmodified nginx, TCP sender: cubic\n")
+    print("                      goodput      time   retransmitted     out of order     share of\n"
+          "                                          by the server    at the client    WiFi   LTE   file", flush=True)
+    return all([row(lab, nginx, "WiFi alone", path, 0), row(lab, nginx, "LTE alone", path, 1),
+                row(lab, nginx, "through Braid", path, None)])
+
+
+def pulled(lab, nginx):
+    """WiFi goes silent in mid-download and comes back; prints the goodput of every half second."""
+    path = nginx.add("long", LONG_FILE_BYTES)
+    print(f"\n2. WiFi goes silently dead in mid-download ({LONG_FILE_BYTES // 1_000_000} MB), and returns\n")
+    done = Download(lab, url(path), name="curl-long")
+    events = [(WIFI_DIES, "WiFi is dead: it drops every packet and tells nobody", True),
+              (WIFI_RETURNS, "WiFi is back", False)]
+    full = WIFI.rate_mbit + LTE.rate_mbit
+    began = last = 0.0
+    wifi_before = None
+    while done.is_alive():
+        time.sleep(max(0.0, last + 0.5 - done.elapsed()))
+        now = done.elapsed()
+        rate = done.rate_mbit(last, now)
+        print(f"  {now:5.1f} s {rate:6.1f} Mbit/s  {'#' * round(rate / full * BAR)}", flush=True)
+        last = now
+        if events and now >= events[0][0]:
+            _, text, down = events.pop(0)
+            lab.links.set("wifi", down=down)
+            print(f"  {done.elapsed():5.1f} s -- {text}", flush=True)
+            if down:
+                began = done.elapsed()
+            else:
+                wifi_before = lab.gateway.paths()
+    done.finish()
+    good = done.sha256 == nginx.sha256[path]
+    share = shares(wifi_before, lab.gateway.paths()).get("wifi", 0) if wifi_before else 0
+    one = done.report.get("num_connects") == 1
+    print(f"\n  {'the same TCP connection to the end' if one else 'MORE THAN ONE TCP CONNECTION'}, "
+          f"{'SHA-256 verified' if good else 'SHA-256 WRONG'}\n"
+          f"  longest stall the receiver saw: {done.longest_stall(begin=began) * 1000:.0f} ms\n"
+          f"  after its return WiFi carried {share:.0%} of the bytes", flush=True)
+    return good and one and share > 0
+
+
+def main():
+    began = time.monotonic()
+    print("Braid demo:  client -- edge ==WiFi==LTE== concentrator -- server   (network namespaces, emulated links)\n"
+          "  WiFi 50 Mbit/s, 20 ms round trip, 1 % loss      LTE 30 Mbit/s, 60 ms round trip, 0.1 % loss", flush=True)
+    with Lab([WIFI, LTE]) as lab:
+        nginx = Nginx(lab)
+        lab.start_gateways()
+        good = table(lab, nginx)
+        good = pulled(lab, nginx) and good
+    print(f"\n{'done' if good else 'FAILED'} in {time.monotonic() - began:.0f} s")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
