@@ -1,0 +1,179 @@
+#include "inet/icmp.h"
+
+#include <gtest/gtest.h>
+
+#include "packets.h"
+
+namespace braid {
+namespace {
+
+using test::Bytes;
+using test::V4;
+using test::V6;
+
+class IcmpTest : public testing::Test {
+ protected:
+  PacketPool pool_{2000, 4};
+  Address from4_ = test::addr("10.9.9.9");
+  Address from6_ = test::addr("2001:db8:9::9");
+
+  Packet tooBig(const Bytes& offender) {
+    return buildTooBig(pool_, offender, offender[0] >> 4 == 4 ? from4_ : from6_, 1400);
+  }
+  bool answered(const Bytes& offender) {
+    Packet p = tooBig(offender);
+    Packet q =
+        buildUnreachable(pool_, offender, offender[0] >> 4 == 4 ? from4_ : from6_, Unreachable::kNoRoute);
+    EXPECT_EQ(static_cast<bool>(p), static_cast<bool>(q));
+    return static_cast<bool>(p);
+  }
+};
+
+void expectQuote(ByteView answer, size_t headers, ByteView offender) {
+  ByteView quote = answer.subspan(headers);
+  ASSERT_LE(quote.size(), offender.size());
+  EXPECT_TRUE(std::equal(quote.begin(), quote.end(), offender.begin()));
+}
+
+TEST_F(IcmpTest, TooBigIpv4) {
+  Bytes offender = test::tcpV4({.payload = test::pattern(1460)});
+  Packet answer = tooBig(offender);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer.size(), 576u);
+  EXPECT_TRUE(test::v4ChecksumValid(answer.view()));
+  InnerPacket p = parseInnerPacket(answer.view()).value();
+  EXPECT_EQ(p.size, 576u);
+  EXPECT_EQ(p.src, from4_);
+  EXPECT_EQ(p.dst, test::addr("10.0.0.1"));
+  EXPECT_EQ(p.protocol, ip::kIcmp);
+  ByteView icmp = answer.view().subspan(20);
+  EXPECT_EQ(icmp[0], 3);
+  EXPECT_EQ(icmp[1], 4);
+  EXPECT_EQ(load32(&icmp[4]), 1400u);
+  EXPECT_EQ(foldSum(sumBytes(icmp)), 0xffff);
+  expectQuote(answer.view(), 28, offender);
+}
+
+TEST_F(IcmpTest, TooBigIpv6) {
+  Bytes offender = test::tcpV6({.payload = test::pattern(1440)});
+  Packet answer = tooBig(offender);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer.size(), 1280u);
+  InnerPacket p = parseInnerPacket(answer.view()).value();
+  EXPECT_EQ(p.size, 1280u);
+  EXPECT_EQ(p.src, from6_);
+  EXPECT_EQ(p.dst, test::addr("2001:db8::1"));
+  EXPECT_EQ(p.protocol, ip::kIcmpV6);
+  ByteView icmp = answer.view().subspan(40);
+  EXPECT_EQ(icmp[0], 2);
+  EXPECT_EQ(icmp[1], 0);
+  EXPECT_EQ(load32(&icmp[4]), 1400u);
+  EXPECT_TRUE(test::transportChecksumValid(answer.view()));
+  expectQuote(answer.view(), 48, offender);
+}
+
+TEST_F(IcmpTest, SmallOffenderIsQuotedWholeWithoutTrailingBytes) {
+  for (Bytes offender : {test::tcpV4({.payload = {1, 2, 3}}), test::tcpV6({.payload = {1, 2, 3}})}) {
+    size_t size = offender.size();
+    bool isV4 = size == 43;
+    offender.resize(size + 9);
+    Packet answer = tooBig(offender);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer.size(), size + (isV4 ? 28 : 48));
+    if (isV4) {
+      EXPECT_EQ(foldSum(sumBytes(answer.view().subspan(20))), 0xffff);
+    } else {
+      EXPECT_TRUE(test::transportChecksumValid(answer.view()));
+    }
+  }
+}
+
+TEST_F(IcmpTest, UnreachableCodes) {
+  struct Row {
+    Unreachable why;
+    uint8_t code4, code6;
+  };
+  for (Row row : {Row{Unreachable::kNoRoute, 0, 0}, Row{Unreachable::kHost, 1, 3},
+                  Row{Unreachable::kProhibited, 13, 1}}) {
+    Packet four = buildUnreachable(pool_, test::tcpV4({}), from4_, row.why);
+    ASSERT_TRUE(four);
+    EXPECT_EQ(four.data()[20], 3);
+    EXPECT_EQ(four.data()[21], row.code4);
+    EXPECT_EQ(load32(four.data() + 24), 0u);
+    EXPECT_EQ(foldSum(sumBytes(four.view().subspan(20))), 0xffff);
+    Packet six = buildUnreachable(pool_, test::tcpV6({}), from6_, row.why);
+    ASSERT_TRUE(six);
+    EXPECT_EQ(six.data()[40], 1);
+    EXPECT_EQ(six.data()[41], row.code6);
+    EXPECT_EQ(load32(six.data() + 44), 0u);
+    EXPECT_TRUE(test::transportChecksumValid(six.view()));
+  }
+}
+
+TEST_F(IcmpTest, IcmpErrorsAreNotAnswered) {
+  for (int type = 0; type < 256; ++type) {
+    Bytes message(8);
+    message[0] = static_cast<uint8_t>(type);
+    bool error4 = type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
+    EXPECT_EQ(answered(test::v4({.protocol = ip::kIcmp}, message)), !error4) << type;
+    bool error6 = type < 128 || type == 137;
+    EXPECT_EQ(answered(test::v6({.nextHeader = ip::kIcmpV6}, message)), !error6) << type;
+    EXPECT_TRUE(answered(test::v4({.protocol = ip::kIcmpV6}, message)));
+  }
+  EXPECT_FALSE(answered(test::v4({.protocol = ip::kIcmp}, {})));
+  EXPECT_FALSE(answered(test::v6({.nextHeader = ip::kIcmpV6}, {})));
+}
+
+TEST_F(IcmpTest, IcmpV6ErrorBehindExtensionHeadersIsNotAnswered) {
+  Bytes payload = {ip::kIcmpV6, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_FALSE(answered(test::v6({.nextHeader = ip::kDestinationOptions}, payload)));
+}
+
+TEST_F(IcmpTest, OnlyTheFirstFragmentIsAnswered) {
+  EXPECT_TRUE(answered(test::v4({.fragment = ip::kV4MoreFragments}, test::pattern(16))));
+  EXPECT_FALSE(answered(test::v4({.fragment = ip::kV4MoreFragments | 2}, test::pattern(16))));
+  EXPECT_FALSE(answered(test::v4({.fragment = 2}, test::pattern(16))));
+}
+
+TEST_F(IcmpTest, GroupDestinationsAreNotAnswered) {
+  for (const char* dst : {"224.0.0.1", "239.255.255.255", "255.255.255.255"}) {
+    EXPECT_FALSE(answered(test::v4({.dst = dst}, test::udp(1, 2, {})))) << dst;
+  }
+  EXPECT_TRUE(answered(test::v4({.dst = "223.255.255.255"}, test::udp(1, 2, {}))));
+  EXPECT_FALSE(answered(test::v6({.dst = "ff02::1"}, test::udp(1, 2, {}))));
+  EXPECT_TRUE(answered(test::v6({.dst = "fe80::1"}, test::udp(1, 2, {}))));
+}
+
+TEST_F(IcmpTest, SourcesThatNameNoHostAreNotAnswered) {
+  for (const char* src : {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"}) {
+    EXPECT_FALSE(answered(test::v4({.src = src}, test::udp(1, 2, {})))) << src;
+  }
+  for (const char* src : {"::", "::1", "ff02::1"}) {
+    EXPECT_FALSE(answered(test::v6({.src = src}, test::udp(1, 2, {})))) << src;
+  }
+  EXPECT_TRUE(answered(test::v4({.src = "223.0.0.1"}, test::udp(1, 2, {}))));
+  EXPECT_TRUE(answered(test::v6({.src = "::2"}, test::udp(1, 2, {}))));
+}
+
+TEST_F(IcmpTest, OtherFamilyOrMalformedGivesNothing) {
+  EXPECT_FALSE(buildTooBig(pool_, test::tcpV4({}), from6_, 1400));
+  EXPECT_FALSE(buildTooBig(pool_, test::tcpV6({}), from4_, 1400));
+  EXPECT_FALSE(buildTooBig(pool_, test::tcpV4({}), Address{}, 1400));
+  EXPECT_FALSE(buildTooBig(pool_, Bytes{}, from4_, 1400));
+  EXPECT_FALSE(buildTooBig(pool_, Bytes(40, 0x45), from4_, 1400));
+  EXPECT_EQ(pool_.inUse(), 0u);
+}
+
+TEST_F(IcmpTest, PoolBoundsTheAnswer) {
+  PacketPool small(100, 1);
+  Bytes offender = test::tcpV4({.payload = test::pattern(1000)});
+  Packet answer = buildTooBig(small, offender, from4_, 1400);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer.size(), 100u);
+  EXPECT_FALSE(buildTooBig(small, offender, from4_, 1400)) << "exhausted";
+  PacketPool tiny(27, 1);
+  EXPECT_FALSE(buildTooBig(tiny, offender, from4_, 1400));
+}
+
+}  // namespace
+}  // namespace braid
