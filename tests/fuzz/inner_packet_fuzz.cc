@@ -1,0 +1,146 @@
+// Everything that reads or changes inner packets, on the same bytes: src/inet must stay within them, and what
+// it changes or builds must keep valid what was valid. The last two bytes of the input choose the MTU.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "base/packet.h"
+#include "inet/checksum.h"
+#include "inet/ecn.h"
+#include "inet/fragment.h"
+#include "inet/frame.h"
+#include "inet/icmp.h"
+#include "inet/inner_packet.h"
+#include "inet/mss.h"
+#include "inet/protocol.h"
+
+namespace {
+
+using namespace braid;
+
+#define CHECK(condition)                                                             \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                  \
+    }                                                                                \
+  } while (false)
+
+bool headerValid(ByteView b, const InnerPacket& p) {
+  return p.isV4() && foldSum(sumBytes(b.first(p.l4Offset))) == 0xffff;
+}
+
+bool transportValid(ByteView b, const InnerPacket& p) {
+  ByteView segment = b.subspan(p.l4Offset, p.l4Length);
+  return foldSum(sumBytes(segment, pseudoHeaderSum(p.src, p.dst, p.protocol, p.l4Length))) == 0xffff;
+}
+
+void checkParsed(ByteView b, const InnerPacket& p) {
+  CHECK(p.isV4() != p.isV6());
+  CHECK(p.size <= b.size());
+  CHECK(p.l4Offset + p.l4Length == p.size);
+  CHECK(p.l4Offset >= (p.isV4() ? ip::kV4Header : ip::kV6Header));
+  CHECK(p.payloadLength <= p.l4Length);
+  CHECK(p.isFragment || !p.isFirstFragment);
+  CHECK(!(p.isLaterFragment() && p.hasPorts));
+  CHECK(p.hasPorts || (p.sport == 0 && p.dport == 0));
+  if (p.tcp) {
+    CHECK(p.hasPorts && !p.isFragment && p.protocol == ip::kTcp);
+    CHECK(p.tcp->headerLength >= ip::kTcpHeader);
+    CHECK(p.tcp->headerLength + p.tcp->payloadLength == p.l4Length);
+  }
+  FlowKey key = p.flowKey();
+  CHECK(key.reversed().reversed() == key);
+  CHECK(FlowKeyHash(1, 2)(key) == FlowKeyHash(1, 2)(key));
+  CHECK(!key.toString().empty());
+}
+
+void checkFrame(ByteView b) {
+  auto frame = parseFrame(b);
+  if (!frame) return;
+  CHECK(frame->payloadOffset <= b.size());
+  CHECK(frame->vlanTags <= Frame::kMaxVlanTags);
+  CHECK(!frame->isBroadcast || frame->isMulticast);
+  CHECK(!(frame->ip && frame->arp));
+  if (frame->ip) checkParsed(b.subspan(frame->payloadOffset), *frame->ip);
+}
+
+void checkMarkCe(std::vector<uint8_t> b) {
+  auto before = parseInnerPacket(b);
+  bool valid = before && headerValid(b, *before);
+  auto ecn = readEcn(b);
+  bool marked = markCe(b);
+  CHECK(marked == (ecn && *ecn != Ecn::kNotEct));
+  CHECK(readEcn(b) == (marked ? Ecn::kCe : ecn));
+  if (!before) return;
+  auto after = parseInnerPacket(b);
+  CHECK(after && after->flowKey() == before->flowKey() && after->dscp == before->dscp);
+  CHECK(!before->isV4() || headerValid(b, *after) == valid);
+}
+
+void checkClampMss(std::vector<uint8_t> b, uint16_t mtu) {
+  const std::vector<uint8_t> original = b;
+  auto before = parseInnerPacket(b);
+  bool valid = before && transportValid(b, *before);
+  bool changed = clampMss(b, mtu);
+  CHECK(changed == (b != original));
+  if (!changed) return;
+  CHECK(before && before->tcp && before->tcp->isSyn());
+  CHECK(transportValid(b, *before) == valid);
+  CHECK(!clampMss(b, mtu));
+}
+
+/// An answer is a well-formed packet within the limits, and is itself never answered.
+void checkAnswer(PacketPool& pool, ByteView offender, const Packet& answer, const Address& from) {
+  if (!answer) return;
+  auto p = parseInnerPacket(answer.view());
+  CHECK(p && p->size == answer.size() && p->src == from);
+  CHECK(p->size <= (p->isV4() ? 576 : 1280));
+  CHECK(p->dst == parseInnerPacket(offender)->src);
+  CHECK(!p->isV4() || headerValid(answer.view(), *p));
+  CHECK(p->isV6() ? transportValid(answer.view(), *p)
+                  : foldSum(sumBytes(answer.view().subspan(p->l4Offset))) == 0xffff);
+  CHECK(!buildTooBig(pool, answer.view(), from, 1280));
+}
+
+void checkIcmp(PacketPool& pool, ByteView b, uint16_t mtu) {
+  for (const char* text : {"192.0.2.1", "2001:db8::1"}) {
+    Address from = Address::parse(text).value();
+    checkAnswer(pool, b, buildTooBig(pool, b, from, mtu), from);
+    checkAnswer(pool, b, buildUnreachable(pool, b, from, static_cast<Unreachable>(mtu % 3)), from);
+  }
+}
+
+void checkFragments(PacketPool& pool, ByteView b, uint16_t mtu) {
+  auto whole = parseInnerPacket(b);
+  size_t payload = 0;
+  FragmentResult result = fragmentIpv4(pool, b, mtu, [&](Packet fragment) {
+    auto p = parseInnerPacket(fragment.view());
+    CHECK(p && p->size == fragment.size() && p->size <= mtu);
+    CHECK(headerValid(fragment.view(), *p) == headerValid(b, *whole));
+    CHECK(p->src == whole->src && p->dst == whole->dst && p->protocol == whole->protocol);
+    CHECK(std::equal(fragment.view().begin() + p->l4Offset, fragment.view().end(),
+                     b.begin() + whole->l4Offset + static_cast<ptrdiff_t>(payload)));
+    payload += p->l4Length;
+  });
+  CHECK(result == FragmentResult::kDone ? payload == whole->l4Length : payload == 0);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // A copy of the exact size, so that the sanitizer sees the first byte beyond.
+  const std::vector<uint8_t> bytes(data, data + size);
+  auto mtu = static_cast<uint16_t>(size < 2 ? 1500 : load16(&bytes[size - 2]) % 1600);
+  PacketPool pool(1600, 64);
+  if (auto p = parseInnerPacket(bytes)) checkParsed(bytes, *p);
+  checkFrame(bytes);
+  checkMarkCe(bytes);
+  checkClampMss(bytes, mtu);
+  checkIcmp(pool, bytes, mtu);
+  checkFragments(pool, bytes, mtu);
+  return 0;
+}
