@@ -93,10 +93,11 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
   config.path = path;
   ConfigSection root({&std::get<ConfigNode>(tree), ""},
                      {"identity", "device", "uplinks", "listen", "peers", "control", "tunnel", "log"}, out);
-  readIdentity(root.require("identity",
-                            "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
-                            "'braidctl keygen NAME' makes the two files"),
-               options, config, out);
+  std::optional<Pin> ownPin =
+      readIdentity(root.require("identity",
+                                "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
+                                "'braidctl keygen NAME' makes the two files"),
+                   options, config, out);
   readDevice(root.find("device"), config, out);
   readUplinks(root.find("uplinks"), config, out);
   readListen(root.find("listen"), config, out);
@@ -106,7 +107,7 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
   readTunnel(root.find("tunnel"), config, out);
   readLog(root.find("log"), config, out);
   // Cross-checks on half-read parts would report consequences of what is reported already.
-  if (out.empty()) checkTogether(root, config, out);
+  if (out.empty()) checkTogether(root, config, ownPin, out);
   if (!out.empty()) return out.take();
   return config;
 }

@@ -154,7 +154,14 @@ void checkLoops(const ConfigSection& root, const Config& config, ConfigDiagnosti
 
 }  // namespace
 
-void checkTogether(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+void checkTogether(const ConfigSection& root, const Config& config, const std::optional<Pin>& ownPin,
+                   ConfigDiagnostics& out) {
+  ConfigValue peers = root.find("peers");
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    if (config.peers[i].options.pin == ownPin) {
+      out.add(child(item(peers, i), "pin"), "is this gateway's own pin", "put the pin of the other gateway");
+    }
+  }
   checkReach(root, config, out);
   checkSubflows(root, config, out);
   checkDevice(root, config, out);

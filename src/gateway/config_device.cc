@@ -1,13 +1,10 @@
 // `identity` and `device`.
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "gateway/config_sections.h"
+#include "gateway/identity.h"
 
 namespace braid {
 namespace {
@@ -26,17 +23,28 @@ std::string completePath(const std::string& text, const std::string& configPath,
   return (fs::path(configPath).parent_path() / text).string();
 }
 
-// False (and reported) when the file is not there or, for a private one, others may read it.
-void checkFile(const ConfigValue& at, const std::string& path, bool secret, ConfigDiagnostics& out) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) {
-    out.add(at, "cannot find " + path + ": " + std::strerror(errno),
-            "'braidctl keygen NAME' makes key and certificate");
-  } else if (!S_ISREG(info.st_mode)) {
-    out.add(at, path + " is no regular file", "name the file itself");
-  } else if (secret && (info.st_mode & 077) != 0) {
-    out.add(at, path + " can be read by others than its owner", "run 'chmod 600 " + path + "'");
+// What loadIdentity() has to say, at the key that it is about. Gives the gateway's own pin.
+std::optional<Pin> checkIdentity(const ConfigValue& key, const ConfigValue& certificate,
+                                 const IdentityConfig& paths, ConfigDiagnostics& out) {
+  auto report = [&](const ConfigValue& at, std::string text) {
+    size_t end = std::min(text.find("; "), text.size());
+    out.add(at, text.substr(0, end), end < text.size() ? text.substr(end + 2) : "check the file");
+  };
+  bool certificateRead = true;
+  try {
+    readPin(paths.certificate);
+  } catch (const IdentityError& error) {
+    certificateRead = false;
+    report(certificate, error.what());
   }
+  try {
+    return loadIdentity(paths.key, paths.certificate).pin;
+  } catch (const IdentityError& error) {
+    std::string text = error.what();
+    bool aboutKey = !text.starts_with(paths.certificate + ":");
+    if (aboutKey || certificateRead) report(aboutKey ? key : certificate, text);
+  }
+  return std::nullopt;
 }
 
 template <typename T>
@@ -50,26 +58,25 @@ void addOnce(std::vector<T>& list, const T& item, const ConfigValue& at, ConfigD
 
 }  // namespace
 
-void readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
-                  ConfigDiagnostics& out) {
-  if (!value) return;
+std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
+                                ConfigDiagnostics& out) {
+  if (!value) return std::nullopt;
   ConfigSection section(value, {"key", "certificate"}, out);
   const std::string remedy = "name the file; 'braidctl keygen NAME' makes key and certificate";
   ConfigValue key = section.require("key", remedy);
   ConfigValue certificate = section.require("certificate", remedy);
-  auto read = [&](const ConfigValue& at, bool secret) -> std::string {
+  auto read = [&](const ConfigValue& at) -> std::string {
     std::optional<std::string> text = readText(at, out);
     if (!text) return {};
-    if (text->empty() || text->find('\0') != std::string::npos) {
-      out.add(at, "is no file name", remedy);
-      return {};
-    }
-    std::string path = completePath(*text, config.path, options);
-    if (options.checkIdentity) checkFile(at, path, secret, out);
-    return path;
+    if (!text->empty() && text->find('\0') == std::string::npos)
+      return completePath(*text, config.path, options);
+    out.add(at, "is no file name", remedy);
+    return {};
   };
-  config.identity.key = read(key, true);
-  config.identity.certificate = read(certificate, false);
+  config.identity = {read(key), read(certificate)};
+  if (!options.checkIdentity || config.identity.key.empty() || config.identity.certificate.empty())
+    return std::nullopt;
+  return checkIdentity(key, certificate, config.identity, out);
 }
 
 void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {

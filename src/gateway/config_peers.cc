@@ -1,11 +1,10 @@
 // `uplinks`, `listen` and `peers`: what this gateway sends from, listens on and talks to.
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <map>
 
 #include "gateway/config_sections.h"
+#include "tunnel/pin.h"
 
 namespace braid {
 namespace {
@@ -59,24 +58,15 @@ void readUplinkGateway(const ConfigValue& value, UplinkConfig& uplink, ConfigDia
   uplink.gateways = readAddressPair(value, out);
 }
 
-// "sha256:" and the base64 of 32 bytes.
-std::optional<Pin> readPin(const ConfigValue& value, ConfigDiagnostics& out) {
+std::optional<Pin> readPeerPin(const ConfigValue& value, ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;
-  constexpr std::string_view kKind = "sha256:";
-  constexpr size_t kBase64 = 44;
-  std::array<uint8_t, 33> bytes{};
-  if (text->starts_with(kKind) && text->size() == kKind.size() + kBase64 && text->back() == '=' &&
-      (*text)[text->size() - 2] != '=' &&
-      EVP_DecodeBlock(bytes.data(), reinterpret_cast<const uint8_t*>(text->data()) + kKind.size(), kBase64) ==
-          33) {
-    Pin pin;
-    std::copy_n(bytes.begin(), pin.size(), pin.begin());
-    return pin;
+  std::optional<Pin> pin = parsePin(*text);
+  if (!pin) {
+    out.add(value, "is no pin",
+            "write 'sha256:' and 44 base64 characters as 'braidctl pin FILE.crt' prints them");
   }
-  out.add(value, "is no pin",
-          "write 'sha256:' and 44 base64 characters as 'braidctl pin FILE.crt' prints them");
-  return std::nullopt;
+  return pin;
 }
 
 struct PeerUniques {
@@ -107,7 +97,7 @@ PeerConfig readPeer(const ConfigValue& value, PeerUniques& seen, ConfigDiagnosti
     seen.names.add(*text, name, "give each peer a name of its own", out);
   }
   ConfigValue pin = section.require("pin", "add the pin that 'braidctl keygen' printed at the peer");
-  if (auto bytes = readPin(pin, out)) {
+  if (auto bytes = readPeerPin(pin, out)) {
     peer.options.pin = *bytes;
     seen.pins.add(pin.node->text, pin, "each gateway has a key of its own; check which pin belongs here",
                   out);

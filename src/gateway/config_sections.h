@@ -7,8 +7,9 @@
 
 namespace braid {
 
-void readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
-                  ConfigDiagnostics& out);
+/// Gives the gateway's own pin, when key and certificate were checked and are right.
+std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
+                                ConfigDiagnostics& out);
 void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
@@ -16,6 +17,7 @@ void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out)
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 
 /// What must hold between the parts of a file; `root` gives the places. Call when each part alone is right.
-void checkTogether(const ConfigSection& root, const Config& config, ConfigDiagnostics& out);
+void checkTogether(const ConfigSection& root, const Config& config, const std::optional<Pin>& ownPin,
+                   ConfigDiagnostics& out);
 
 }  // namespace braid

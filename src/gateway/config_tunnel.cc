@@ -4,6 +4,8 @@
 
 #include "gateway/config_sections.h"
 #include "gateway/units.h"
+#include "scheduler/controller.h"
+#include "scheduler/path_scheduler.h"
 
 namespace braid {
 namespace {
@@ -20,6 +22,15 @@ std::optional<AeadKind> cipherKind(const std::string& name) {
   if (name == "aes-256-gcm") return AeadKind::kAes256Gcm;
   if (name == "chacha20-poly1305") return AeadKind::kChaCha20Poly1305;
   return std::nullopt;
+}
+
+// A name that `make` knows; `names` is for the message.
+template <typename Make>
+std::optional<std::string> readPolicy(const ConfigValue& value, std::span<const std::string_view> names,
+                                      Make make, ConfigDiagnostics& out) {
+  if (value && value.node->kind == ConfigNode::Kind::kScalar && make(value.node->text))
+    return value.node->text;
+  return readChoice(value, names, out);
 }
 
 template <typename T, typename V>
@@ -66,8 +77,12 @@ void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out
                          "hold-limit", "repair-time", "max-flows", "flow-idle", "max-subflows"},
                         out);
   TunnelOptions& tunnel = config.tunnel;
-  assign(tunnel.controller, readChoice(section.find("controller"), kControllers, out));
-  assign(tunnel.scheduler, readChoice(section.find("scheduler"), kSchedulers, out));
+  assign(tunnel.controller, readPolicy(
+                                section.find("controller"), kControllers,
+                                [](auto& name) { return makeController(name, 1500) != nullptr; }, out));
+  assign(tunnel.scheduler, readPolicy(
+                               section.find("scheduler"), kSchedulers,
+                               [](auto& name) { return makePathScheduler(name) != nullptr; }, out));
   if (auto cipher = readChoice(section.find("cipher"), kCiphers, out)) config.cipher = cipherKind(*cipher);
   assign(tunnel.rekeyAfter, readDuration(section.find("rekey-after"), 60s, 24h * 7, out));
   assign(tunnel.rekeyPackets, readNumber(section.find("rekey-packets"), 1 << 10, 1 << 23, out));

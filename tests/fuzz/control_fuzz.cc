@@ -1,0 +1,83 @@
+// One client of the control socket that sends anything in any pieces and takes its answers in any pieces. The
+// input is a row of steps: a byte that says how much to send or take, and behind it the bytes to send.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gateway/control_session.h"
+
+namespace {
+
+using namespace braid;
+
+void require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "control: %s\n", what);
+  std::abort();
+}
+
+class Gateway : public ControlHandler {
+ public:
+  TunnelStatus tunnelStatus() override {
+    TunnelStatus status;
+    status.peers.resize(1);
+    status.peers[0].subflows.resize(1);
+    status.peers[0].flows.resize(1);
+    return status;
+  }
+  GatewayStatus gatewayStatus() override { return {}; }
+  std::string reload() override { return ++reloads_ % 2 == 0 ? "x.yaml:1:1: \xff\n" : ""; }
+
+ private:
+  int reloads_ = 0;
+};
+
+// Every line that comes out is JSON that says whether it went well.
+void checkLines(std::string& answers) {
+  size_t end;
+  while ((end = answers.find('\n')) != std::string::npos) {
+    nlohmann::json line = nlohmann::json::parse(answers.substr(0, end), nullptr, false);
+    require(line.is_object() && line.contains("ok"), "an answer that is none");
+    require(line["ok"] == true || line.contains("error"), "a refusal without a reason");
+    answers.erase(0, end + 1);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Gateway gateway;
+  Time now{};
+  ControlSession session(gateway, now);
+  std::string answers;
+  size_t steps = 0;
+  while (!session.finished()) {
+    require(++steps < 100'000'000, "no end");
+    now += 1ms;
+    size_t pace = size > 0 ? data[0] : 255;
+    if (session.wantsInput()) {
+      require(session.output().empty(), "reads on before its answer is taken");
+      if (size <= 1) {
+        session.onEnd(now);
+        continue;
+      }
+      size_t n = std::min(size - 1, pace % 64 + 1);
+      session.onInput({reinterpret_cast<const char*>(data) + 1, n}, now);
+      data += n + 1;
+      size -= n + 1;
+    } else {
+      std::string_view out = session.output();
+      require(!out.empty(), "neither reads nor writes");
+      size_t n = std::min(out.size(), pace * pace / 4 + 1);
+      answers += out.substr(0, n);
+      session.onWritten(n, now);
+      checkLines(answers);
+    }
+    require(session.deadline() > now, "a deadline in the past");
+  }
+  require(answers.empty(), "a cut answer");
+  return 0;
+}
