@@ -1,0 +1,95 @@
+#include "gateway/log.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "gateway/notify.h"
+
+namespace braid {
+namespace {
+
+TEST(LogLimiter, ABurstThenOnePerSecondWithTheNumberOfSuppressed) {
+  LogLimiter limiter;
+  Time now{100s};
+  uint64_t suppressed = 99;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(limiter.allow(LogKind::kHandshake, now, suppressed)) << i;
+    EXPECT_EQ(suppressed, 0u);
+  }
+  for (int i = 0; i < 7; ++i) EXPECT_FALSE(limiter.allow(LogKind::kHandshake, now, suppressed));
+  EXPECT_FALSE(limiter.allow(LogKind::kHandshake, now + 900ms, suppressed));
+  EXPECT_TRUE(limiter.allow(LogKind::kHandshake, now + 1100ms, suppressed));
+  EXPECT_EQ(suppressed, 8u);
+  EXPECT_EQ(LogLimiter::suffix(suppressed), " (8 like this suppressed)");
+  EXPECT_EQ(LogLimiter::suffix(0), "");
+}
+
+TEST(LogLimiter, KindsDoNotShareABudget) {
+  LogLimiter limiter;
+  uint64_t suppressed;
+  for (int i = 0; i < 20; ++i) limiter.allow(LogKind::kHandshake, Time{1s}, suppressed);
+  EXPECT_TRUE(limiter.allow(LogKind::kSendError, Time{1s}, suppressed));
+}
+
+TEST(LogLimiter, ALongSilenceGivesNoMoreThanTheBurst) {
+  LogLimiter limiter;
+  uint64_t suppressed;
+  int allowed = 0;
+  for (int i = 0; i < 100; ++i) allowed += limiter.allow(LogKind::kDevice, Time{24h}, suppressed);
+  EXPECT_EQ(allowed, 10);
+}
+
+TEST(JournalPrefix, IsTheSyslogPriority) {
+  EXPECT_EQ(journalPrefix(spdlog::level::debug), "<7>");
+  EXPECT_EQ(journalPrefix(spdlog::level::info), "<6>");
+  EXPECT_EQ(journalPrefix(spdlog::level::warn), "<4>");
+  EXPECT_EQ(journalPrefix(spdlog::level::err), "<3>");
+  EXPECT_EQ(journalPrefix(spdlog::level::critical), "<2>");
+}
+
+TEST(LogStyle, JournalOnlyWhenTheVariableNamesStderr) {
+  struct stat s {};
+  ASSERT_EQ(::fstat(STDERR_FILENO, &s), 0);
+  std::string own = std::to_string(s.st_dev) + ":" + std::to_string(s.st_ino);
+  ::setenv("JOURNAL_STREAM", own.c_str(), 1);
+  EXPECT_EQ(detectLogStyle(), LogStyle::kJournal);
+  ::setenv("JOURNAL_STREAM", "1:2", 1);
+  EXPECT_EQ(detectLogStyle(), LogStyle::kPlain);
+  ::unsetenv("JOURNAL_STREAM");
+  EXPECT_EQ(detectLogStyle(), LogStyle::kPlain);
+}
+
+TEST(SetupLogging, JournalLinesHaveAPriorityAndNoTime) {
+  testing::internal::CaptureStderr();
+  setupLogging("warning", LogStyle::kJournal);
+  spdlog::info("not this");
+  spdlog::warn("uplink {} is down", "dsl");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "<4>uplink dsl is down\n");
+}
+
+TEST(SetupLogging, PlainLinesHaveALevel) {
+  testing::internal::CaptureStderr();
+  setupLogging("info", LogStyle::kPlain);
+  spdlog::info("hello");
+  std::string line = testing::internal::GetCapturedStderr();
+  EXPECT_NE(line.find(" info: hello\n"), std::string::npos) << line;
+}
+
+TEST(Watchdog, IntervalIsHalfOfWhatTheManagerAllows) {
+  ::unsetenv("WATCHDOG_USEC");
+  EXPECT_EQ(notify::watchdogInterval(), Duration::zero());
+  ::setenv("WATCHDOG_USEC", "10000000", 1);
+  ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
+  EXPECT_EQ(notify::watchdogInterval(), Duration(5s));
+  ::setenv("WATCHDOG_PID", "1", 1);
+  EXPECT_EQ(notify::watchdogInterval(), Duration::zero());
+  ::unsetenv("WATCHDOG_USEC");
+  ::unsetenv("WATCHDOG_PID");
+}
+
+}  // namespace
+}  // namespace braid

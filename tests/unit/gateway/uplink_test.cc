@@ -1,0 +1,327 @@
+#include "gateway/uplink.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace braid {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Family = Address::Family;
+using Gateway = UplinkConfig::Gateway;
+
+Address ip(const char* text) {
+  return *Address::parse(text);
+}
+
+LinkAddress on(const char* text, uint8_t scope = 0) {
+  Address a = ip(text);
+  LinkAddress out;
+  out.address = a;
+  out.prefixLength = a.isV4() ? 24 : 64;
+  out.scope = scope;
+  return out;
+}
+
+Link link(int index, const char* name, std::set<LinkAddress> addresses, bool up = true) {
+  Link l;
+  l.index = index;
+  l.name = name;
+  l.up = up;
+  l.mtu = 1500;
+  l.addresses = std::move(addresses);
+  return l;
+}
+
+UplinkConfig uplink(const char* name, const char* interface) {
+  UplinkConfig c;
+  c.name = name;
+  c.interface = interface;
+  c.gateway = Gateway::kNone;
+  return c;
+}
+
+class FakeSockets : public UplinkSockets {
+ public:
+  void open(SocketId id, const UdpSocketOptions& options) override {
+    if (refused.contains(options.local))
+      throw SystemError(EADDRNOTAVAIL, "refused " + options.local.toString());
+    ASSERT_TRUE(open_.emplace(id, options).second);
+    everOpened.push_back(id);
+  }
+  void close(SocketId id) override { ASSERT_EQ(open_.erase(id), 1u); }
+  std::vector<std::string> locals() const {
+    std::vector<std::string> out;
+    for (const auto& [id, o] : open_) out.push_back(o.local.toString() + "@" + o.interface);
+    return out;
+  }
+  std::map<SocketId, UdpSocketOptions> open_;
+  std::vector<SocketId> everOpened;
+  std::set<Address> refused;
+};
+
+class FakeRouting : public Routing {
+ public:
+  void addRoute(const RouteSpec& r) override { add(r.toString()); }
+  void addRule(const RuleSpec& r) override { add(r.toString()); }
+  void removeRoute(const RouteSpec& r) override { state.erase(r.toString()); }
+  void removeRule(const RuleSpec& r) override { state.erase(r.toString()); }
+  void removeStaleRoutes(uint32_t) override {}
+  void add(const std::string& what) {
+    if (refuse) throw SystemError(EPERM, "refused " + what);
+    ++adds;
+    state.insert(what);
+  }
+  std::set<std::string> state;
+  int adds = 0;
+  bool refuse = false;
+};
+
+class UplinkTest : public testing::Test {
+ protected:
+  FakeSockets sockets_;
+  FakeRouting routing_;
+  SocketIds ids_;
+  Uplinks uplinks_{sockets_, routing_, ids_};
+  NetlinkTable host_;
+};
+
+TEST_F(UplinkTest, OpensOneSocketPerFamilyAndSubflow) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.subflows = 2;
+  uplinks_.configure({c}, host_);
+  EXPECT_THAT(sockets_.locals(),
+              ElementsAre("192.0.2.5@eth1", "192.0.2.5@eth1", "2001:db8::5@eth1", "2001:db8::5@eth1"));
+  auto specs = uplinks_.specs();
+  ASSERT_EQ(specs.size(), 1u);
+  EXPECT_EQ(specs[0].name, "dsl");
+  EXPECT_TRUE(specs[0].up);
+  ASSERT_EQ(specs[0].sockets.size(), 4u);
+  EXPECT_EQ(specs[0].sockets[0].family, Family::kV4);
+  EXPECT_EQ(specs[0].sockets[3].family, Family::kV6);
+  EXPECT_THAT(routing_.state, IsEmpty());
+}
+
+TEST_F(UplinkTest, WaitsForInterfaceThenLinkThenAddress) {
+  uplinks_.configure({uplink("lte", "wwan0")}, host_);
+  EXPECT_FALSE(uplinks_.specs()[0].up);
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink lte is down: there is no interface wwan0"));
+  host_.setLink(link(7, "wwan0", {}, false));
+  EXPECT_FALSE(uplinks_.update(host_));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("link wwan0 is down")));
+  host_.setLink(link(7, "wwan0", {}));
+  EXPECT_FALSE(uplinks_.update(host_));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("no usable address")));
+  EXPECT_THAT(sockets_.everOpened, IsEmpty());
+  host_.setLink(link(7, "wwan0", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_EQ(sockets_.everOpened.size(), 1u);
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink lte is up, 192.0.2.5"));
+}
+
+TEST_F(UplinkTest, LostCarrierKeepsTheSockets) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, host_);
+  auto before = sockets_.open_;
+  host_.setLink(link(2, "eth1", {on("192.0.2.5")}, false));
+  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_FALSE(uplinks_.specs()[0].up);
+  EXPECT_EQ(uplinks_.specs()[0].sockets.size(), 1u);
+  EXPECT_FALSE(uplinks_.update(host_)) << "nothing changed";
+  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_EQ(sockets_.everOpened.size(), 1u);
+}
+
+TEST_F(UplinkTest, LostAddressClosesAndANewOneOpensUnderANewId) {
+  host_.setLink(link(2, "wlan0", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("wifi", "wlan0")}, host_);
+  host_.setLink(link(2, "wlan0", {}));
+  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_THAT(sockets_.open_, IsEmpty());
+  EXPECT_THAT(uplinks_.specs()[0].sockets, IsEmpty());
+  host_.setLink(link(2, "wlan0", {on("198.51.100.5")}));
+  EXPECT_TRUE(uplinks_.update(host_));
+  ASSERT_EQ(sockets_.everOpened.size(), 2u);
+  EXPECT_NE(sockets_.everOpened[0], sockets_.everOpened[1]);
+}
+
+TEST_F(UplinkTest, AReplacedInterfaceOfTheSameNameGetsNewSockets) {
+  host_.setLink(link(2, "wwan0", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("lte", "wwan0")}, host_);
+  host_.removeLink(2);
+  host_.setLink(link(9, "wwan0", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_EQ(sockets_.everOpened.size(), 2u);
+  EXPECT_EQ(sockets_.open_.size(), 1u);
+}
+
+TEST_F(UplinkTest, AnAddressBesideTheOneInUseDisturbsNothing) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, host_);
+  host_.setLink(link(2, "eth1", {on("192.0.2.1"), on("192.0.2.5"), on("2001:db8::1"), on("2001:db8::5")}));
+  EXPECT_FALSE(uplinks_.update(host_));
+  EXPECT_EQ(sockets_.everOpened.size(), 2u);
+}
+
+TEST_F(UplinkTest, OnlyTheFamilyThatMovedIsReopened) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, host_);
+  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::6")}));
+  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_EQ(sockets_.everOpened.size(), 3u);
+  EXPECT_THAT(sockets_.locals(), ElementsAre("192.0.2.5@eth1", "2001:db8::6@eth1"));
+}
+
+TEST_F(UplinkTest, ChoosesGlobalStableAddresses) {
+  LinkAddress tentative = on("2001:db8::1"), temporary = on("2001:db8::2"), old = on("2001:db8::3");
+  tentative.usable = false;
+  temporary.temporary = true;
+  old.deprecated = true;
+  host_.setLink(link(2, "eth1",
+                     {on("fe80::1", 253), on("169.254.1.1", 253), tentative, temporary, old,
+                      on("2001:db8::9"), on("fd00::1")}));
+  UplinkDecision d = decideUplink(uplink("dsl", "eth1"), 0, host_, {}, {});
+  EXPECT_EQ(d.v6, ip("2001:db8::9"));
+  EXPECT_EQ(d.v4, Address{});
+  d = decideUplink(uplink("dsl", "eth1"), 0, host_, {}, old.address);
+  EXPECT_EQ(d.v6, ip("2001:db8::9")) << "a deprecated address is left";
+  d = decideUplink(uplink("dsl", "eth1"), 0, host_, {}, temporary.address);
+  EXPECT_EQ(d.v6, temporary.address) << "a good address in use is kept";
+}
+
+TEST_F(UplinkTest, ConfiguredSourcesAreTheOnlyOnes) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("192.0.2.6"), on("2001:db8::5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.sources = {ip("192.0.2.6")};
+  uplinks_.configure({c}, host_);
+  EXPECT_THAT(sockets_.locals(), ElementsAre("192.0.2.6@eth1"));
+  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.update(host_);
+  EXPECT_FALSE(uplinks_.specs()[0].up);
+  EXPECT_THAT(uplinks_.takeNotes().back(), HasSubstr("configured source"));
+}
+
+TEST_F(UplinkTest, GatewayAddressInstallsATableOfItsOwn) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAddress;
+  c.gateways = {ip("192.0.2.1")};
+  uplinks_.configure({c}, host_);
+  EXPECT_THAT(routing_.state, ElementsAre("IPv4 rule 6600: oif eth1 lookup 254 suppress_prefixlength 0",
+                                          "IPv4 rule 6601: oif eth1 lookup 6600",
+                                          "route default via 192.0.2.1 dev eth1 table 6600"));
+  uplinks_.close();
+  EXPECT_THAT(routing_.state, IsEmpty());
+  EXPECT_THAT(sockets_.open_, IsEmpty());
+}
+
+TEST_F(UplinkTest, RoutesAreRenewedAfterTheLinkWasSwitchedOff) {
+  Link l = link(2, "eth1", {on("192.0.2.5")});
+  host_.setLink(l);
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAddress;
+  c.gateways = {ip("192.0.2.1")};
+  uplinks_.configure({c}, host_);
+  EXPECT_EQ(routing_.adds, 3);
+  uplinks_.update(host_);
+  EXPECT_EQ(routing_.adds, 3);
+  ++l.switchedOff;  // off and on again between two looks
+  host_.setLink(l);
+  uplinks_.update(host_);
+  EXPECT_EQ(routing_.adds, 6);
+}
+
+TEST_F(UplinkTest, AutomaticGatewayWarnsWithoutADefaultRoute) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAuto;
+  UplinkDecision d = decideUplink(c, 0, host_, {}, {});
+  EXPECT_TRUE(d.up);
+  EXPECT_THAT(d.reason, HasSubstr("no IPv4 default route"));
+  host_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
+  d = decideUplink(c, 0, host_, {}, {});
+  EXPECT_EQ(d.reason, "");
+  EXPECT_THAT(d.routes, IsEmpty());
+}
+
+TEST_F(UplinkTest, RefusedSocketIsRetriedAndDoesNotTakeTheOtherFamily) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  sockets_.refused = {ip("2001:db8::5")};
+  uplinks_.configure({uplink("dsl", "eth1")}, host_);
+  EXPECT_TRUE(uplinks_.wantsRetry());
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("refused 2001:db8::5")));
+  sockets_.refused.clear();
+  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_FALSE(uplinks_.wantsRetry());
+  EXPECT_EQ(uplinks_.specs()[0].sockets.size(), 2u);
+}
+
+TEST_F(UplinkTest, RefusedRoutingKeepsTheUplinkDownUntilItWorks) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAddress;
+  c.gateways = {ip("192.0.2.1")};
+  routing_.refuse = true;
+  uplinks_.configure({c}, host_);
+  EXPECT_FALSE(uplinks_.specs()[0].up);
+  EXPECT_TRUE(uplinks_.wantsRetry());
+  routing_.refuse = false;
+  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_EQ(routing_.state.size(), 3u);
+}
+
+TEST_F(UplinkTest, ReloadKeepsWhatDidNotChange) {
+  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  host_.setLink(link(3, "eth2", {on("198.51.100.5")}));
+  host_.setLink(link(4, "eth3", {on("203.0.113.5")}));
+  auto withGateway = [](UplinkConfig c, const char* gateway) {
+    c.gateway = Gateway::kAddress;
+    c.gateways = {ip(gateway)};
+    return c;
+  };
+  UplinkConfig a = withGateway(uplink("a", "eth1"), "192.0.2.1");
+  UplinkConfig b = withGateway(uplink("b", "eth2"), "198.51.100.1");
+  uplinks_.configure({a, b}, host_);
+  SocketId keptId = uplinks_.specs()[1].sockets[0].id;
+  UplinkConfig c = withGateway(uplink("c", "eth3"), "203.0.113.1");
+  uplinks_.configure({c, b}, host_);
+  auto specs = uplinks_.specs();
+  EXPECT_EQ(specs[0].name, "c");
+  EXPECT_EQ(specs[1].name, "b");
+  EXPECT_EQ(specs[1].sockets[0].id, keptId);
+  EXPECT_THAT(sockets_.locals(), ElementsAre("198.51.100.5@eth2", "203.0.113.5@eth3"));
+  EXPECT_TRUE(routing_.state.contains("route default via 198.51.100.1 dev eth2 table 6601"));
+  EXPECT_TRUE(routing_.state.contains("route default via 203.0.113.1 dev eth3 table 6600"));
+  EXPECT_EQ(routing_.state.size(), 6u);
+}
+
+TEST(SocketIdsTest, NamesAreUniqueNotReusedSoonAndNeverZero) {
+  SocketIds ids;
+  SocketId kept = ids.take();
+  std::set<SocketId> seen;
+  for (int i = 0; i < 65534; ++i) {
+    SocketId id = ids.take();
+    EXPECT_NE(id, 0);
+    EXPECT_NE(id, kept);
+    EXPECT_TRUE(seen.insert(id).second);
+    ids.release(id);
+  }
+  SocketId again = ids.take();
+  EXPECT_TRUE(seen.contains(again)) << "all others were used up, so the round begins anew";
+  EXPECT_NE(again, kept);
+}
+
+}  // namespace
+}  // namespace braid
