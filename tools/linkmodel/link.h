@@ -196,7 +196,8 @@ std::optional<Item> Link<Item>::pop(Time now) {
 template <class Item>
 void Link<Item>::setOptions(LinkOptions options, Time now) {
   advance(now);
-  bool newRate = options.trace != options_.trace || options.rateBitsPerSecond != options_.rateBitsPerSecond;
+  bool newRate = options.trace != options_.trace ||
+                 (options.trace.empty() && options.rateBitsPerSecond != options_.rateBitsPerSecond);
   bool newTimes = newRate || options.delay != options_.delay || (options.down && !options_.down);
   options_ = std::move(options);
   queueLimit_ = options_.queueBytes ? options_.queueBytes : defaultQueueBytes(options_);
