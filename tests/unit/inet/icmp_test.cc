@@ -46,6 +46,8 @@ TEST_F(IcmpTest, TooBigIpv4) {
   EXPECT_EQ(p.src, from4_);
   EXPECT_EQ(p.dst, test::addr("10.0.0.1"));
   EXPECT_EQ(p.protocol, ip::kIcmp);
+  EXPECT_EQ(p.hopLimit, 64);
+  EXPECT_EQ(p.dscp, 48) << "internetwork control";
   ByteView icmp = answer.view().subspan(20);
   EXPECT_EQ(icmp[0], 3);
   EXPECT_EQ(icmp[1], 4);
@@ -64,6 +66,7 @@ TEST_F(IcmpTest, TooBigIpv6) {
   EXPECT_EQ(p.src, from6_);
   EXPECT_EQ(p.dst, test::addr("2001:db8::1"));
   EXPECT_EQ(p.protocol, ip::kIcmpV6);
+  EXPECT_EQ(p.hopLimit, 64);
   ByteView icmp = answer.view().subspan(40);
   EXPECT_EQ(icmp[0], 2);
   EXPECT_EQ(icmp[1], 0);
