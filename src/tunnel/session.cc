@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "tunnel/tunnel.h"
 
 namespace braid {
 
 namespace {
 /// Keys of the epoch before open reordered packets for so long until an RTT is known.
 constexpr Duration kKeepKeys = 3s;
-/// Control frames waiting or in flight.
-constexpr size_t kMaxControls = 512;
 
 KeyLimits keyLimits(const TunnelOptions& options) {
   KeyLimits limits;
@@ -47,6 +44,8 @@ Session::~Session() {
   // Subflows hand their data back to the ledger, and the ledger to the flows.
   for (auto& subflow : table_) subflow.reset();
   ledger_.giveUpAll(Drop::kPeerDown);
+  DropCounts counts = drops();
+  for (size_t i = 0; i < kDropCount; ++i) owner_.onDrop(static_cast<Drop>(i), counts[i]);
 }
 
 void Session::setTunables() {
@@ -64,7 +63,7 @@ bool Session::anyUsable() const {
   return std::any_of(subflows_.begin(), subflows_.end(), [](const Subflow* s) { return s->usable(); });
 }
 
-bool Session::openSubflow(const std::string& name, const Route& route, Time now) {
+bool Session::openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now) {
   for (size_t i = 0; i < subflows_.size(); ++i) {
     if (names_[i] != name) continue;
     Subflow& s = *subflows_[i];
@@ -76,7 +75,7 @@ bool Session::openSubflow(const std::string& name, const Route& route, Time now)
   }
   if (subflows_.size() >= std::min(options_.maxSubflows, table_.size())) return false;
   auto id = static_cast<uint8_t>(subflows_.size());
-  table_[id] = std::make_unique<Subflow>(id, name, route, true, options_, *this, ledger_, random_, now);
+  table_[id] = std::make_unique<Subflow>(id, uplink, route, true, options_, *this, ledger_, random_, now);
   subflows_.push_back(table_[id].get());
   names_.push_back(name);
   views_.resize(subflows_.size());
@@ -167,12 +166,12 @@ void Session::refresh(Time now) {
       event({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
     }
   }
-  for (size_t i = 0; i < kDropCount; ++i) {
-    uint64_t total = ledger_.drops()[i] + flows_.drops()[i] + resequencer_.drops()[i];
-    if (total == countedDrops_[i]) continue;
-    owner_.onDrop(static_cast<Drop>(i), total - countedDrops_[i]);
-    countedDrops_[i] = total;
-  }
+}
+
+DropCounts Session::drops() const {
+  DropCounts sum{};
+  for (size_t i = 0; i < kDropCount; ++i) sum[i] = ledger_.drops()[i] + flows_.drops()[i] + resequencer_.drops()[i];
+  return sum;
 }
 
 // All uplinks have been gone for the repair time: nobody waits for these packets any more.

@@ -15,6 +15,7 @@
 #include "scheduler/path_scheduler.h"
 #include "tunnel/data_ledger.h"
 #include "tunnel/flow_queue.h"
+#include "tunnel/io.h"
 #include "tunnel/key_schedule.h"
 #include "tunnel/options.h"
 #include "tunnel/resequencer.h"
@@ -23,9 +24,6 @@
 #include "tunnel/wire.h"
 
 namespace braid {
-
-struct Datagram;
-struct Event;
 
 /// What a session needs from the tunnel that owns it.
 class SessionOwner {
@@ -64,8 +62,8 @@ class Session final : public SubflowOwner {
 
   // ---- subflows (initiator)
 
-  /// Starts or reopens the subflow of this name (uplink and endpoint). False when the numbers are used up.
-  bool openSubflow(const std::string& name, const Route& route, Time now);
+  /// Starts or reopens the subflow of this name. False when the numbers are used up.
+  bool openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now);
   void closeSubflow(const std::string& name, Time now);
   void setKeepalive(Duration keepalive) { keepalive_ = keepalive; }
 
@@ -86,6 +84,8 @@ class Session final : public SubflowOwner {
   void close();
   Time nextDeadline(Time now) const;
   void fill(PeerStatus& status, Time now) const;
+  /// What its queues threw away so far. The destructor reports it to the owner.
+  DropCounts drops() const;
 
   // SubflowOwner
   void onControlFate(Subflow& subflow, uint64_t pn, bool delivered) override;
@@ -154,7 +154,8 @@ class Session final : public SubflowOwner {
   std::vector<PathView> views_;
   size_t turn_ = 0;                                  ///< whose turn it is to send what is urgent
 
-  std::vector<Control> controls_;
+  static constexpr size_t kMaxControls = 512;
+  std::vector<Control> controls_;                    ///< waiting or in flight
   uint64_t statusSequence_ = 0;
   Duration keepalive_ = 10s;
   Time start_;
@@ -165,7 +166,6 @@ class Session final : public SubflowOwner {
   bool over_ = false;
   bool closing_ = false;
   size_t closesLeft_ = 0;
-  DropCounts countedDrops_{};
 
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0, repaired = 0;

@@ -1,5 +1,4 @@
 #include "tunnel/session.h"
-#include "tunnel/tunnel.h"
 
 namespace braid {
 

@@ -1,5 +1,4 @@
 #include "tunnel/session.h"
-#include "tunnel/tunnel.h"
 
 namespace braid {
 
@@ -101,7 +100,7 @@ bool Session::pollUrgent(Datagram& out, Time now) {
 }
 
 bool Session::pollControl(Datagram& out, Time now) {
-  while (std::optional<SkipFrame> skip = ledger_.takeSkip()) controls_.push_back({*skip});
+  while (ledger_.hasSkips() && controls_.size() < kMaxControls) controls_.push_back({*ledger_.takeSkip()});
   bool waiting = false;
   for (const Control& c : controls_) waiting |= !c.inFlight;
   if (!waiting) return false;

@@ -241,7 +241,9 @@ void Subflow::sampleRate(const SentPacket& p, Time now) {
 }
 
 void Subflow::detectLosses(Time now) {
-  LossSample lost{.now = now, .inFlight = inFlight_};
+  LossSample lost;
+  lost.now = now;
+  lost.inFlight = inFlight_;
   uint64_t before = 0;
   Time runStart{};
   bool haveRun = false;
@@ -366,15 +368,13 @@ bool Subflow::mustSend(Time now) const {
 
 std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
   if (response_) {
-    PathFrame frame{.route = response_->route, .response = PathResponseFrame{response_->token}};
+    PathFrame frame{response_->route, std::nullopt, PathResponseFrame{response_->token}, 0};
     response_.reset();
     return frame;
   }
   size_t size = validator_.allowance(MtuDiscovery::kMinDatagram, now);
   if (size < kMinDatagram + 8) return std::nullopt;
-  PathFrame frame{.route = *validator_.route(), .size = size};
-  frame.challenge = validator_.challenge(size, now);
-  return frame;
+  return PathFrame{*validator_.route(), validator_.challenge(size, now), std::nullopt, size};
 }
 
 size_t Subflow::mtuProbe() const {

@@ -1,0 +1,155 @@
+#pragma once
+
+// The sender's queues: a FIFO for every inner flow, CoDel on each (RFC 8289), deficit round robin among them
+// with sparse flows first (fq_codel, RFC 8290).
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/packet.h"
+#include "base/time.h"
+#include "inet/flow_key.h"
+#include "tunnel/codel.h"
+#include "tunnel/options.h"
+#include "tunnel/status.h"
+
+namespace braid {
+
+struct FlowQueueOptions {
+  CodelOptions codel;
+  size_t queueBytes = 4 << 20;  ///< of all flows together
+  size_t maxFlows = 4096;       ///< at most 32768; a change holds for flow numbers not used before
+  Duration flowIdle = 60s;
+  bool ethernet = false;  ///< packets are Ethernet frames
+};
+FlowQueueOptions flowQueueOptions(const TunnelOptions& options);
+
+struct QueuedPacket {
+  Packet packet;
+  Time enqueued;
+  bool ecnCapable = false;
+  QueuedPacket* next = nullptr;
+};
+
+/// An inner flow and the flow numbers it occupies. The object outlives the flow: another flow takes it over
+/// when this one has been idle, but never while it has packets queued or unacknowledged.
+struct Flow {
+  FlowKey key;
+  uint16_t slot = 0;  ///< flow number on the wire: index, or kDatagramFlow + index when not reliable
+  bool reliable = false;
+  uint64_t nextDsn =
+      0;  ///< of `slot`, for the sender to count up; goes on when another flow takes the slot over
+  uint64_t unacked = 0;  ///< packets sent and not known delivered; kept by the sender
+  Time lastUse;          ///< when a packet was last queued
+  uint64_t packets = 0;  ///< handed out for sending
+  uint64_t bytes = 0;
+  uint64_t queuedBytes = 0;  ///< waiting
+  uint64_t drops = 0;        ///< by CoDel and at the byte bound
+  uint64_t marks = 0;
+
+ private:
+  friend class FlowQueues;
+  enum class Place : uint8_t { kFree, kInactive, kNew, kOld };
+  Place place_ = Place::kFree;
+  uint16_t index_ = 0;
+  uint64_t otherDsn_ = 0;  // of the index's slot in the other number space
+  int64_t deficit_ = 0;
+  Codel codel_;
+  QueuedPacket* head_ = nullptr;
+  QueuedPacket* tail_ = nullptr;
+  Flow* nextActive_ = nullptr;
+  Flow* older_ = nullptr;
+  Flow* newer_ = nullptr;
+};
+
+class FlowQueues {
+ public:
+  /// Bytes a flow may send per round: an Ethernet frame (RFC 8290 section 5.2.4).
+  static constexpr int64_t kQuantum = 1514;
+  /// Packets dropped at once at the byte bound, so that the search for the fattest flow is rare.
+  static constexpr size_t kDropBatch = 64;
+
+  /// `seed` keys the hash of flows; unpredictable outside of tests.
+  FlowQueues(const FlowQueueOptions& options, uint64_t seed);
+  ~FlowQueues();
+  FlowQueues(const FlowQueues&) = delete;
+  FlowQueues& operator=(const FlowQueues&) = delete;
+  void setOptions(const FlowQueueOptions& options) { options_ = options; }
+
+  /// Queues a packet; nullopt when it was taken. kFlowTableFull when it is of a new flow and no flow can go.
+  /// A flow stays reliable or not as its first packet said. At the byte bound other packets go instead
+  /// (drops()).
+  std::optional<Drop> enqueue(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable, Time now);
+  /// The packet that is next to send, after CoDel; nullptr when there is none. It stays the next until pop().
+  const Packet* peek(Time now);
+  /// The packet that peek() shows, and its flow; an empty handle and nullptr when there is none.
+  Packet pop(Time now, Flow*& flow);
+
+  /// Waiting, the packet that peek() shows included.
+  size_t bytes() const { return bytes_; }
+  size_t packets() const { return packets_; }
+  /// Bound on waiting packets, whatever their size: each occupies a whole buffer. Ours.
+  size_t maxPackets() const { return options_.queueBytes / 256 + 1; }
+  /// Flows known, idle ones included.
+  size_t flows() const { return byKey_.size(); }
+  /// kAqm and kQueueFull; what enqueue() refused is not counted here.
+  const DropCounts& drops() const { return drops_; }
+
+  /// Forgets flows that have been idle for flowIdle.
+  void onTimer(Time now);
+  Time nextDeadline() const { return oldest_ ? oldest_->lastUse + options_.flowIdle : kNever; }
+
+  template <typename F>
+  void forEachFlow(F&& visit) const {
+    for (const Flow& flow : table_) {
+      if (flow.place_ != Flow::Place::kFree) visit(flow);
+    }
+  }
+
+ private:
+  /// What Codel sees of a flow.
+  struct Head;
+  struct ActiveList {
+    Flow* head = nullptr;
+    Flow* tail = nullptr;
+    void push(Flow* flow);
+    Flow* pop();
+  };
+
+  Flow* flowOf(const FlowKey& key, bool reliable, Time now);
+  Flow* takeFree();
+  Flow* evictOldest();
+  bool isEvictable(const Flow& flow) const;
+  void forget(Flow& flow);
+  void touch(Flow& flow, Time now);
+  void unlink(Flow& flow);
+  bool settle(Time now);
+  QueuedPacket* takeHead(Flow& flow);
+  void drop(Flow& flow, QueuedPacket* packet, Drop cause);
+  void release(QueuedPacket* packet);
+  void dropFromFattest();
+  bool markCe(Packet& packet) const;
+
+  FlowQueueOptions options_;
+  std::deque<Flow> table_;
+  std::vector<Flow*> free_;
+  std::unordered_map<FlowKey, Flow*, FlowKeyHash> byKey_;
+  ActiveList new_;
+  ActiveList old_;
+  Flow* oldest_ = nullptr;  // of all known flows, by last use
+  Flow* newest_ = nullptr;
+  Packet ready_;  // settled by peek()
+  Flow* readyFlow_ = nullptr;
+  size_t bytes_ = 0;
+  size_t packets_ = 0;
+  std::deque<QueuedPacket> entries_;
+  std::vector<QueuedPacket*> freeEntries_;
+  DropCounts drops_{};
+};
+
+}  // namespace braid

@@ -1,0 +1,242 @@
+#include "tunnel/peer.h"
+
+#include <algorithm>
+
+#include "tunnel/pin.h"
+
+namespace braid {
+
+Peer::Peer(PeerOptions options, const TunnelOptions& tunnel, PacketPool& pool, HandshakeProvider& handshakes,
+           PeerOwner& owner, Random random)
+    : options_(std::move(options)),
+      tunnel_(tunnel),
+      pool_(pool),
+      handshakes_(handshakes),
+      owner_(owner),
+      random_(random) {}
+
+Peer::~Peer() {
+  drop(session_);
+  drop(candidate_);
+}
+
+void Peer::drop(std::unique_ptr<Session>& session) {
+  if (session) owner_.removeSession(session->id());
+  session.reset();
+}
+
+void Peer::setOptions(PeerOptions options, Time now) {
+  bool moved = options.endpoints != options_.endpoints;
+  options_ = std::move(options);
+  if (session_) session_->setKeepalive(options_.keepalive);
+  if (moved) nextTry_ = now;
+}
+
+void Peer::setTunables() {
+  forEachSession([](Session& s) { s.setTunables(); });
+}
+
+void Peer::setUplinks(const std::vector<UplinkSpec>& uplinks, Time now) {
+  std::vector<NamedRoute> routes;
+  for (const UplinkSpec& uplink : uplinks) {
+    if (!uplink.up) continue;
+    for (size_t i = 0; i < uplink.sockets.size(); ++i) {
+      for (size_t k = 0; k < options_.endpoints.size(); ++k) {
+        const Endpoint& remote = options_.endpoints[k];
+        if (remote.address.family != uplink.sockets[i].family) continue;
+        std::string name = uplink.name + "#" + std::to_string(i) + ">" + remote.toString();
+        routes.push_back({name, uplink.name, {uplink.sockets[i].id, {}, remote}});
+      }
+    }
+  }
+  auto has = [](const std::vector<NamedRoute>& list, const NamedRoute& r) {
+    return std::any_of(list.begin(), list.end(), [&](const NamedRoute& x) { return x.name == r.name; });
+  };
+  if (session_ && session_->role() == KeySchedule::Role::kInitiator) {
+    for (const NamedRoute& old : routes_) {
+      if (!has(routes, old)) session_->closeSubflow(old.name, now);
+    }
+  }
+  routes_ = std::move(routes);
+  std::erase_if(attempts_, [&](const Attempt& a) {
+    return std::none_of(routes_.begin(), routes_.end(), [&](const NamedRoute& r) { return r.route == a.route; });
+  });
+  openSubflows(now);
+  nextTry_ = std::min(nextTry_, now);
+  connect(now);
+}
+
+void Peer::openSubflows(Time now) {
+  if (!session_ || session_->role() != KeySchedule::Role::kInitiator) return;
+  for (const NamedRoute& r : routes_) session_->openSubflow(r.name, r.uplink, r.route, now);
+}
+
+// ---- initiator
+
+bool Peer::needsSession(Time now) const {
+  if (!session_ || session_->over()) return true;
+  return session_->unusableSince() != kNever && now - session_->unusableSince() >= kStartOver;
+}
+
+void Peer::connect(Time now) {
+  if (routes_.empty()) return;
+  if (!needsSession(now)) {
+    attempts_.clear();
+    return;
+  }
+  checkAttempts(now);
+  if (attempts_.empty() && now >= nextTry_) startAttempts(now);
+}
+
+// All routes, one after the other, so that a dead first path does not block the start.
+void Peer::startAttempts(Time now) {
+  Time at = now;
+  for (const NamedRoute& r : routes_) {
+    attempts_.push_back({r.route, nullptr, at});
+    at += kAttemptDelay;
+  }
+  nextTry_ = now + pause_ + Duration(random_.below(static_cast<uint64_t>(pause_.count() / 4)));
+  pause_ = std::min<Duration>(pause_ * 2, kLongestPause);
+  checkAttempts(now);
+}
+
+void Peer::checkAttempts(Time now) {
+  for (size_t i = 0; i < attempts_.size(); ++i) {
+    Attempt& a = attempts_[i];
+    if (!a.handshake) {
+      if (now < a.startAt) continue;
+      a.handshake = handshakes_.initiate(options_.pin, now);
+    }
+    if (a.handshake->deadline() <= now) a.handshake->onTimer(now);
+    switch (a.handshake->state()) {
+      case Handshake::State::kRunning: break;
+      case Handshake::State::kDone: {
+        SessionSecrets secrets = a.handshake->secrets();
+        auto session = std::make_unique<Session>(secrets, KeySchedule::Role::kInitiator, tunnel_, pool_, *this,
+                                                 random_.fork(), now);
+        attempts_.clear();
+        adopt(std::move(session), now);
+        openSubflows(now);
+        return;
+      }
+      case Handshake::State::kFailed:
+        lastError_ = a.handshake->error();
+        onEvent({Event::Kind::kHandshakeFailed, {}, a.route.remote.toString() + ": " + lastError_});
+        attempts_.erase(attempts_.begin() + static_cast<ptrdiff_t>(i--));
+        break;
+    }
+  }
+}
+
+bool Peer::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
+  for (Attempt& a : attempts_) {
+    if (!a.handshake || a.route.socket != from.socket || a.route.remote != from.remote) continue;
+    a.handshake->onDatagram(bytes, now);
+    connect(now);
+    return true;
+  }
+  return false;
+}
+
+bool Peer::pollHandshake(Datagram& out, Time) {
+  for (Attempt& a : attempts_) {
+    if (!a.handshake) continue;
+    Packet packet = pool_.allocate();
+    if (!packet) return false;
+    if (!a.handshake->pollDatagram(packet)) continue;
+    out = {a.route, Ecn::kNotEct, false, std::move(packet)};
+    return true;
+  }
+  return false;
+}
+
+// ---- responder
+
+void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
+  auto session = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, tunnel_, pool_, *this,
+                                           random_.fork(), now);
+  drop(candidate_);
+  if (!owner_.addSession(*this, *session)) return;
+  session->setKeepalive(options_.keepalive);
+  candidate_ = std::move(session);
+}
+
+std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header, const Route& from, Ecn ecn,
+                                     Packet datagram, Time now) {
+  std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
+  if (candidate_ && candidate_->confirmed()) {
+    std::unique_ptr<Session> next = std::move(candidate_);
+    this->drop(session_);
+    session_ = std::move(next);
+  }
+  if (!up_ && this->session()) {
+    up_ = true;
+    pause_ = kFirstPause;
+    onEvent({Event::Kind::kPeerUp, {}, "is up from " + from.remote.toString()});
+  }
+  return drop;
+}
+
+// ---- both
+
+void Peer::adopt(std::unique_ptr<Session> session, Time) {
+  drop(session_);
+  up_ = false;
+  if (!owner_.addSession(*this, *session)) return;
+  session->setKeepalive(options_.keepalive);
+  session_ = std::move(session);
+}
+
+void Peer::onTimer(Time now) {
+  forEachSession([&](Session& s) { s.onTimer(now); });
+  bool lost = session_ && (session_->over() || now - session_->lastHeard() > kForget);
+  if (up_ && (lost || !session_ || session_->unusableSince() + tunnel_.repairTime < now)) {
+    up_ = false;
+    onEvent({Event::Kind::kPeerDown, {}, "is down"});
+  }
+  if (lost) drop(session_);
+  if (candidate_ && now - candidate_->lastHeard() > kForget) drop(candidate_);
+  if (!up_ && session() && session_->anyUsable()) {
+    up_ = true;
+    onEvent({Event::Kind::kPeerUp, {}, "is up again"});
+  }
+  connect(now);
+}
+
+Time Peer::nextDeadline(Time now) const {
+  Time next = kNever;
+  if (session_) {
+    next = std::min({session_->nextDeadline(now), session_->lastHeard() + kForget});
+    if (session_->over()) next = now;
+    if (session_->unusableSince() != kNever) {
+      if (up_) next = std::min(next, session_->unusableSince() + tunnel_.repairTime + 1ms);
+      if (!routes_.empty()) next = std::min(next, std::max(session_->unusableSince() + kStartOver, nextTry_));
+    }
+  }
+  if (candidate_) next = std::min({next, candidate_->nextDeadline(now), candidate_->lastHeard() + kForget});
+  for (const Attempt& a : attempts_) next = std::min(next, a.handshake ? a.handshake->deadline() : a.startAt);
+  if (!session_ && !routes_.empty() && attempts_.empty()) next = std::min(next, nextTry_);
+  return next;
+}
+
+void Peer::close() {
+  forEachSession([](Session& s) { s.close(); });
+  attempts_.clear();
+  routes_.clear();
+}
+
+void Peer::onEvent(Event event) {
+  event.peer = options_.name;
+  owner_.onEvent(std::move(event));
+}
+
+PeerStatus Peer::status(Time now) const {
+  PeerStatus s;
+  s.name = options_.name;
+  s.pin = formatPin(options_.pin);
+  s.up = up_;
+  if (session_) session_->fill(s, now);
+  return s;
+}
+
+}  // namespace braid

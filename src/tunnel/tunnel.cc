@@ -1,0 +1,227 @@
+#include "tunnel/tunnel.h"
+
+#include <algorithm>
+
+#include "tunnel/peer.h"
+
+namespace braid {
+
+namespace {
+/// Handshakes of others at once; more are refused until some end.
+constexpr size_t kMaxResponders = 256;
+/// A running handshake is replaced by a new hello from the same address when it is older than this.
+constexpr Duration kStaleResponder = 3s;
+/// Stateless replies that wait for the driver.
+constexpr size_t kMaxReplies = 256;
+constexpr size_t kMaxEvents = 1024;
+}  // namespace
+
+Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed)
+    : options_(std::move(options)), pool_(pool), handshakes_(handshakes), random_(seed) {}
+
+Tunnel::~Tunnel() { peers_.clear(); }
+
+void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
+  now = forward(now);
+  std::vector<std::unique_ptr<Peer>> old = std::move(peers_);
+  peers_.clear();
+  prefixes_.clear();
+  std::vector<Pin> pins;
+  for (PeerOptions& options : peers) {
+    auto same = std::find_if(old.begin(), old.end(), [&](const auto& p) { return p && p->options().pin == options.pin; });
+    pins.push_back(options.pin);
+    for (const Prefix& prefix : options.prefixes) prefixes_.insert(prefix, peers_.size());
+    if (same != old.end()) {
+      (*same)->setOptions(std::move(options), now);
+      peers_.push_back(std::move(*same));
+    } else {
+      peers_.push_back(std::make_unique<Peer>(std::move(options), options_, pool_, handshakes_, *this, random_.fork()));
+    }
+    peers_.back()->setUplinks(uplinks_, now);
+  }
+  std::erase_if(macs_, [&](const auto& entry) {
+    return std::none_of(peers_.begin(), peers_.end(), [&](const auto& p) { return p.get() == entry.second.peer; });
+  });
+  handshakes_.setAcceptedPins(std::move(pins));
+}
+
+void Tunnel::setUplinks(std::vector<UplinkSpec> uplinks, Time now) {
+  uplinks_ = std::move(uplinks);
+  for (auto& peer : peers_) peer->setUplinks(uplinks_, forward(now));
+}
+
+void Tunnel::setTunables(const TunnelOptions& options) {
+  TunnelOptions next = options;
+  next.mode = options_.mode;
+  next.outerMtu = options_.outerMtu;
+  next.maxOuterMtu = options_.maxOuterMtu;
+  next.maxFlows = options_.maxFlows;
+  options_ = std::move(next);
+  for (auto& peer : peers_) peer->setTunables();
+}
+
+void Tunnel::setOwnAddresses(const Address& v4, const Address& v6) {
+  own4_ = v4;
+  own6_ = v6;
+}
+
+void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
+  now = forward(now);
+  ByteView bytes = datagram.view();
+  if (isHandshakeDatagram(bytes)) return onHandshake(from, std::move(datagram), now);
+  if (bytes.size() < kMinDatagram) return drop(Drop::kRuntDatagram);
+  std::optional<DatagramHeader> header = readHeader(bytes);
+  if (!header) return drop(Drop::kUnknownType);
+  if (header->version != kWireVersion) return drop(Drop::kUnknownVersion);
+  auto found = sessions_.find(header->session);
+  if (found == sessions_.end()) return drop(Drop::kUnknownSession);
+  auto [peer, session] = found->second;
+  if (std::optional<Drop> cause = peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now)) drop(*cause);
+}
+
+void Tunnel::onHandshake(const Route& from, Packet datagram, Time now) {
+  ByteView bytes = datagram.view();
+  for (auto& peer : peers_) {
+    if (peer->onHandshakeDatagram(from, bytes, now)) return;
+  }
+  auto running = responders_.find(from);
+  bool hello = isClientHello(bytes);
+  if (running != responders_.end()) {
+    Responder& r = running->second;
+    bool restarted = hello && (r.done || now - r.began > kStaleResponder);
+    if (!restarted) {
+      r.handshake->onDatagram(bytes, now);
+      return stepResponders(now);
+    }
+  }
+  if (!hello) return drop(Drop::kHandshakeGarbage);
+  Packet reply = pool_.allocate();
+  if (!reply) return drop(Drop::kNoBuffer);
+  HelloAnswer answer = handshakes_.onHello(from.remote, bytes, reply, now);
+  if (answer.accepted) {
+    if (running == responders_.end() && responders_.size() >= kMaxResponders) return drop(Drop::kHandshakeLimit);
+    responders_.insert_or_assign(from, Responder{from, std::move(answer.accepted), now, false});
+    return stepResponders(now);
+  }
+  if (!answer.reply) return drop(Drop::kHandshakeGarbage);
+  if (replies_.size() >= kMaxReplies || reply.size() > bytes.size()) return drop(Drop::kHandshakeLimit);
+  replies_.push_back({from, Ecn::kNotEct, false, std::move(reply)});
+}
+
+void Tunnel::stepResponders(Time now) {
+  for (auto it = responders_.begin(); it != responders_.end();) {
+    Responder& r = it->second;
+    if (r.handshake->deadline() <= now) r.handshake->onTimer(now);
+    bool over = now - r.began > kHandshakeTimeout || r.handshake->state() == Handshake::State::kFailed;
+    if (!r.done && r.handshake->state() == Handshake::State::kDone) {
+      r.done = true;
+      const SessionSecrets& secrets = r.handshake->secrets();
+      auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const auto& p) { return p->options().pin == secrets.peer; });
+      if (peer != peers_.end()) (*peer)->onAccepted(secrets, now);
+    }
+    if (over && !r.done) {
+      onEvent({Event::Kind::kHandshakeFailed, r.route.remote.toString(), std::string(r.handshake->error())});
+    }
+    it = over ? responders_.erase(it) : std::next(it);
+  }
+}
+
+void Tunnel::onTimer(Time now) {
+  now = forward(now);
+  for (auto& peer : peers_) peer->onTimer(now);
+  stepResponders(now);
+}
+
+void Tunnel::onSendError(const Route& route, Time now) {
+  for (auto& peer : peers_) peer->forEachSession([&](Session& s) { s.onSendError(route, forward(now)); });
+}
+
+void Tunnel::onTooBig(const Route& route, size_t size, Time now) {
+  for (auto& peer : peers_) peer->forEachSession([&](Session& s) { s.onTooBig(route, size, forward(now)); });
+}
+
+void Tunnel::close() {
+  for (auto& peer : peers_) peer->close();
+}
+
+bool Tunnel::pollDatagram(Datagram& out, Time now) {
+  now = forward(now);
+  if (!replies_.empty()) {
+    out = std::move(replies_.front());
+    replies_.pop_front();
+    return true;
+  }
+  for (auto& [route, r] : responders_) {
+    Packet packet = pool_.allocate();
+    if (!packet) return false;
+    if (!r.handshake->pollDatagram(packet)) continue;
+    out = {route, Ecn::kNotEct, false, std::move(packet)};
+    return true;
+  }
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    Peer& peer = *peers_[(turn_ + i) % peers_.size()];
+    bool sent = peer.pollHandshake(out, now);
+    peer.forEachSession([&](Session& s) { sent = sent || s.pollDatagram(out, now); });
+    if (!sent) continue;
+    turn_ = (turn_ + i + 1) % peers_.size();
+    return true;
+  }
+  return false;
+}
+
+bool Tunnel::pollInnerPacket(Packet& out) {
+  if (delivered_.empty()) return false;
+  out = std::move(delivered_.front());
+  delivered_.pop_front();
+  return true;
+}
+
+bool Tunnel::pollEvent(Event& out) {
+  if (events_.empty()) return false;
+  out = std::move(events_.front());
+  events_.pop_front();
+  return true;
+}
+
+Time Tunnel::nextDeadline() const {
+  Time next = kNever;
+  for (const auto& peer : peers_) next = std::min(next, peer->nextDeadline(now_));
+  for (const auto& [route, r] : responders_) {
+    next = std::min({next, r.handshake->deadline(), r.began + kHandshakeTimeout + 1ms});
+  }
+  return next;
+}
+
+size_t Tunnel::innerMtu() const {
+  size_t mtu = 0;
+  for (const auto& peer : peers_) {
+    if (const Session* s = peer->session()) mtu = mtu ? std::min(mtu, s->innerMtu()) : s->innerMtu();
+  }
+  return mtu ? mtu : MtuDiscovery::kBaseDatagram - kDatagramOverhead;
+}
+
+void Tunnel::onEvent(Event event) {
+  if (events_.size() < kMaxEvents) events_.push_back(std::move(event));
+}
+
+bool Tunnel::addSession(Peer& peer, Session& session) {
+  return sessions_.try_emplace(session.id(), SessionEntry{&peer, &session}).second;
+}
+
+TunnelStatus Tunnel::status(Time now) const {
+  TunnelStatus s;
+  s.drops = drops_;
+  for (const auto& peer : peers_) {
+    s.peers.push_back(peer->status(now));
+    peer->forEachSession([&](const Session& session) {
+      DropCounts counts = session.drops();
+      for (size_t i = 0; i < kDropCount; ++i) s.drops[i] += counts[i];
+    });
+  }
+  s.buffersInUse = pool_.inUse();
+  s.buffersLimit = pool_.limit();
+  s.handshakes = responders_.size();
+  return s;
+}
+
+}  // namespace braid

@@ -1,0 +1,63 @@
+#include "tunnel/ack_sender.h"
+
+#include <gtest/gtest.h>
+
+namespace braid {
+namespace {
+
+struct AckSenderTest : testing::Test {
+  AckSender acks;
+  Time now = Time{} + 1s;
+};
+
+TEST_F(AckSenderTest, WaitsForTheFourthPacketOrFiveMilliseconds) {
+  for (uint64_t pn = 0; pn < 3; ++pn) acks.onPacket(pn, true, Ecn::kEct0, now);
+  EXPECT_TRUE(acks.pending());
+  EXPECT_FALSE(acks.due(now));
+  EXPECT_EQ(acks.deadline(), now + kMaxAckDelay);
+  EXPECT_TRUE(acks.due(now + kMaxAckDelay));
+  acks.onPacket(3, true, Ecn::kEct0, now);
+  EXPECT_TRUE(acks.due(now));
+  acks.onSent();
+  EXPECT_FALSE(acks.pending());
+  EXPECT_EQ(acks.deadline(), kNever);
+}
+
+TEST_F(AckSenderTest, AGapIsToldAtOnce) {
+  acks.onPacket(0, true, Ecn::kEct0, now);
+  EXPECT_FALSE(acks.due(now));
+  acks.onPacket(2, true, Ecn::kEct0, now);
+  EXPECT_TRUE(acks.due(now));
+  acks.onSent();
+  acks.onPacket(1, true, Ecn::kEct0, now);  // fills it: the sender wants to know that too
+  EXPECT_TRUE(acks.due(now));
+}
+
+TEST_F(AckSenderTest, ACongestionMarkIsToldAtOnce) {
+  acks.onPacket(0, true, Ecn::kCe, now);
+  EXPECT_TRUE(acks.due(now));
+  EXPECT_EQ(acks.frame(0, now).ecn.ce, 1u);
+}
+
+TEST_F(AckSenderTest, PacketsThatDoNotAskAreReportedButNotAnswered) {
+  acks.onPacket(0, false, Ecn::kNotEct, now);
+  EXPECT_FALSE(acks.pending());
+  EXPECT_EQ(acks.expected(), 1u);
+  acks.onPacket(1, true, Ecn::kEct0, now);
+  AckFrame frame = acks.frame(3, now + 2ms);
+  EXPECT_EQ(frame.subflow, 3);
+  EXPECT_EQ(frame.delay, std::chrono::microseconds(2000));
+  ASSERT_EQ(frame.count, 1u);
+  EXPECT_EQ(frame.ranges[0].first, 0u);
+  EXPECT_EQ(frame.ranges[0].last, 1u);
+  EXPECT_EQ(frame.ecn.ect0, 1u);
+}
+
+TEST_F(AckSenderTest, TheDelayIsThatOfTheLargest) {
+  acks.onPacket(5, true, Ecn::kEct0, now);
+  acks.onPacket(4, true, Ecn::kEct0, now + 3ms);
+  EXPECT_EQ(acks.frame(0, now + 4ms).delay, std::chrono::microseconds(4000));
+}
+
+}  // namespace
+}  // namespace braid
