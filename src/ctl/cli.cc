@@ -1,0 +1,79 @@
+#include "ctl/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+#include "ctl/verbs.h"
+
+namespace braid {
+namespace {
+
+struct Arguments {
+  std::string socket, name, folder = ".", file;
+  bool json = false;
+};
+
+void addSocket(CLI::App* verb, Arguments& arguments) {
+  verb->add_option("--socket", arguments.socket,
+                   "Control socket: its path, or a name for /run/braid/NAME.sock");
+}
+
+CLI::App* addQuery(CLI::App& app, const std::string& cmd, const std::string& help, Arguments& arguments,
+                   std::ostream& out) {
+  CLI::App* verb = app.add_subcommand(cmd, help);
+  addSocket(verb, arguments);
+  verb->callback([&arguments, &out, cmd] { query(cmd, arguments.socket, arguments.json, out); });
+  return verb;
+}
+
+void addDaemonVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
+  const std::pair<const char*, const char*> kTables[] = {
+      {"status", "The gateway, its uplinks and peers"},
+      {"paths", "The subflows of each peer"},
+      {"flows", "The inner flows of each peer, largest first"},
+      {"peers", "The peers"}};
+  for (auto [cmd, help] : kTables) {
+    addQuery(app, cmd, help, arguments, out)->add_flag("--json", arguments.json, "Print JSON");
+  }
+  addQuery(app, "reload", "Read the configuration again", arguments, out);
+}
+
+void addFileVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
+  CLI::App* verb = app.add_subcommand("keygen", "Make a key and a certificate, print the pin");
+  verb->add_option("NAME", arguments.name, "Writes NAME.key and NAME.crt")->required();
+  verb->add_option("--dir", arguments.folder, "Folder to write to")->capture_default_str();
+  verb->callback([&] { keygen(arguments.name, arguments.folder, out); });
+
+  verb = app.add_subcommand("pin", "Print the pin of a certificate");
+  verb->add_option("FILE", arguments.file, "Certificate (NAME.crt)")->required();
+  verb->callback([&] { pin(arguments.file, out); });
+
+  verb = app.add_subcommand("check", "Check a configuration file");
+  verb->add_option("FILE", arguments.file, "Configuration (NAME.yaml)")->required();
+  verb->callback([&] { check(arguments.file, out); });
+
+  verb = app.add_subcommand("version", "Print the version of braidctl, with --socket of the daemon too");
+  addSocket(verb, arguments);
+  verb->callback([&] { version(arguments.socket, out); });
+}
+
+}  // namespace
+
+int runBraidctl(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  Arguments arguments;
+  CLI::App app("Looks into a running braidd, makes keys and checks configurations.", "braidctl");
+  app.require_subcommand(1);
+  addDaemonVerbs(app, arguments, out);
+  addFileVerbs(app, arguments, out);
+  try {
+    app.parse(argc, argv);
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, out, err) == 0 ? kExitOk : kExitUsage;
+  } catch (const std::exception& error) {
+    err << error.what() << '\n';
+    return kExitFailure;
+  }
+}
+
+}  // namespace braid

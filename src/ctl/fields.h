@@ -1,0 +1,47 @@
+#pragma once
+
+// Fields of a daemon's answer, ready for a table. What is missing or of another type gives "-", 0 or an empty
+// list.
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ctl/format.h"
+
+namespace braid {
+
+inline nlohmann::json fieldOf(const nlohmann::json& object, const char* key) {
+  auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() ? *found : nlohmann::json();
+}
+/// The items of a list; an empty list when it is none.
+inline nlohmann::json listOf(const nlohmann::json& object, const char* key) {
+  nlohmann::json list = fieldOf(object, key);
+  return list.is_array() ? list : nlohmann::json::array();
+}
+/// Not a number: NaN, which the format functions show as "-".
+inline double numberOf(const nlohmann::json& object, const char* key) {
+  nlohmann::json value = fieldOf(object, key);
+  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+inline uint64_t countOf(const nlohmann::json& object, const char* key) {
+  nlohmann::json value = fieldOf(object, key);
+  return value.is_number_unsigned() ? value.get<uint64_t>() : 0;
+}
+/// A text or a whole number.
+inline std::string textOf(const nlohmann::json& object, const char* key) {
+  nlohmann::json value = fieldOf(object, key);
+  if (value.is_string() && !value.get_ref<const std::string&>().empty())
+    return printable(value.get<std::string>());
+  return value.is_number_integer() ? value.dump() : "-";
+}
+inline bool flagOf(const nlohmann::json& object, const char* key) {
+  return fieldOf(object, key) == true;
+}
+inline std::string bytesOf(const nlohmann::json& object, const char* key) {
+  return formatBytes(numberOf(object, key));
+}
+
+}  // namespace braid

@@ -1,0 +1,75 @@
+#include "ctl/format.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <span>
+
+namespace braid {
+namespace {
+
+std::string withDigits(double v, const char* unit) {
+  // At the switch points rounding would give a fourth digit (9.999 -> 10.00).
+  int decimals = v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f %s", decimals, v, unit);
+  return text.data();
+}
+
+std::string scaled(double v, double step, std::span<const char* const> units) {
+  if (!std::isfinite(v) || v < 0) return "-";
+  size_t unit = 0;
+  // 999.5 would be written with four digits.
+  while (unit + 1 < units.size() && v >= (step == 1000 ? 999.5 : 1023.5)) v /= step, ++unit;
+  if (unit == 0 && v == std::floor(v)) return std::to_string(static_cast<uint64_t>(v)) + " " + units[0];
+  return withDigits(v, units[unit]);
+}
+
+std::string twoParts(uint64_t large, const char* largeUnit, uint64_t small, const char* smallUnit) {
+  std::string text = std::to_string(large) + " " + largeUnit;
+  return small == 0 ? text : text + " " + std::to_string(small) + " " + smallUnit;
+}
+
+}  // namespace
+
+std::string formatBytes(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  return scaled(bytes, 1024, kUnits);
+}
+
+std::string formatRate(double bytesPerSecond) {
+  static constexpr const char* kUnits[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"};
+  return scaled(bytesPerSecond * 8, 1000, kUnits);
+}
+
+std::string formatMilliseconds(double ms) {
+  if (!std::isfinite(ms) || ms <= 0) return "-";
+  return ms >= 999.5 ? withDigits(ms / 1000, "s") : withDigits(ms, "ms");
+}
+
+std::string formatAge(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "-";
+  auto s = static_cast<uint64_t>(std::min(seconds, 1e15));
+  if (s < 60) return std::to_string(s) + " s";
+  if (s < 3600) return twoParts(s / 60, "min", s % 60, "s");
+  if (s < 86400) return twoParts(s / 3600, "h", s % 3600 / 60, "min");
+  return twoParts(s / 86400, "d", s % 86400 / 3600, "h");
+}
+
+std::string formatShare(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "-";
+  if (part == 0) return "0 %";
+  double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return percent < 0.005 ? "<0.01 %" : withDigits(percent, "%");
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,23 @@
+#pragma once
+
+// What braidctl can do, one file per kind of verb. Each writes its result to `out` and throws
+// std::runtime_error with a reason and remedy when it cannot.
+
+#include <iosfwd>
+#include <string>
+
+namespace braid {
+
+/// Asks the daemon `cmd` (status, paths, flows, peers, reload) and shows the answer as a table, or as it is.
+/// `socket`: a path, a name (edge: /run/braid/edge.sock), or empty for the only one in /run/braid.
+void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out);
+/// The version of braidctl and, if `socket` is given, of the daemon there.
+void version(const std::string& socket, std::ostream& out);
+/// Writes NAME.key (mode 0600) and NAME.crt into `folder` and prints the pin.
+void keygen(const std::string& name, const std::string& folder, std::ostream& out);
+/// Prints the pin of a certificate file.
+void pin(const std::string& certificate, std::ostream& out);
+/// Checks a configuration file; throws its mistakes, one per line.
+void check(const std::string& file, std::ostream& out);
+
+}  // namespace braid
