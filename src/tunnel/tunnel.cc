@@ -27,6 +27,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   peers_.clear();
   prefixes_.clear();
   std::vector<Pin> pins;
+  PeerOwner& owner = *this;
   for (PeerOptions& options : peers) {
     auto same = std::find_if(old.begin(), old.end(), [&](const auto& p) { return p && p->options().pin == options.pin; });
     pins.push_back(options.pin);
@@ -35,7 +36,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
       (*same)->setOptions(std::move(options), now);
       peers_.push_back(std::move(*same));
     } else {
-      peers_.push_back(std::make_unique<Peer>(std::move(options), options_, pool_, handshakes_, *this, random_.fork()));
+      peers_.push_back(std::make_unique<Peer>(std::move(options), options_, pool_, handshakes_, owner, random_.fork()));
     }
     peers_.back()->setUplinks(uplinks_, now);
   }
