@@ -12,6 +12,10 @@ namespace braid {
 namespace {
 /// Flows looked at when the table is full and one must go. Ours: keeps a packet's work bounded.
 constexpr int kEvictionTries = 64;
+
+size_t charge(const Packet& packet) {
+  return std::max(packet.size(), FlowQueues::kMinCharge);
+}
 }  // namespace
 
 FlowQueueOptions flowQueueOptions(const TunnelOptions& options) {
@@ -63,6 +67,8 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
     freeEntries_.pop_back();
   }
   flow->queuedBytes += packet.size();
+  flow->charged_ += charge(packet);
+  charged_ += charge(packet);
   bytes_ += packet.size();
   ++packets_;
   entry->packet = std::move(packet);
@@ -76,7 +82,7 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
     flow->place_ = Flow::Place::kNew;
     new_.push(flow);
   }
-  while (bytes_ > options_.queueBytes || packets_ > maxPackets()) {
+  while (charged_ > options_.queueBytes) {
     size_t before = packets_;
     dropFromFattest();
     if (packets_ == before) break;  // only the settled packet is left
@@ -95,6 +101,7 @@ Packet FlowQueues::pop(Time now, Flow*& flow) {
   ++flow->packets;
   flow->bytes += ready_.size();
   bytes_ -= ready_.size();
+  charged_ -= charge(ready_);
   --packets_;
   return std::move(ready_);
 }
@@ -212,6 +219,7 @@ QueuedPacket* FlowQueues::takeHead(Flow& flow) {
   flow.head_ = entry->next;
   if (!flow.head_) flow.tail_ = nullptr;
   flow.queuedBytes -= entry->packet.size();
+  flow.charged_ -= charge(entry->packet);
   return entry;
 }
 
@@ -219,6 +227,7 @@ void FlowQueues::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
   ++drops_[static_cast<size_t>(cause)];
   ++flow.drops;
   bytes_ -= entry->packet.size();
+  charged_ -= charge(entry->packet);
   --packets_;
   release(entry);
 }
@@ -234,14 +243,14 @@ void FlowQueues::dropFromFattest() {
   Flow* fattest = nullptr;
   for (const ActiveList* list : {&new_, &old_}) {
     for (Flow* flow = list->head; flow; flow = flow->nextActive_) {
-      if (flow->head_ && (!fattest || flow->queuedBytes > fattest->queuedBytes)) fattest = flow;
+      if (flow->head_ && (!fattest || flow->charged_ > fattest->charged_)) fattest = flow;
     }
   }
   if (!fattest) return;
-  size_t half = fattest->queuedBytes / 2;
+  size_t half = fattest->charged_ / 2;
   for (size_t n = 0; n < kDropBatch && fattest->head_; ++n) {
     drop(*fattest, takeHead(*fattest), Drop::kQueueFull);
-    if (fattest->queuedBytes <= half) break;
+    if (fattest->charged_ <= half) break;
   }
 }
 

@@ -21,8 +21,8 @@
 namespace braid {
 
 struct FlowQueueOptions {
-  CodelOptions codel;
-  size_t queueBytes = 4 << 20;  ///< of all flows together
+  CodelOptions codel = {};
+  size_t queueBytes = 4 << 20;  ///< of all flows together, see FlowQueues::kMinCharge
   size_t maxFlows = 4096;       ///< at most 32768; a change holds for flow numbers not used before
   Duration flowIdle = 60s;
   bool ethernet = false;  ///< packets are Ethernet frames
@@ -45,7 +45,7 @@ struct Flow {
   uint64_t nextDsn =
       0;  ///< of `slot`, for the sender to count up; goes on when another flow takes the slot over
   uint64_t unacked = 0;  ///< packets sent and not known delivered; kept by the sender
-  Time lastUse;          ///< when a packet was last queued
+  Time lastUse;          ///< when a packet was last queued, or later while it may not be forgotten
   uint64_t packets = 0;  ///< handed out for sending
   uint64_t bytes = 0;
   uint64_t queuedBytes = 0;  ///< waiting
@@ -59,6 +59,7 @@ struct Flow {
   uint16_t index_ = 0;
   uint64_t otherDsn_ = 0;  // of the index's slot in the other number space
   int64_t deficit_ = 0;
+  size_t charged_ = 0;  // queuedBytes with FlowQueues::kMinCharge
   Codel codel_;
   QueuedPacket* head_ = nullptr;
   QueuedPacket* tail_ = nullptr;
@@ -73,6 +74,10 @@ class FlowQueues {
   static constexpr int64_t kQuantum = 1514;
   /// Packets dropped at once at the byte bound, so that the search for the fattest flow is rare.
   static constexpr size_t kDropBatch = 64;
+
+  /// A smaller packet counts as so many bytes towards queueBytes and in the choice of the fattest flow,
+  /// because it occupies a whole buffer. Ours.
+  static constexpr size_t kMinCharge = 256;
 
   /// `seed` keys the hash of flows; unpredictable outside of tests.
   FlowQueues(const FlowQueueOptions& options, uint64_t seed);
@@ -93,8 +98,6 @@ class FlowQueues {
   /// Waiting, the packet that peek() shows included.
   size_t bytes() const { return bytes_; }
   size_t packets() const { return packets_; }
-  /// Bound on waiting packets, whatever their size: each occupies a whole buffer. Ours.
-  size_t maxPackets() const { return options_.queueBytes / 256 + 1; }
   /// Flows known, idle ones included.
   size_t flows() const { return byKey_.size(); }
   /// kAqm and kQueueFull; what enqueue() refused is not counted here.
@@ -147,6 +150,7 @@ class FlowQueues {
   Flow* readyFlow_ = nullptr;
   size_t bytes_ = 0;
   size_t packets_ = 0;
+  size_t charged_ = 0;  // bytes_ with kMinCharge
   std::deque<QueuedPacket> entries_;
   std::vector<QueuedPacket*> freeEntries_;
   DropCounts drops_{};

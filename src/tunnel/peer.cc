@@ -190,7 +190,8 @@ void Peer::adopt(std::unique_ptr<Session> session, Time) {
 void Peer::onTimer(Time now) {
   forEachSession([&](Session& s) { s.onTimer(now); });
   bool lost = session_ && (session_->over() || now - session_->lastHeard() > kForget);
-  if (up_ && (lost || !session_ || session_->unusableSince() + tunnel_.repairTime < now)) {
+  bool pathless = session_ && session_->unusableSince() != kNever && now - session_->unusableSince() > tunnel_.repairTime;
+  if (up_ && (lost || pathless || !session_)) {
     up_ = false;
     onEvent({Event::Kind::kPeerDown, {}, "is down"});
   }

@@ -151,8 +151,9 @@ void Session::refresh(Time now) {
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
     if (!s->usable()) continue;
-    smallest = smallest ? std::min(smallest, s->mtu()) : s->mtu();
     largest = std::max(largest, s->mtu());
+    if (s->searchesMtu()) continue;  // it may yet turn out to carry more
+    smallest = smallest ? std::min(smallest, s->mtu()) : s->mtu();
   }
   if (largest == 0) {
     if (unusableSince_ == kNever) unusableSince_ = now;

@@ -72,6 +72,7 @@ class Subflow {
   const RttEstimator& rtt() const { return rtt_; }
   /// Largest datagram that the path carries, in bytes of UDP payload.
   size_t mtu() const { return mtu_.current(); }
+  bool searchesMtu() const { return mtu_.searching(); }
   Duration pto() const;
 
   // ---- what arrives
