@@ -14,9 +14,9 @@ class Failover(PairCase):
         self.lab.edge_gateway.wait_up(subflows=2)
 
     def assert_used_again(self, uplink):
-        before = self.lab.gateway.paths()
+        before = self.lab.edge_gateway.paths()
         self.verify(self.download(self.file(8_000_000)))
-        self.assertGreater(shares(before, self.lab.gateway.paths()).get(uplink, 0), 0.1)
+        self.assertGreater(shares(before, self.lab.edge_gateway.paths()).get(uplink, 0), 0.1)
 
     def test_silent_death_and_return(self):
         for link in ("wifi", "lte"):

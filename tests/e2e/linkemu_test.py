@@ -112,6 +112,16 @@ class LinkemuTest(unittest.TestCase):
             self.assertGreaterEqual(min(times.values()), 25)
             self.assertLess(error, 0.3)
 
+    def test_delay_holds_while_all_cpus_are_busy(self):
+        busy = [subprocess.Popen(("sh", "-c", "while :; do :; done")) for _ in range(os.cpu_count())]
+        try:
+            with Linkemu({"delay_ms": 10}, {"delay_ms": 10}):
+                self.assertLess(statistics.median(ping(50).values()) - 20, 0.3)
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+
     def test_drops_exactly_these(self):
         with Linkemu({"drop": [3, 5]}, {"drop": [1]}) as emu:
             self.assertEqual(sorted(ping(8)), [2, 4, 6, 7, 8])

@@ -20,10 +20,14 @@ class Nat(PairCase):
         rules = f"""
 flush ruleset
 table ip nat {{
-  chain out {{ type filter hook postrouting priority 100;
-    oifname {device} udp sport {true_port} udp dport {PORT} udp sport set {seen_port} ip saddr set {seen} }}
-  chain in {{ type filter hook prerouting priority -300;
-    iifname {device} udp sport {PORT} udp dport {seen_port} udp dport set {true_port} ip daddr set {true_address} }}
+  chain out {{
+    type filter hook postrouting priority 100;
+    oifname {device} udp sport {true_port} udp dport {PORT} udp sport set {seen_port} ip saddr set {seen}
+  }}
+  chain in {{
+    type filter hook prerouting priority -300;
+    iifname {device} udp sport {PORT} udp dport {seen_port} udp dport set {true_port} ip daddr set {true_address}
+  }}
 }}
 """
         path = self.lab.directory / "nat.nft"

@@ -21,13 +21,13 @@ def url(path, link=None):
 
 def row(lab, nginx, title, path, link):
     """One download and what the two kernels counted meanwhile, as a line of the table. True if the file is right."""
-    paths = lab.gateway.paths()
+    paths = lab.edge_gateway.paths()
     client, server = lab.client.counters(), lab.server.counters()
     done = Download(lab, url(path, link)).finish()
     client = difference(lab.client.counters(), client)
     server = difference(lab.server.counters(), server)
     if link is None:
-        parts = shares(paths, lab.gateway.paths())
+        parts = shares(paths, lab.edge_gateway.paths())
     else:
         parts = {each.name: float(i == link) for i, each in enumerate((WIFI, LTE))}
     good = done.sha256 == nginx.sha256[path]
@@ -69,10 +69,10 @@ def pulled(lab, nginx):
             if down:
                 began = done.elapsed()
             else:
-                wifi_before = lab.gateway.paths()
+                wifi_before = lab.edge_gateway.paths()
     done.finish()
     good = done.sha256 == nginx.sha256[path]
-    share = shares(wifi_before, lab.gateway.paths()).get("wifi", 0) if wifi_before else 0
+    share = shares(wifi_before, lab.edge_gateway.paths()).get("wifi", 0) if wifi_before else 0
     one = done.report.get("num_connects") == 1
     print(f"\n  {'the same TCP connection to the end' if one else 'MORE THAN ONE TCP CONNECTION'}, "
           f"{'SHA-256 verified' if good else 'SHA-256 WRONG'}\n"

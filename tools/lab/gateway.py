@@ -11,7 +11,7 @@ from .netns import run
 
 PORT = 4433
 LISTEN = [f"0.0.0.0:{PORT}", f"[::]:{PORT}"]
-_PIN = re.compile(r"[A-Za-z0-9+/=:-]{40,}")
+_PIN = re.compile(r"sha256:[A-Za-z0-9+/]{43}=")
 
 
 def binary(name):
@@ -75,7 +75,8 @@ class Gateway:
             name = site.edge.name.rpartition("-")[2]
             peers.append({"name": name, "pin": pins[name]})
             if lab.mode == "tun":
-                peers[-1]["prefixes"] = list(site.lan)
+                peers[-1]["prefixes"] = [f"10.255.0.{2 + site.number}/32", f"fd00:0:0:ff::{2 + site.number:x}/128",
+                                         *site.lan]
         config = {"listen": LISTEN, "peers": peers}
         if lab.mode == "tun":
             config["device"] = {"addresses": ["10.255.0.1/24", "fd00:0:0:ff::1/64"],
@@ -91,8 +92,8 @@ class Gateway:
             "peers": [{"name": "concentrator", "pin": pins["concentrator"], "endpoints": [f"{PUBLIC[0]}:{PORT}"]}],
         }
         if lab.mode == "tun":
-            config["peers"][0]["prefixes"] = list(SERVER_LAN)
-            config["device"] = {"addresses": [f"10.255.0.{2 + site.number}/24", f"fd00:0:0:ff::{2 + site.number}/64"],
+            config["peers"][0]["prefixes"] = ["10.255.0.1/32", "fd00:0:0:ff::1/128", *SERVER_LAN]
+            config["device"] = {"addresses": [f"10.255.0.{2 + site.number}/24", f"fd00:0:0:ff::{2 + site.number:x}/64"],
                                 "routes": list(SERVER_LAN)}
         return merge(merge(Gateway._common(lab, name, {}), config), changes)
 
@@ -134,22 +135,19 @@ class Gateway:
 
     def paths(self):
         """`braidctl paths --json`: the subflows, each with uplink, state and counters."""
-        answer = json.loads(self.ctl("paths", "--json"))
-        return flatten_subflows(answer)
+        return flatten_subflows(json.loads(self.ctl("paths", "--json")))
 
     def drops(self):
         """{cause: count} of datagrams and packets thrown away."""
-        status = self.status() or {}
-        return dict(status.get("drops", {}))
+        return self.status()["drops"]
 
     def up(self, subflows=1):
         """True when every peer has a session and that many subflows in state "active"."""
         status = self.status()
         if not status:
             return False
-        peers = status.get("peers", [])
-        active = [flow for flow in flatten_subflows(status) if flow.get("state") == "active"]
-        return bool(peers) and all(peer.get("up") for peer in peers) and len(active) >= subflows
+        active = [flow for flow in flatten_subflows(status) if flow["state"] == "active"]
+        return all(peer["up"] for peer in status["peers"]) and len(active) >= subflows
 
     def wait_up(self, subflows=1, timeout=10):
         self._lab.wait_for(lambda: self.up(subflows), f"{self.name}: a session with {subflows} active subflows", timeout)
@@ -164,28 +162,19 @@ class Gateway:
 
 def flatten_subflows(answer):
     """The subflows of all peers in an answer of braidctl, each with its peer's name."""
-    if isinstance(answer, list):
-        return [flow for part in answer for flow in flatten_subflows(part)] if answer and "subflows" in answer[0] else answer
-    if "peers" in answer:
-        return [{"peer": peer.get("name"), **flow} for peer in answer["peers"] for flow in peer.get("subflows", [])]
-    return answer.get("paths", answer.get("subflows", []))
+    return [{"peer": peer["name"], **flow} for peer in answer["peers"] for flow in peer["subflows"]]
 
 
-def shares(before, after, field="sentBytes"):
-    """Each uplink's share of what a gateway sent (or received) between two answers of paths()."""
+def shares(before, after, field="received_bytes"):
+    """Each uplink's share of what an edge received (or sent) between two answers of paths()."""
+
     def total(flows):
         sums = {}
         for flow in flows:
-            sums[flow["uplink"]] = sums.get(flow["uplink"], 0) + pick(flow, field)
+            sums[flow["uplink"]] = sums.get(flow["uplink"], 0) + flow[field]
         return sums
 
     old, new = total(before), total(after)
     grown = {name: value - old.get(name, 0) for name, value in new.items()}
     everything = sum(grown.values()) or 1
     return {name: value / everything for name, value in grown.items()}
-
-
-def pick(mapping, name):
-    """A counter by its camelCase or snake_case name."""
-    snake = re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), name)
-    return mapping.get(name, mapping.get(snake, 0))

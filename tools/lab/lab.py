@@ -296,12 +296,8 @@ def _tune(space):
 
 
 def _end_on_signals():
-    """Turns SIGTERM and SIGHUP into SystemExit, so that `with` blocks and atexit clean up."""
-
-    def leave(number, _):
-        raise SystemExit(128 + number)
-
+    """Makes SIGTERM and SIGHUP end the program as ^C does: `with` blocks and atexit clean up, unittest stops."""
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:
-                signal.signal(number, leave)
+                signal.signal(number, signal.default_int_handler)

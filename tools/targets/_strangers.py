@@ -10,7 +10,7 @@ import threading
 import time
 
 from lab import Download, Lab, Link
-from lab.gateway import PORT, pick
+from lab.gateway import PORT
 from lab.lab import PUBLIC
 from lab.measure import resident_bytes
 from lab.packets import capture_udp, checksum
@@ -175,7 +175,7 @@ def strangers():
 def _uncounted(lab, gateway, drops, udp, sender, detail):
     """How many datagrams reached the daemon, got no answer and are in no drop counter."""
     after = gateway.drops()
-    counted = {cause: pick(after, cause) - pick(drops, cause) for cause in CAUSES}
+    counted = {cause: after[cause] - drops[cause] for cause in CAUSES}
     kernel = lab.concentrator.counters()
     lost = kernel["Udp.RcvbufErrors"] - udp["Udp.RcvbufErrors"]
     uncounted = max(0, COUNT - lost - sum(counted.values()) - sender.answers)

@@ -130,12 +130,12 @@ def order():
     with Pair([WIFI, LTE]) as pair:
         path = pair.file(30)
         client, server = pair.lab.client.counters(), pair.lab.server.counters()
-        paths = pair.lab.gateway.paths()
+        paths = pair.lab.edge_gateway.paths()
         done = pair.download(path).finish()
         pair.verify(done)
         client = difference(pair.lab.client.counters(), client)
         server = difference(pair.lab.server.counters(), server)
         detail = {"goodput_mbit": round(done.goodput_mbit(), 1), "download_s": round(done.seconds, 1),
-                  "shares": {name: round(share, 3) for name, share in shares(paths, pair.lab.gateway.paths()).items()},
+                  "shares": {name: round(share, 3) for name, share in shares(paths, pair.lab.edge_gateway.paths()).items()},
                   "retransmitted_by_server": server["Tcp.RetransSegs"], "dsacks_at_client": client["TcpExt.TCPDSACKOldSent"]}
         return client["TcpExt.TCPOFOQueue"], detail
