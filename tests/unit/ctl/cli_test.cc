@@ -1,0 +1,170 @@
+// The whole program: verbs, outputs, exit codes.
+
+#include "ctl/cli.h"
+
+#include <ev.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "ctl/client.h"
+#include "gateway/control.h"
+
+namespace braid {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class Cli : public testing::Test {
+ protected:
+  Cli() {
+    std::string name = (fs::temp_directory_path() / "braid-ctl-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~Cli() override { fs::remove_all(folder_); }
+
+  int run(std::vector<std::string> words) {
+    std::vector<const char*> argv{"braidctl"};
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    out_.str("");
+    err_.str("");
+    return runBraidctl(static_cast<int>(argv.size()), argv.data(), out_, err_);
+  }
+
+  fs::path folder_;
+  std::ostringstream out_, err_;
+};
+
+class Daemon : public ControlHandler {
+ public:
+  explicit Daemon(const std::string& path) : loop_(ev_loop_new(0)), server_(loop_.get(), path, "", *this) {
+    ev_async_init(&stop_, [](struct ev_loop* loop, ev_async*, int) { ev_break(loop, EVBREAK_ALL); });
+    ev_async_start(loop_.get(), &stop_);
+    thread_ = std::thread([this] { ev_run(loop_.get(), 0); });
+  }
+  ~Daemon() override {
+    ev_async_send(loop_.get(), &stop_);
+    thread_.join();
+  }
+  TunnelStatus tunnelStatus() override {
+    TunnelStatus tunnel;
+    tunnel.peers.resize(1);
+    tunnel.peers[0].name = "hub";
+    return tunnel;
+  }
+  GatewayStatus gatewayStatus() override {
+    GatewayStatus gateway;
+    gateway.version = "9.9";
+    return gateway;
+  }
+  std::string reload() override { return reloads++ == 0 ? "" : "e.yaml:1:1: x: bad; fix"; }
+  std::atomic<int> reloads = 0;
+
+ private:
+  struct Destroy {
+    void operator()(struct ev_loop* loop) const { ev_loop_destroy(loop); }
+  };
+  std::unique_ptr<struct ev_loop, Destroy> loop_;
+  ControlServer server_;
+  ev_async stop_{};
+  std::thread thread_;
+};
+
+TEST_F(Cli, AsksADaemon) {
+  std::string path = folder_ / "edge.sock";
+  Daemon daemon(path);
+  EXPECT_EQ(run({"status", "--socket", path}), kExitOk);
+  EXPECT_THAT(out_.str(), StartsWith("braidd 9.9, up 0 s"));
+  EXPECT_EQ(run({"status", "--json", "--socket", path}), kExitOk);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["peers"][0]["name"], "hub");
+  for (const char* verb : {"paths", "flows", "peers"}) {
+    EXPECT_EQ(run({verb, "--socket", path}), kExitOk) << verb;
+    EXPECT_FALSE(out_.str().empty());
+    EXPECT_EQ(run({verb, "--json", "--socket", path}), kExitOk) << verb;
+    EXPECT_EQ(nlohmann::json::parse(out_.str())["ok"], true);
+  }
+  EXPECT_EQ(run({"version", "--socket", path}), kExitOk);
+  EXPECT_THAT(out_.str(), testing::EndsWith("braidd 9.9\n"));
+  EXPECT_EQ(run({"reload", "--socket", path}), kExitOk);
+  EXPECT_EQ(run({"reload", "--socket", path}), kExitFailure);
+  EXPECT_EQ(err_.str(), "e.yaml:1:1: x: bad; fix\n");
+  EXPECT_EQ(daemon.reloads, 2);
+}
+
+TEST_F(Cli, NoDaemon) {
+  EXPECT_EQ(run({"status", "--socket", (folder_ / "none.sock").string()}), kExitFailure);
+  EXPECT_THAT(err_.str(), HasSubstr("no daemon answers at"));
+  EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(Cli, FindsTheOnlySocket) {
+  auto error = [&] {
+    try {
+      return findSocket("", folder_);
+    } catch (const std::runtime_error& e) {
+      return std::string(e.what());
+    }
+  };
+  EXPECT_THAT(error(), StartsWith("no control socket in"));
+  std::ofstream(folder_ / "notes.txt");
+  std::ofstream(folder_ / "b.sock");
+  EXPECT_EQ(findSocket("", folder_), folder_ / "b.sock");
+  std::ofstream(folder_ / "a.sock");
+  EXPECT_EQ(error(), "several daemons run; name one with --socket: a b");
+  EXPECT_EQ(findSocket("a", folder_), folder_ / "a.sock");
+  EXPECT_EQ(findSocket("a.sock", folder_), folder_ / "a.sock");
+  EXPECT_EQ(findSocket("./a.sock", folder_), "./a.sock");
+}
+
+TEST_F(Cli, MakesKeysAndShowsPins) {
+  EXPECT_EQ(run({"keygen", "edge", "--dir", folder_}), kExitOk) << err_.str();
+  struct stat info {};
+  ASSERT_EQ(stat((folder_ / "edge.key").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  std::string made = out_.str();
+  EXPECT_EQ(run({"pin", folder_ / "edge.crt"}), kExitOk);
+  EXPECT_THAT(out_.str(), StartsWith("sha256:"));
+  EXPECT_THAT(made, HasSubstr(out_.str().substr(0, out_.str().size() - 1)));
+  EXPECT_EQ(run({"keygen", "edge", "--dir", folder_}), kExitFailure) << "keys are not overwritten";
+  EXPECT_THAT(err_.str(), HasSubstr("exists already"));
+  for (const char* name : {"", "../x", "a b", ".x"}) EXPECT_EQ(run({"keygen", name}), kExitFailure) << name;
+  EXPECT_EQ(run({"pin", folder_ / "edge.key"}), kExitFailure);
+}
+
+TEST_F(Cli, ChecksAFile) {
+  ASSERT_EQ(run({"keygen", "edge", "--dir", folder_}), kExitOk);
+  std::ofstream(folder_ / "edge.yaml")
+      << "identity: {key: edge.key, certificate: edge.crt}\nlisten: ['0.0.0.0:1']\n"
+         "peers: [{name: a, pin: 'sha256:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=',"
+         " prefixes: [10.0.0.0/8]}]\n";
+  EXPECT_EQ(run({"check", folder_ / "edge.yaml"}), kExitOk) << err_.str();
+  std::ofstream(folder_ / "edge.yaml") << "a: 1\nb: 2\n";
+  EXPECT_EQ(run({"check", folder_ / "edge.yaml"}), kExitFailure);
+  std::string text = err_.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << "every mistake on its line: " << text;
+}
+
+TEST_F(Cli, UsageErrors) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {}, {"dance"}, {"status", "--yaml"}, {"keygen"}, {"pin"}, {"status", "x"}, {"reload", "--json"}}) {
+    EXPECT_EQ(run(words), kExitUsage) << (words.empty() ? "" : words[0]);
+    EXPECT_FALSE(err_.str().empty());
+  }
+  EXPECT_EQ(run({"--help"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("keygen"));
+  EXPECT_EQ(run({"version"}), kExitOk);
+  EXPECT_THAT(out_.str(), StartsWith("braidctl "));
+}
+
+}  // namespace
+}  // namespace braid

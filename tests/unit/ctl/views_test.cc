@@ -1,0 +1,101 @@
+#include "ctl/views.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gateway/status_json.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+
+TunnelStatus exampleTunnel() {
+  TunnelStatus tunnel;
+  PeerStatus peer;
+  peer.name = "hub", peer.up = true, peer.age = 200s, peer.cipher = "aes-128-gcm", peer.innerMtu = 1420;
+  peer.pin = "sha256:x", peer.innerSentBytes = 2048, peer.innerReceivedBytes = 20 << 20,
+  peer.retransmitted = 3;
+  SubflowStatus subflow;
+  subflow.uplink = "wifi", subflow.remote = "192.0.2.1:4433", subflow.state = "active",
+  subflow.srtt = 12500us;
+  subflow.minRtt = 10ms, subflow.sentPackets = 200, subflow.lostPackets = 3, subflow.deliveryRate = 11.65e6;
+  subflow.window = 65536, subflow.sentBytes = 3000, subflow.mtu = 1500;
+  subflow.pacingRate = std::numeric_limits<double>::infinity();
+  peer.subflows = {subflow};
+  peer.flows = {{"tcp 10.0.0.1:443 > 10.0.0.2:5000", 12, 15000, 1500, 1, 2, 4}};
+  tunnel.peers = {peer};
+  tunnel.drops[static_cast<size_t>(Drop::kReplay)] = 7;
+  return tunnel;
+}
+
+TEST(Views, Paths) {
+  EXPECT_EQ(
+      pathsText(pathsJson(exampleTunnel())),
+      "PEER  ID  UPLINK  REMOTE          STATE       RTT  MIN RTT    LOST    WINDOW  IN FLIGHT         RATE  "
+      "    SENT  RECEIVED   MTU\n"
+      "hub    0  wifi    192.0.2.1:4433  active  12.5 ms  10.0 ms  1.50 %  64.0 KiB        0 B  93.2 Mbit/s  "
+      "2.93 KiB       0 B  1500\n");
+}
+
+TEST(Views, Peers) {
+  EXPECT_EQ(peersText(peersJson(exampleTunnel())),
+            "PEER  STATE         FOR  SUBFLOWS  FLOWS      SENT  RECEIVED  REPAIRED  HELD   MTU  CIPHER      "
+            " EPOCH  PIN\n"
+            "hub   up     3 min 20 s         1      1  2.00 KiB  20.0 MiB         3   0 B  1420  aes-128-gcm "
+            "     0  "
+            "sha256:x\n");
+}
+
+TEST(Views, Flows) {
+  EXPECT_EQ(flowsText(flowsJson(exampleTunnel())),
+            "PEER  FLOW                                 BYTES  PACKETS    QUEUED  UNACKED  DROPS  MARKS\n"
+            "hub   tcp 10.0.0.1:443 > 10.0.0.2:5000  14.6 KiB       12  1.46 KiB        4      1      2\n");
+}
+
+TEST(Views, FlowsThatAreNotListedAreCounted) {
+  TunnelStatus tunnel = exampleTunnel();
+  tunnel.peers[0].flows.resize(kMaxListedFlows + 2);
+  EXPECT_TRUE(flowsText(flowsJson(tunnel)).ends_with("\nhub: 2 smaller flows are not listed\n"));
+}
+
+TEST(Views, Status) {
+  GatewayStatus gateway;
+  gateway.version = "0.1.0", gateway.config = "/etc/braid/edge.yaml", gateway.pin = "sha256:y",
+  gateway.pid = 812;
+  gateway.device = "braid0", gateway.mode = "tun", gateway.deviceMtu = 1420, gateway.uptime = 7500s;
+  gateway.uplinks = {{"wifi", "wlan0", true, {"192.0.2.7", "2001:db8::7"}, ""},
+                     {"mobile", "wwan0", false, {}, ""}};
+  std::string text = statusText(statusJson(gateway, exampleTunnel()));
+  EXPECT_TRUE(
+      text.starts_with("braidd 0.1.0, up 2 h 5 min, process 812\n"
+                       "config  /etc/braid/edge.yaml\n"
+                       "device  braid0 (tun), MTU 1420\n"
+                       "pin     sha256:y\n"
+                       "\n"
+                       "UPLINK  INTERFACE  STATE  ADDRESSES               GATEWAY\n"
+                       "wifi    wlan0      up     192.0.2.7, 2001:db8::7  -\n"
+                       "mobile  wwan0      down   -                       -\n"
+                       "\n"
+                       "PEER  STATE"))
+      << text;
+  EXPECT_TRUE(text.ends_with("\ndropped:  " + std::string(dropName(Drop::kReplay)) + " 7\n")) << text;
+}
+
+TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
+  EXPECT_EQ(pathsText(json::object()), "no subflows\n");
+  EXPECT_EQ(flowsText(json::array()), "no flows\n");
+  EXPECT_EQ(peersText(json{{"peers", 7}}), "no peers\n");
+  for (const char* text :
+       {"null", "[1]",
+        R"({"peers":[null,1,{"subflows":{}},{"flows":[1],"name":[]}],"gateway":"x","drops":[1]})",
+        R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1}})"}) {
+    json answer = json::parse(text);
+    EXPECT_FALSE(statusText(answer).empty());
+    EXPECT_FALSE((peersText(answer) + pathsText(answer) + flowsText(answer)).empty());
+  }
+}
+
+}  // namespace
+}  // namespace braid
