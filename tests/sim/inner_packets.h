@@ -1,0 +1,56 @@
+#pragma once
+
+// Inner packets that simulated hosts send: real IPv4 and IPv6 packets with valid checksums, and the content
+// by which their receivers know every byte.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "inet/endpoint.h"
+#include "inet/inner_packet.h"
+
+namespace braid::sim {
+
+using Bytes = std::vector<uint8_t>;
+
+Address address(std::string_view text);
+
+/// The header fields that differ between the hosts' packets.
+struct IpFields {
+  Address src;
+  Address dst;
+  uint8_t protocol = 0;
+  Ecn ecn = Ecn::kNotEct;
+  bool dontFragment = true;
+};
+
+/// An IP packet around `segment`, whose checksum field at `checksumAt` it fills.
+Bytes ipPacket(const IpFields& ip, ByteView segment, size_t checksumAt);
+
+struct TcpSegment {
+  uint16_t sport = 0, dport = 0;
+  uint32_t seq = 0, ack = 0;
+  uint8_t flags = 0;
+  uint16_t window = 0;
+  uint16_t mss = 0;         ///< adds the option when above 0
+  uint8_t windowShift = 0;  ///< adds the option when above 0
+  ByteView payload;
+};
+Bytes tcpPacket(const IpFields& ip, const TcpSegment& segment);
+Bytes udpPacket(const IpFields& ip, uint16_t sport, uint16_t dport, ByteView payload);
+/// An echo request or reply (RFC 792, RFC 4443); the payload is 8 bytes and more.
+Bytes echoPacket(const IpFields& ip, bool reply, uint16_t id, uint16_t sequence, ByteView payload);
+
+/// The MSS option of a SYN; 0 without.
+uint16_t mssOf(ByteView packet, const InnerPacket& ip);
+/// True when the IPv4 header's and the transport's checksums are right (what is neither TCP, UDP nor ICMP
+/// passes).
+bool checksumsValid(ByteView packet, const InnerPacket& ip);
+
+/// Writes the content of a stream from `offset` on: a function of seed and offset alone.
+void fillContent(uint64_t seed, uint64_t offset, ByteSpan out);
+bool isContent(uint64_t seed, uint64_t offset, ByteView bytes);
+
+}  // namespace braid::sim
