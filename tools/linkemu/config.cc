@@ -167,6 +167,7 @@ EmulatorConfig parseConfig(const std::string& text) {
   readObject(root, "configuration",
              {{"seed", [&](const Value& v) { config.seed = v.integer(0, UINT64_MAX); }},
               {"control", [&](const Value& v) { config.control = v.string(); }},
+              {"realtime", [&](const Value& v) { config.realtime = v.boolean(); }},
               {"links", readLinks}});
   if (config.links.empty()) throw ConfigError("configuration, links: needs at least one link");
   if (config.control.size() > 107) throw ConfigError("configuration, control: path is longer than 107 bytes");

