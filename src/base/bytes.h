@@ -11,9 +11,15 @@ using ByteView = std::span<const uint8_t>;
 using ByteSpan = std::span<uint8_t>;
 
 /// Big-endian loads and stores at an address that the caller has checked.
-inline uint16_t load16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
-inline uint32_t load32(const uint8_t* p) { return uint32_t{load16(p)} << 16 | load16(p + 2); }
-inline uint64_t load64(const uint8_t* p) { return uint64_t{load32(p)} << 32 | load32(p + 4); }
+inline uint16_t load16(const uint8_t* p) {
+  return static_cast<uint16_t>(p[0] << 8 | p[1]);
+}
+inline uint32_t load32(const uint8_t* p) {
+  return uint32_t{load16(p)} << 16 | load16(p + 2);
+}
+inline uint64_t load64(const uint8_t* p) {
+  return uint64_t{load32(p)} << 32 | load32(p + 4);
+}
 inline void store16(uint8_t* p, uint16_t v) {
   p[0] = static_cast<uint8_t>(v >> 8);
   p[1] = static_cast<uint8_t>(v);
@@ -28,7 +34,9 @@ inline void store64(uint8_t* p, uint64_t v) {
 }
 
 /// Bytes that QUIC's variable-length integer encoding (RFC 9000 section 16) takes for v; v < 2^62.
-constexpr size_t varintSize(uint64_t v) { return v < 64 ? 1 : v < 16384 ? 2 : v < 1073741824 ? 4 : 8; }
+constexpr size_t varintSize(uint64_t v) {
+  return v < 64 ? 1 : v < 16384 ? 2 : v < 1073741824 ? 4 : 8;
+}
 
 /// Reads network-order fields in turn. Reading past the end gives zeros and makes ok() false for good, so a
 /// parser reads a whole structure and checks once.
@@ -81,7 +89,8 @@ class Reader {
   bool ok_ = true;
 };
 
-/// Writes network-order fields in turn into a fixed span. What does not fit is not written and makes ok() false.
+/// Writes network-order fields in turn into a fixed span. What does not fit is not written and makes ok()
+/// false.
 class Writer {
  public:
   explicit Writer(ByteSpan out) : out_(out) {}

@@ -9,7 +9,9 @@ namespace {
 constexpr size_t kBlocksPerSlab = 64;
 }
 
-size_t Packet::tailroom() const { return pool_ ? pool_->blockSize() - offset_ - size_ : 0; }
+size_t Packet::tailroom() const {
+  return pool_ ? pool_->blockSize() - offset_ - size_ : 0;
+}
 
 uint8_t* Packet::prepend(size_t n) {
   assert(n <= headroom());
@@ -44,9 +46,13 @@ void Packet::reset() {
   offset_ = size_ = 0;
 }
 
-PacketPool::PacketPool(size_t payload, size_t limit) : payload_(payload), limit_(limit) { free_.reserve(limit); }
+PacketPool::PacketPool(size_t payload, size_t limit) : payload_(payload), limit_(limit) {
+  free_.reserve(limit);
+}
 
-PacketPool::~PacketPool() { assert(inUse_ == 0 && "a packet outlives its pool"); }
+PacketPool::~PacketPool() {
+  assert(inUse_ == 0 && "a packet outlives its pool");
+}
 
 Packet PacketPool::allocate() {
   if (free_.empty()) {

@@ -11,8 +11,9 @@ namespace braid {
 
 class PacketPool;
 
-/// A pooled buffer with room before and after its bytes, so that one buffer goes from device to socket. Move-only;
-/// gives its block back on destruction. An empty handle (false) owns nothing: that is what an exhausted pool gives.
+/// A pooled buffer with room before and after its bytes, so that one buffer goes from device to socket.
+/// Move-only; gives its block back on destruction. An empty handle (false) owns nothing: that is what an
+/// exhausted pool gives.
 class Packet {
  public:
   Packet() = default;
@@ -64,8 +65,8 @@ class Packet {
   uint32_t size_ = 0;
 };
 
-/// A bounded set of equal blocks. Memory is taken in slabs on demand and kept until the pool dies; after warm-up
-/// allocate() and release are a list push and pop. Not thread-safe. Must outlive its packets.
+/// A bounded set of equal blocks. Memory is taken in slabs on demand and kept until the pool dies; after
+/// warm-up allocate() and release are a list push and pop. Not thread-safe. Must outlive its packets.
 class PacketPool {
  public:
   /// Room before the bytes of a fresh packet: tunnel header, frame header and device prefixes.

@@ -4,8 +4,8 @@
 
 namespace braid {
 
-/// Seeded generator (SplitMix64): the same seed gives the same numbers on every machine. Not for keys; what must
-/// be unpredictable to an attacker is seeded by the driver from the operating system.
+/// Seeded generator (SplitMix64): the same seed gives the same numbers on every machine. Not for keys; what
+/// must be unpredictable to an attacker is seeded by the driver from the operating system.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

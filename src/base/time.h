@@ -24,9 +24,13 @@ inline constexpr Time kNever = Time::max();
 using namespace std::chrono_literals;  // NOLINT: 5ms and 1s read as units everywhere in the project
 
 /// A duration in milliseconds, for reports.
-constexpr double toMilliseconds(Duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+constexpr double toMilliseconds(Duration d) {
+  return std::chrono::duration<double, std::milli>(d).count();
+}
 /// A duration in seconds, for rates.
-constexpr double toSeconds(Duration d) { return std::chrono::duration<double>(d).count(); }
+constexpr double toSeconds(Duration d) {
+  return std::chrono::duration<double>(d).count();
+}
 /// The duration of that many seconds, rounded towards zero to nanoseconds.
 constexpr Duration fromSeconds(double s) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));

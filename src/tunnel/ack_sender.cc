@@ -10,10 +10,17 @@ void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Time now) {
   }
   received_.add(pn);
   switch (ecn) {
-    case Ecn::kEct0: ++ecn_.ect0; break;
-    case Ecn::kEct1: ++ecn_.ect1; break;
-    case Ecn::kCe: ++ecn_.ce; break;
-    case Ecn::kNotEct: break;
+    case Ecn::kEct0:
+      ++ecn_.ect0;
+      break;
+    case Ecn::kEct1:
+      ++ecn_.ect1;
+      break;
+    case Ecn::kCe:
+      ++ecn_.ce;
+      break;
+    case Ecn::kNotEct:
+      break;
   }
   if (!eliciting) return;
   if (pending_++ == 0) deadline_ = now + kMaxAckDelay;

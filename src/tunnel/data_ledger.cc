@@ -55,7 +55,9 @@ void DataLedger::onMoved(Datum* datum, Time now) {
   enqueue(datum);
 }
 
-void DataLedger::forget(Datum* datum) { unref(datum); }
+void DataLedger::forget(Datum* datum) {
+  unref(datum);
+}
 
 Datum* DataLedger::nextRepair(Time now) {
   while (head_ && now - head_->firstSent > repairTime_) giveUp(head_, Drop::kExpired);
@@ -83,7 +85,8 @@ std::optional<SkipFrame> DataLedger::takeSkip() {
 void DataLedger::restoreSkip(const SkipFrame& skip) {
   if (!skips_.empty()) {
     SkipFrame& last = skips_.back();
-    if (last.flow == skip.flow && last.first + last.count == skip.first && last.count + skip.count <= kMaxSkip) {
+    if (last.flow == skip.flow && last.first + last.count == skip.first &&
+        last.count + skip.count <= kMaxSkip) {
       last.count += skip.count;
       return;
     }

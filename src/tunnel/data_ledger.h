@@ -1,7 +1,7 @@
 #pragma once
 
-// The data ledger: which inner packet is delivered by any means, which must be sent again, which is given up. The
-// subflow ledger (sent_packets.h) says what became of datagrams; this one says what became of data.
+// The data ledger: which inner packet is delivered by any means, which must be sent again, which is given up.
+// The subflow ledger (sent_packets.h) says what became of datagrams; this one says what became of data.
 
 #include <cstdint>
 #include <memory>
@@ -19,17 +19,17 @@ struct Flow;
 
 /// One inner packet on its way, from its first datagram until no sent datagram remembers it.
 struct Datum {
-  Packet packet;             ///< the inner packet; empty once delivered or given up
+  Packet packet;  ///< the inner packet; empty once delivered or given up
   Flow* flow = nullptr;
   uint64_t dsn = 0;
   Time firstSent;
-  uint32_t refs = 0;         ///< sent datagrams that remember it, and the repair queue
-  uint16_t slot = 0;         ///< flow number on the wire
-  uint16_t copies = 0;       ///< datagrams in flight that carry it
-  uint8_t subflow = 0;       ///< the subflow it last went on
+  uint32_t refs = 0;    ///< sent datagrams that remember it, and the repair queue
+  uint16_t slot = 0;    ///< flow number on the wire
+  uint16_t copies = 0;  ///< datagrams in flight that carry it
+  uint8_t subflow = 0;  ///< the subflow it last went on
   bool reliable = false;
-  bool done = false;         ///< delivered or given up
-  bool queued = false;       ///< waits in the repair queue
+  bool done = false;    ///< delivered or given up
+  bool queued = false;  ///< waits in the repair queue
   Datum* previous = nullptr;
   Datum* next = nullptr;
 };
@@ -51,8 +51,8 @@ class DataLedger {
   void onDelivered(Datum* datum, bool counted);
   /// A datagram that carried it is lost: it is queued for repair when no other copy is in flight.
   void onLost(Datum* datum, Time now);
-  /// Its datagram may still arrive, but do not wait: send a copy elsewhere. A timely datagram moves only while it is
-  /// younger than kTimely.
+  /// Its datagram may still arrive, but do not wait: send a copy elsewhere. A timely datagram moves only
+  /// while it is younger than kTimely.
   void onMoved(Datum* datum, Time now);
   /// A sent datagram forgets it.
   void forget(Datum* datum);

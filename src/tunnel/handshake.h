@@ -30,7 +30,8 @@ struct SessionSecrets {
 /// A handshake that is not finished by then has failed. Ours: the first flight is sent seven times in it.
 inline constexpr Duration kHandshakeTimeout = 10s;
 
-/// One handshake in progress, datagrams in and out. It does not outlive kHandshakeTimeout; the owner drops it.
+/// One handshake in progress, datagrams in and out. It does not outlive kHandshakeTimeout; the owner drops
+/// it.
 class Handshake {
  public:
   enum class State : uint8_t { kRunning, kDone, kFailed };
@@ -66,10 +67,14 @@ class HandshakeProvider {
   virtual void setAcceptedPins(std::vector<Pin> pins) = 0;
 };
 
-/// True when the first byte is a DTLS record's (RFC 7983 section 7): those go to handshakes, others to sessions.
-constexpr bool isHandshakeDatagram(ByteView b) { return !b.empty() && b[0] >= 20 && b[0] <= 63; }
+/// True when the first byte is a DTLS record's (RFC 7983 section 7): those go to handshakes, others to
+/// sessions.
+constexpr bool isHandshakeDatagram(ByteView b) {
+  return !b.empty() && b[0] >= 20 && b[0] <= 63;
+}
 
-/// True for the first datagram of a handshake: a ClientHello in a record of epoch 0 (RFC 6347 sections 4.1, 4.2.2).
+/// True for the first datagram of a handshake: a ClientHello in a record of epoch 0 (RFC 6347
+/// sections 4.1, 4.2.2).
 constexpr bool isClientHello(ByteView b) {
   return b.size() > 13 && b[0] == 22 && b[3] == 0 && b[4] == 0 && b[13] == 1;
 }

@@ -15,12 +15,12 @@ namespace braid {
 struct Datagram {
   Route route;
   Ecn ecn = Ecn::kNotEct;
-  bool mtuProbe = false;   ///< set Don't Fragment; EMSGSIZE is no path failure
+  bool mtuProbe = false;  ///< set Don't Fragment; EMSGSIZE is no path failure
   Packet bytes;
 };
 
-/// One local interface that an initiator may start subflows from: each socket carries one subflow per endpoint of each
-/// peer, of the socket's address family.
+/// One local interface that an initiator may start subflows from: each socket carries one subflow per
+/// endpoint of each peer, of the socket's address family.
 struct UplinkSpec {
   std::string name;
   struct Socket {
@@ -28,16 +28,26 @@ struct UplinkSpec {
     Address::Family family = Address::Family::kV4;
   };
   std::vector<Socket> sockets;
-  bool up = true;          ///< link and address are there
+  bool up = true;  ///< link and address are there
 };
 
 /// Something worth a log line.
 struct Event {
-  enum class Kind : uint8_t { kPeerUp, kPeerDown, kHandshakeFailed, kSubflowUp, kSubflowSuspect, kSubflowFailed,
-                              kSubflowBack, kAddressChanged, kRekeyed, kInnerMtu };
+  enum class Kind : uint8_t {
+    kPeerUp,
+    kPeerDown,
+    kHandshakeFailed,
+    kSubflowUp,
+    kSubflowSuspect,
+    kSubflowFailed,
+    kSubflowBack,
+    kAddressChanged,
+    kRekeyed,
+    kInnerMtu
+  };
   Kind kind;
   std::string peer;
-  std::string text;        ///< one line in plain words
+  std::string text;  ///< one line in plain words
 };
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #pragma once
 
-// When a sent packet counts as lost: RFC 9002 section 6.1, with the reordering window of RFC 8985 once a loss proved spurious.
+// When a sent packet counts as lost: RFC 9002 section 6.1, with the reordering window of RFC 8985 once a loss
+// proved spurious.
 
 #include <cstdint>
 #include <optional>
@@ -28,8 +29,8 @@ class LossDetector {
   }
   std::optional<uint64_t> largestAcked() const { return largestAcked_; }
 
-  /// Calls onLost(pn, SentPacket&) for each packet in flight that now counts as lost, oldest first; the callee changes
-  /// its state. Sets lossTime() to when the next one may.
+  /// Calls onLost(pn, SentPacket&) for each packet in flight that now counts as lost, oldest first; the
+  /// callee changes its state. Sets lossTime() to when the next one may.
   template <typename OnLost>
   void detect(SentPackets& sent, Duration latest, Duration srtt, Duration minRtt, Time now, OnLost&& onLost) {
     lossTime_ = kNever;
@@ -73,7 +74,7 @@ class LossDetector {
  private:
   std::optional<uint64_t> largestAcked_;
   Time lossTime_ = kNever;
-  int steps_ = 0;    ///< quarters of the minimum RTT that reordering has earned
+  int steps_ = 0;  ///< quarters of the minimum RTT that reordering has earned
   int persist_ = 0;
 };
 

@@ -97,6 +97,8 @@ void MtuDiscovery::onTimer(Time now) {
   }
 }
 
-Time MtuDiscovery::nextDeadline() const { return std::min(probeDeadline_, raiseAt_); }
+Time MtuDiscovery::nextDeadline() const {
+  return std::min(probeDeadline_, raiseAt_);
+}
 
 }  // namespace braid

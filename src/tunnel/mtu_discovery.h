@@ -20,7 +20,8 @@ class MtuDiscovery {
   static constexpr Duration kRaiseInterval = 600s;
   /// The search ends when it is this exact.
   static constexpr size_t kPrecision = 8;
-  /// A black hole (RFC 8899 section 4.3): so many full-size packets lost in a row, while so many smaller ones arrived.
+  /// A black hole (RFC 8899 section 4.3): so many full-size packets lost in a row, while so many smaller ones
+  /// arrived.
   static constexpr int kBlackHoleLosses = 10;
   static constexpr int kBlackHoleArrivals = 3;
 
@@ -53,10 +54,10 @@ class MtuDiscovery {
   size_t max_;
   size_t fixed_;
   size_t current_;
-  size_t low_;                ///< known to pass
-  size_t high_;               ///< largest that may pass
-  bool tryHigh_ = true;       ///< the first probe goes for the top
-  size_t probing_ = 0;        ///< size of the probe in flight
+  size_t low_;           ///< known to pass
+  size_t high_;          ///< largest that may pass
+  bool tryHigh_ = true;  ///< the first probe goes for the top
+  size_t probing_ = 0;   ///< size of the probe in flight
   int failures_ = 0;
   int fullSizeLosses_ = 0;
   int smallArrivals_ = 0;

@@ -18,28 +18,29 @@ struct TunnelOptions {
   Mode mode = Mode::kTun;
   std::string controller = "newreno";
   std::string scheduler = "ecf";
-  size_t outerMtu = 0;                       ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
-  size_t maxOuterMtu = 1500;                 ///< upper end of the probing
-  Duration codelTarget = 5ms;                ///< RFC 8289 section 4.2
-  Duration codelInterval = 100ms;            ///< RFC 8289 section 4.3
-  size_t queueBytes = 4 << 20;               ///< all flow queues of a peer together
-  size_t maxFlows = 4096;                    ///< per peer and direction
-  Duration flowIdle = 60s;                   ///< a flow without packets for so long is forgotten
-  Duration holdTime = 500ms;                 ///< resequencing: longest wait for a missing packet
-  size_t holdBytes = 8 << 20;                ///< resequencing: bytes held per peer
-  Duration repairTime = 3s;                  ///< a TCP packet is repaired for so long, then given up
-  Duration rekeyAfter = 3600s;               ///< new keys after so long
-  uint64_t rekeyPackets = uint64_t{1} << 23; ///< and after so many packets (RFC 9001 section 6.6: AES-GCM 2^23)
-  size_t maxSubflows = 32;                   ///< per peer
+  size_t outerMtu = 0;             ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
+  size_t maxOuterMtu = 1500;       ///< upper end of the probing
+  Duration codelTarget = 5ms;      ///< RFC 8289 section 4.2
+  Duration codelInterval = 100ms;  ///< RFC 8289 section 4.3
+  size_t queueBytes = 4 << 20;     ///< all flow queues of a peer together
+  size_t maxFlows = 4096;          ///< per peer and direction
+  Duration flowIdle = 60s;         ///< a flow without packets for so long is forgotten
+  Duration holdTime = 500ms;       ///< resequencing: longest wait for a missing packet
+  size_t holdBytes = 8 << 20;      ///< resequencing: bytes held per peer
+  Duration repairTime = 3s;        ///< a TCP packet is repaired for so long, then given up
+  Duration rekeyAfter = 3600s;     ///< new keys after so long
+  uint64_t rekeyPackets = uint64_t{1}
+                          << 23;  ///< and after so many packets (RFC 9001 section 6.6: AES-GCM 2^23)
+  size_t maxSubflows = 32;        ///< per peer
 };
 
 /// One peer.
 struct PeerOptions {
   std::string name;
   Pin pin{};
-  std::vector<Endpoint> endpoints;           ///< where to reach it; empty: it must come to us
-  std::vector<Prefix> prefixes;              ///< inner addresses behind it: routed to it and enforced on what it sends
-  Duration keepalive = 10s;                  ///< idle subflows send a PING so often; 0: never
+  std::vector<Endpoint> endpoints;  ///< where to reach it; empty: it must come to us
+  std::vector<Prefix> prefixes;     ///< inner addresses behind it: routed to it and enforced on what it sends
+  Duration keepalive = 10s;         ///< idle subflows send a PING so often; 0: never
 };
 
 }  // namespace braid

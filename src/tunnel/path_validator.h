@@ -9,8 +9,8 @@
 
 namespace braid {
 
-/// Proves that a peer is reachable at a route before data goes there (RFC 9000 section 8.2). One candidate at a time; the
-/// newest wins.
+/// Proves that a peer is reachable at a route before data goes there (RFC 9000 section 8.2). One candidate at
+/// a time; the newest wins.
 class PathValidator {
  public:
   /// Challenges sent before the candidate is given up.
@@ -18,8 +18,8 @@ class PathValidator {
   /// Bytes that may go to an unproven address for each byte that came from it (RFC 9000 section 8.1).
   static constexpr uint64_t kAmplification = 3;
 
-  /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own configuration names
-  /// the address, so nobody can be hurt by amplification.
+  /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own
+  /// configuration names the address, so nobody can be hurt by amplification.
   void start(const Route& route, bool trusted, Duration timeout, Random& random, Time now);
   void cancel() { route_.reset(); }
   bool running() const { return route_.has_value(); }
@@ -33,7 +33,8 @@ class PathValidator {
   PathChallengeFrame challenge(size_t bytes, Time now);
   /// True when it answers the challenge: the candidate is proven and forgotten here.
   bool onResponse(const PathToken& token);
-  /// Time since the only challenge; nullopt when there were more, so that nobody knows which one was answered.
+  /// Time since the only challenge; nullopt when there were more, so that nobody knows which one was
+  /// answered.
   std::optional<Duration> rtt(Time now) const;
   /// Gives the candidate up after the last challenge's time; true then.
   bool onTimer(Time now);

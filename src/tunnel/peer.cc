@@ -59,7 +59,8 @@ void Peer::setUplinks(const std::vector<UplinkSpec>& uplinks, Time now) {
   }
   routes_ = std::move(routes);
   std::erase_if(attempts_, [&](const Attempt& a) {
-    return std::none_of(routes_.begin(), routes_.end(), [&](const NamedRoute& r) { return r.route == a.route; });
+    return std::none_of(routes_.begin(), routes_.end(),
+                        [&](const NamedRoute& r) { return r.route == a.route; });
   });
   openSubflows(now);
   nextTry_ = std::min(nextTry_, now);
@@ -109,11 +110,12 @@ void Peer::checkAttempts(Time now) {
     }
     if (a.handshake->deadline() <= now) a.handshake->onTimer(now);
     switch (a.handshake->state()) {
-      case Handshake::State::kRunning: break;
+      case Handshake::State::kRunning:
+        break;
       case Handshake::State::kDone: {
         SessionSecrets secrets = a.handshake->secrets();
-        auto session = std::make_unique<Session>(secrets, KeySchedule::Role::kInitiator, tunnel_, pool_, *this,
-                                                 random_.fork(), now);
+        auto session = std::make_unique<Session>(secrets, KeySchedule::Role::kInitiator, tunnel_, pool_,
+                                                 *this, random_.fork(), now);
         attempts_.clear();
         adopt(std::move(session), now);
         openSubflows(now);
@@ -161,8 +163,8 @@ void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
   candidate_ = std::move(session);
 }
 
-std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header, const Route& from, Ecn ecn,
-                                     Packet datagram, Time now) {
+std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header, const Route& from,
+                                     Ecn ecn, Packet datagram, Time now) {
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
   if (candidate_ && candidate_->confirmed()) {
     std::unique_ptr<Session> next = std::move(candidate_);
@@ -190,7 +192,8 @@ void Peer::adopt(std::unique_ptr<Session> session, Time) {
 void Peer::onTimer(Time now) {
   forEachSession([&](Session& s) { s.onTimer(now); });
   bool lost = session_ && (session_->over() || now - session_->lastHeard() > kForget);
-  bool pathless = session_ && session_->unusableSince() != kNever && now - session_->unusableSince() > tunnel_.repairTime;
+  bool pathless =
+      session_ && session_->unusableSince() != kNever && now - session_->unusableSince() > tunnel_.repairTime;
   if (up_ && (lost || pathless || !session_)) {
     up_ = false;
     onEvent({Event::Kind::kPeerDown, {}, "is down"});

@@ -1,7 +1,8 @@
 #pragma once
 
-// A configured peer: it keeps one session with it alive. The initiator tries every route until a handshake ends well, and
-// again when the peer has fallen silent; the responder takes the newest session that the peer proves to have.
+// A configured peer: it keeps one session with it alive. The initiator tries every route until a handshake
+// ends well, and again when the peer has fallen silent; the responder takes the newest session that the peer
+// proves to have.
 
 #include <memory>
 #include <string>
@@ -16,7 +17,8 @@ namespace braid {
 
 class Peer final : public SessionOwner {
  public:
-  /// A second route is tried when the first has not answered for so long (RFC 8305 section 5: connection attempt delay).
+  /// A second route is tried when the first has not answered for so long (RFC 8305 section 5: connection
+  /// attempt delay).
   static constexpr Duration kAttemptDelay = 250ms;
   /// Pause after all routes failed; doubles up to the longest.
   static constexpr Duration kFirstPause = 500ms;
@@ -42,7 +44,9 @@ class Peer final : public SessionOwner {
   void setUplinks(const std::vector<UplinkSpec>& uplinks, Time now);
 
   /// The session to send by; nullptr when the peer is not up.
-  Session* session() { return session_ && session_->confirmed() && !session_->over() ? session_.get() : nullptr; }
+  Session* session() {
+    return session_ && session_->confirmed() && !session_->over() ? session_.get() : nullptr;
+  }
   const Session* session() const { return const_cast<Peer*>(this)->session(); }
   bool isUp() const { return up_; }
   /// Every session there is, to be polled.
@@ -93,7 +97,7 @@ class Peer final : public SessionOwner {
   Random random_;
   std::vector<NamedRoute> routes_;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<Session> candidate_;   ///< responder: handshake done, nothing heard under its keys yet
+  std::unique_ptr<Session> candidate_;  ///< responder: handshake done, nothing heard under its keys yet
   std::vector<Attempt> attempts_;
   Time nextTry_ = Time::min();
   Duration pause_ = kFirstPause;

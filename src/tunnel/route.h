@@ -11,8 +11,8 @@ namespace braid {
 /// The driver's name for one UDP socket.
 using SocketId = uint16_t;
 
-/// Where a datagram came from or goes to: one of the driver's sockets, the local address on it (unset: the kernel
-/// chooses) and the remote end.
+/// Where a datagram came from or goes to: one of the driver's sockets, the local address on it (unset: the
+/// kernel chooses) and the remote end.
 struct Route {
   SocketId socket = 0;
   Address local;

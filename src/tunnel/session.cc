@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 namespace braid {
 
 namespace {
@@ -18,8 +17,8 @@ KeyLimits keyLimits(const TunnelOptions& options) {
 }
 }  // namespace
 
-Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options, PacketPool& pool,
-                 SessionOwner& owner, Random random, Time now)
+Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options,
+                 PacketPool& pool, SessionOwner& owner, Random random, Time now)
     : id_(secrets.sessionId),
       pin_(secrets.peer),
       role_(role),
@@ -141,7 +140,8 @@ Time Session::nextDeadline(Time now) const {
     if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
     if (waiting && s->opensAt() > now) next = std::min(next, s->opensAt());
   }
-  if (unusableSince_ != kNever && waiting) next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
+  if (unusableSince_ != kNever && waiting)
+    next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
   return next;
 }
 
@@ -171,7 +171,8 @@ void Session::refresh(Time now) {
 
 DropCounts Session::drops() const {
   DropCounts sum{};
-  for (size_t i = 0; i < kDropCount; ++i) sum[i] = ledger_.drops()[i] + flows_.drops()[i] + resequencer_.drops()[i];
+  for (size_t i = 0; i < kDropCount; ++i)
+    sum[i] = ledger_.drops()[i] + flows_.drops()[i] + resequencer_.drops()[i];
   return sum;
 }
 
@@ -207,21 +208,29 @@ void Session::onStateChange(Subflow& s) {
   std::string name = s.uplink().empty() ? "subflow " + std::to_string(s.id()) : s.uplink();
   std::string text = name + " (" + s.route().remote.toString() + ") ";
   switch (s.state()) {
-    case Subflow::State::kValidating: break;
-    case Subflow::State::kActive: event({Event::Kind::kSubflowUp, {}, text + "is in use"}); break;
+    case Subflow::State::kValidating:
+      break;
+    case Subflow::State::kActive:
+      event({Event::Kind::kSubflowUp, {}, text + "is in use"});
+      break;
     case Subflow::State::kSuspect:
       event({Event::Kind::kSubflowSuspect, {}, text + "is silent, its packets are moved"});
       break;
-    case Subflow::State::kClosed: event({Event::Kind::kSubflowFailed, {}, text + "lost its uplink"}); break;
+    case Subflow::State::kClosed:
+      event({Event::Kind::kSubflowFailed, {}, text + "lost its uplink"});
+      break;
   }
 }
 
 void Session::onAddressChange(Subflow& s) {
-  event({Event::Kind::kAddressChanged, {},
+  event({Event::Kind::kAddressChanged,
+         {},
          "subflow " + std::to_string(s.id()) + " is now at " + s.route().remote.toString()});
 }
 
-void Session::event(Event event) { owner_.onEvent(std::move(event)); }
+void Session::event(Event event) {
+  owner_.onEvent(std::move(event));
+}
 
 void Session::fill(PeerStatus& status, Time now) const {
   status.age = now - start_;

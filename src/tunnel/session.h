@@ -1,7 +1,7 @@
 #pragma once
 
-// One keyed association with a peer: its keys, subflows and flows. What it sends is in session_send.cc, what it
-// receives in session_receive.cc.
+// One keyed association with a peer: its keys, subflows and flows. What it sends is in session_send.cc, what
+// it receives in session_receive.cc.
 
 #include <array>
 #include <memory>
@@ -40,8 +40,8 @@ class SessionOwner {
 class Session final : public SubflowOwner {
  public:
   /// `options`, `pool` and `owner` must outlive it.
-  Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options, PacketPool& pool,
-          SessionOwner& owner, Random random, Time now);
+  Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options,
+          PacketPool& pool, SessionOwner& owner, Random random, Time now);
   ~Session() override;
 
   uint32_t id() const { return id_; }
@@ -70,9 +70,11 @@ class Session final : public SubflowOwner {
   // ---- what arrives
 
   /// Opens the datagram and acts on it. nullopt when it was used, else why not.
-  std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram, Time now);
+  std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram,
+                                 Time now);
   /// Queues an inner packet. nullopt when it was taken.
-  std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable, Time now);
+  std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
+                                    Time now);
   void onSendError(const Route& route, Time now);
   void onTooBig(const Route& route, size_t size, Time now);
   void onTimer(Time now);
@@ -105,8 +107,8 @@ class Session final : public SubflowOwner {
 
   // session_receive.cc
   Subflow* acceptSubflow(uint8_t id, const Route& from, Time now);
-  void onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, size_t size, const Route& from, Time now,
-                bool& malformed);
+  void onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, size_t size, const Route& from,
+                Time now, bool& malformed);
   void onFrame(Subflow& subflow, const WireFrame& frame, const Route& from, Time now);
   void onData(const DataFrame& frame, Packet packet, Time now);
   void onSkip(const SkipFrame& skip, Time now);
@@ -152,10 +154,10 @@ class Session final : public SubflowOwner {
   std::vector<Subflow*> subflows_;                   ///< the ones there are, in order of their numbers
   std::vector<std::string> names_;                   ///< initiator: of subflows_, by position
   std::vector<PathView> views_;
-  size_t turn_ = 0;                                  ///< whose turn it is to send what is urgent
+  size_t turn_ = 0;  ///< whose turn it is to send what is urgent
 
   static constexpr size_t kMaxControls = 512;
-  std::vector<Control> controls_;                    ///< waiting or in flight
+  std::vector<Control> controls_;  ///< waiting or in flight
   uint64_t statusSequence_ = 0;
   Duration keepalive_ = 10s;
   Time start_;

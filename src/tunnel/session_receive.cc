@@ -10,8 +10,8 @@ bool isEliciting(const WireFrame& frame) {
 }
 }  // namespace
 
-std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram,
-                                        Time now) {
+std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
+                                        Packet datagram, Time now) {
   size_t size = datagram.size();
   Subflow* subflow = find(header.subflow);
   uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->expectedPacketNumber() : 0);
@@ -48,8 +48,8 @@ Subflow* Session::acceptSubflow(uint8_t id, const Route& from, Time now) {
   return table_[id].get();
 }
 
-void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, size_t size, const Route& from,
-                       Time now, bool& malformed) {
+void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, size_t size,
+                       const Route& from, Time now, bool& malformed) {
   bool eliciting = false;
   std::optional<DataFrame> last;  // the last DATA frame takes over the datagram's buffer
   FrameReader frames(datagram.view());

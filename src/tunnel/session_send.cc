@@ -7,26 +7,30 @@ namespace {
 constexpr std::array<uint8_t, 9216> kZeros{};
 }  // namespace
 
-// One datagram under construction. Frames other than DATA and all DATA headers are written to `small`; payloads stay
-// where they are until the AEAD reads them, so that sealing is the only copy.
+// One datagram under construction. Frames other than DATA and all DATA headers are written to `small`;
+// payloads stay where they are until the AEAD reads them, so that sealing is the only copy.
 struct Session::Build {
   Subflow& subflow;
   Route route;
   Packet out;
   std::array<uint8_t, 1200> small;
   Writer writer;
-  size_t limit;                            ///< frame bytes that fit
-  size_t used = 0;                         ///< frame bytes so far, payloads included
-  bool tracked = false;                    ///< something asks for an ACK
+  size_t limit;          ///< frame bytes that fit
+  size_t used = 0;       ///< frame bytes so far, payloads included
+  bool tracked = false;  ///< something asks for an ACK
   bool mtuProbe = false;
   bool hasControl = false;
-  size_t padding = 0;                      ///< PADDING bytes at the end
+  size_t padding = 0;  ///< PADDING bytes at the end
   size_t dataCount = 0;
   std::array<Datum*, kMaxDataPerDatagram> data;
   std::array<size_t, kMaxDataPerDatagram> headerAt;  ///< where in `small` each DATA header begins
 
   Build(Subflow& s, const Route& r, Packet buffer, size_t datagram)
-      : subflow(s), route(r), out(std::move(buffer)), writer(small), limit(datagram - kHeaderSize - kTagSize) {}
+      : subflow(s),
+        route(r),
+        out(std::move(buffer)),
+        writer(small),
+        limit(datagram - kHeaderSize - kTagSize) {}
 
   template <typename F>
   void add(const F& frame) {
@@ -151,7 +155,8 @@ bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
 Subflow* Session::pathForRepair(const Datum& datum, Time now) {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
-    if (!s->isOpen(now) || datum.packet.size() + kDatagramOverhead > s->mtu() || !mayRepair(datum, *s)) continue;
+    if (!s->isOpen(now) || datum.packet.size() + kDatagramOverhead > s->mtu() || !mayRepair(datum, *s))
+      continue;
     if (!best || s->rtt().smoothed() < best->rtt().smoothed()) best = s;
   }
   return best;
@@ -278,7 +283,8 @@ bool Session::finish(Build& build, Datagram& out, Time now) {
     pieces[count++] = build.data[i]->packet.view();
     from = end;
   }
-  if (build.writer.size() > from) pieces[count++] = ByteView(build.small).subspan(from, build.writer.size() - from);
+  if (build.writer.size() > from)
+    pieces[count++] = ByteView(build.small).subspan(from, build.writer.size() - from);
   if (build.padding > 0) pieces[count++] = ByteView(kZeros).first(build.padding);
 
   Subflow& s = build.subflow;

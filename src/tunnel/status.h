@@ -11,29 +11,29 @@ namespace braid {
 
 /// Why something was thrown away. Every datagram and packet that is not used is counted under one of these.
 enum class Drop : uint8_t {
-  kRuntDatagram,       ///< shorter than the smallest datagram
-  kUnknownType,        ///< first byte neither handshake nor session
+  kRuntDatagram,  ///< shorter than the smallest datagram
+  kUnknownType,   ///< first byte neither handshake nor session
   kUnknownVersion,
   kUnknownSession,
-  kUnknownSubflow,     ///< subflow number out of range or table full
-  kBadSeal,            ///< AEAD did not open it
-  kReplay,             ///< packet number seen before or below the window
-  kBadFrame,           ///< sealed by the peer and yet malformed
-  kHandshakeLimit,     ///< too many handshakes at once
-  kHandshakeGarbage,   ///< looked like a handshake record and was none
-  kBadInnerPacket,     ///< from the device or the peer, not a well-formed packet
-  kNoPeer,             ///< no peer has this inner destination
-  kPeerDown,           ///< its peer has no session now
-  kForeignSource,      ///< peer sent an inner source outside its prefixes
-  kTooBig,             ///< inner packet above the inner MTU, answered with ICMP where it may be
-  kQueueFull,          ///< flow queues at their bound
-  kAqm,                ///< CoDel
+  kUnknownSubflow,    ///< subflow number out of range or table full
+  kBadSeal,           ///< AEAD did not open it
+  kReplay,            ///< packet number seen before or below the window
+  kBadFrame,          ///< sealed by the peer and yet malformed
+  kHandshakeLimit,    ///< too many handshakes at once
+  kHandshakeGarbage,  ///< looked like a handshake record and was none
+  kBadInnerPacket,    ///< from the device or the peer, not a well-formed packet
+  kNoPeer,            ///< no peer has this inner destination
+  kPeerDown,          ///< its peer has no session now
+  kForeignSource,     ///< peer sent an inner source outside its prefixes
+  kTooBig,            ///< inner packet above the inner MTU, answered with ICMP where it may be
+  kQueueFull,         ///< flow queues at their bound
+  kAqm,               ///< CoDel
   kFlowTableFull,
-  kExpired,            ///< repaired for repairTime and given up
-  kLostDatagram,       ///< UDP and the rest: lost and, by design, not sent again
-  kHoldOverflow,       ///< resequencer at its byte bound: released out of order
-  kDuplicate,          ///< datum delivered before
-  kNoBuffer,           ///< packet pool exhausted
+  kExpired,       ///< repaired for repairTime and given up
+  kLostDatagram,  ///< UDP and the rest: lost and, by design, not sent again
+  kHoldOverflow,  ///< resequencer at its byte bound: released out of order
+  kDuplicate,     ///< datum delivered before
+  kNoBuffer,      ///< packet pool exhausted
   kCount
 };
 
@@ -46,7 +46,7 @@ struct SubflowStatus {
   unsigned id = 0;
   std::string uplink;
   std::string local, remote;
-  std::string state;               ///< "validating", "active", "suspect", "failed"
+  std::string state;  ///< "validating", "active", "suspect", "failed"
   Duration srtt{}, rttvar{}, minRtt{};
   uint64_t window = 0, inFlight = 0;
   double pacingRate = 0, deliveryRate = 0;
@@ -56,16 +56,16 @@ struct SubflowStatus {
 };
 
 struct FlowStatus {
-  std::string name;                ///< "tcp 10.0.0.1:443 > 10.0.0.2:5000"
+  std::string name;  ///< "tcp 10.0.0.1:443 > 10.0.0.2:5000"
   uint64_t packets = 0, bytes = 0, queuedBytes = 0, drops = 0, marks = 0;
-  uint64_t unacked = 0;            ///< packets sent and not known delivered
+  uint64_t unacked = 0;  ///< packets sent and not known delivered
 };
 
 struct PeerStatus {
   std::string name;
   std::string pin;
   bool up = false;
-  Duration age{};                  ///< of the session
+  Duration age{};  ///< of the session
   unsigned keyEpoch = 0;
   std::string cipher;
   size_t innerMtu = 0;

@@ -6,20 +6,22 @@ namespace braid {
 
 namespace {
 /// Cost of UDP and IP below a datagram.
-size_t outerHeaders(const Route& route) { return route.remote.address.isV6() ? 48 : 28; }
+size_t outerHeaders(const Route& route) {
+  return route.remote.address.isV6() ? 48 : 28;
+}
 
 size_t datagramLimit(const Route& route, size_t ipPacket) {
   return ipPacket == 0 ? 0 : ipPacket - outerHeaders(route);
 }
 }  // namespace
 
-Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const TunnelOptions& options,
-                 SubflowOwner& owner, DataLedger& ledger, Random& random, Time now)
+Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted,
+                 const TunnelOptions& options, SubflowOwner& owner, DataLedger& ledger, Random& random,
+                 Time now)
     : id_(id),
       uplink_(std::move(uplink)),
       route_(route),
       trusted_(trusted),
-      options_(options),
       owner_(owner),
       ledger_(ledger),
       random_(random),
@@ -42,7 +44,8 @@ Subflow::~Subflow() {
 }
 
 Duration Subflow::pto() const {
-  return rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) + kMaxAckDelay;
+  return rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) +
+         kMaxAckDelay;
 }
 
 void Subflow::setState(State state, Time now) {
@@ -88,7 +91,9 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
   if (state_ == State::kSuspect && now + pto() < probeAt_ && pings_ == 0) probeAt_ = now;
 }
 
-void Subflow::onPathChallenge(const PathToken& token, const Route& from) { response_ = Response{from, token}; }
+void Subflow::onPathChallenge(const PathToken& token, const Route& from) {
+  response_ = Response{from, token};
+}
 
 void Subflow::onPathResponse(const PathToken& token, Time now) {
   std::optional<Route> candidate = validator_.route();
@@ -248,21 +253,22 @@ void Subflow::detectLosses(Time now) {
   Time runStart{};
   bool haveRun = false;
   Duration longestRun{};
-  loss_.detect(sent_, rtt_.latest(), rtt_.smoothed(), rtt_.windowedMin(), now, [&](uint64_t pn, SentPacket& p) {
-    p.state = SentPacket::State::kLost;
-    inFlight_ -= p.bytes;
-    for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
-    if (p.hasControl) owner_.onControlFate(*this, pn, false);
-    if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);
-    ++counts_.lostPackets;
-    if (p.sentAt >= activeSince_) mtu_.onLost(p.bytes);
-    lost.bytes += p.bytes;
-    lost.largestSentAt = p.sentAt;
-    if (!haveRun || pn != before + 1) runStart = p.sentAt;
-    haveRun = true;
-    before = pn;
-    longestRun = std::max(longestRun, p.sentAt - runStart);
-  });
+  loss_.detect(sent_, rtt_.latest(), rtt_.smoothed(), rtt_.windowedMin(), now,
+               [&](uint64_t pn, SentPacket& p) {
+                 p.state = SentPacket::State::kLost;
+                 inFlight_ -= p.bytes;
+                 for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
+                 if (p.hasControl) owner_.onControlFate(*this, pn, false);
+                 if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);
+                 ++counts_.lostPackets;
+                 if (p.sentAt >= activeSince_) mtu_.onLost(p.bytes);
+                 lost.bytes += p.bytes;
+                 lost.largestSentAt = p.sentAt;
+                 if (!haveRun || pn != before + 1) runStart = p.sentAt;
+                 haveRun = true;
+                 before = pn;
+                 longestRun = std::max(longestRun, p.sentAt - runStart);
+               });
   if (lost.bytes == 0) return;
   lost.persistent = longestRun > 3 * pto();  // RFC 9002 section 7.6.1
   controller_->onLoss(lost);
@@ -303,8 +309,9 @@ const SentPacket* Subflow::oldestInFlight() const {
   return oldest_ < sent_.next() ? &sent_.at(oldest_) : nullptr;
 }
 
-// RFC 9002 section 6.2 starts the timer at the last sending; a tunnel that sends all the time would then notice silence
-// only when its window is full. Here it starts at the oldest packet that should have been acknowledged, and waits out jitter.
+// RFC 9002 section 6.2 starts the timer at the last sending; a tunnel that sends all the time would then
+// notice silence only when its window is full. Here it starts at the oldest packet that should have been
+// acknowledged, and waits out jitter.
 Time Subflow::ptoDeadline() const {
   if (state_ == State::kSuspect || state_ == State::kClosed) return kNever;
   const SentPacket* oldest = oldestInFlight();
@@ -381,7 +388,9 @@ size_t Subflow::mtuProbe() const {
   return usable() ? mtu_.pollProbe() : 0;
 }
 
-bool Subflow::isOpen(Time now) const { return opensAt() <= now; }
+bool Subflow::isOpen(Time now) const {
+  return opensAt() <= now;
+}
 
 Time Subflow::opensAt() const {
   if (!usable() || sent_.full() || inFlight_ + mtu_.current() > controller_->window()) return kNever;
@@ -431,10 +440,18 @@ SubflowStatus Subflow::status(Time now) const {
   s.local = route_.local.toString();
   s.remote = route_.remote.toString();
   switch (state_) {
-    case State::kValidating: s.state = "validating"; break;
-    case State::kActive: s.state = "active"; break;
-    case State::kSuspect: s.state = now - suspectSince_ > kFailedAfter ? "failed" : "suspect"; break;
-    case State::kClosed: s.state = "closed"; break;
+    case State::kValidating:
+      s.state = "validating";
+      break;
+    case State::kActive:
+      s.state = "active";
+      break;
+    case State::kSuspect:
+      s.state = now - suspectSince_ > kFailedAfter ? "failed" : "suspect";
+      break;
+    case State::kClosed:
+      s.state = "closed";
+      break;
   }
   s.srtt = rtt_.smoothed();
   s.rttvar = rtt_.variation();

@@ -1,7 +1,7 @@
 #pragma once
 
-// One subflow: a packet-number space on one route, with its own RTT, loss detection, rate control and MTU. It decides
-// when its path is in doubt and tells the data ledger what became of the data it carried.
+// One subflow: a packet-number space on one route, with its own RTT, loss detection, rate control and MTU. It
+// decides when its path is in doubt and tells the data ledger what became of the data it carried.
 
 #include <cstdint>
 #include <memory>
@@ -43,8 +43,8 @@ class Subflow {
   enum class State : uint8_t {
     kValidating,  ///< the peer has not answered on this route yet: no data
     kActive,
-    kSuspect,     ///< silent: its data has been moved, it is probed with backoff and taken back
-    kClosed,      ///< no route at present; numbers are kept, so that it may come back
+    kSuspect,  ///< silent: its data has been moved, it is probed with backoff and taken back
+    kClosed,   ///< no route at present; numbers are kept, so that it may come back
   };
   /// PTOs in a row, without any acknowledgment, that make a subflow suspect.
   static constexpr int kSuspectPtos = 2;
@@ -102,7 +102,8 @@ class Subflow {
   /// When mustSend() may become true, or a timer is due.
   Time nextDeadline() const;
   void onTimer(Time now);
-  /// A challenge or response that goes to its own route, in a datagram of that many bytes; nullopt when none is due.
+  /// A challenge or response that goes to its own route, in a datagram of that many bytes; nullopt when none
+  /// is due.
   struct PathFrame {
     Route route;
     std::optional<PathChallengeFrame> challenge;
@@ -128,8 +129,8 @@ class Subflow {
 
   uint64_t nextPacketNumber() const { return sent_.next(); }
   bool canNumber() const { return !sent_.full(); }
-  /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK; then the
-  /// caller fills in the data.
+  /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK;
+  /// then the caller fills in the data.
   SentPacket& onSent(size_t bytes, bool tracked, Time now);
   /// Bytes of inner packets that this subflow carries again.
   void countRepair(size_t bytes) { counts_.repairedBytes += bytes; }
@@ -160,7 +161,6 @@ class Subflow {
   bool trusted_;
   bool peerRefuses_ = false;
   uint64_t peerStatusSequence_ = 0;
-  const TunnelOptions& options_;
   SubflowOwner& owner_;
   DataLedger& ledger_;
   Random& random_;
@@ -183,16 +183,16 @@ class Subflow {
   Pacer pacer_;
   MtuDiscovery mtu_;
   uint64_t inFlight_ = 0;
-  mutable uint64_t oldest_ = 0;   ///< no packet in flight has a smaller number
+  mutable uint64_t oldest_ = 0;  ///< no packet in flight has a smaller number
   AckFrame lastAck_;
   EcnCounts peerEcn_;
   int ptoCount_ = 0;
-  int pings_ = 0;                 ///< PINGs to send now, whatever the window says
+  int pings_ = 0;  ///< PINGs to send now, whatever the window says
   Time lastPtoAt_;
-  Time lastProgress_;             ///< when an ACK last acknowledged something new
+  Time lastProgress_;  ///< when an ACK last acknowledged something new
   Time lastSentAt_;
   Time suspectSince_;
-  Time probeAt_ = kNever;         ///< next probe of a suspect subflow
+  Time probeAt_ = kNever;  ///< next probe of a suspect subflow
   Duration probeInterval_{};
   Time activeSince_;
 

@@ -19,7 +19,9 @@ constexpr size_t kMaxEvents = 1024;
 Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed)
     : options_(std::move(options)), pool_(pool), handshakes_(handshakes), random_(seed) {}
 
-Tunnel::~Tunnel() { peers_.clear(); }
+Tunnel::~Tunnel() {
+  peers_.clear();
+}
 
 void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   now = forward(now);
@@ -29,19 +31,22 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   std::vector<Pin> pins;
   PeerOwner& owner = *this;
   for (PeerOptions& options : peers) {
-    auto same = std::find_if(old.begin(), old.end(), [&](const auto& p) { return p && p->options().pin == options.pin; });
+    auto same = std::find_if(old.begin(), old.end(),
+                             [&](const auto& p) { return p && p->options().pin == options.pin; });
     pins.push_back(options.pin);
     for (const Prefix& prefix : options.prefixes) prefixes_.insert(prefix, peers_.size());
     if (same != old.end()) {
       (*same)->setOptions(std::move(options), now);
       peers_.push_back(std::move(*same));
     } else {
-      peers_.push_back(std::make_unique<Peer>(std::move(options), options_, pool_, handshakes_, owner, random_.fork()));
+      peers_.push_back(
+          std::make_unique<Peer>(std::move(options), options_, pool_, handshakes_, owner, random_.fork()));
     }
     peers_.back()->setUplinks(uplinks_, now);
   }
   std::erase_if(macs_, [&](const auto& entry) {
-    return std::none_of(peers_.begin(), peers_.end(), [&](const auto& p) { return p.get() == entry.second.peer; });
+    return std::none_of(peers_.begin(), peers_.end(),
+                        [&](const auto& p) { return p.get() == entry.second.peer; });
   });
   handshakes_.setAcceptedPins(std::move(pins));
 }
@@ -77,7 +82,8 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   auto found = sessions_.find(header->session);
   if (found == sessions_.end()) return drop(Drop::kUnknownSession);
   auto [peer, session] = found->second;
-  if (std::optional<Drop> cause = peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now)) drop(*cause);
+  if (std::optional<Drop> cause = peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now))
+    drop(*cause);
 }
 
 void Tunnel::onHandshake(const Route& from, Packet datagram, Time now) {
@@ -100,7 +106,8 @@ void Tunnel::onHandshake(const Route& from, Packet datagram, Time now) {
   if (!reply) return drop(Drop::kNoBuffer);
   HelloAnswer answer = handshakes_.onHello(from.remote, bytes, reply, now);
   if (answer.accepted) {
-    if (running == responders_.end() && responders_.size() >= kMaxResponders) return drop(Drop::kHandshakeLimit);
+    if (running == responders_.end() && responders_.size() >= kMaxResponders)
+      return drop(Drop::kHandshakeLimit);
     responders_.insert_or_assign(from, Responder{from, std::move(answer.accepted), now, false});
     return stepResponders(now);
   }
@@ -117,7 +124,8 @@ void Tunnel::stepResponders(Time now) {
     if (!r.done && r.handshake->state() == Handshake::State::kDone) {
       r.done = true;
       const SessionSecrets& secrets = r.handshake->secrets();
-      auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const auto& p) { return p->options().pin == secrets.peer; });
+      auto peer = std::find_if(peers_.begin(), peers_.end(),
+                               [&](const auto& p) { return p->options().pin == secrets.peer; });
       if (peer != peers_.end()) (*peer)->onAccepted(secrets, now);
     }
     if (over && !r.done) {

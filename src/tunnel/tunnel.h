@@ -2,9 +2,10 @@
 
 // The core's face to its drivers. Methods come in four kinds, and a driver uses them so:
 //   setters    setPeers, setUplinks, setTunables     at start and on reload
-//   on...      onInnerPacket, onDatagram, onTimer, onSendError, onTooBig   whenever something happened, with its time
-//   poll...    pollDatagram, pollInnerPacket, pollEvent     after every batch of on... calls, each until it gives false
-//   getters    nextDeadline, status                  after polling: call onTimer at nextDeadline() at the latest
+//   on...      onInnerPacket, onDatagram, onTimer, onSendError, onTooBig   whenever something happened, with
+//   its time poll...    pollDatagram, pollInnerPacket, pollEvent     after every batch of on... calls, each
+//   until it gives false getters    nextDeadline, status                  after polling: call onTimer at
+//   nextDeadline() at the latest
 // Time never runs backwards inside: a `now` before an earlier one counts as that earlier one.
 
 #include <cstdint>
@@ -63,7 +64,8 @@ class Tunnel final : private PeerOwner {
   bool pollEvent(Event& out);
 
   Time nextDeadline() const;
-  /// The smallest inner MTU of the peers that are up, for the device; that of an untried path when none is up.
+  /// The smallest inner MTU of the peers that are up, for the device; that of an untried path when none is
+  /// up.
   size_t innerMtu() const;
   TunnelStatus status(Time now) const;
 

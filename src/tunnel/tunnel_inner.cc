@@ -1,5 +1,5 @@
-// The way of inner packets between the device and the sessions: routing by prefix (TUN) or MAC address (TAP), source
-// checks, MSS clamping, "too big" and "unreachable".
+// The way of inner packets between the device and the sessions: routing by prefix (TUN) or MAC address (TAP),
+// source checks, MSS clamping, "too big" and "unreachable".
 
 #include <algorithm>
 
@@ -37,7 +37,8 @@ void Tunnel::onInnerIp(Packet packet, Time now) {
   std::optional<size_t> index = prefixes_.find(ip->dst);
   if (!index) {
     drop(Drop::kNoPeer);
-    if (mayAnswer(now)) answer(buildUnreachable(pool_, packet.view(), answerFrom(*ip), Unreachable::kNoRoute), {}, 0);
+    if (mayAnswer(now))
+      answer(buildUnreachable(pool_, packet.view(), answerFrom(*ip), Unreachable::kNoRoute), {}, 0);
     return;
   }
   send(*peers_[*index], std::move(packet), &*ip, 0, now);
@@ -54,7 +55,8 @@ void Tunnel::forwardFrame(Packet packet, const Frame& frame, const Peer* except,
   const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
   auto known = frame.isMulticast ? macs_.end() : macs_.find(frame.dst);
   if (known != macs_.end() && now - known->second.seen < kMacAge) {
-    if (known->second.peer != except) send(*known->second.peer, std::move(packet), ip, frame.payloadOffset, now);
+    if (known->second.peer != except)
+      send(*known->second.peer, std::move(packet), ip, frame.payloadOffset, now);
     return;
   }
   std::vector<Peer*> others;
@@ -93,7 +95,8 @@ void Tunnel::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOff
   } else if (packet.size() > session->innerMtu()) {
     return drop(Drop::kTooBig);
   }
-  if (std::optional<Drop> cause = session->onInnerPacket(std::move(packet), key, reliable, ecnCapable, now)) drop(*cause);
+  if (std::optional<Drop> cause = session->onInnerPacket(std::move(packet), key, reliable, ecnCapable, now))
+    drop(*cause);
 }
 
 void Tunnel::tooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Time now) {
@@ -135,7 +138,8 @@ Address Tunnel::answerFrom(const InnerPacket& offender) const {
   return own.family == Address::Family::kNone ? offender.dst : own;
 }
 
-// `offender` is the whole frame of a TAP device: its MAC addresses and VLAN tags are turned round for the answer.
+// `offender` is the whole frame of a TAP device: its MAC addresses and VLAN tags are turned round for the
+// answer.
 void Tunnel::answer(Packet packet, ByteView offender, size_t ipOffset) {
   if (!packet) return;
   if (ipOffset >= kEthernetHeader) {
@@ -148,8 +152,10 @@ void Tunnel::answer(Packet packet, ByteView offender, size_t ipOffset) {
 }
 
 bool Tunnel::mayAnswer(Time now) {
-  if (answersAt_ == Time::min()) answerTokens_ = kAnswerBurst;
-  else answerTokens_ = std::min(kAnswerBurst, answerTokens_ + toSeconds(now - answersAt_) * kAnswerRate);
+  if (answersAt_ == Time::min())
+    answerTokens_ = kAnswerBurst;
+  else
+    answerTokens_ = std::min(kAnswerBurst, answerTokens_ + toSeconds(now - answersAt_) * kAnswerRate);
   answersAt_ = now;
   if (answerTokens_ < 1) return false;
   answerTokens_ -= 1;

@@ -8,7 +8,9 @@ namespace {
 constexpr uint8_t kFixedBits = 0x40;
 constexpr uint8_t kReservedBits = 0x03;
 
-void writeType(Writer& out, FrameType type) { out.u8(static_cast<uint8_t>(type)); }
+void writeType(Writer& out, FrameType type) {
+  out.u8(static_cast<uint8_t>(type));
+}
 
 PathToken readToken(Reader& in) {
   PathToken token{};
@@ -51,11 +53,18 @@ std::optional<WireFrame> FrameReader::next() {
   while (reader_.remaining() > 0) {
     std::optional<WireFrame> frame;
     switch (static_cast<FrameType>(reader_.u8())) {
-      case FrameType::kPadding: continue;
-      case FrameType::kPing: return PingFrame{};
-      case FrameType::kAck: return readAck();
-      case FrameType::kPathChallenge: frame = PathChallengeFrame{readToken(reader_)}; break;
-      case FrameType::kPathResponse: frame = PathResponseFrame{readToken(reader_)}; break;
+      case FrameType::kPadding:
+        continue;
+      case FrameType::kPing:
+        return PingFrame{};
+      case FrameType::kAck:
+        return readAck();
+      case FrameType::kPathChallenge:
+        frame = PathChallengeFrame{readToken(reader_)};
+        break;
+      case FrameType::kPathResponse:
+        frame = PathResponseFrame{readToken(reader_)};
+        break;
       case FrameType::kData: {
         DataFrame data;
         data.flow = reader_.u16();
@@ -84,8 +93,11 @@ std::optional<WireFrame> FrameReader::next() {
         frame = status;
         break;
       }
-      case FrameType::kClose: frame = CloseFrame{reader_.varint()}; break;
-      default: return malformed();
+      case FrameType::kClose:
+        frame = CloseFrame{reader_.varint()};
+        break;
+      default:
+        return malformed();
     }
     return reader_.ok() ? frame : malformed();
   }
@@ -115,7 +127,9 @@ std::optional<WireFrame> FrameReader::readAck() {
   return ack;
 }
 
-void writeFrame(Writer& out, const PingFrame&) { writeType(out, FrameType::kPing); }
+void writeFrame(Writer& out, const PingFrame&) {
+  writeType(out, FrameType::kPing);
+}
 
 void writeFrame(Writer& out, const PathChallengeFrame& frame) {
   writeType(out, FrameType::kPathChallenge);
@@ -147,8 +161,8 @@ void writeFrame(Writer& out, const CloseFrame& frame) {
 }
 
 bool writeFrame(Writer& out, const AckFrame& ack) {
-  size_t size = 2 + varintSize(ack.ranges[0].last) + varintSize(static_cast<uint64_t>(ack.delay.count())) + 1 +
-                varintSize(ack.ecn.ect0) + varintSize(ack.ecn.ect1) + varintSize(ack.ecn.ce);
+  size_t size = 2 + varintSize(ack.ranges[0].last) + varintSize(static_cast<uint64_t>(ack.delay.count())) +
+                1 + varintSize(ack.ecn.ect0) + varintSize(ack.ecn.ect1) + varintSize(ack.ecn.ce);
   size_t count = 0;
   for (; count < ack.count; ++count) {
     size += varintSize(ack.ranges[count].last - ack.ranges[count].first);

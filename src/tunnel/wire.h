@@ -32,14 +32,16 @@ inline constexpr size_t kMaxAckRanges = 32;
 
 struct DatagramHeader {
   uint8_t version = kWireVersion;
-  uint8_t epoch = 0;                 ///< low two bits of the key epoch
+  uint8_t epoch = 0;  ///< low two bits of the key epoch
   uint32_t session = 0;
   uint8_t subflow = 0;
-  uint32_t packetNumber = 0;         ///< low 32 bits
+  uint32_t packetNumber = 0;  ///< low 32 bits
 };
 
 /// True when the first byte is a session datagram's of any version.
-constexpr bool isSessionDatagram(ByteView b) { return !b.empty() && (b[0] & 0xc0) == 0x40; }
+constexpr bool isSessionDatagram(ByteView b) {
+  return !b.empty() && (b[0] & 0xc0) == 0x40;
+}
 
 void writeHeader(const DatagramHeader& header, uint8_t* out);
 /// nullopt when shorter than kMinDatagram, not a session datagram, or a reserved bit is set.
@@ -47,7 +49,9 @@ std::optional<DatagramHeader> readHeader(ByteView datagram);
 /// The packet number nearest to largest+1 with these low 32 bits (RFC 9000 appendix A.3).
 uint64_t expandPacketNumber(uint32_t low, uint64_t expected);
 /// The same for a flow's 32-bit DSN.
-inline uint64_t expandDsn(uint32_t low, uint64_t expected) { return expandPacketNumber(low, expected); }
+inline uint64_t expandDsn(uint32_t low, uint64_t expected) {
+  return expandPacketNumber(low, expected);
+}
 
 enum class FrameType : uint8_t {
   kPadding = 0x00,
@@ -75,7 +79,7 @@ struct EcnCounts {
 };
 struct AckFrame {
   struct Range {
-    uint64_t first, last;            ///< packet numbers, inclusive
+    uint64_t first, last;  ///< packet numbers, inclusive
   };
   uint8_t subflow = 0;
   std::chrono::microseconds delay{};
@@ -85,14 +89,14 @@ struct AckFrame {
 };
 struct DataFrame {
   uint16_t flow = 0;
-  uint32_t dsn = 0;                  ///< low 32 bits
+  uint32_t dsn = 0;  ///< low 32 bits
   ByteView payload;
 };
 /// The sender gave up these packets of an ordered flow: they will not come (again).
 struct SkipFrame {
   uint16_t flow = 0;
-  uint64_t first = 0;                ///< DSN
-  uint64_t count = 0;                ///< 1..kMaxSkip
+  uint64_t first = 0;  ///< DSN
+  uint64_t count = 0;  ///< 1..kMaxSkip
 };
 inline constexpr uint64_t kMaxSkip = 4096;
 /// Whether the sender of this frame wants a subflow used; the largest sequence counts.
@@ -102,11 +106,11 @@ struct SubflowStatusFrame {
   bool available = true;
 };
 struct CloseFrame {
-  uint64_t reason = 0;               ///< 0: the daemon stops
+  uint64_t reason = 0;  ///< 0: the daemon stops
 };
 
-using WireFrame = std::variant<PingFrame, AckFrame, PathChallengeFrame, PathResponseFrame, DataFrame, SkipFrame,
-                           SubflowStatusFrame, CloseFrame>;
+using WireFrame = std::variant<PingFrame, AckFrame, PathChallengeFrame, PathResponseFrame, DataFrame,
+                               SkipFrame, SubflowStatusFrame, CloseFrame>;
 
 /// Reads the frames of an opened datagram one by one, skipping PADDING.
 class FrameReader {

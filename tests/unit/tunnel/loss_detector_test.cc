@@ -72,7 +72,8 @@ TEST_F(LossDetectorTest, PacketsSentAfterTheLargestAcknowledgedAreNotLost) {
   EXPECT_EQ(detect(kStart + 10s), Numbers{});
 }
 
-// RFC 8985 section 6.2: once reordering was seen, count alone proves nothing, and the window grows by quarters.
+// RFC 8985 section 6.2: once reordering was seen, count alone proves nothing, and the window grows by
+// quarters.
 TEST_F(LossDetectorTest, ASpuriousLossTurnsToTimeAlone) {
   for (int i = 0; i < 10; ++i) send(kStart);
   loss.onSpurious();

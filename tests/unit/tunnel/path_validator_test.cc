@@ -5,7 +5,9 @@
 namespace braid {
 namespace {
 
-Route route(uint16_t port) { return {1, {}, *Endpoint::parse("192.0.2.1:" + std::to_string(port))}; }
+Route route(uint16_t port) {
+  return {1, {}, *Endpoint::parse("192.0.2.1:" + std::to_string(port))};
+}
 
 struct PathValidatorTest : testing::Test {
   Random random{7};

@@ -77,7 +77,8 @@ TEST(Header, RefusesShortReservedAndForeign) {
   writeHeader({}, bytes.data());
   ASSERT_TRUE(readHeader(bytes));
   EXPECT_FALSE(readHeader(ByteView(bytes).first(kMinDatagram - 1)));
-  for (uint8_t first : {uint8_t{0x41}, uint8_t{0x42}, uint8_t{0x80}, uint8_t{0x16}, uint8_t{0x00}, uint8_t{0xc0}}) {
+  for (uint8_t first :
+       {uint8_t{0x41}, uint8_t{0x42}, uint8_t{0x80}, uint8_t{0x16}, uint8_t{0x00}, uint8_t{0xc0}}) {
     bytes[0] = first;
     EXPECT_FALSE(readHeader(bytes)) << int{first};
   }
@@ -140,12 +141,12 @@ TEST(Frames, AckThatDoesNotFitKeepsTheLargestRanges) {
 }
 
 TEST(Frames, AckBelowZeroIsMalformed) {
-  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 1, 4, 0, 0, 0}));           // first range reaches below 0
-  EXPECT_FALSE(malformed({0x02, 0, 3, 0, 1, 3, 0, 0, 0}));          // 0..3
-  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 2, 2, 0, 0, 0, 0, 0}));     // gap reaches below 0: smallest is 1
-  EXPECT_FALSE(malformed({0x02, 0, 3, 0, 2, 1, 0, 0, 0, 0, 0}));    // 2..3 and 0
-  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 0, 0, 0, 0, 0}));           // no range
-  EXPECT_TRUE(malformed({0x02, 0, 63, 0, 33, 0, 0, 0, 0}));         // more than kMaxAckRanges
+  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 1, 4, 0, 0, 0}));         // first range reaches below 0
+  EXPECT_FALSE(malformed({0x02, 0, 3, 0, 1, 3, 0, 0, 0}));        // 0..3
+  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 2, 2, 0, 0, 0, 0, 0}));   // gap reaches below 0: smallest is 1
+  EXPECT_FALSE(malformed({0x02, 0, 3, 0, 2, 1, 0, 0, 0, 0, 0}));  // 2..3 and 0
+  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 0, 0, 0, 0, 0}));         // no range
+  EXPECT_TRUE(malformed({0x02, 0, 63, 0, 33, 0, 0, 0, 0}));       // more than kMaxAckRanges
 }
 
 TEST(Frames, EachTypeRoundTrips) {
@@ -177,22 +178,24 @@ TEST(Frames, DataCarriesFlowDsnAndPayload) {
 }
 
 TEST(Frames, BadValuesAreMalformed) {
-  EXPECT_TRUE(malformed({0x05, 0, 1, 0, 0, 0, 0, 0, 0}));        // DATA of length 0
-  EXPECT_TRUE(malformed({0x05, 0, 1, 0, 0, 0, 0, 0, 2, 1}));     // DATA cut off
-  EXPECT_TRUE(malformed({0x06, 0x80, 0, 1, 1}));                 // SKIP of a datagram flow
-  EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0}));                    // SKIP of nothing
-  EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0x50, 0x01}));           // SKIP of 4097
-  EXPECT_TRUE(malformed({0x07, 1, 1, 2}));                       // neither available nor not
-  EXPECT_TRUE(malformed({0x03, 1, 2, 3}));                       // token cut off
-  EXPECT_TRUE(malformed({0x09}));                                // unknown type
-  EXPECT_TRUE(malformed({0x00, 0x00, 0xff}));                    // unknown type after PADDING
+  EXPECT_TRUE(malformed({0x05, 0, 1, 0, 0, 0, 0, 0, 0}));     // DATA of length 0
+  EXPECT_TRUE(malformed({0x05, 0, 1, 0, 0, 0, 0, 0, 2, 1}));  // DATA cut off
+  EXPECT_TRUE(malformed({0x06, 0x80, 0, 1, 1}));              // SKIP of a datagram flow
+  EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0}));                 // SKIP of nothing
+  EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0x50, 0x01}));        // SKIP of 4097
+  EXPECT_TRUE(malformed({0x07, 1, 1, 2}));                    // neither available nor not
+  EXPECT_TRUE(malformed({0x03, 1, 2, 3}));                    // token cut off
+  EXPECT_TRUE(malformed({0x09}));                             // unknown type
+  EXPECT_TRUE(malformed({0x00, 0x00, 0xff}));                 // unknown type after PADDING
 }
 
 TEST(Frames, EveryPrefixOfAFrameIsMalformedOrEmpty) {
   Random random(5);
-  for (const Bytes& whole : {encode(randomAck(random)), encode(SkipFrame{1, 1 << 20, 3}), encode(CloseFrame{70000}),
-                             encode(SubflowStatusFrame{1, 70000, true}), encode(PathChallengeFrame{})}) {
-    for (size_t n = 1; n < whole.size(); ++n) EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + n))) << n;
+  for (const Bytes& whole :
+       {encode(randomAck(random)), encode(SkipFrame{1, 1 << 20, 3}), encode(CloseFrame{70000}),
+        encode(SubflowStatusFrame{1, 70000, true}), encode(PathChallengeFrame{})}) {
+    for (size_t n = 1; n < whole.size(); ++n)
+      EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + n))) << n;
   }
 }
 

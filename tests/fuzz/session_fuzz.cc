@@ -1,0 +1,90 @@
+// Frames of an authenticated but hostile peer: the input is cut into datagrams that are sealed with the
+// session's real keys. Each begins with a byte for the subflow, one for ECN, route and time, and two for its
+// length.
+
+#include <cstdlib>
+
+#include "tunnel/session.h"
+
+namespace {
+
+using namespace braid;
+
+struct Owner final : SessionOwner {
+  size_t delivered = 0;
+  void onDelivered(Packet) override { ++delivered; }
+  void onEvent(Event) override {}
+  void onDrop(Drop, uint64_t) override {}
+  void onTooLarge(ByteView) override {}
+};
+
+constexpr size_t kPoolLimit = 4096;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+SessionSecrets secrets() {
+  SessionSecrets s;
+  s.initiatorSecret.fill(1);
+  s.responderSecret.fill(2);
+  s.sessionId = 7;
+  return s;
+}
+
+/// What the session has to say must fit its limits and end at some time.
+void drain(Session& session, Time now) {
+  Datagram out;
+  size_t count = 0;
+  while (session.pollDatagram(out, now)) {
+    require(out.bytes.size() >= kMinDatagram && out.bytes.size() <= 1472);
+    out.bytes.reset();
+    require(++count < 100000);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  PacketPool pool(2048, kPoolLimit);
+  TunnelOptions options;
+  options.holdBytes = 64 << 10;
+  Owner owner;
+  Time now = Time{} + 1s;
+  KeySchedule peer(secrets(), KeySchedule::Role::kInitiator, {}, now);
+  {
+    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, owner, Random(1), now);
+    uint64_t numbers[256] = {};
+    Reader in({data, size});
+    while (in.remaining() > 4) {
+      uint8_t subflow = in.u8();
+      uint8_t how = in.u8();
+      ByteView frames = in.take(std::min<size_t>(in.u16() % 1400, in.remaining()));
+      if (frames.empty()) continue;
+      now += Duration(how & 0x70) * 100000;
+      Packet datagram = pool.allocate();
+      uint64_t pn = numbers[subflow]++;
+      uint8_t* out = datagram.append(kHeaderSize + frames.size() + kTagSize);
+      DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow, static_cast<uint32_t>(pn)};
+      writeHeader(header, out);
+      require(peer.seal(subflow, pn, {out, kHeaderSize}, {&frames, 1}, out + kHeaderSize));
+      Route from{1, {}, *Endpoint::parse(how & 4 ? "192.0.2.1:1" : "192.0.2.2:2")};
+      session.onDatagram(header, from, static_cast<Ecn>(how & 3), std::move(datagram), now);
+      if (how & 8) {
+        uint8_t bytes[100] = {0x45};
+        session.onInnerPacket(pool.copy(bytes), FlowKey{Address::Family::kV4, how}, how & 0x10, false, now);
+      }
+      if (session.nextDeadline(now) <= now) session.onTimer(now);
+      drain(session, now);
+    }
+    for (int i = 0; i < 50; ++i) {
+      Time next = session.nextDeadline(now);
+      if (next == kNever) break;
+      now = std::max(now, next);
+      session.onTimer(now);
+      drain(session, now);
+    }
+  }
+  require(pool.inUse() == 0);
+  return 0;
+}
