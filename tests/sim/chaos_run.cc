@@ -1,0 +1,319 @@
+#include "chaos_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "tcp_flow.h"
+#include "udp_flow.h"
+#include "world.h"
+
+namespace braid::sim {
+
+namespace {
+
+/// Misfortunes happen for so long, then the paths heal.
+constexpr Duration kTrouble = 4s;
+/// Transfers must be complete so long after that. Backed-off inner timers (4 s) and handshake pauses (8 s)
+/// fit often.
+constexpr Duration kPatience = 120s;
+/// After so long without traffic nothing may be kept: repair time, hold time and the acknowledgments are
+/// over.
+constexpr Duration kDrain = 8s;
+
+class Chaos {
+ public:
+  explicit Chaos(uint64_t seed)
+      : random_(seed ^ 0xc4a05), world_(seed), edge_(world_.addNode("edge")), hub_(world_.addNode("hub")) {}
+
+  ChaosResult run();
+
+ private:
+  double between(double a, double b) { return a + (b - a) * random_.uniform(); }
+  Duration between(Duration a, Duration b) {
+    return a + Duration(random_.below(static_cast<uint64_t>((b - a).count()) + 1));
+  }
+  /// Log-uniform: small values are as likely as large ones.
+  double spread(double a, double b) { return a * std::pow(b / a, random_.uniform()); }
+  bool chance(double p) { return random_.chance(p); }
+  std::ostringstream& say() {
+    story_ << "\n" << toMilliseconds(world_.now().time_since_epoch()) << " ms: ";
+    return story_;
+  }
+
+  void chooseOptions();
+  LinkOptions chooseLink();
+  void choosePaths();
+  void chooseTraffic();
+  void chooseTrouble();
+  void trouble();
+  void heal();
+  void check();
+  void checkMemory();
+  void fail(const std::string& why) {
+    if (failure_.empty()) failure_ = why;
+  }
+
+  Random random_;
+  World world_;
+  Node& edge_;
+  Node& hub_;
+  std::vector<TcpFlow*> tcp_;
+  std::vector<UdpFlow*> udp_;
+  std::ostringstream story_;
+  std::string failure_;
+};
+
+void Chaos::chooseOptions() {
+  TunnelOptions o;
+  o.scheduler = chance(0.5) ? "ecf" : "minrtt";
+  o.queueBytes = static_cast<size_t>(spread(64 << 10, 2 << 20));
+  o.holdBytes = static_cast<size_t>(spread(64 << 10, 4 << 20));
+  o.holdTime = between(50ms, 500ms);
+  o.repairTime = between(500ms, 3s);
+  if (chance(0.5)) o.rekeyPackets = 100 + random_.below(600);
+  edge_.options = hub_.options = o;
+  edge_.poolLimit = hub_.poolLimit = chance(0.2) ? 600 : 8192;
+  say() << o.scheduler << ", queue " << o.queueBytes << ", hold " << o.holdBytes << " for "
+        << toMilliseconds(o.holdTime) << " ms, repair " << toMilliseconds(o.repairTime) << " ms, rekey "
+        << o.rekeyPackets << ", pool " << edge_.poolLimit;
+}
+
+LinkOptions Chaos::chooseLink() {
+  LinkOptions o;
+  o.rateBitsPerSecond = spread(1e6, 200e6);
+  o.delay = fromSeconds(spread(0.001, 0.150));
+  if (chance(0.3)) o.jitter = o.delay / 4;
+  if (chance(0.4)) o.loss = chance(0.3) ? between(0.0, 0.3) : between(0.0, 0.03);
+  if (chance(0.2)) o.bursts = {between(0.0, 0.01), between(0.05, 0.5), 0, between(0.5, 1.0)};
+  if (chance(0.2)) o.reorder = between(0.0, 0.1), o.reorderDelay = o.delay * 2 / 3;
+  if (chance(0.2)) o.duplicate = between(0.0, 0.1);
+  if (chance(0.2)) o.corrupt = between(0.0, 0.02);
+  if (chance(0.2)) o.mtu = 1300 + random_.below(201);
+  if (chance(0.2)) o.ecnThresholdBytes = 20000;
+  return o;
+}
+
+std::string describe(const LinkOptions& o) {
+  std::ostringstream out;
+  out << o.rateBitsPerSecond / 1e6 << " Mbit/s " << toMilliseconds(o.delay) << " ms jitter "
+      << toMilliseconds(o.jitter) << " loss " << o.loss << " burst " << o.bursts.goodToBad << " reorder "
+      << o.reorder << " dup " << o.duplicate << " corrupt " << o.corrupt << " mtu " << o.mtu << " ecn "
+      << o.ecnThresholdBytes;
+  return out.str();
+}
+
+void Chaos::choosePaths() {
+  world_.pair(edge_, hub_, chance(0.2) ? 1s : 10s);
+  size_t count = 1 + random_.below(4);
+  for (size_t i = 0; i < count; ++i) {
+    LinkOptions up = chooseLink();
+    LinkOptions down = up;
+    if (chance(0.3)) {
+      down = chooseLink();
+      down.mtu = up.mtu;
+    }
+    Path& path = world_.join(edge_, hub_, "p" + std::to_string(i), up, down, chance(0.2));
+    say() << path.name() << " up " << describe(up) << "; down " << describe(down);
+    if (chance(0.3)) path.enableNat(between(5s, 60s), world_.now());
+    if (chance(0.1)) path.uplinkMtu = 1300 + random_.below(201);
+  }
+}
+
+void Chaos::chooseTraffic() {
+  size_t transfers = 1 + random_.below(4);
+  for (size_t i = 0; i < transfers; ++i) {
+    TcpOptions o;
+    o.bytes = static_cast<uint64_t>(spread(2000, 400000));
+    o.v6 = chance(0.3);
+    o.ecn = chance(0.3);
+    bool down = chance(0.6);
+    auto port = static_cast<uint16_t>(1000 + i);
+    world_.after(between(0s, 3s), [this, o, down, port] {
+      tcp_.push_back(&world_.add<TcpFlow>(down ? hub_ : edge_, down ? edge_ : hub_, port, o));
+      say() << "tcp " << port << (down ? " down " : " up ") << o.bytes;
+    });
+  }
+  for (size_t i = 0; i < random_.below(3); ++i) {
+    UdpOptions o;
+    o.payload = 16 + random_.below(1184);
+    o.interval = between(2ms, 50ms);
+    o.count = static_cast<uint64_t>(kTrouble / o.interval);
+    o.v6 = chance(0.3);
+    o.ecn = chance(0.3);
+    bool down = chance(0.5);
+    auto port = static_cast<uint16_t>(2000 + i);
+    udp_.push_back(&world_.add<UdpFlow>(down ? hub_ : edge_, down ? edge_ : hub_, port, o));
+    say() << "udp " << port << (down ? " down " : " up ") << o.payload << " bytes every "
+          << toMilliseconds(o.interval);
+  }
+}
+
+void Chaos::chooseTrouble() {
+  size_t count = random_.below(13);
+  for (size_t i = 0; i < count; ++i) {
+    world_.after(between(0s, kTrouble - 1ms), [this] { trouble(); });
+  }
+}
+
+void Chaos::trouble() {
+  Path& path = *world_.paths()[random_.below(world_.paths().size())];
+  std::string name = path.name();
+  Duration d = fromSeconds(spread(0.02, 2.0));
+  Node& node = chance(0.5) ? edge_ : hub_;
+  switch (random_.below(9)) {
+    case 0:
+    case 1: {
+      say() << name << " silently dead for " << toMilliseconds(d) << " ms";
+      path.change([](LinkOptions& o) { o.down = true; }, world_.now());
+      world_.after(d, [this, &path] { path.change([](LinkOptions& o) { o.down = false; }, world_.now()); });
+      break;
+    }
+    case 2:
+      say() << name << " unplugged for " << toMilliseconds(d) << " ms";
+      path.change([](LinkOptions& o) { o.down = true; }, world_.now());
+      edge_.setUplink(name, false);
+      world_.after(d, [this, &path, name] {
+        path.change([](LinkOptions& o) { o.down = false; }, world_.now());
+        edge_.setUplink(name, true);
+      });
+      break;
+    case 3:
+      say() << name << " gets another NAT mapping";
+      path.rebind(chance(0.5));
+      break;
+    case 4:
+      d = fromSeconds(spread(0.001, 20.0));
+      say() << node.name() << "'s clock jumps by " << toMilliseconds(d) << " ms";
+      node.jumpClock(d);
+      break;
+    case 5: {
+      size_t mtu = 1300 + random_.below(201);
+      say() << name << " carries " << mtu << " bytes";
+      path.change([&](LinkOptions& o) { o.mtu = mtu; }, world_.now());
+      break;
+    }
+    case 6:
+      if (!chance(0.5)) break;
+      say() << node.name() << " restarts";
+      if (!(chance(0.5) ? node.stop() : node.shutDown()))
+        fail("leak: " + node.name() + " kept buffers at its restart");
+      node.start();
+      break;
+    case 7: {
+      LinkOptions next = chooseLink();
+      next.mtu = path.upOptions().mtu;
+      say() << name << " becomes " << describe(next);
+      path.change(
+          [&](LinkOptions& o) {
+            bool down = o.down;
+            o = next, o.down = down;
+          },
+          world_.now());
+      break;
+    }
+    case 8:
+      say() << name << " refused by the kernel for " << toMilliseconds(d) << " ms";
+      path.unreachable = true;
+      world_.after(d, [&path] { path.unreachable = false; });
+      break;
+  }
+}
+
+void Chaos::heal() {
+  say() << "paths heal";
+  for (const auto& path : world_.paths()) {
+    path->change(
+        [](LinkOptions& o) {
+          o.loss = std::min(o.loss, 0.02);
+          o.bursts = {};
+          o.corrupt = 0;
+        },
+        world_.now());
+  }
+}
+
+void Chaos::checkMemory() {
+  for (Node* node : {&edge_, &hub_}) {
+    TunnelStatus s = node->status();
+    for (const PeerStatus& p : s.peers) {
+      size_t queued = 0;
+      for (const FlowStatus& f : p.flows) queued += f.queuedBytes;
+      if (queued > node->options.queueBytes) fail("memory: " + node->name() + " queues more than it may");
+      if (p.heldBytes > node->options.holdBytes) fail("memory: " + node->name() + " holds more than it may");
+    }
+  }
+}
+
+void Chaos::check() {
+  for (const TcpFlow* f : tcp_) {
+    if (f->wrongBytes() > 0) fail("wrong bytes: " + f->describe());
+  }
+  for (const UdpFlow* f : udp_) {
+    if (f->wrong() > 0) fail("wrong datagrams: " + std::to_string(f->wrong()));
+    if (f->duplicates() > 0) fail("duplicate datagrams: " + std::to_string(f->duplicates()));
+  }
+  for (Node* node : {&edge_, &hub_}) {
+    if (node->badPackets > 0) fail("bad packets out of the device of " + node->name());
+  }
+  if (!world_.failure().empty()) fail("livelock: " + world_.failure());
+}
+
+ChaosResult Chaos::run() {
+  chooseOptions();
+  choosePaths();
+  world_.start();
+  chooseTraffic();
+  chooseTrouble();
+  for (int i = 1; i < 20; ++i) world_.after(i * 250ms, [this] { checkMemory(); });
+  world_.run(kTrouble);
+  heal();
+  world_.run(2s);  // the last of the timed repairs of paths
+  bool done = world_.runUntil(
+      [&] { return std::all_of(tcp_.begin(), tcp_.end(), [](const TcpFlow* f) { return f->done(); }); },
+      kPatience);
+  check();
+  if (!done) {
+    std::string stuck;
+    for (const TcpFlow* f : tcp_) {
+      if (!f->done()) stuck += f->describe() + "\n";
+    }
+    fail("stuck: " + stuck + world_.report());
+  }
+  if (failure_.empty()) {
+    world_.run(kDrain);
+    check();
+    for (Node* node : {&edge_, &hub_}) {
+      if (node->pool().inUse() > 0)
+        fail("kept: " + node->name() + " keeps buffers when idle\n" + world_.report());
+    }
+    uint64_t before = edge_.sentDatagrams + hub_.sentDatagrams;
+    world_.run(30s);
+    check();
+    uint64_t idle = edge_.sentDatagrams + hub_.sentDatagrams - before;
+    // Keepalives both ways with their acknowledgments, and a handful for lost ones and the MTU search.
+    uint64_t keepalives =
+        world_.paths().size() * static_cast<uint64_t>(30s / edge_.peers[0].keepalive + 1) * 4;
+    if (idle > keepalives * 2 + 60)
+      fail("chatter: " + std::to_string(idle) + " datagrams in 30 idle seconds\n" + world_.report());
+  }
+  ChaosResult result;
+  result.virtualSeconds = toSeconds(world_.now().time_since_epoch());
+  result.datagrams = edge_.sentDatagrams + hub_.sentDatagrams;
+  result.hash = world_.hash();
+  if (!failure_.empty()) story_ << "\n" << world_.report();
+  for (Node* node : {&edge_, &hub_}) {
+    if (!node->stop()) fail("leak: " + node->name() + " kept buffers at its end");
+  }
+  result.failure = failure_;
+  result.story = story_.str();
+  return result;
+}
+
+}  // namespace
+
+ChaosResult chaosRun(uint64_t seed) {
+  return Chaos(seed).run();
+}
+
+}  // namespace braid::sim
