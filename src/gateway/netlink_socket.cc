@@ -3,6 +3,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <cerrno>
 #include <cstring>
@@ -16,6 +17,8 @@ namespace {
 constexpr size_t kBufferBytes = 32768;  // what the kernel fills at most per read of a dump
 // The kernel's queue of notifications; a burst of route changes must not overrun it easily.
 constexpr int kReceiveBytes = 1 << 20;
+// The kernel answers within the system call that asks; waiting longer means that no answer was owed.
+constexpr timeval kAnswerTimeout{5, 0};
 
 // The text of an error message with NLM_F_ACK_TLVS (NETLINK_EXT_ACK); NETLINK_CAP_ACK leaves the request out
 // of it.
@@ -40,12 +43,14 @@ NetlinkSocket::NetlinkSocket(uint32_t groups) : socket_(mnl_socket_open2(NETLINK
   int on = 1;  // refinements: without them the answers are only longer
   mnl_socket_setsockopt(socket_.get(), NETLINK_EXT_ACK, &on, sizeof on);
   mnl_socket_setsockopt(socket_.get(), NETLINK_CAP_ACK, &on, sizeof on);
+  ::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerTimeout, sizeof kAnswerTimeout);
   ::setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
 }
 
 NetlinkSocket::Answer NetlinkSocket::request(nlmsghdr& header, const OnMessage& onMessage) {
   header.nlmsg_flags |= NLM_F_REQUEST;
-  if (!(header.nlmsg_flags & NLM_F_DUMP)) header.nlmsg_flags |= NLM_F_ACK;
+  // Both bits: NLM_F_EXCL is one of them.
+  if ((header.nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) header.nlmsg_flags |= NLM_F_ACK;
   header.nlmsg_seq = ++sequence_;
   if (mnl_socket_sendto(socket_.get(), &header, header.nlmsg_len) < 0) return {errno, {}};
   return collect(sequence_, onMessage);

@@ -129,9 +129,10 @@ void NetlinkTable::applyAddress(const nlmsghdr& message) {
   if (!local) local = any;
   if (!local) return;
   auto& set = link->second.addresses;
-  std::erase_if(set, [&](const LinkAddress& a) {
-    return a.address == *local && a.prefixLength == info->ifa_prefixlen;
-  });
+  LinkAddress first{*local, info->ifa_prefixlen, 0, false, false, false};
+  auto known = set.lower_bound(first);
+  if (known != set.end() && known->address == *local && known->prefixLength == info->ifa_prefixlen)
+    set.erase(known);
   if (message.nlmsg_type == RTM_DELADDR) return;
   bool tentative = (flags & IFA_F_TENTATIVE) && !(flags & IFA_F_OPTIMISTIC);
   // IFA_F_TEMPORARY is IFA_F_SECONDARY in IPv4.

@@ -1,0 +1,677 @@
+// The daemon's borders against a real kernel.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "e2e/net_namespace.h"
+#include "gateway/device.h"
+#include "gateway/loop.h"
+#include "gateway/netlink_config.h"
+#include "gateway/netlink_monitor.h"
+#include "gateway/udp_socket.h"
+#include "gateway/uplink.h"
+
+namespace braid {
+namespace {
+
+using testing::_;
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Family = Address::Family;
+
+Address address(const std::string& text) {
+  return *Address::parse(text);
+}
+
+class MockObserver : public SendObserver {
+ public:
+  MOCK_METHOD(void, onSendError, (const Route&, int), (override));
+  MOCK_METHOD(void, onTooBig, (const Route&, size_t, bool), (override));
+};
+
+template <typename F>
+std::string errorOf(F&& f) {
+  try {
+    f();
+  } catch (const SystemError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+bool readable(int fd, int ms = 2000) {
+  pollfd p{fd, POLLIN, 0};
+  return ::poll(&p, 1, ms) == 1;
+}
+
+// ---------------------------------------------------------------- UDP
+
+//   own namespace            other namespace
+//   near 192.0.2.1 ---------- far 192.0.2.2
+class UdpWire : public NetNamespaceTest {
+ protected:
+  void SetUp() override {
+    NetNamespaceTest::SetUp();
+    if (HasFatalFailure()) return;
+    joinNamespaces();
+  }
+  static UdpSocketOptions any(bool v4, const std::string& interface = "") {
+    UdpSocketOptions o;
+    o.local = address(v4 ? "0.0.0.0" : "::");
+    o.interface = interface;
+    return o;
+  }
+  Datagram datagram(const Endpoint& to, size_t size, Ecn ecn = Ecn::kNotEct) {
+    Datagram d;
+    d.route = {1, {}, to};
+    d.ecn = ecn;
+    d.bytes = pool_.copy(std::vector<uint8_t>(size, 0x5a));
+    return d;
+  }
+  std::vector<ReceivedDatagram> receive(UdpSocket& s, size_t count) {
+    std::vector<ReceivedDatagram> out;
+    bool more = true;
+    while (out.size() < count && (more || readable(s.fd()))) {
+      for (ReceivedDatagram& r : receiver_.receive(s, 64, more)) out.push_back(std::move(r));
+    }
+    return out;
+  }
+  PacketPool pool_{9000, 1024};
+  UdpReceiver receiver_{pool_};
+  testing::StrictMock<MockObserver> observer_;
+};
+
+TEST_F(UdpWire, EcnBitsAndAddressesCrossTheWireInBatches) {
+  for (bool v4 : {true, false}) {
+    UdpSocket near(1, any(v4, "near"));
+    UdpSocket far = inOther([&] { return UdpSocket(2, any(v4)); });
+    Endpoint to{address(v4 ? "192.0.2.2" : "2001:db8::2"), far.local().port};
+    for (int i = 0; i < 150; ++i) ASSERT_TRUE(near.enqueue(datagram(to, 100, static_cast<Ecn>(i % 4))));
+    EXPECT_TRUE(near.flush(observer_));
+    auto got = receive(far, 150);
+    ASSERT_EQ(got.size(), 150u);
+    for (int i = 0; i < 150; ++i) EXPECT_EQ(got[i].ecn, static_cast<Ecn>(i % 4));
+    EXPECT_EQ(got[0].from.local, to.address);
+    EXPECT_EQ(got[0].from.remote.address, address(v4 ? "192.0.2.1" : "2001:db8::1"));
+
+    Datagram back = datagram(got[0].from.remote, 10, Ecn::kCe);
+    back.route.local = got[0].from.local;
+    far.enqueue(std::move(back));
+    EXPECT_TRUE(far.flush(observer_));
+    auto answer = receive(near, 1);
+    ASSERT_EQ(answer.size(), 1u);
+    EXPECT_EQ(answer[0].ecn, Ecn::kCe);
+    EXPECT_EQ(answer[0].from.remote, to);
+  }
+}
+
+TEST_F(UdpWire, DatagramAboveTheInterfacesMtuIsReportedWithItsSizeAndTheRestGoesOut) {
+  for (bool v4 : {true, false}) {
+    size_t most = v4 ? 1500 - 20 - 8 : 1500 - 40 - 8;
+    UdpSocket near(1, any(v4, "near"));
+    UdpSocket far = inOther([&] { return UdpSocket(2, any(v4)); });
+    Endpoint to{address(v4 ? "192.0.2.2" : "2001:db8::2"), far.local().port};
+    near.enqueue(datagram(to, 100));
+    Datagram probe = datagram(to, most + 1);
+    probe.mtuProbe = true;
+    near.enqueue(std::move(probe));
+    near.enqueue(datagram(to, most));
+    EXPECT_CALL(observer_, onTooBig(_, most + 1, true));
+    EXPECT_TRUE(near.flush(observer_));
+    auto got = receive(far, 2);
+    ASSERT_EQ(got.size(), 2u);
+    EXPECT_EQ(got[1].bytes.size(), most);
+    EXPECT_EQ(near.counters().tooBig, 1u);
+  }
+}
+
+TEST_F(UdpWire, WhatTheKernelBelievesOfThePathMtuIsIgnored) {
+  ip("route replace 192.0.2.2/32 dev near mtu 1000");
+  UdpSocket near(1, any(true, "near"));
+  UdpSocket far = inOther([&] { return UdpSocket(2, any(true)); });
+  near.enqueue(datagram({address("192.0.2.2"), far.local().port}, 1400));
+  EXPECT_TRUE(near.flush(observer_));
+  EXPECT_EQ(receive(far, 1).size(), 1u);
+}
+
+TEST_F(UdpWire, NoRouteLinkOffAndLinkGoneAreSendErrors) {
+  UdpSocket near(1, any(false, "near"));
+  Endpoint nowhere{address("2001:db8:9::1"), 9};
+  near.enqueue(datagram(nowhere, 10));
+  EXPECT_CALL(observer_, onSendError(_, ENETUNREACH));
+  EXPECT_TRUE(near.flush(observer_));
+
+  UdpSocket near4(2, any(true, "near"));
+  ip("link set near down");
+  near4.enqueue(datagram({address("192.0.2.2"), 9}, 10));
+  EXPECT_CALL(observer_, onSendError(_, AnyOf(ENETUNREACH, ENETDOWN, ENODEV)));
+  EXPECT_TRUE(near4.flush(observer_));
+
+  ip("link del near");
+  near4.enqueue(datagram({address("192.0.2.2"), 9}, 10));
+  EXPECT_CALL(observer_, onSendError(_, AnyOf(ENODEV, ENETUNREACH)));
+  EXPECT_TRUE(near4.flush(observer_));
+  EXPECT_EQ(near4.counters().sendErrors, 2u);
+}
+
+TEST_F(UdpWire, FilteredDatagramsAreSendErrors) {
+  ip("route add prohibit 198.51.100.0/24");
+  UdpSocket s(1, any(true));
+  s.enqueue(datagram({address("198.51.100.1"), 9}, 10));
+  EXPECT_CALL(observer_, onSendError(_, EACCES));
+  EXPECT_TRUE(s.flush(observer_));
+}
+
+TEST_F(UdpWire, BoundSocketUsesItsInterfaceWhateverTheRoutesPrefer) {
+  ip("link add also type veth peer name alsofar");
+  ip("link set also up");
+  ip("addr add 192.0.2.7/32 dev also");
+  ip("route add 192.0.2.2/32 dev also");
+  UdpSocket near(1, any(true, "near"));
+  UdpSocket far = inOther([&] { return UdpSocket(2, any(true)); });
+  near.enqueue(datagram({address("192.0.2.2"), far.local().port}, 10));
+  EXPECT_TRUE(near.flush(observer_));
+  EXPECT_EQ(receive(far, 1).size(), 1u);
+}
+
+TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrder) {
+  UdpSocketOptions tiny = any(true, "near");
+  tiny.bufferBytes = 1;
+  UdpSocket near(1, tiny);
+  UdpSocket far = inOther([&] { return UdpSocket(2, any(true)); });
+  // A slow link holds what was sent against the socket's buffer.
+  shell("tc qdisc add dev near root tbf rate 2mbit burst 3000 limit 1000000");
+  Endpoint to{address("192.0.2.2"), far.local().port};
+  for (int i = 0; i < 30; ++i) {
+    Datagram d = datagram(to, 1000);
+    d.bytes.data()[0] = static_cast<uint8_t>(i);
+    near.enqueue(std::move(d));
+  }
+  EXPECT_FALSE(near.flush(observer_));
+  EXPECT_GT(near.queued(), 0u);
+  EXPECT_GT(near.counters().blocked, 0u);
+  for (int i = 0; i < 100 && near.queued(); ++i) {
+    pollfd p{near.fd(), POLLOUT, 0};
+    ::poll(&p, 1, 100);
+    near.flush(observer_);
+  }
+  auto got = receive(far, 30);
+  ASSERT_EQ(got.size(), 30u);
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(got[i].bytes.data()[0], i);
+}
+
+// ---------------------------------------------------------------- netlink: following
+
+class Monitor : public NetNamespaceTest {
+ protected:
+  static std::vector<std::string> wait(NetlinkMonitor& m, const std::string& text, Duration* took = nullptr) {
+    Time began = monotonicNow();
+    std::vector<std::string> seen;
+    while (monotonicNow() < began + 2s) {
+      if (!readable(m.fd(), 100)) continue;
+      for (const NetlinkChange& c : m.process()) seen.push_back(c.text);
+      if (std::find(seen.begin(), seen.end(), text) != seen.end()) break;
+    }
+    if (took) *took = monotonicNow() - began;
+    return seen;
+  }
+};
+
+TEST_F(Monitor, KnowsWhatWasThereBefore) {
+  joinNamespaces();
+  ip("route add default via 192.0.2.2");
+  NetlinkMonitor m;
+  const Link* near = m.table().find("near");
+  ASSERT_NE(near, nullptr);
+  EXPECT_TRUE(near->up);
+  EXPECT_EQ(near->mtu, 1500u);
+  EXPECT_GE(near->addresses.size(), 2u);
+  EXPECT_TRUE(m.table().hasDefaultRoute(near->index, Family::kV4));
+  EXPECT_FALSE(m.table().hasDefaultRoute(near->index, Family::kV6));
+  EXPECT_EQ(m.table().find("far"), nullptr);
+}
+
+TEST_F(Monitor, SeesALostCarrierWithinMilliseconds) {
+  joinNamespaces();
+  // The kernel reports a second change of carrier within a second late (net/core/link_watch.c).
+  ::usleep(1'100'000);
+  NetlinkMonitor m;
+  inOther([] { ip("link set far down"); });
+  Duration took{};
+  EXPECT_THAT(wait(m, "near is down", &took), testing::Contains("near is down"));
+  EXPECT_LT(toMilliseconds(took), 50);
+  EXPECT_FALSE(m.table().find("near")->up);
+  inOther([] { ip("link set far up"); });
+  wait(m, "near is up");
+  EXPECT_TRUE(m.table().find("near")->up);
+}
+
+TEST_F(Monitor, SeesAddressesRoutesAndLinksComeAndGo) {
+  NetlinkMonitor m;
+  joinNamespaces();
+  wait(m, "near is up");
+  ip("addr add 198.51.100.1/24 dev near");
+  EXPECT_THAT(wait(m, "near has 198.51.100.1/24"), testing::Contains("near has 198.51.100.1/24"));
+  ip("route add default via 198.51.100.2 metric 7");
+  EXPECT_THAT(wait(m, "near has an IPv4 default route via 198.51.100.2"), Not(IsEmpty()));
+  ip("addr del 198.51.100.1/24 dev near");
+  wait(m, "near lost 198.51.100.1/24");
+  ip("link del near");
+  wait(m, "near is gone");
+  EXPECT_EQ(m.table().find("near"), nullptr);
+}
+
+TEST_F(Monitor, SeesRoutesThatTheKernelDropsWithoutAWord) {
+  joinNamespaces();
+  ip("route add default via 192.0.2.2");
+  NetlinkMonitor m;
+  int index = m.table().find("near")->index;
+  ip("link set near down");
+  wait(m, "near is down");
+  EXPECT_FALSE(m.table().hasDefaultRoute(index, Family::kV4));
+}
+
+TEST_F(Monitor, ReadsEverythingAnewAfterAnOverrun) {
+  joinNamespaces();
+  NetlinkMonitor m;
+  std::string batch;
+  for (int i = 0; i < 3000; ++i) {
+    batch +=
+        "addr add 10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) + "/32 dev near\n";
+  }
+  std::string path = testing::TempDir() + "/gwio_batch_" + std::to_string(::getpid());
+  std::ofstream(path) << batch;
+  ip("-batch " + path);
+  ::unlink(path.c_str());
+  while (readable(m.fd(), 0)) m.process();
+  EXPECT_GE(m.overruns(), 1u);
+  EXPECT_GE(m.table().find("near")->addresses.size(), 3002u);
+}
+
+// ---------------------------------------------------------------- netlink: changing
+
+class Config : public NetNamespaceTest {
+ protected:
+  void SetUp() override {
+    NetNamespaceTest::SetUp();
+    if (HasFatalFailure()) return;
+    ip("link add eth1 type veth peer name peer1");
+    ip("link add br0 type bridge");
+    withoutLinkLocal("eth1");
+    withoutLinkLocal("peer1");
+    ip("link set peer1 up");
+  }
+  /// Link-local addresses come and go in their own time.
+  static void withoutLinkLocal(const std::string& device) { ip("link set " + device + " addrgenmode none"); }
+  static std::string everything() {
+    return ip("-o link | sed 's/ qdisc [^ ]*//; s/ state [^ ]*//; s/NO-CARRIER,//; s/,M-DOWN//; "
+              "s/LOWERLAYERDOWN//'") +
+           ip("-o addr") + ip("-4 route show table all") + ip("-6 route show table all | sort") + ip("rule") +
+           ip("-6 rule");
+  }
+  static RouteSpec route(const std::string& destination, const std::string& device) {
+    RouteSpec r;
+    r.destination = *Prefix::parse(destination);
+    r.device = device;
+    return r;
+  }
+  static RuleSpec rule(uint32_t priority, uint32_t table) {
+    RuleSpec r;
+    r.priority = priority;
+    r.outInterface = "eth1";
+    r.table = table;
+    return r;
+  }
+  static void configure(NetlinkConfig& c) {
+    c.setMtu("eth1", 1400);
+    c.setMtu("eth1", 1300);
+    c.addAddress("eth1", {address("10.66.0.1"), 24});
+    c.addAddress("eth1", {address("fd66::1"), 64});
+    c.setLinkUp("eth1");
+    c.addRoute(route("10.77.0.0/16", "eth1"));
+    c.addRoute(route("fd77::/64", "eth1"));
+    RouteSpec via = route("0.0.0.0/0", "eth1");
+    via.via = address("192.0.2.1");
+    via.table = 6600;
+    via.onLink = true;
+    c.addRoute(via);
+    c.addRule(rule(6601, 6600));
+    RuleSpec suppress = rule(6600, kMainTable);
+    suppress.suppressPrefixLength = 0;
+    c.addRule(suppress);
+    suppress.family = Family::kV6;
+    c.addRule(suppress);
+  }
+};
+
+TEST_F(Config, ChangesTheHostAndTakesEverythingBack) {
+  std::string before = everything();
+  {
+    NetlinkConfig c;
+    configure(c);
+    EXPECT_THAT(ip("link show eth1"), testing::AllOf(HasSubstr("mtu 1300"), HasSubstr("UP")));
+    EXPECT_THAT(ip("addr show eth1"), testing::AllOf(HasSubstr("10.66.0.1/24"), HasSubstr("fd66::1/64")));
+    EXPECT_THAT(ip("route"), HasSubstr("10.77.0.0/16 dev eth1 proto 66"));
+    EXPECT_THAT(ip("route show table 6600"), HasSubstr("default via 192.0.2.1 dev eth1 proto 66 onlink"));
+    EXPECT_THAT(ip("rule"),
+                HasSubstr("6600:\tfrom all oif eth1 lookup main suppress_prefixlength 0 proto 66"));
+    EXPECT_THAT(ip("rule"), HasSubstr("6601:\tfrom all oif eth1 lookup 6600 proto 66"));
+    EXPECT_THAT(c.undo(), IsEmpty());
+    EXPECT_THAT(c.done(), IsEmpty());
+    EXPECT_EQ(everything(), before);
+    configure(c);
+  }
+  EXPECT_EQ(everything(), before) << "destruction takes back too";
+}
+
+TEST_F(Config, UndoIsFineWhenTheDeviceIsGone) {
+  NetlinkConfig c;
+  configure(c);
+  ip("link del eth1");
+  EXPECT_THAT(c.undo(), IsEmpty());
+  EXPECT_THAT(ip("rule"), Not(HasSubstr("6600")));
+}
+
+TEST_F(Config, LeftoversOfAKilledProcessAreTakenOver) {
+  std::string before = everything();
+  pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      auto* leaked = new NetlinkConfig;
+      configure(*leaked);
+      ::_exit(0);
+    } catch (...) {
+      ::_exit(1);
+    }
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  ASSERT_THAT(ip("rule"), HasSubstr("6601"));
+  ip("link set eth1 down mtu 1500");
+  NetlinkConfig c;
+  configure(c);
+  EXPECT_THAT(c.undo(), IsEmpty());
+  EXPECT_EQ(everything(), before);
+}
+
+TEST_F(Config, StaleRoutesOfATableAreRemovedButNotOthers) {
+  ip("link set eth1 up");
+  ip("route add default via 192.0.2.9 dev eth1 onlink table 6600 proto 66");
+  ip("route add 10.1.0.0/16 dev eth1 table 6600 proto static");
+  NetlinkConfig c;
+  RouteSpec own = route("10.2.0.0/16", "eth1");
+  own.table = 6600;
+  c.addRoute(own);
+  c.removeStaleRoutes(6600);
+  std::string left = ip("route show table 6600");
+  EXPECT_THAT(left, Not(HasSubstr("default")));
+  EXPECT_THAT(left, HasSubstr("10.1.0.0/16"));
+  EXPECT_THAT(left, HasSubstr("10.2.0.0/16"));
+}
+
+TEST_F(Config, WhatOthersSetIsNamedAndLeftAlone) {
+  ip("link set eth1 up");
+  ip("addr add 10.66.0.1/24 dev eth1");
+  ip("route add 10.77.0.0/16 via 10.66.0.9 proto static");
+  ip("rule add oif eth1 lookup 6600 priority 6601");
+  std::string before = everything();
+  NetlinkConfig c;
+  EXPECT_THAT(errorOf([&] {
+                c.addAddress("eth1", {address("10.66.0.1"), 24});
+              }),
+              HasSubstr("there is already address 10.66.0.1/24 that was set by others"));
+  EXPECT_THAT(errorOf([&] { c.addRoute(route("10.77.0.0/16", "eth1")); }),
+              HasSubstr("there is already route 10.77.0.0/16 via 10.66.0.9 dev eth1"));
+  // Kernels that compare the protocol let the same rule stand twice; then only ours goes.
+  EXPECT_THAT(errorOf([&] { c.addRule(rule(6601, 6600)); }), AnyOf(HasSubstr("set by others"), "no error"));
+  c.undo();
+  EXPECT_EQ(everything(), before);
+}
+
+TEST_F(Config, RemovedRoutesAreNotTakenBackAgain) {
+  ip("link set eth1 up");
+  NetlinkConfig c;
+  c.addRoute(route("10.77.0.0/16", "eth1"));
+  c.removeRoute(route("10.77.0.0/16", "eth1"));
+  EXPECT_THAT(c.done(), IsEmpty());
+  EXPECT_THAT(ip("route"), Not(HasSubstr("10.77")));
+  c.removeRoute(route("10.77.0.0/16", "eth1"));
+  ip("route add 10.77.0.0/16 dev eth1");
+  EXPECT_THAT(c.undo(), IsEmpty());
+  EXPECT_THAT(ip("route"), HasSubstr("10.77"));
+}
+
+TEST_F(Config, BridgePortAndBack) {
+  NetlinkConfig c;
+  c.setMaster("eth1", "br0");
+  EXPECT_THAT(ip("link show eth1"), HasSubstr("master br0"));
+  EXPECT_THAT(c.undo(), IsEmpty());
+  EXPECT_THAT(ip("link show eth1"), Not(HasSubstr("master")));
+}
+
+TEST_F(Config, ErrorsNameTheRemedy) {
+  NetlinkConfig c;
+  EXPECT_THAT(errorOf([&] { c.setLinkUp("nosuch"); }), HasSubstr("no interface named 'nosuch'"));
+  EXPECT_THAT(errorOf([&] { c.addRoute(route("10.0.0.0/8", "eth1")); }), HasSubstr("the interface is down"));
+  ip("link set eth1 up");
+  RouteSpec r = route("10.0.0.0/8", "eth1");
+  r.via = address("203.0.113.1");
+  EXPECT_THAT(errorOf([&] { c.addRoute(r); }), HasSubstr("gateway is not reachable"));
+}
+
+// Runs f in a child without any capability; gives what it threw.
+template <typename F>
+std::string withoutCapabilities(F&& f) {
+  int fds[2];
+  if (::pipe(fds) != 0) return "no pipe";
+  pid_t child = ::fork();
+  if (child == 0) {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct none[2]{};
+    ::syscall(SYS_capset, &header, none);
+    std::string what = errorOf(f);
+    ssize_t written = ::write(fds[1], what.data(), what.size());
+    ::_exit(written < 0);
+  }
+  UniqueFd reader(fds[0]);
+  ::close(fds[1]);
+  char buffer[1000];
+  ssize_t n = ::read(reader.get(), buffer, sizeof buffer);
+  ::waitpid(child, nullptr, 0);
+  return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "nothing";
+}
+
+TEST_F(Config, MissingPrivilegesAreNamed) {
+  EXPECT_THAT(withoutCapabilities([] {
+                NetlinkConfig().addAddress("eth1", {address("10.0.0.1"), 24});
+              }),
+              HasSubstr("needs CAP_NET_ADMIN"));
+  EXPECT_THAT(withoutCapabilities([] { NetlinkConfig().setLinkUp("eth1"); }),
+              HasSubstr("needs CAP_NET_ADMIN"));
+  EXPECT_THAT(withoutCapabilities([] { Device(Device::Kind::kTun, "tun9"); }),
+              HasSubstr("needs CAP_NET_ADMIN"));
+}
+
+// ---------------------------------------------------------------- uplinks
+
+class RealSockets : public UplinkSockets {
+ public:
+  void open(SocketId id, const UdpSocketOptions& o) override { open_.emplace(id, UdpSocket(id, o)); }
+  void close(SocketId id) override { open_.erase(id); }
+  std::map<SocketId, UdpSocket> open_;
+};
+
+TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
+  ip("link set eth1 up");
+  ip("addr add 192.0.2.5/24 dev eth1");
+  ip("link add lan type veth peer name lanpeer");
+  withoutLinkLocal("lan");
+  withoutLinkLocal("lanpeer");
+  ip("link set lanpeer up");
+  ip("link set lan up");
+  ip("addr add 10.5.0.1/24 dev lan");
+  ip("route add default via 10.5.0.254 dev lan");
+  ip("route add 198.51.100.0/24 via 192.0.2.7");
+  std::string before = everything();
+  {
+    NetlinkConfig routing;
+    NetlinkMonitor monitor;
+    RealSockets sockets;
+    SocketIds ids;
+    Uplinks uplinks(sockets, routing, ids);
+    UplinkConfig c;
+    c.name = "dsl";
+    c.interface = "eth1";
+    c.gateway = UplinkConfig::Gateway::kAddress;
+    c.gateways = {address("192.0.2.1")};
+    uplinks.configure({c}, monitor.table());
+    ASSERT_TRUE(uplinks.specs()[0].up) << uplinks.takeNotes().front();
+    EXPECT_EQ(sockets.open_.size(), 1u);
+    EXPECT_EQ(sockets.open_.begin()->second.local().address, address("192.0.2.5"));
+    EXPECT_THAT(ip("route get 203.0.113.1 oif eth1"), HasSubstr("via 192.0.2.1 dev eth1"));
+    EXPECT_THAT(ip("route get 203.0.113.1"), HasSubstr("via 10.5.0.254 dev lan"));
+    EXPECT_THAT(ip("route get 192.0.2.9 oif eth1"), Not(HasSubstr("via")));
+    EXPECT_THAT(ip("route get 198.51.100.9 oif eth1"), HasSubstr("via 192.0.2.7"));
+
+    ip("link set eth1 down");
+    ip("link set eth1 up");
+    monitor.process();
+    uplinks.update(monitor.table());
+    EXPECT_THAT(ip("route get 203.0.113.1 oif eth1"), HasSubstr("via 192.0.2.1 dev eth1"));
+    uplinks.close();
+    EXPECT_THAT(routing.done(), IsEmpty());
+  }
+  ip("route add 198.51.100.0/24 via 192.0.2.7");  // lost when the link was off
+  EXPECT_EQ(everything(), before);
+}
+
+// ---------------------------------------------------------------- device
+
+class DeviceWire : public NetNamespaceTest {
+ protected:
+  template <typename Done>
+  std::vector<Packet> readUntil(Device& d, Done&& done) {
+    std::vector<Packet> out;
+    while (readable(d.fd())) {
+      d.read(pool_, 64, [&](Packet&& p) { out.push_back(std::move(p)); });
+      if (std::any_of(out.begin(), out.end(), done)) break;
+    }
+    return out;
+  }
+  static bool isUdp(const Packet& p) { return p.size() > 28 && p.data()[0] == 0x45 && p.data()[9] == 17; }
+
+  PacketPool pool_{1500, 256};
+};
+
+TEST_F(DeviceWire, TunCarriesPacketsBothWays) {
+  Device tun(Device::Kind::kTun, "braid7");
+  EXPECT_EQ(tun.name(), "braid7");
+  ip("addr add 10.9.0.1/24 dev braid7");
+  ip("link set braid7 up");
+  UdpSocketOptions o;
+  o.local = address("10.9.0.1");
+  UdpSocket socket(1, o);
+  testing::StrictMock<MockObserver> observer;
+  Datagram d;
+  d.route = {1, {}, {address("10.9.0.2"), 5000}};
+  d.bytes = pool_.copy(std::vector<uint8_t>{1, 2, 3});
+  socket.enqueue(std::move(d));
+  EXPECT_TRUE(socket.flush(observer));
+  auto packets = readUntil(tun, isUdp);
+  auto at = std::find_if(packets.begin(), packets.end(), isUdp);
+  ASSERT_NE(at, packets.end());
+  EXPECT_EQ(at->size(), 20u + 8 + 3);
+  EXPECT_EQ(at->headroom(), PacketPool::kHeadroom);
+  // The answer is the question with both ends exchanged: the checksums stay right.
+  uint8_t* ip4 = at->data();
+  std::swap_ranges(ip4 + 12, ip4 + 16, ip4 + 16);
+  std::swap_ranges(ip4 + 20, ip4 + 22, ip4 + 22);
+  EXPECT_TRUE(tun.write(at->view()));
+  ASSERT_TRUE(readable(socket.fd()));
+  UdpReceiver receiver(pool_);
+  bool more;
+  auto got = receiver.receive(socket, 64, more);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].from.remote.toString(), "10.9.0.2:5000");
+  EXPECT_EQ(tun.counters().writtenPackets, 1u);
+  EXPECT_FALSE(tun.write(std::vector<uint8_t>(3, 0)));
+  EXPECT_EQ(tun.counters().writeErrors, 1u);
+  got[0].bytes.reset();
+}
+
+TEST_F(DeviceWire, ReadsStopAtTheLimitAndDropWhatDoesNotFit) {
+  shell("sysctl -q -w net.ipv6.conf.default.disable_ipv6=1");
+  Device tun(Device::Kind::kTun, "braid7");
+  ip("addr add 10.9.0.1/24 dev braid7");
+  ip("link set braid7 up mtu 3000");
+  UdpSocketOptions o;
+  o.local = address("10.9.0.1");
+  UdpSocket socket(1, o);
+  testing::StrictMock<MockObserver> observer;
+  PacketPool large(4000, 16);
+  for (size_t size : {10, 1473, 1472, 10, 10}) {
+    Datagram d;
+    d.route = {1, {}, {address("10.9.0.2"), 5000}};
+    d.bytes = large.copy(std::vector<uint8_t>(size));
+    socket.enqueue(std::move(d));
+  }
+  EXPECT_TRUE(socket.flush(observer));
+  std::vector<size_t> sizes;
+  auto sink = [&](Packet&& p) { sizes.push_back(p.size()); };
+  EXPECT_EQ(tun.read(pool_, 4, sink), 4u);
+  EXPECT_EQ(tun.read(pool_, 4, sink), 1u);
+  EXPECT_EQ(tun.read(pool_, 4, sink), 0u);
+  EXPECT_THAT(sizes, testing::ElementsAre(38, 1500, 38, 38));
+  EXPECT_EQ(tun.counters().readTooBig, 1u);
+  EXPECT_EQ(tun.counters().readPackets, 4u);
+}
+
+TEST_F(DeviceWire, ExhaustedPoolDropsAndCounts) {
+  Device tun(Device::Kind::kTun, "braid7");
+  ip("addr add 10.9.0.1/24 dev braid7");
+  ip("link set braid7 up");
+  PacketPool none(1500, 1);
+  Packet only = none.allocate();
+  shell("ping -c1 -W1 10.9.0.2 || true");
+  EXPECT_GT(tun.read(none, 64, [](Packet&&) { FAIL(); }), 0u);
+  EXPECT_GT(tun.counters().readNoBuffer, 0u);
+}
+
+TEST_F(DeviceWire, TapCarriesFrames) {
+  Device tap(Device::Kind::kTap, "braid8");
+  ip("addr add 10.9.0.1/24 dev braid8");
+  ip("link set braid8 up");
+  shell("ping -c1 -W1 10.9.0.2 || true");
+  auto isArp = [](const Packet& p) { return p.size() >= 42 && p.data()[12] == 0x08 && p.data()[13] == 0x06; };
+  auto frames = readUntil(tap, isArp);
+  EXPECT_TRUE(std::any_of(frames.begin(), frames.end(), isArp));
+}
+
+TEST_F(DeviceWire, TakenNamesAreNamed) {
+  Device tun(Device::Kind::kTun, "braid7");
+  EXPECT_THAT(errorOf([] { Device(Device::Kind::kTun, "braid7"); }), HasSubstr("another process uses"));
+  EXPECT_THAT(errorOf([] { Device(Device::Kind::kTun, "lo"); }), HasSubstr("name is taken by an interface"));
+  EXPECT_THAT(errorOf([] { Device(Device::Kind::kTun, std::string(16, 'x')); }), HasSubstr("1 to 15 bytes"));
+  EXPECT_THAT(errorOf([] { Device(Device::Kind::kTun, ""); }), HasSubstr("1 to 15 bytes"));
+}
+
+TEST_F(DeviceWire, TheDeviceGoesWithTheObject) {
+  { Device tun(Device::Kind::kTun, "braid7"); }
+  EXPECT_EQ(::if_nametoindex("braid7"), 0u);
+}
+
+}  // namespace
+}  // namespace braid
