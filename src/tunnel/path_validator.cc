@@ -22,8 +22,7 @@ void PathValidator::onReceived(const Route& from, size_t bytes) {
 size_t PathValidator::allowance(size_t wanted, Time now) const {
   if (!route_ || now < next_ || sent_ >= kMaxChallenges) return 0;
   if (trusted_) return wanted;
-  uint64_t budget = bytesReceived_ * kAmplification;
-  return budget <= bytesSent_ ? 0 : static_cast<size_t>(std::min<uint64_t>(wanted, budget - bytesSent_));
+  return static_cast<size_t>(std::min<uint64_t>(wanted, budget()));
 }
 
 PathChallengeFrame PathValidator::challenge(size_t bytes, Time now) {
@@ -53,7 +52,7 @@ bool PathValidator::onTimer(Time now) {
 
 Time PathValidator::nextDeadline() const {
   if (!route_) return kNever;
-  bool mute = !trusted_ && sent_ < kMaxChallenges && bytesReceived_ * kAmplification <= bytesSent_;
+  bool mute = !trusted_ && sent_ < kMaxChallenges && budget() == 0;
   return mute ? kNever : next_;  // more may be sent only when more has come
 }
 

@@ -17,6 +17,8 @@ class PathValidator {
   static constexpr int kMaxChallenges = 8;
   /// Bytes that may go to an unproven address for each byte that came from it (RFC 9000 section 8.1).
   static constexpr uint64_t kAmplification = 3;
+  /// A datagram with nothing but a challenge.
+  static constexpr size_t kSmallestChallenge = kHeaderSize + 1 + sizeof(PathToken) + kTagSize;
 
   /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own
   /// configuration names the address, so nobody can be hurt by amplification.
@@ -41,6 +43,12 @@ class PathValidator {
   Time nextDeadline() const;
 
  private:
+  /// Bytes that may still go to an address that is not trusted.
+  uint64_t budget() const {
+    uint64_t all = bytesReceived_ * kAmplification;
+    return all < bytesSent_ + kSmallestChallenge ? 0 : all - bytesSent_;
+  }
+
   std::optional<Route> route_;
   PathToken token_{};
   bool trusted_ = false;

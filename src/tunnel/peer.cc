@@ -17,7 +17,7 @@ Peer::Peer(PeerOptions options, const TunnelOptions& tunnel, PacketPool& pool, H
 
 Peer::~Peer() {
   drop(session_);
-  drop(candidate_);
+  for (auto& candidate : candidates_) drop(candidate);
 }
 
 void Peer::drop(std::unique_ptr<Session>& session) {
@@ -122,6 +122,10 @@ void Peer::checkAttempts(Time now) {
         return;
       }
       case Handshake::State::kFailed:
+        for (Packet alert = pool_.allocate(); alert && a.handshake->pollDatagram(alert);
+             alert = pool_.allocate()) {
+          alerts_.push_back({a.route, Ecn::kNotEct, false, std::move(alert)});
+        }
         lastError_ = a.handshake->error();
         onEvent({Event::Kind::kHandshakeFailed, {}, a.route.remote.toString() + ": " + lastError_});
         attempts_.erase(attempts_.begin() + static_cast<ptrdiff_t>(i--));
@@ -141,6 +145,11 @@ bool Peer::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
 }
 
 bool Peer::pollHandshake(Datagram& out, Time) {
+  if (!alerts_.empty()) {
+    out = std::move(alerts_.front());
+    alerts_.pop_front();
+    return true;
+  }
   for (Attempt& a : attempts_) {
     if (!a.handshake) continue;
     Packet packet = pool_.allocate();
@@ -157,19 +166,27 @@ bool Peer::pollHandshake(Datagram& out, Time) {
 void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
   auto session = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, tunnel_, pool_, *this,
                                            random_.fork(), now);
-  drop(candidate_);
   if (!owner_.addSession(*this, *session)) return;
   session->setKeepalive(options_.keepalive);
-  candidate_ = std::move(session);
+  // The initiator tries several routes at once and keeps the handshake that ends first at its side.
+  if (candidates_.size() >= kMaxCandidates) {
+    drop(candidates_.front());
+    candidates_.erase(candidates_.begin());
+  }
+  candidates_.push_back(std::move(session));
 }
 
 std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header, const Route& from,
                                      Ecn ecn, Packet datagram, Time now) {
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
-  if (candidate_ && candidate_->confirmed()) {
-    std::unique_ptr<Session> next = std::move(candidate_);
+  auto confirmed =
+      std::find_if(candidates_.begin(), candidates_.end(), [](const auto& c) { return c->confirmed(); });
+  if (confirmed != candidates_.end()) {
     this->drop(session_);
-    session_ = std::move(next);
+    session_ = std::move(*confirmed);
+    candidates_.erase(confirmed);
+    for (auto& candidate : candidates_) this->drop(candidate);
+    candidates_.clear();
   }
   if (!up_ && this->session()) {
     up_ = true;
@@ -199,7 +216,10 @@ void Peer::onTimer(Time now) {
     onEvent({Event::Kind::kPeerDown, {}, "is down"});
   }
   if (lost) drop(session_);
-  if (candidate_ && now - candidate_->lastHeard() > kForget) drop(candidate_);
+  for (auto& candidate : candidates_) {
+    if (now - candidate->lastHeard() > kForgetCandidate) drop(candidate);
+  }
+  std::erase(candidates_, nullptr);
   if (!up_ && session() && session_->anyUsable()) {
     up_ = true;
     onEvent({Event::Kind::kPeerUp, {}, "is up again"});
@@ -214,10 +234,14 @@ Time Peer::nextDeadline(Time now) const {
     if (session_->over()) next = now;
     if (session_->unusableSince() != kNever) {
       if (up_) next = std::min(next, session_->unusableSince() + tunnel_.repairTime + 1ms);
-      if (!routes_.empty()) next = std::min(next, std::max(session_->unusableSince() + kStartOver, nextTry_));
+      if (!routes_.empty() && attempts_.empty()) {
+        next = std::min(next, std::max(session_->unusableSince() + kStartOver, nextTry_));
+      }
     }
   }
-  if (candidate_) next = std::min({next, candidate_->nextDeadline(now), candidate_->lastHeard() + kForget});
+  for (const auto& c : candidates_) {
+    next = std::min({next, c->nextDeadline(now), c->lastHeard() + kForgetCandidate});
+  }
   for (const Attempt& a : attempts_) next = std::min(next, a.handshake ? a.handshake->deadline() : a.startAt);
   if (!session_ && !routes_.empty() && attempts_.empty()) next = std::min(next, nextTry_);
   return next;

@@ -4,6 +4,7 @@
 // ends well, and again when the peer has fallen silent; the responder takes the newest session that the peer
 // proves to have.
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ class Peer final : public SessionOwner {
   static constexpr Duration kStartOver = 1500ms;
   /// A session in which nothing was heard for so long is dropped.
   static constexpr Duration kForget = 180s;
+  /// Sessions that the peer may still choose from, and how long it has for it.
+  static constexpr size_t kMaxCandidates = 4;
+  static constexpr Duration kForgetCandidate = kHandshakeTimeout;
 
   Peer(PeerOptions options, const TunnelOptions& tunnel, PacketPool& pool, HandshakeProvider& handshakes,
        PeerOwner& owner, Random random);
@@ -53,7 +57,7 @@ class Peer final : public SessionOwner {
   template <typename F>
   void forEachSession(F&& f) const {
     if (session_) f(*session_);
-    if (candidate_) f(*candidate_);
+    for (const auto& candidate : candidates_) f(*candidate);
   }
 
   /// A handshake of ours on this route, if there is one; it is fed. True when it was taken.
@@ -97,8 +101,10 @@ class Peer final : public SessionOwner {
   Random random_;
   std::vector<NamedRoute> routes_;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<Session> candidate_;  ///< responder: handshake done, nothing heard under its keys yet
+  /// Responder: handshake done, nothing heard under its keys yet. Oldest first.
+  std::vector<std::unique_ptr<Session>> candidates_;
   std::vector<Attempt> attempts_;
+  std::deque<Datagram> alerts_;  ///< last words of failed attempts
   Time nextTry_ = Time::min();
   Duration pause_ = kFirstPause;
   std::string lastError_;

@@ -358,8 +358,10 @@ void Subflow::onTimer(Time now) {
 }
 
 Time Subflow::nextDeadline() const {
-  Time next = std::min({loss_.lossTime(), ptoDeadline(), mtu_.nextDeadline(), acks_.deadline()});
+  Time next = std::min({loss_.lossTime(), ptoDeadline(), mtu_.nextDeadline()});
   if (state_ == State::kSuspect) next = std::min(next, probeAt_);
+  if (!canNumber()) return next;  // nothing can leave before an ACK has come
+  if (state_ != State::kClosed) next = std::min(next, acks_.deadline());
   if (validator_.running()) next = std::min(next, validator_.nextDeadline());
   if (pings_ > 0 || response_) next = Time::min();
   return next;
@@ -369,7 +371,7 @@ Time Subflow::nextDeadline() const {
 
 bool Subflow::mustSend(Time now) const {
   if (!canNumber()) return false;
-  return response_ || validator_.allowance(MtuDiscovery::kMinDatagram, now) >= kMinDatagram + 8 ||
+  return response_ || validator_.allowance(MtuDiscovery::kMinDatagram, now) > 0 ||
          (state_ != State::kClosed && (pings_ > 0 || acks_.due(now)));
 }
 
@@ -380,7 +382,7 @@ std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
     return frame;
   }
   size_t size = validator_.allowance(MtuDiscovery::kMinDatagram, now);
-  if (size < kMinDatagram + 8) return std::nullopt;
+  if (size == 0) return std::nullopt;
   return PathFrame{*validator_.route(), validator_.challenge(size, now), std::nullopt, size};
 }
 
@@ -416,7 +418,13 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   ++counts_.sentPackets;
   counts_.sentBytes += bytes;
   lastSentAt_ = now;
-  if (!tracked) return p;
+  if (!tracked) {
+    // Nobody acknowledges these: one that only answers must not run out of numbers.
+    while (sent_.first() + 1 < sent_.next() && sent_.at(sent_.first()).state == SentPacket::State::kUntracked) {
+      sent_.popFront();
+    }
+    return p;
+  }
   p.state = SentPacket::State::kInFlight;
   if (inFlight_ == 0) {
     firstSentAt_ = deliveredAt_ = now;

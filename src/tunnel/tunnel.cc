@@ -9,8 +9,10 @@ namespace braid {
 namespace {
 /// Handshakes of others at once; more are refused until some end.
 constexpr size_t kMaxResponders = 256;
-/// A running handshake is replaced by a new hello from the same address when it is older than this.
+/// A new hello from the same address is a duplicate while the handshake is younger than this; later the peer
+/// has started anew.
 constexpr Duration kStaleResponder = 3s;
+constexpr Duration kStaleDoneResponder = 1s;
 /// Stateless replies that wait for the driver.
 constexpr size_t kMaxReplies = 256;
 constexpr size_t kMaxEvents = 1024;
@@ -95,7 +97,7 @@ void Tunnel::onHandshake(const Route& from, Packet datagram, Time now) {
   bool hello = isClientHello(bytes);
   if (running != responders_.end()) {
     Responder& r = running->second;
-    bool restarted = hello && (r.done || now - r.began > kStaleResponder);
+    bool restarted = hello && now - r.began > (r.done ? kStaleDoneResponder : kStaleResponder);
     if (!restarted) {
       r.handshake->onDatagram(bytes, now);
       return stepResponders(now);
@@ -131,7 +133,15 @@ void Tunnel::stepResponders(Time now) {
     if (over && !r.done) {
       onEvent({Event::Kind::kHandshakeFailed, r.route.remote.toString(), std::string(r.handshake->error())});
     }
-    it = over ? responders_.erase(it) : std::next(it);
+    if (!over) {
+      ++it;
+      continue;
+    }
+    // A failed handshake may have an alert to send.
+    for (Packet last = pool_.allocate(); last && r.handshake->pollDatagram(last); last = pool_.allocate()) {
+      if (replies_.size() < kMaxReplies) replies_.push_back({r.route, Ecn::kNotEct, false, std::move(last)});
+    }
+    it = responders_.erase(it);
   }
 }
 

@@ -1,0 +1,199 @@
+#include "tunnel/data_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "tunnel/flow_queue.h"
+
+namespace braid {
+namespace {
+
+constexpr Duration kRepairTime = 3s;
+
+struct DataLedgerTest : testing::Test {
+  PacketPool pool{1500, 2000};
+  Flow flow;
+  DataLedger ledger{kRepairTime};
+  Time now = Time{} + 1s;
+
+  /// A packet that leaves on subflow 0.
+  Datum* send(bool reliable = true) {
+    Datum* d =
+        ledger.create(flow, 5, flow.nextDsn++, reliable, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now);
+    ledger.onSent(d, 0);
+    return d;
+  }
+  uint64_t drops(Drop cause) { return ledger.drops()[static_cast<size_t>(cause)]; }
+};
+
+TEST_F(DataLedgerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
+  Datum* d = send();
+  EXPECT_EQ(flow.unacked, 1u);
+  EXPECT_EQ(pool.inUse(), 1u);
+  ledger.onDelivered(d, true);
+  EXPECT_EQ(flow.unacked, 0u);
+  EXPECT_EQ(pool.inUse(), 0u);
+  EXPECT_EQ(ledger.live(), 1u);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
+  Datum* a = send();
+  Datum* b = send();
+  ledger.onLost(a, now);
+  ledger.onLost(b, now);
+  EXPECT_EQ(ledger.nextRepair(now), a);
+  ledger.onSent(a, 1);
+  EXPECT_EQ(a->subflow, 1);
+  EXPECT_EQ(ledger.nextRepair(now), b);
+  ledger.onSent(b, 1);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  for (Datum* d : {a, b}) {
+    ledger.onDelivered(d, true);
+    ledger.forget(d);
+    ledger.forget(d);
+  }
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
+  Datum* d = send();
+  ledger.onMoved(d, now);
+  ledger.onSent(ledger.nextRepair(now), 1);
+  EXPECT_EQ(d->copies, 2);
+  ledger.onDelivered(d, true);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(pool.inUse(), 0u);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
+  Datum* d = send();
+  ledger.onMoved(d, now);
+  ledger.onSent(d, 1);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.giveUpAll(Drop::kPeerDown);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
+  Datum* d = send();
+  ledger.onLost(d, now);
+  ledger.onDelivered(d, false);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(flow.unacked, 0u);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
+  Datum* d = send();
+  uint64_t dsn = d->dsn;
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now + kRepairTime), d);
+  EXPECT_EQ(ledger.nextRepair(now + kRepairTime + 1ns), nullptr);
+  EXPECT_EQ(drops(Drop::kExpired), 1u);
+  EXPECT_EQ(flow.unacked, 0u);
+  std::optional<SkipFrame> skip = ledger.takeSkip();
+  ASSERT_TRUE(skip);
+  EXPECT_EQ(skip->flow, 5);
+  EXPECT_EQ(skip->first, dsn);
+  EXPECT_EQ(skip->count, 1u);
+  EXPECT_FALSE(ledger.takeSkip());
+  ledger.forget(d);
+}
+
+TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
+  std::vector<Datum*> all;
+  for (int i = 0; i < 10; ++i) all.push_back(send());
+  for (Datum* d : all) ledger.onLost(d, now);
+  ledger.giveUpAll(Drop::kPeerDown);
+  std::optional<SkipFrame> skip = ledger.takeSkip();
+  ASSERT_TRUE(skip);
+  EXPECT_EQ(skip->first, 0u);
+  EXPECT_EQ(skip->count, 10u);
+  EXPECT_FALSE(ledger.takeSkip());
+  for (Datum* d : all) ledger.forget(d);
+  EXPECT_EQ(pool.inUse(), 0u);
+}
+
+TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
+  Datum* d = send(false);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
+  EXPECT_FALSE(ledger.takeSkip());
+  ledger.forget(d);
+}
+
+TEST_F(DataLedgerTest, ADatagramMovesOnlyWhileItIsTimely) {
+  Datum* d = send(false);
+  ledger.onMoved(d, now + DataLedger::kTimely + 1ns);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  ledger.onMoved(d, now + DataLedger::kTimely);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.giveUpAll(Drop::kPeerDown);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+// Random fates on up to three copies: every entry and buffer comes back, each packet ends once.
+TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    struct Copy {
+      Datum* datum;
+      bool inFlight;
+    };
+    std::vector<Copy> copies;
+    for (int step = 0; step < 500; ++step) {
+      now += Duration(random.below(10'000'000));
+      uint64_t what = random.below(6);
+      if (what == 0 && flow.unacked < 500) copies.push_back({send(random.chance(0.7)), true});
+      if (copies.empty()) continue;
+      Copy& c = copies[random.below(copies.size())];
+      if (what == 1 && c.inFlight) ledger.onMoved(c.datum, now);
+      if (what == 2 && c.inFlight) {
+        c.inFlight = false;
+        ledger.onLost(c.datum, now);
+      }
+      if (what == 3) {
+        ledger.onDelivered(c.datum, c.inFlight);
+        ledger.forget(c.datum);
+        std::swap(c, copies.back());
+        copies.pop_back();
+      }
+      if (what == 4 && !c.inFlight) {
+        ledger.forget(c.datum);
+        std::swap(c, copies.back());
+        copies.pop_back();
+      }
+      if (what == 5) {
+        if (Datum* d = ledger.nextRepair(now)) {
+          ledger.onSent(d, 1);
+          copies.push_back({d, true});
+        }
+      }
+      while (ledger.takeSkip()) {
+      }
+    }
+    ledger.giveUpAll(Drop::kPeerDown);
+    for (Copy& c : copies) ledger.forget(c.datum);
+    ASSERT_EQ(ledger.live(), 0u) << "seed " << seed;
+    ASSERT_EQ(ledger.queued(), 0u) << "seed " << seed;
+    ASSERT_EQ(pool.inUse(), 0u) << "seed " << seed;
+    ASSERT_EQ(flow.unacked, 0u) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace braid
