@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <ostream>
+#include <stdexcept>
 
 #include "ctl/verbs.h"
 
@@ -67,6 +68,7 @@ int runBraidctl(int argc, const char* const* argv, std::ostream& out, std::ostre
   addFileVerbs(app, arguments, out);
   try {
     app.parse(argc, argv);
+    if (!out.flush()) throw std::runtime_error("cannot write the result; is the disk full?");
     return kExitOk;
   } catch (const CLI::ParseError& error) {
     return app.exit(error, out, err) == 0 ? kExitOk : kExitUsage;

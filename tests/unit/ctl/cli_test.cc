@@ -154,6 +154,12 @@ TEST_F(Cli, ChecksAFile) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << "every mistake on its line: " << text;
 }
 
+TEST_F(Cli, ResultThatCannotBeWrittenIsAFailure) {
+  out_.setstate(std::ios::badbit);
+  EXPECT_EQ(run({"version"}), kExitFailure);
+  EXPECT_THAT(err_.str(), HasSubstr("cannot write the result"));
+}
+
 TEST_F(Cli, UsageErrors) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {}, {"dance"}, {"status", "--yaml"}, {"keygen"}, {"pin"}, {"status", "x"}, {"reload", "--json"}}) {

@@ -135,6 +135,16 @@ TEST(ConfigValues, DefaultRouteIsFineWithRoutingTablesOfTheUplinksOwn) {
   EXPECT_EQ(c.device.routes.at(0).toString(), "0.0.0.0/0");
 }
 
+TEST(ConfigValues, JsonIsYaml) {
+  Config c =
+      configOf(std::string("{\n \"identity\": {\"key\": \"a.key\", \"certificate\": \"a.crt\"},\n"
+                           " \"listen\": [\n  \"0.0.0.0:4433\",\n  \"[::]:4433\"\n ],\n \"peers\": [\n  {\n"
+                           "   \"name\": \"hub\",\n   \"pin\": \"") +
+               kPinA + "\",\n   \"prefixes\": [\"fd00::/16\"],\n   \"keepalive\": \"1s\"\n  }\n ]\n}\n");
+  EXPECT_EQ(c.listen.size(), 2u);
+  EXPECT_EQ(c.peers.at(0).options.prefixes.at(0).toString(), "fd00::/16");
+}
+
 TEST(ConfigValues, ErrorTextWithoutPlaceAndKey) {
   EXPECT_EQ((ConfigError{"a.yaml", 0, 0, "", "is bad", "fix it"}).toString(), "a.yaml: is bad; fix it");
   EXPECT_EQ((ConfigError{"a.yaml", 3, 9, "peers[0].pin", "is bad", "fix it"}).toString(),
