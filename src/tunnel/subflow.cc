@@ -420,7 +420,8 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   lastSentAt_ = now;
   if (!tracked) {
     // Nobody acknowledges these: one that only answers must not run out of numbers.
-    while (sent_.first() + 1 < sent_.next() && sent_.at(sent_.first()).state == SentPacket::State::kUntracked) {
+    while (sent_.first() + 1 < sent_.next() &&
+           sent_.at(sent_.first()).state == SentPacket::State::kUntracked) {
       sent_.popFront();
     }
     return p;
