@@ -1,0 +1,1 @@
+#include "inet/address.h"

@@ -1,0 +1,2 @@
+#include "gateway/loop.h"
+#include "inet/good.h"
