@@ -263,6 +263,7 @@ void Subflow::detectLosses(Time now) {
                  ++counts_.lostPackets;
                  if (p.sentAt >= activeSince_) mtu_.onLost(p.bytes);
                  lost.bytes += p.bytes;
+                 ++lost.packets;
                  lost.largestSentAt = p.sentAt;
                  if (!haveRun || pn != before + 1) runStart = p.sentAt;
                  haveRun = true;

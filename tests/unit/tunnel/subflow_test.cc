@@ -1,0 +1,288 @@
+#include "tunnel/subflow.h"
+
+#include <gtest/gtest.h>
+
+#include "tunnel/flow_queue.h"
+
+namespace braid {
+namespace {
+
+constexpr Duration kRtt = 40ms;
+
+struct Owner final : SubflowOwner {
+  std::vector<Subflow::State> states;
+  std::vector<std::pair<uint64_t, bool>> fates;
+  int addressChanges = 0;
+  void onControlFate(Subflow&, uint64_t pn, bool delivered) override { fates.emplace_back(pn, delivered); }
+  void onStateChange(Subflow& s) override { states.push_back(s.state()); }
+  void onAddressChange(Subflow&) override { ++addressChanges; }
+};
+
+struct SubflowTest : testing::Test {
+  PacketPool pool{1500, 4000};
+  Flow flow;
+  TunnelOptions options;
+  DataLedger ledger{3s};
+  Owner owner;
+  Random random{3};
+  Time now = Time{} + 1s;
+  Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
+  std::unique_ptr<Subflow> s;
+
+  void SetUp() override {
+    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, random, now);
+  }
+  /// Answers the challenge after an RTT, and `samples` single packets, so that the RTT is known well.
+  void activate(int samples = 40) {
+    auto frame = s->takePathFrame(now);
+    ASSERT_TRUE(frame && frame->challenge);
+    now += kRtt;
+    s->onPathResponse(frame->challenge->token, now);
+    ASSERT_EQ(s->state(), Subflow::State::kActive);
+    for (int i = 0; i < samples; ++i) {
+      uint64_t pn = send();
+      now += kRtt;
+      ack(pn, pn);
+    }
+  }
+  uint64_t send(size_t bytes = 1200, bool control = false) {
+    Datum* d = ledger.create(flow, 0, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+    uint64_t pn = s->nextPacketNumber();
+    SentPacket& p = s->onSent(bytes, true, now);
+    p.data[0] = d;
+    p.dataCount = 1;
+    p.hasControl = control;
+    ledger.onSent(d, s->id());
+    return pn;
+  }
+  void ack(uint64_t first, uint64_t last, bool samePath = true) {
+    AckFrame frame;
+    frame.subflow = s->id();
+    frame.count = 1;
+    frame.ranges[0] = {first, last};
+    s->onAck(frame, samePath, now);
+  }
+  /// Runs timers up to `end` and takes the PINGs as sent.
+  void runTo(Time end) {
+    for (int i = 0; i < 100000 && (s->wantsPing() || s->nextDeadline() <= end); ++i) {
+      if (s->wantsPing()) {
+        s->onSent(40, true, now);
+        pings.push_back(now);
+        continue;
+      }
+      now = std::max(now, s->nextDeadline());
+      s->onTimer(now);
+    }
+    now = end;
+  }
+  std::vector<Time> pings;
+};
+
+TEST_F(SubflowTest, CarriesNoDataBeforeItsRouteIsProven) {
+  EXPECT_FALSE(s->isOpen(now));
+  activate(0);
+  EXPECT_TRUE(s->isOpen(now));
+  EXPECT_EQ(s->rtt().smoothed(), kRtt);
+}
+
+TEST_F(SubflowTest, AcknowledgedDataIsDelivered) {
+  activate();
+  uint64_t pn = send();
+  EXPECT_EQ(s->view(now).inFlight, 1200u);
+  now += kRtt;
+  ack(pn, pn);
+  EXPECT_EQ(s->view(now).inFlight, 0u);
+  EXPECT_EQ(ledger.live(), 0u);
+  EXPECT_EQ(pool.inUse(), 0u);
+}
+
+TEST_F(SubflowTest, ALossIsRepairedAndItsControlFramesReported) {
+  activate();
+  uint64_t lost = send(1200, true);
+  for (int i = 0; i < 3; ++i) send();
+  now += kRtt;
+  ack(lost + 1, lost + 3);
+  ASSERT_NE(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(owner.fates, (std::vector<std::pair<uint64_t, bool>>{{lost, false}}));
+  EXPECT_EQ(s->status(now).lostPackets, 1u);
+  EXPECT_EQ(s->view(now).inFlight, 0u);
+}
+
+TEST_F(SubflowTest, ALateAckMakesTheLossSpurious) {
+  activate();
+  uint64_t late = send();
+  for (int i = 0; i < 3; ++i) send();
+  now += kRtt;
+  ack(late + 1, late + 3);
+  uint64_t window = s->view(now).window;
+  now += 1ms;
+  ack(late, late + 3);
+  EXPECT_EQ(s->status(now).spuriousLosses, 1u);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr) << "it arrived after all";
+  EXPECT_GT(s->view(now).window, window) << "the reduction is taken back";
+}
+
+TEST_F(SubflowTest, AnAckOverAnotherPathGivesNoRttSample) {
+  activate();
+  Duration before = s->rtt().smoothed();
+  uint64_t pn = send();
+  now += 10 * kRtt;
+  ack(pn, pn, false);
+  EXPECT_EQ(s->rtt().smoothed(), before);
+}
+
+TEST_F(SubflowTest, SilenceBringsAProbeThenSuspicionThenDataElsewhere) {
+  activate();
+  Duration pto = s->pto();
+  for (int i = 0; i < 5; ++i) send();
+  Time sent = now;
+  runTo(sent + pto - 1ms);
+  EXPECT_TRUE(pings.empty());
+  runTo(sent + pto + 1ms);
+  EXPECT_EQ(pings.size(), 1u);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(ledger.queued(), 1u) << "the oldest packet is copied at once";
+  runTo(sent + 2 * pto + 2ms);
+  EXPECT_EQ(s->state(), Subflow::State::kSuspect);
+  EXPECT_EQ(ledger.queued(), 5u);
+  EXPECT_FALSE(s->isOpen(now));
+}
+
+// A sender that never pauses must notice silence as soon as one that does.
+TEST_F(SubflowTest, SilenceIsNoticedWhileSendingGoesOn) {
+  activate();
+  Duration pto = s->pto();
+  Time died = now;
+  Time suspected = kNever;
+  while (now < died + 1s && suspected == kNever) {
+    if (s->isOpen(now)) send();
+    now += 1ms;
+    if (s->nextDeadline() <= now) s->onTimer(now);
+    if (s->wantsPing()) s->onSent(40, true, now);
+    if (s->state() == Subflow::State::kSuspect) suspected = now;
+  }
+  EXPECT_LE(suspected - died, 2 * pto + 3ms);
+}
+
+TEST_F(SubflowTest, ASuspectPathIsProbedWithGrowingPausesAndTakenBack) {
+  activate();
+  send();
+  runTo(now + 30s);
+  EXPECT_EQ(s->status(now).state, "failed");
+  ASSERT_GT(pings.size(), 10u);
+  EXPECT_LT(pings.size(), 60u);
+  for (size_t i = 3; i < pings.size(); ++i) {
+    EXPECT_LE(pings[i] - pings[i - 1], Subflow::kMaxProbeInterval);
+    EXPECT_GE(pings[i] - pings[i - 1] + 1ns, pings[i - 1] - pings[i - 2]);
+  }
+  now = pings.back() + kRtt;
+  uint64_t last = s->nextPacketNumber() - 1;
+  ack(last, last);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(s->view(now).inFlight, 0u) << "older packets are lost";
+}
+
+TEST_F(SubflowTest, DaysOfSilenceTakeNoMemoryAndNoNumbersBeyondTheMap) {
+  activate();
+  send();
+  runTo(now + 86400s);
+  EXPECT_TRUE(s->canNumber());
+  uint64_t last = s->nextPacketNumber() - 1;
+  ack(last, last);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+}
+
+TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
+  activate();
+  uint64_t pn = send();
+  s->close(now);
+  EXPECT_EQ(s->state(), Subflow::State::kClosed);
+  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_FALSE(s->mustSend(now));
+  EXPECT_EQ(s->nextDeadline(), kNever);
+  Route next{2, {}, home.remote};
+  s->open(next, now);
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  EXPECT_EQ(frame->route, next);
+  now += kRtt;
+  s->onPathResponse(frame->challenge->token, now);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_GT(s->nextPacketNumber(), pn);
+}
+
+TEST_F(SubflowTest, ThePeerMayRefuseAPathAndOfferItAgain) {
+  activate();
+  send();
+  s->onPeerStatus({3, 2, false}, now);
+  EXPECT_EQ(s->state(), Subflow::State::kSuspect);
+  EXPECT_EQ(ledger.queued(), 1u);
+  runTo(now + 10s);
+  EXPECT_TRUE(pings.empty()) << "a refused path is not probed";
+  s->onPeerStatus({3, 1, true}, now);
+  EXPECT_EQ(s->state(), Subflow::State::kSuspect) << "old news";
+  s->onPeerStatus({3, 3, true}, now);
+  runTo(now + 1ms);
+  EXPECT_EQ(pings.size(), 1u);
+}
+
+TEST_F(SubflowTest, FollowsThePeerToANewAddressOnceItAnswersThere) {
+  activate();
+  Route moved{1, {}, *Endpoint::parse("198.51.100.7:999")};
+  s->onPacket(0, true, Ecn::kEct0, 1200, home, now);
+  s->onPacket(1, true, Ecn::kEct0, 1200, moved, now);
+  EXPECT_EQ(s->route(), home);
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  EXPECT_EQ(frame->route, moved);
+  s->onPathResponse(frame->challenge->token, now + kRtt);
+  EXPECT_EQ(s->route(), moved);
+  EXPECT_EQ(owner.addressChanges, 1);
+}
+
+TEST_F(SubflowTest, AnOldPacketFromElsewhereMovesNothing) {
+  activate();
+  s->onPacket(5, true, Ecn::kEct0, 1200, home, now);
+  s->onPacket(4, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("198.51.100.7:999")}, now);
+  EXPECT_FALSE(s->takePathFrame(now));
+}
+
+TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
+  for (const char* to : {"192.0.2.1:5555", "198.51.100.7:4433"}) {
+    SetUp();
+    owner = {};
+    activate();
+    s->onPacket(0, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse(to)}, now);
+    auto frame = s->takePathFrame(now);
+    ASSERT_TRUE(frame && frame->challenge);
+    auto another = s->takePathFrame(now);
+    EXPECT_FALSE(another);
+    s->onPathResponse(frame->challenge->token, now + 2 * kRtt);
+    bool samePath = s->route().remote.address == home.remote.address;
+    EXPECT_EQ(s->rtt().smoothed(), samePath ? kRtt : 2 * kRtt) << to;
+  }
+}
+
+TEST_F(SubflowTest, AReplayedNumberIsTold) {
+  activate();
+  s->onPacket(7, true, Ecn::kEct0, 100, home, now);
+  EXPECT_TRUE(s->isReplay(7));
+  EXPECT_FALSE(s->isReplay(8));
+  EXPECT_FALSE(s->isReplay(6));
+}
+
+TEST_F(SubflowTest, TheWindowBoundsWhatIsInFlight) {
+  activate();
+  size_t count = 0;
+  while (s->opensAt() != kNever && count < 10000) {
+    now = std::max(now, s->opensAt());
+    send();
+    ++count;
+  }
+  PathView view = s->view(now);
+  EXPECT_LE(view.inFlight, view.window);
+  EXPECT_GT(view.inFlight + options.maxOuterMtu, view.window);
+}
+
+}  // namespace
+}  // namespace braid
