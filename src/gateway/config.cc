@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "gateway/config_sections.h"
+#include "gateway/system.h"
 
 namespace braid {
 namespace {
@@ -44,26 +45,23 @@ ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, s
 
 // The file's bytes, or why there are none.
 std::variant<std::string, ConfigErrors> readFile(const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) {
     return oneError(path, 0, 0, std::string("cannot be opened: ") + std::strerror(errno),
                     "check the path and the permissions");
   }
   struct stat info {};
-  std::string text;
-  bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  ssize_t got = 0;
-  if (regular) {
-    char part[16384];
-    while (text.size() <= kMaxConfigBytes && (got = read(fd, part, sizeof part)) > 0) {
-      text.append(part, static_cast<size_t>(got));
-    }
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return oneError(path, 0, 0, "is no regular file", "name the configuration file itself");
   }
-  int error = errno;
-  close(fd);
-  if (!regular) return oneError(path, 0, 0, "is no regular file", "name the configuration file itself");
+  std::string text;
+  char part[16384];
+  ssize_t got = 0;
+  while (text.size() <= kMaxConfigBytes && (got = read(file.get(), part, sizeof part)) > 0) {
+    text.append(part, static_cast<size_t>(got));
+  }
   if (got < 0)
-    return oneError(path, 0, 0, std::string("cannot be read: ") + std::strerror(error), "check the disk");
+    return oneError(path, 0, 0, std::string("cannot be read: ") + std::strerror(errno), "check the disk");
   return text;
 }
 

@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <list>
 #include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "gateway/loop.h"
+#include "gateway/system.h"
 
 namespace braid {
 namespace {
@@ -25,34 +27,12 @@ constexpr int kBacklog = 16;
 constexpr ev_tstamp kAcceptPause = 1.0;  // seconds without accepting when file descriptors ran out
 constexpr size_t kReadSize = 4096;
 
-Time monotonicNow() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return Time(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
-}
-
 [[noreturn]] void fail(const std::string& path, const std::string& problem, const std::string& remedy) {
   throw std::runtime_error("control socket " + path + ": " + problem + "; " + remedy);
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-Descriptor unixSocket() {
-  return Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+UniqueFd unixSocket() {
+  return UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 sockaddr_un socketAddress(const std::string& path) {
@@ -73,7 +53,7 @@ void removeStale(const std::string& path, const sockaddr_un& address) {
   if (lstat(path.c_str(), &info) != 0) return;
   if (!S_ISSOCK(info.st_mode))
     fail(path, "something that is no socket is there", "remove it, or set control.socket");
-  Descriptor probe = unixSocket();
+  UniqueFd probe = unixSocket();
   if (connect(probe.get(), generic(address), sizeof address) == 0 || errno == EAGAIN) {
     fail(path, "another daemon answers there", "stop it first, or set control.socket");
   }
@@ -91,14 +71,14 @@ gid_t groupId(const std::string& path, const std::string& name) {
 }
 
 // Binds and listens. Two daemons that start at once take turns by a lock on the folder.
-Descriptor listenAt(const std::string& path, const std::string& group) {
+UniqueFd listenAt(const std::string& path, const std::string& group) {
   std::string folder = std::filesystem::path(path).parent_path();
-  Descriptor lock(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd lock(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (lock.get() < 0) fail(path, "folder: " + std::string(std::strerror(errno)), "create the folder");
   flock(lock.get(), LOCK_EX);
   sockaddr_un address = socketAddress(path);
   removeStale(path, address);
-  Descriptor fd = unixSocket();
+  UniqueFd fd = unixSocket();
   mode_t before = umask(0177);  // nobody else gets in before group and mode are set
   int bound = bind(fd.get(), generic(address), sizeof address);
   int error = errno;
@@ -135,7 +115,7 @@ struct ControlServer::Impl {
       ev_timer_stop(impl.loop, &timer);
     }
     Impl& impl;
-    Descriptor fd;
+    UniqueFd fd;
     ControlSession session;
     ev_io io{};
     ev_timer timer{};
@@ -240,7 +220,7 @@ struct ControlServer::Impl {
   struct ev_loop* loop;
   ControlHandler& handler;
   std::string path;
-  Descriptor listener;
+  UniqueFd listener;
   dev_t device{};
   ino_t inode{};
   ev_io io{};
