@@ -8,6 +8,8 @@ namespace {
 constexpr size_t kSlab = 256;
 /// Announcements kept; beyond it the receiver's hold time ends the wait.
 constexpr size_t kMaxSkips = 256;
+
+Drop lateCause(const Datum& datum) { return datum.reliable ? Drop::kExpired : Drop::kLostDatagram; }
 }  // namespace
 
 Datum* DataLedger::create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable, Packet packet, Time now) {
@@ -31,6 +33,7 @@ Datum* DataLedger::create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable
 
 void DataLedger::onSent(Datum* datum, uint8_t subflow) {
   datum->subflow = subflow;
+  datum->moved = false;
   ++datum->refs;
   ++datum->copies;
   dequeue(datum);
@@ -45,13 +48,15 @@ void DataLedger::onLost(Datum* datum, Time now) {
   --datum->copies;
   if (datum->done || datum->queued || datum->copies > 0) return;
   if (!datum->reliable) return giveUp(datum, Drop::kLostDatagram);
-  if (now - datum->firstSent > repairTime_) return giveUp(datum, Drop::kExpired);
+  if (isTooLate(*datum, now)) return giveUp(datum, Drop::kExpired);
   enqueue(datum);
 }
 
 void DataLedger::onMoved(Datum* datum, Time now) {
-  if (datum->done || datum->queued || datum->copies != 1) return;
-  if (!datum->reliable && now - datum->firstSent > kTimely) return;
+  --datum->copies;
+  datum->moved = true;
+  if (datum->done || datum->queued || datum->copies > 0) return;
+  if (isTooLate(*datum, now)) return giveUp(datum, lateCause(*datum));
   enqueue(datum);
 }
 
@@ -60,7 +65,7 @@ void DataLedger::forget(Datum* datum) {
 }
 
 Datum* DataLedger::nextRepair(Time now) {
-  while (head_ && now - head_->firstSent > repairTime_) giveUp(head_, Drop::kExpired);
+  while (head_ && isTooLate(*head_, now)) giveUp(head_, lateCause(*head_));
   return head_;
 }
 

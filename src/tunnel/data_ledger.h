@@ -25,11 +25,12 @@ struct Datum {
   Time firstSent;
   uint32_t refs = 0;    ///< sent datagrams that remember it, and the repair queue
   uint16_t slot = 0;    ///< flow number on the wire
-  uint16_t copies = 0;  ///< datagrams in flight that carry it
+  uint16_t copies = 0;  ///< datagrams in flight that carry it, on subflows that are not silent
   uint8_t subflow = 0;  ///< the subflow it last went on
   bool reliable = false;
   bool done = false;    ///< delivered or given up
-  bool queued = false;  ///< waits in the repair queue
+  bool queued = false;       ///< waits in the repair queue
+  bool moved = false;        ///< the subflow it last went on has fallen silent
   Datum* previous = nullptr;
   Datum* next = nullptr;
 };
@@ -51,8 +52,9 @@ class DataLedger {
   void onDelivered(Datum* datum, bool counted);
   /// A datagram that carried it is lost: it is queued for repair when no other copy is in flight.
   void onLost(Datum* datum, Time now);
-  /// Its datagram may still arrive, but do not wait: send a copy elsewhere. A timely datagram moves only
-  /// while it is younger than kTimely.
+  /// Its datagram may still arrive, but do not wait: send a copy elsewhere unless another is on its way. That datagram
+  /// no longer counts as in flight: for it, onLost() must not follow and onDelivered() is not `counted`. A timely
+  /// datagram moves only while it is younger than kTimely, else it is given up.
   void onMoved(Datum* datum, Time now);
   /// A sent datagram forgets it.
   void forget(Datum* datum);
@@ -74,6 +76,9 @@ class DataLedger {
   const DropCounts& drops() const { return drops_; }
 
  private:
+  bool isTooLate(const Datum& datum, Time now) const {
+    return now - datum.firstSent > (datum.reliable ? repairTime_ : kTimely);
+  }
   void finish(Datum* datum);
   void enqueue(Datum* datum);
   void dequeue(Datum* datum);

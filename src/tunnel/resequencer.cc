@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "tunnel/wire.h"
+
 namespace braid {
 
 ResequencerOptions resequencerOptions(const TunnelOptions& options) {
-  return {.holdTime = options.holdTime, .holdBytes = options.holdBytes, .maxFlows = options.maxFlows};
+  // Every flow number that the wire allows: the peer's own bound says how many there are.
+  return {.holdTime = options.holdTime, .holdBytes = options.holdBytes, .maxFlows = kDatagramFlow};
 }
 
 Resequencer::Resequencer(const ResequencerOptions& options) : options_(options) {}

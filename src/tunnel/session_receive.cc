@@ -92,7 +92,6 @@ void Session::onData(const DataFrame& frame, Packet packet, Time now) {
   ++counts_.receivedPackets;
   counts_.receivedBytes += packet.size();
   uint16_t slot = frame.flow & (kDatagramFlow - 1);
-  if (slot >= options_.maxFlows) return owner_.onDrop(Drop::kFlowTableFull, 1);
   if (frame.flow < kDatagramFlow) {
     resequencer_.onPacket(slot, expandDsn(frame.dsn, resequencer_.next(slot)), std::move(packet), now);
     return;
@@ -104,7 +103,6 @@ void Session::onData(const DataFrame& frame, Packet packet, Time now) {
 }
 
 void Session::onSkip(const SkipFrame& skip, Time now) {
-  if (skip.flow >= options_.maxFlows) return;
   resequencer_.skip(skip.flow, skip.first, skip.count, now);
 }
 

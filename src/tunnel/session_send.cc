@@ -144,7 +144,7 @@ bool Session::pollRepair(Datagram& out, Time now) {
 
 // Not on the path that just fell silent with it, while another is usable.
 bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
-  if (datum.copies == 0 || datum.subflow != subflow.id()) return true;
+  if (!datum.moved || datum.subflow != subflow.id()) return true;
   for (const Subflow* s : subflows_) {
     if (s->usable() && s != &subflow) return false;
   }

@@ -207,7 +207,7 @@ void Subflow::acknowledge(uint64_t pn, SentPacket& p, Time now) {
   if (!inFlight && p.state != SentPacket::State::kLost) return;
   loss_.onAcked(pn);
   for (size_t i = 0; i < p.dataCount; ++i) {
-    ledger_.onDelivered(p.data[i], inFlight);
+    ledger_.onDelivered(p.data[i], inFlight && !p.moved);
     ledger_.forget(p.data[i]);
   }
   p.dataCount = 0;
@@ -217,7 +217,7 @@ void Subflow::acknowledge(uint64_t pn, SentPacket& p, Time now) {
   } else {
     ++counts_.spurious;
     loss_.onSpurious();
-    controller_->onSpuriousLoss(p.sentAt, now);
+    if (!p.mtuProbe) controller_->onSpuriousLoss(p.sentAt, now);
   }
   delivered_ += p.bytes;
   deliveredAt_ = now;
@@ -257,7 +257,7 @@ void Subflow::detectLosses(Time now) {
                [&](uint64_t pn, SentPacket& p) {
                  p.state = SentPacket::State::kLost;
                  inFlight_ -= p.bytes;
-                 for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
+                 loseData(p, now);
                  if (p.hasControl) owner_.onControlFate(*this, pn, false);
                  if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);
                  ++counts_.lostPackets;
@@ -295,7 +295,7 @@ void Subflow::abandonOld(Time now) {
     SentPacket& p = sent_.at(sent_.first());
     if (p.state == SentPacket::State::kInFlight) {
       inFlight_ -= p.bytes;
-      for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
+      loseData(p, now);
     }
     for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
     sent_.popFront();
@@ -327,15 +327,26 @@ void Subflow::onPto(Time now) {
   lastPtoAt_ = now;
   pings_ = 1;
   if (ptoCount_ >= kSuspectPtos && state_ == State::kActive) return setState(State::kSuspect, now);
-  const SentPacket& oldest = *oldestInFlight();
-  for (size_t i = 0; i < oldest.dataCount; ++i) ledger_.onMoved(oldest.data[i], now);
+  oldestInFlight();
+  moveData(sent_.at(oldest_), now);
+}
+
+void Subflow::moveData(SentPacket& p, Time now) {
+  if (p.moved) return;
+  p.moved = true;
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now);
+}
+
+void Subflow::loseData(SentPacket& p, Time now) {
+  if (p.moved) return;
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
 }
 
 void Subflow::moveData(Time now) {
   for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
     SentPacket& p = sent_.at(pn);
     if (p.state != SentPacket::State::kInFlight) continue;
-    for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now);
+    moveData(p, now);
     if (p.hasControl) owner_.onControlFate(*this, pn, false);
   }
 }

@@ -150,6 +150,8 @@ class Subflow {
   Time ptoDeadline() const;
   void onPto(Time now);
   void moveData(Time now);
+  void moveData(SentPacket& packet, Time now);
+  void loseData(SentPacket& packet, Time now);
   void abandonOld(Time now);
   const SentPacket* oldestInFlight() const;
   void changeRoute(const Route& route, bool newAddress, Time now);
