@@ -166,6 +166,10 @@ def strangers():
         growth = 0 if crashed else resident_bytes(gateway.process.pid) - memory
         detail = {"sent": sender.sent, "answers": sender.answers, "answers_too_large": sender.too_large,
                   "crashes": crashed, "memory_growth_kib": growth // 1024, "rate_per_s": int(COUNT / (end - begin))}
+        if crashed:
+            download.stop()
+            detail["exit_code"] = gateway.process.returncode
+            return 1 + sender.too_large, detail
         uncounted = _uncounted(lab, gateway, drops, udp, sender, detail)
         disturbed = _disturbed(download, nginx.sha256[path], begin, end, detail)
         detail["goodput_before_mbit"] = round(before_rate, 1)
