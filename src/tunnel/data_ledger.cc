@@ -9,7 +9,9 @@ constexpr size_t kSlab = 256;
 /// Announcements kept; beyond it the receiver's hold time ends the wait.
 constexpr size_t kMaxSkips = 256;
 
-Drop lateCause(const Datum& datum) { return datum.reliable ? Drop::kExpired : Drop::kLostDatagram; }
+Drop lateCause(const Datum& datum) {
+  return datum.reliable ? Drop::kExpired : Drop::kLostDatagram;
+}
 }  // namespace
 
 Datum* DataLedger::create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable, Packet packet, Time now) {

@@ -29,8 +29,8 @@ struct Datum {
   uint8_t subflow = 0;  ///< the subflow it last went on
   bool reliable = false;
   bool done = false;    ///< delivered or given up
-  bool queued = false;       ///< waits in the repair queue
-  bool moved = false;        ///< the subflow it last went on has fallen silent
+  bool queued = false;  ///< waits in the repair queue
+  bool moved = false;   ///< the subflow it last went on has fallen silent
   Datum* previous = nullptr;
   Datum* next = nullptr;
 };
@@ -52,9 +52,9 @@ class DataLedger {
   void onDelivered(Datum* datum, bool counted);
   /// A datagram that carried it is lost: it is queued for repair when no other copy is in flight.
   void onLost(Datum* datum, Time now);
-  /// Its datagram may still arrive, but do not wait: send a copy elsewhere unless another is on its way. That datagram
-  /// no longer counts as in flight: for it, onLost() must not follow and onDelivered() is not `counted`. A timely
-  /// datagram moves only while it is younger than kTimely, else it is given up.
+  /// Its datagram may still arrive, but do not wait: send a copy elsewhere unless another is on its way. That
+  /// datagram no longer counts as in flight: for it, onLost() must not follow and onDelivered() is not
+  /// `counted`. A timely datagram moves only while it is younger than kTimely, else it is given up.
   void onMoved(Datum* datum, Time now);
   /// A sent datagram forgets it.
   void forget(Datum* datum);

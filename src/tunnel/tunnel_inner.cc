@@ -21,11 +21,15 @@ constexpr size_t kMaxMacs = 4096;
 /// A MAC address not seen for so long is forgotten (IEEE 802.1D: 300 s).
 constexpr Duration kMacAge = 300s;
 constexpr size_t kEthernetHeader = 14;
+/// This part of the buffers is not given to packets from the device. Ours.
+constexpr size_t kBufferReserve = 8;
 constexpr uint8_t kTcp = ip::kTcp;
 }  // namespace
 
 void Tunnel::onInnerPacket(Packet packet, Time now) {
   now = forward(now);
+  // The last buffers are for what empties the queues: datagrams to send, acknowledgments that arrive.
+  if (pool_.limit() - pool_.inUse() < pool_.limit() / kBufferReserve) return drop(Drop::kNoBuffer);
   if (options_.mode == TunnelOptions::Mode::kTap) return onInnerFrame(std::move(packet), now);
   onInnerIp(std::move(packet), now);
 }

@@ -60,9 +60,10 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
 TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
   Datum* d = send();
   ledger.onMoved(d, now);
+  EXPECT_EQ(d->copies, 0);
   ledger.onSent(ledger.nextRepair(now), 1);
-  EXPECT_EQ(d->copies, 2);
-  ledger.onDelivered(d, true);
+  EXPECT_EQ(d->copies, 1);
+  ledger.onDelivered(d, false);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   EXPECT_EQ(pool.inUse(), 0u);
@@ -73,7 +74,6 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
 
 TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
   Datum* d = send();
-  ledger.onMoved(d, now);
   ledger.onSent(d, 1);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
@@ -82,6 +82,22 @@ TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
   ledger.giveUpAll(Drop::kPeerDown);
   ledger.forget(d);
   ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
+  Datum* d = send();
+  ledger.onMoved(d, now);
+  EXPECT_TRUE(d->moved);
+  ledger.onSent(ledger.nextRepair(now), 1);
+  EXPECT_FALSE(d->moved);
+  ledger.onMoved(d, now);
+  ASSERT_EQ(ledger.nextRepair(now), d);
+  ledger.onSent(d, 2);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.onDelivered(d, false);
+  for (int i = 0; i < 3; ++i) ledger.forget(d);
   EXPECT_EQ(ledger.live(), 0u);
 }
 
@@ -136,12 +152,16 @@ TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
 }
 
 TEST_F(DataLedgerTest, ADatagramMovesOnlyWhileItIsTimely) {
-  Datum* d = send(false);
-  ledger.onMoved(d, now + DataLedger::kTimely + 1ns);
+  Datum* late = send(false);
+  ledger.onMoved(late, now + DataLedger::kTimely + 1ns);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
+  Datum* d = send(false);
   ledger.onMoved(d, now + DataLedger::kTimely);
-  EXPECT_EQ(ledger.nextRepair(now), d);
-  ledger.giveUpAll(Drop::kPeerDown);
+  EXPECT_EQ(ledger.nextRepair(now + DataLedger::kTimely), d);
+  EXPECT_EQ(ledger.nextRepair(now + DataLedger::kTimely + 1ns), nullptr);
+  EXPECT_EQ(drops(Drop::kLostDatagram), 2u);
+  ledger.forget(late);
   ledger.forget(d);
   EXPECT_EQ(ledger.live(), 0u);
 }
@@ -161,7 +181,10 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
       if (what == 0 && flow.unacked < 500) copies.push_back({send(random.chance(0.7)), true});
       if (copies.empty()) continue;
       Copy& c = copies[random.below(copies.size())];
-      if (what == 1 && c.inFlight) ledger.onMoved(c.datum, now);
+      if (what == 1 && c.inFlight) {
+        c.inFlight = false;
+        ledger.onMoved(c.datum, now);
+      }
       if (what == 2 && c.inFlight) {
         c.inFlight = false;
         ledger.onLost(c.datum, now);
