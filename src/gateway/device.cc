@@ -76,6 +76,7 @@ bool Device::readOne(PacketPool& pool, Packet& out) {
   while (n < 0 && errno == EINTR);
   if (n <= 0) {
     if (n < 0 && errno != EAGAIN) ++counters_.readErrors;
+    gone_ |= n < 0 && errno == EBADFD;
     return false;
   }
   if (!p) {

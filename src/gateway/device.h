@@ -32,6 +32,8 @@ class Device {
   int fd() const { return fd_.get(); }
   /// The name that the kernel gave.
   const std::string& name() const { return name_; }
+  /// Somebody deleted the device; nothing will come or go any more.
+  bool gone() const { return gone_; }
   const DeviceCounters& counters() const { return counters_; }
 
   /// Reads until there is nothing more, at most `limit` packets, and gives each to sink(Packet&&). Returns
@@ -56,6 +58,7 @@ class Device {
   UniqueFd fd_;
   std::string name_;
   DeviceCounters counters_;
+  bool gone_ = false;
 };
 
 }  // namespace braid

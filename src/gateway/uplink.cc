@@ -266,6 +266,22 @@ std::vector<UplinkSpec> Uplinks::specs() const {
   return out;
 }
 
+std::vector<UplinkStatus> Uplinks::status() const {
+  std::vector<UplinkStatus> out;
+  for (const Uplink& u : uplinks_) {
+    UplinkStatus s;
+    s.name = u.config.name;
+    s.interface = u.config.interface;
+    s.up = u.now.up;
+    for (const Address* a : {&u.now.v4, &u.now.v6}) {
+      if (a->bits()) s.addresses.push_back(a->toString());
+    }
+    for (const Address& g : u.config.gateways) s.gateway += (s.gateway.empty() ? "" : ", ") + g.toString();
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
 bool Uplinks::wantsRetry() const {
   return std::any_of(uplinks_.begin(), uplinks_.end(), [](const Uplink& u) { return u.failed; });
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gateway/config.h"
+#include "gateway/gateway_status.h"
 #include "gateway/netlink_table.h"
 #include "gateway/routing.h"
 #include "gateway/socket_ids.h"
@@ -60,6 +61,8 @@ class Uplinks {
 
   /// For Tunnel::setUplinks, in the order of the configuration.
   std::vector<UplinkSpec> specs() const;
+  /// The same for people.
+  std::vector<UplinkStatus> status() const;
   /// Something was refused that may work later: call update() again in a second or so.
   bool wantsRetry() const;
   /// Lines about what changed since the last call, for the log.

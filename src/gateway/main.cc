@@ -1,0 +1,57 @@
+// braidd: one gateway of a pair. docs/operations.md describes it for its users.
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+
+#include "gateway/daemon.h"
+
+namespace {
+
+braid::LoadOptions loadOptions() {
+  braid::LoadOptions out;
+  if (const char* folder = std::getenv("CREDENTIALS_DIRECTORY")) out.credentials = folder;
+  return out;
+}
+
+// The checked file, or every mistake on stderr.
+std::optional<braid::Config> load(const std::string& file, const braid::LoadOptions& options) {
+  braid::ConfigResult result = braid::loadConfig(file, options);
+  if (auto* errors = std::get_if<braid::ConfigErrors>(&result)) {
+    for (const braid::ConfigError& e : *errors) std::cerr << e.toString() << "\n";
+    return std::nullopt;
+  }
+  return std::get<braid::Config>(std::move(result));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Carries packets over all uplinks at once to the gateway at the other end."};
+  std::string file;
+  bool check = false;
+  app.set_version_flag("--version", "braidd " BRAID_VERSION);
+  app.add_option("-c,--config,file", file, "Configuration file (YAML)")->required();
+  app.add_flag("--check", check, "Only read and check the configuration");
+  CLI11_PARSE(app, argc, argv);
+
+  braid::LoadOptions options = loadOptions();
+  std::optional<braid::Config> config = load(file, options);
+  if (!config) return EXIT_FAILURE;
+  if (check) {
+    std::cout << file << ": the configuration is good\n";
+    return EXIT_SUCCESS;
+  }
+  ::signal(SIGPIPE, SIG_IGN);  // a reader of the log that went away is no reason to end
+  braid::setupLogging(config->logLevel, braid::detectLogStyle());
+  try {
+    braid::Daemon daemon(std::move(*config), options);
+    return daemon.run() ? EXIT_SUCCESS : EXIT_FAILURE;
+  } catch (const std::exception& e) {
+    spdlog::critical("{}", e.what());
+    return EXIT_FAILURE;
+  }
+}
