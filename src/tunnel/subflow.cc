@@ -54,6 +54,7 @@ void Subflow::setState(State state, Time now) {
   state_ = state;
   if (state == State::kActive) {
     activeSince_ = now;
+    silentLosses_ = 0;
     ptoCount_ = 0;
     probeAt_ = kNever;
     lastProgress_ = now;
@@ -261,7 +262,7 @@ void Subflow::detectLosses(Time now) {
                  if (p.hasControl) owner_.onControlFate(*this, pn, false);
                  if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);
                  ++counts_.lostPackets;
-                 if (p.sentAt >= activeSince_) mtu_.onLost(p.bytes);
+                 if (tellsOfMtu(p)) mtu_.onLost(p.bytes);
                  lost.bytes += p.bytes;
                  ++lost.packets;
                  lost.largestSentAt = p.sentAt;
@@ -274,6 +275,13 @@ void Subflow::detectLosses(Time now) {
   lost.persistent = longestRun > 3 * pto();  // RFC 9002 section 7.6.1
   controller_->onLoss(lost);
   pacer_.setRate(controller_->pacingRate());
+}
+
+// What a dead path lost says nothing about sizes. But a lone path with sparse traffic falls silent for every
+// packet that is too large, so a few count each time.
+bool Subflow::tellsOfMtu(const SentPacket& p) {
+  if (p.sentAt >= activeSince_) return true;
+  return p.bytes > MtuDiscovery::kMinDatagram && silentLosses_++ < kSilentLosses;
 }
 
 // Lost packets are remembered for three PTO, in case their ACK is only late.

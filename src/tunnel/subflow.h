@@ -52,6 +52,8 @@ class Subflow {
   static constexpr Duration kMaxProbeInterval = 1s;
   /// A subflow suspect for longer is shown as failed; it is probed all the same.
   static constexpr Duration kFailedAfter = 10s;
+  /// Full-size packets lost in a silence that may be a sign of an MTU black hole. Ours.
+  static constexpr int kSilentLosses = 3;
   /// Packets that a suspect subflow remembers.
   static constexpr uint64_t kMaxSilentSpan = SentPackets::kMaxSpan / 2;
   /// Silence shorter than this is jitter, not a reason to probe.
@@ -145,6 +147,7 @@ class Subflow {
   void processAckRange(uint64_t first, uint64_t last, Time now);
   void sampleRate(const SentPacket& packet, Time now);
   void detectLosses(Time now);
+  bool tellsOfMtu(const SentPacket& packet);
   void trim(Time now);
   void onEcnCounts(const EcnCounts& counts, Time largestSentAt, Time now);
   Time ptoDeadline() const;
@@ -197,6 +200,7 @@ class Subflow {
   Time probeAt_ = kNever;  ///< next probe of a suspect subflow
   Duration probeInterval_{};
   Time activeSince_;
+  int silentLosses_ = 0;  ///< of those sent before activeSince_, that count towards a black hole
 
   // delivery rate
   uint64_t delivered_ = 0;

@@ -191,7 +191,7 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
 bool Tunnel::pollInnerPacket(Packet& out) {
   if (delivered_.empty()) return false;
   out = std::move(delivered_.front());
-  delivered_.pop_front();
+  delivered_.popFront();
   return true;
 }
 

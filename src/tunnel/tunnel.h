@@ -18,6 +18,7 @@
 
 #include "base/packet.h"
 #include "base/random.h"
+#include "base/ring.h"
 #include "base/time.h"
 #include "inet/endpoint.h"
 #include "inet/frame.h"
@@ -126,7 +127,7 @@ class Tunnel final : private PeerOwner {
   std::map<Route, Responder> responders_;
   std::deque<Datagram> replies_;  ///< stateless answers to strangers
   std::map<MacAddress, MacEntry> macs_;
-  std::deque<Packet> delivered_;
+  Ring<Packet> delivered_;
   std::deque<Event> events_;
   DropCounts drops_{};
   size_t turn_ = 0;

@@ -152,7 +152,7 @@ void Tunnel::answer(Packet packet, ByteView offender, size_t ipOffset) {
     std::copy_n(offender.begin(), 6, header + 6);
     std::copy_n(offender.begin() + 12, ipOffset - 12, header + 12);
   }
-  delivered_.push_back(std::move(packet));
+  delivered_.pushBack(std::move(packet));
 }
 
 bool Tunnel::mayAnswer(Time now) {
@@ -177,7 +177,7 @@ void Tunnel::onDelivered(Peer& from, Packet packet) {
   if (session && ip->tcp && ip->tcp->isSyn()) {
     clampMss(packet.span(), *ip, static_cast<uint16_t>(session->innerMtu()));
   }
-  delivered_.push_back(std::move(packet));
+  delivered_.pushBack(std::move(packet));
 }
 
 // A peer without prefixes may bridge what it likes; with prefixes its IP packets and ARP must come from them.
@@ -201,7 +201,7 @@ void Tunnel::deliverFrame(Peer& from, Packet packet) {
   if (peers_.size() > 1) {
     if (Packet copy = pool_.copy(packet.view())) forwardFrame(std::move(copy), *frame, &from, now_);
   }
-  delivered_.push_back(std::move(packet));
+  delivered_.pushBack(std::move(packet));
 }
 
 bool Tunnel::ownsSource(const Peer& peer, const Address& source) const {

@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "linkmodel/link_options.h"
 #include "linkmodel/loss_model.h"
-#include "linkmodel/ring.h"
+#include "base/ring.h"
 #include "linkmodel/transmitter.h"
 
 namespace braid {

@@ -1,4 +1,4 @@
-#include "linkmodel/ring.h"
+#include "base/ring.h"
 
 #include <gtest/gtest.h>
 
