@@ -179,6 +179,9 @@ DropCounts Session::drops() const {
 // All uplinks have been gone for the repair time: nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
   ledger_.giveUpAll(Drop::kPeerDown);
+  if (ledger_.live() > 0) {
+    for (Subflow* s : subflows_) s->giveUpData(Drop::kPeerDown);
+  }
   Flow* flow = nullptr;
   uint64_t dropped = 0;
   while (flows_.peek(now)) {

@@ -82,6 +82,9 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
   acks_.onPacket(pn, eliciting, ecn, now);
   ++counts_.receivedPackets;
   counts_.receivedBytes += bytes;
+  if (route_.local.family == Address::Family::kNone && from.socket == route_.socket && from.remote == route_.remote) {
+    route_.local = from.local;  // until now the kernel chose it
+  }
   if (newest && from != route_) {
     // RFC 9000 section 9.3: the peer may have a new address. It gets data when it has answered there.
     validator_.start(from, false, pto(), random_, now);
@@ -348,6 +351,13 @@ void Subflow::moveData(SentPacket& p, Time now) {
 void Subflow::loseData(SentPacket& p, Time now) {
   if (p.moved) return;
   for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
+}
+
+void Subflow::giveUpData(Drop cause) {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.giveUp(p.data[i], cause);
+  }
 }
 
 void Subflow::moveData(Time now) {

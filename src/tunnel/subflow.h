@@ -94,6 +94,8 @@ class Subflow {
   void onSendError(Time now);
   /// Its uplink is gone: nothing more is sent until open().
   void close(Time now);
+  /// Nobody waits any more for the data that it carried.
+  void giveUpData(Drop cause);
   /// It has a (new) route; `trusted` as in the constructor.
   void open(const Route& route, Time now);
 
