@@ -135,7 +135,7 @@ void Node::deliverIcmp(ByteView packet, const InnerPacket& ip) {
       port = load16(&inner[header]);
     } else if (offender) {
       protocol = offender->protocol;
-      port = offender->sport;
+      port = offender->hasPorts ? offender->sport : load16(&inner[offender->l4Offset + 4]);  // or identifier
     }
   }
   auto handler = handlers_.find({protocol, port});

@@ -1,0 +1,176 @@
+// Paths that die, flap, move and come back.
+
+#include <gtest/gtest.h>
+
+#include "scenario.h"
+
+namespace braid::sim {
+namespace {
+
+const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
+const LinkOptions kLte{.rateBitsPerSecond = 20_Mbit, .delay = 30ms};
+constexpr Duration kLteRtt = 60ms;
+
+/// Traffic that the slower path could carry alone, so that queues of saturated links are not what is
+/// measured.
+const TcpOptions kModest{.window = 64 << 10};
+
+class Failover : public testing::TestWithParam<uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, Failover, testing::Values(1, 2, 3));
+
+TEST_P(Failover, SilentDeathStallsAtMostThreeRttAndABit) {
+  Scenario s(GetParam());
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  TcpFlow& file = s.download(4_MB, kModest);
+  s.run(700ms + GetParam() * 7ms);
+  file.restartStall();
+  s.cut("dsl");
+  ASSERT_TRUE(s.finish(file, 20s));
+  EXPECT_LE(file.longestStall(), 3 * kLteRtt + 100ms) << file.describe() << s.report();
+}
+
+TEST_P(Failover, DeathWithNoticeStallsAtMost110Ms) {
+  Scenario s(GetParam());
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  TcpFlow& file = s.upload(4_MB, kModest);
+  s.run(700ms + GetParam() * 7ms);
+  file.restartStall();
+  s.unplug("dsl");
+  ASSERT_TRUE(s.finish(file, 20s));
+  EXPECT_LE(file.longestStall(), 110ms) << file.describe() << s.report();
+}
+
+// With both links saturated, what the dead one had in its queues must go through the other one, too.
+TEST_P(Failover, SilentDeathOfASaturatedLinkStallsLessThanTwoSeconds) {
+  Scenario s(GetParam());
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  TcpFlow& file = s.download(8_MB);
+  s.run(700ms + GetParam() * 7ms);
+  file.restartStall();
+  s.cut("dsl");
+  ASSERT_TRUE(s.finish(file, 20s));
+  EXPECT_LE(file.longestStall(), 2s) << file.describe() << s.report();
+}
+
+TEST_P(Failover, ACallSurvivesASilentDeath) {
+  Scenario s(GetParam());
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  UdpFlow& call = s.call({.count = 200});
+  s.run(1s).cut("dsl").run(4s);
+  EXPECT_EQ(call.duplicates(), 0u);
+  EXPECT_GE(call.received(), 190u) << s.report();
+}
+
+TEST_P(Failover, DataMovesOnWhenTwoPathsDieInTurn) {
+  Scenario s(GetParam());
+  s.path("a", kDsl).path("b", {.rateBitsPerSecond = 20_Mbit, .delay = 15ms}).path("c", kLte).start();
+  TcpFlow& file = s.download(4_MB, kModest);
+  s.run(700ms + GetParam() * 7ms);
+  file.restartStall();
+  s.cut("a").run(90ms).cut("b");
+  ASSERT_TRUE(s.finish(file, 20s));
+  EXPECT_LE(file.longestStall(), 2 * (3 * kLteRtt + 100ms)) << file.describe() << s.report();
+  EXPECT_EQ(file.timeouts(), 0u) << file.describe();
+}
+
+TEST_P(Failover, APathThatReturnsIsUsedAgainWithinTwoSeconds) {
+  for (bool notice : {false, true}) {
+    Scenario s(GetParam());
+    s.path("dsl", kDsl).path("lte", kLte).start();
+    UdpFlow& stream = s.call({.payload = 1000, .interval = 5ms, .count = 3000}, true);
+    s.run(500ms);
+    notice ? s.unplug("dsl") : s.cut("dsl");
+    s.run(5s);
+    notice ? s.plug("dsl") : s.mend("dsl");
+    uint64_t before = s.world.path("dsl").downStats(s.world.now()).delivered.bytes;
+    s.run(2s);
+    EXPECT_GT(s.world.path("dsl").downStats(s.world.now()).delivered.bytes, before + 100_KB)
+        << notice << s.report();
+    EXPECT_GE(stream.received(), stream.sent() * 98 / 100);
+  }
+}
+
+TEST(Failover, FlappingDoesNotUseUpSubflows) {
+  Scenario s(6);
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  UdpFlow& call = s.call({.count = 300 * 10});
+  for (int i = 0; i < 300; ++i) {
+    s.unplug("dsl").run(100ms).plug("dsl").run(100ms);
+  }
+  s.run(2s);
+  EXPECT_EQ(s.edge.status().peers[0].subflows.size(), 2u);
+  EXPECT_EQ(s.hub.status().peers[0].subflows.size(), 2u);
+  EXPECT_TRUE(s.isUsed("dsl", 2s)) << s.report();
+  EXPECT_GE(call.received(), call.sent() * 97 / 100);
+}
+
+TEST_P(Failover, NatRebindingIsFollowed) {
+  for (bool newAddress : {false, true}) {
+    Scenario s(GetParam());
+    s.path("dsl", kDsl);
+    s.world.path("dsl").enableNat(0s, s.world.now());
+    s.start();
+    TcpFlow& file = s.upload(4_MB);
+    s.run(400ms);
+    file.restartStall();
+    s.world.path("dsl").rebind(newAddress);
+    ASSERT_TRUE(s.finish(file, 20s));
+    EXPECT_LE(file.longestStall(), 500ms) << newAddress << s.report();
+    EXPECT_EQ(s.hub.countEvents(Event::Kind::kAddressChanged), 1u);
+    EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 0u);
+  }
+}
+
+TEST(Failover, KeepalivesHoldTheNatOpen) {
+  Scenario s(7);
+  s.path("dsl", kDsl);
+  s.world.path("dsl").enableNat(30s, s.world.now());
+  s.start();
+  s.run(300s);
+  Path& path = s.world.path("dsl");
+  EXPECT_EQ(path.natDrops(), 0u);
+  UdpFlow& call = s.call({.count = 10}, true);
+  s.run(1s);
+  EXPECT_EQ(call.received(), 10u);
+}
+
+TEST(Failover, EveryPathGoneIsWaitedOutThenClearedThenRecovered) {
+  Scenario s(8);
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  TcpFlow& file = s.download(20_MB);
+  s.run(500ms).cut("dsl").cut("lte").run(2s);
+  EXPECT_GT(s.hub.pool().inUse(), 0u) << "the repair time has not passed";
+  s.run(8s);
+  EXPECT_FALSE(s.hub.status().peers[0].up);
+  EXPECT_FALSE(s.edge.status().peers[0].up);
+  EXPECT_EQ(s.hub.pool().inUse(), 0u) << s.report();
+  Ping& ping = s.ping(100ms, 3);
+  s.run(1s);
+  EXPECT_GT(ping.unreachable(), 0u) << "hosts should be told";
+  s.mend("dsl").mend("lte");
+  ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 12s)) << s.report();
+  ASSERT_TRUE(s.finish(file, 60s));
+}
+
+TEST(Failover, AShortTotalOutageIsRiddenOut) {
+  Scenario s(9);
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  TcpFlow& file = s.download(8_MB);
+  s.run(500ms).cut("dsl").cut("lte").run(1s).mend("dsl").mend("lte");
+  ASSERT_TRUE(s.finish(file, 20s));
+  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 0u) << s.report();
+}
+
+TEST(Failover, ARefusingKernelIsLikeADeadPath) {
+  Scenario s(10);
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  TcpFlow& file = s.upload(4_MB, kModest);
+  s.run(500ms);
+  file.restartStall();
+  s.world.path("dsl").unreachable = true;
+  ASSERT_TRUE(s.finish(file, 20s));
+  EXPECT_LE(file.longestStall(), 3 * kLteRtt + 100ms) << s.report();
+}
+
+}  // namespace
+}  // namespace braid::sim

@@ -1,0 +1,147 @@
+// Strangers, forgers and peers that overstep: each datagram is counted under what it is.
+
+#include <gtest/gtest.h>
+
+#include "scenario.h"
+#include "tunnel/wire.h"
+
+namespace braid::sim {
+namespace {
+
+const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
+
+struct Hostile : testing::Test {
+  Scenario s{1};
+  std::vector<Bytes> captured;
+  Route stranger{1, address("203.0.113.2"), *Endpoint::parse("192.0.2.66:6666")};
+  Route edge;
+
+  void SetUp() override {
+    s.path("dsl", kDsl);
+    s.world.onWire = [&](Path&, bool up, const WireDatagram& d) {
+      if (up && isSessionDatagram(d.bytes)) captured.push_back(d.bytes);
+    };
+    s.start();
+    s.call({.count = 20});
+    s.run(2s);
+    ASSERT_GT(captured.size(), 20u);
+    edge = {1, address("203.0.113.2"), s.world.path("dsl").outside()};
+  }
+  uint64_t drops(Drop cause) { return s.hub.drops(cause); }
+  /// How many more of this cause a datagram makes.
+  uint64_t counts(Drop cause, const Route& from, const Bytes& bytes) {
+    uint64_t before = drops(cause);
+    s.world.inject(s.hub, from, bytes);
+    s.run(1ms);
+    return drops(cause) - before;
+  }
+};
+
+TEST_F(Hostile, ReplaysFromAnywhere) {
+  for (const Bytes& b : captured) EXPECT_EQ(counts(Drop::kReplay, edge, b), 1u);
+  for (const Bytes& b : captured) EXPECT_EQ(counts(Drop::kReplay, stranger, b), 1u);
+  EXPECT_EQ(s.hub.countEvents(Event::Kind::kAddressChanged), 0u);
+}
+
+TEST_F(Hostile, EveryBitIsGuarded) {
+  const Bytes& original = captured.back();
+  for (size_t bit = 0; bit < original.size() * 8; ++bit) {
+    Bytes b = original;
+    b[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    uint64_t delivered = s.hub.status().peers[0].innerReceivedPackets;
+    TunnelStatus before = s.hub.status();
+    s.world.inject(s.hub, edge, b);
+    TunnelStatus after = s.hub.status();
+    uint64_t sum = 0;
+    for (size_t i = 0; i < kDropCount; ++i) sum += after.drops[i] - before.drops[i];
+    EXPECT_EQ(sum, 1u) << "bit " << bit;
+    EXPECT_EQ(s.hub.status().peers[0].innerReceivedPackets, delivered);
+  }
+}
+
+TEST_F(Hostile, TruncatedRuntUnknown) {
+  const Bytes& original = captured.back();
+  for (size_t n = 0; n < kMinDatagram; ++n) {
+    Bytes b(original.begin(), original.begin() + static_cast<ptrdiff_t>(n));
+    EXPECT_EQ(counts(Drop::kRuntDatagram, edge, b), 1u) << n;
+  }
+  Bytes cut = original;
+  cut[9] += 100;  // a packet number that is new
+  cut.resize(cut.size() - 1);
+  EXPECT_EQ(counts(Drop::kBadSeal, edge, cut), 1u);
+  Bytes unknown = original;
+  unknown[1] ^= 0x55;
+  EXPECT_EQ(counts(Drop::kUnknownSession, edge, unknown), 1u);
+  Bytes type(100, 0xff);
+  EXPECT_EQ(counts(Drop::kUnknownType, edge, type), 1u);
+  Bytes garbage(100, 22);
+  EXPECT_EQ(counts(Drop::kHandshakeGarbage, stranger, garbage), 1u);
+}
+
+TEST_F(Hostile, ACapturedDatagramThatNeverArrivedMovesNobody) {
+  // The edge's next datagram is delayed and sent from elsewhere first: validation must bring the route back.
+  Bytes stolen;
+  s.world.onWire = [&](Path& path, bool up, const WireDatagram& d) {
+    if (up && stolen.empty() && isSessionDatagram(d.bytes)) {
+      stolen = d.bytes;
+      path.changeUp([](LinkOptions& o) { o.loss = 1; }, s.world.now());
+    } else if (up) {
+      path.changeUp([](LinkOptions& o) { o.loss = 0; }, s.world.now());
+    }
+  };
+  UdpFlow& call = s.call({.count = 100});
+  s.run(5ms);
+  ASSERT_FALSE(stolen.empty());
+  s.world.inject(s.hub, stranger, stolen);
+  uint64_t toStranger = s.world.unroutable();
+  s.run(3s);
+  EXPECT_EQ(s.hub.countEvents(Event::Kind::kAddressChanged), 0u);
+  EXPECT_GE(call.received(), 99u);
+  // A challenge or a few, never more than three times what he sent, and no data.
+  EXPECT_LE(s.world.unroutable() - toStranger, 8u);
+}
+
+TEST_F(Hostile, AForeignInnerSourceIsDropped) {
+  IpFields ip{address("10.77.0.1"), s.hub.host(), 17, Ecn::kNotEct, true};
+  s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));
+  ip.src = address("10.2.0.9");  // behind the hub itself
+  s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));
+  s.run(1s);
+  EXPECT_EQ(drops(Drop::kForeignSource), 2u);
+  EXPECT_EQ(s.hub.unclaimed, 0u);
+}
+
+TEST_F(Hostile, NoRouteIsAnswered) {
+  IpFields ip{s.edge.host(), address("192.0.2.1"), 17, Ecn::kNotEct, true};
+  s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));
+  s.run(100ms);
+  EXPECT_EQ(s.edge.drops(Drop::kNoPeer), 1u);
+  EXPECT_EQ(s.edge.strays.size(), 1u);
+}
+
+TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
+  FakeHandshakeProvider attacker(pinOf(66), 66);
+  PacketPool pool(2048, 16);
+  uint64_t sent = s.hub.sentBytes;
+  uint64_t injected = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::unique_ptr<Handshake> h = attacker.initiate(pinOf(2), s.world.now());
+    Packet hello = pool.allocate();
+    ASSERT_TRUE(h->pollDatagram(hello));
+    Route from = stranger;
+    from.remote.port = static_cast<uint16_t>(1 + i);
+    injected += hello.size();
+    s.world.inject(s.hub, from, hello.view());
+    if (i % 100 == 0) s.run(1ms);
+  }
+  s.run(1s);
+  EXPECT_EQ(s.hub.status().handshakes, 1u) << "only the edge's own";
+  EXPECT_LE(s.hub.sentBytes - sent, injected);
+  EXPECT_LE(s.hub.pool().inUse(), 300u);
+  EXPECT_TRUE(s.edge.stop());
+  s.edge.start();
+  ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 2s));
+}
+
+}  // namespace
+}  // namespace braid::sim
