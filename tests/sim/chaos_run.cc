@@ -47,6 +47,7 @@ class Chaos {
   void chooseTraffic();
   void chooseTrouble();
   void trouble();
+  void replay();
   void heal();
   void check();
   void checkMemory();
@@ -60,7 +61,9 @@ class Chaos {
   Node& hub_;
   std::vector<TcpFlow*> tcp_;
   std::vector<UdpFlow*> udp_;
+  std::vector<std::pair<Path*, WireDatagram>> heard_;  // the last few datagrams of the edge
   std::ostringstream story_;
+  bool jumped_ = false;
   std::string failure_;
 };
 
@@ -121,10 +124,10 @@ void Chaos::choosePaths() {
 }
 
 void Chaos::chooseTraffic() {
-  size_t transfers = 1 + random_.below(4);
+  size_t transfers = 1 + random_.below(6);
   for (size_t i = 0; i < transfers; ++i) {
     TcpOptions o;
-    o.bytes = static_cast<uint64_t>(spread(2000, 400000));
+    o.bytes = static_cast<uint64_t>(spread(2000, 1500000));
     o.v6 = chance(0.3);
     o.ecn = chance(0.3);
     bool down = chance(0.6);
@@ -134,7 +137,8 @@ void Chaos::chooseTraffic() {
       say() << "tcp " << port << (down ? " down " : " up ") << o.bytes;
     });
   }
-  for (size_t i = 0; i < random_.below(3); ++i) {
+  size_t streams = random_.below(4);
+  for (size_t i = 0; i < streams; ++i) {
     UdpOptions o;
     o.payload = 16 + random_.below(1184);
     o.interval = between(2ms, 50ms);
@@ -150,7 +154,7 @@ void Chaos::chooseTraffic() {
 }
 
 void Chaos::chooseTrouble() {
-  size_t count = random_.below(13);
+  size_t count = random_.below(25);
   for (size_t i = 0; i < count; ++i) {
     world_.after(between(0s, kTrouble - 1ms), [this] { trouble(); });
   }
@@ -161,7 +165,7 @@ void Chaos::trouble() {
   std::string name = path.name();
   Duration d = fromSeconds(spread(0.02, 2.0));
   Node& node = chance(0.5) ? edge_ : hub_;
-  switch (random_.below(9)) {
+  switch (random_.below(12)) {
     case 0:
     case 1: {
       say() << name << " silently dead for " << toMilliseconds(d) << " ms";
@@ -186,6 +190,7 @@ void Chaos::trouble() {
       d = fromSeconds(spread(0.001, 20.0));
       say() << node.name() << "'s clock jumps by " << toMilliseconds(d) << " ms";
       node.jumpClock(d);
+      jumped_ |= d > 1s;
       break;
     case 5: {
       size_t mtu = 1300 + random_.below(201);
@@ -217,6 +222,42 @@ void Chaos::trouble() {
       path.unreachable = true;
       world_.after(d, [&path] { path.unreachable = false; });
       break;
+    case 9: {
+      say() << node.name() << " is configured anew";
+      TunnelOptions next = node.options;
+      next.scheduler = chance(0.5) ? "ecf" : "minrtt";
+      next.holdTime = between(20ms, 500ms);
+      next.repairTime = between(300ms, 3s);
+      next.rekeyPackets = 100 + random_.below(600);
+      node.tunnel().setTunables(next);
+      node.tunnel().setPeers(node.peers, node.clock());
+      break;
+    }
+    case 10:
+      say() << "somebody sends again what he heard, changed or not, from elsewhere or not";
+      replay();
+      break;
+    case 11:
+      say() << name << " all paths dead for " << toMilliseconds(d) << " ms";
+      for (const auto& each : world_.paths())
+        each->change([](LinkOptions& o) { o.down = true; }, world_.now());
+      world_.after(d, [this] {
+        for (const auto& each : world_.paths())
+          each->change([](LinkOptions& o) { o.down = false; }, world_.now());
+      });
+      break;
+  }
+}
+
+void Chaos::replay() {
+  for (const auto& [path, wire] : heard_) {
+    Bytes bytes = wire.bytes;
+    if (chance(0.5) && !bytes.empty())
+      bytes[random_.below(bytes.size())] ^= static_cast<uint8_t>(1 + random_.below(255));
+    if (chance(0.1)) bytes.resize(random_.below(bytes.size() + 1));
+    Endpoint from = wire.src;
+    if (chance(0.5)) from.port = static_cast<uint16_t>(random_.below(65536));
+    world_.inject(hub_, Route{path->far().socket, path->far().endpoint.address, from}, bytes);
   }
 }
 
@@ -262,6 +303,11 @@ void Chaos::check() {
 ChaosResult Chaos::run() {
   chooseOptions();
   choosePaths();
+  world_.onWire = [this](Path& path, bool up, const WireDatagram& wire) {
+    if (!up || wire.bytes.size() % 7 != 0) return;
+    if (heard_.size() >= 32) heard_.erase(heard_.begin());
+    heard_.emplace_back(&path, wire);
+  };
   world_.start();
   chooseTraffic();
   chooseTrouble();
@@ -281,7 +327,8 @@ ChaosResult Chaos::run() {
     fail("stuck: " + stuck + world_.report());
   }
   if (failure_.empty()) {
-    world_.run(kDrain);
+    // A jump is an RTT sample too: until it is forgotten, a lost packet is noticed late.
+    world_.run(jumped_ ? 4 * kDrain : kDrain);
     check();
     for (Node* node : {&edge_, &hub_}) {
       if (node->pool().inUse() > 0)
