@@ -171,6 +171,13 @@ void Resequencer::releaseOldest() {
   drain(slot);
 }
 
+void Resequencer::relieve() {
+  if (!oldest_) return;
+  uint64_t before = out_.size();
+  releaseOldest();
+  count(Drop::kHoldOverflow, out_.size() - before);
+}
+
 void Resequencer::keepBounds() {
   uint64_t before = out_.size();
   while (oldest_ && (heldBytes_ > options_.holdBytes || entries_ > maxHeld())) releaseOldest();

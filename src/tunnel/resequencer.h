@@ -49,6 +49,8 @@ class Resequencer {
   /// The sender gave up these packets, count of them from `first` on: nothing waits for them.
   void skip(uint16_t slot, uint64_t first, uint64_t count, Time now);
   void onTimer(Time now);
+  /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
+  void relieve();
   /// When onTimer() has something to release; kNever when nothing is held.
   Time nextDeadline() const { return oldest_ ? oldest_->arrived + options_.holdTime : kNever; }
   /// The next packet to deliver.

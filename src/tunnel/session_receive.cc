@@ -3,6 +3,9 @@
 namespace braid {
 
 namespace {
+/// Nothing is held for order while less than this part of the buffers is free. Ours.
+constexpr size_t kHoldReserve = 16;
+
 /// Whether the frame asks for an ACK (docs/protocol.md section 7). Path frames have answers of their own.
 bool isEliciting(const WireFrame& frame) {
   return std::holds_alternative<PingFrame>(frame) || std::holds_alternative<DataFrame>(frame) ||
@@ -93,6 +96,7 @@ void Session::onData(const DataFrame& frame, Packet packet, Time now) {
   counts_.receivedBytes += packet.size();
   uint16_t slot = frame.flow & (kDatagramFlow - 1);
   if (frame.flow < kDatagramFlow) {
+    if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) resequencer_.relieve();
     resequencer_.onPacket(slot, expandDsn(frame.dsn, resequencer_.next(slot)), std::move(packet), now);
     return;
   }

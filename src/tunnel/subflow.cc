@@ -82,7 +82,8 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
   acks_.onPacket(pn, eliciting, ecn, now);
   ++counts_.receivedPackets;
   counts_.receivedBytes += bytes;
-  if (route_.local.family == Address::Family::kNone && from.socket == route_.socket && from.remote == route_.remote) {
+  if (route_.local.family == Address::Family::kNone && from.socket == route_.socket &&
+      from.remote == route_.remote) {
     route_.local = from.local;  // until now the kernel chose it
   }
   if (newest && from != route_) {
@@ -138,12 +139,14 @@ void Subflow::close(Time now) {
   validator_.cancel();
   response_.reset();
   pings_ = 0;
+  reopened_ = false;
   setState(State::kClosed, now);
 }
 
 void Subflow::open(const Route& route, Time now) {
   changeRoute(route, route.remote.address != route_.remote.address, now);
   if (state_ != State::kClosed) return;
+  reopened_ = true;
   validator_.start(route, trusted_, pto(), random_, now);
 }
 
@@ -245,6 +248,7 @@ void Subflow::sampleRate(const SentPacket& p, Time now) {
   firstSentAt_ = p.sentAt;
   double interval = toSeconds(std::max(sending, acking));
   sample_.appLimited = p.appLimited;
+  sample_.priorDelivered = p.delivered;
   sample_.deliveryRate = interval > 0 ? static_cast<double>(delivered_ - p.delivered) / interval : 0;
   if (sample_.deliveryRate > 0) deliveryRate_ = sample_.deliveryRate;
 }
@@ -382,7 +386,7 @@ void Subflow::onTimer(Time now) {
     probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
   }
   mtu_.onTimer(now);
-  if (validator_.onTimer(now) && state_ == State::kValidating) {
+  if (validator_.onTimer(now) && (state_ == State::kValidating || (state_ == State::kClosed && reopened_))) {
     validator_.start(route_, trusted_, pto(), random_, now);
   }
 }

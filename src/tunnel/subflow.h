@@ -136,6 +136,8 @@ class Subflow {
   /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK;
   /// then the caller fills in the data.
   SentPacket& onSent(size_t bytes, bool tracked, Time now);
+  /// Whether the datagram arrives is in doubt: its data is to go elsewhere as soon as it can.
+  void moveData(SentPacket& packet, Time now);
   /// Bytes of inner packets that this subflow carries again.
   void countRepair(size_t bytes) { counts_.repairedBytes += bytes; }
   /// The sender had nothing more to send while this subflow was open.
@@ -155,7 +157,6 @@ class Subflow {
   Time ptoDeadline() const;
   void onPto(Time now);
   void moveData(Time now);
-  void moveData(SentPacket& packet, Time now);
   void loseData(SentPacket& packet, Time now);
   void abandonOld(Time now);
   const SentPacket* oldestInFlight() const;
@@ -167,6 +168,7 @@ class Subflow {
   State state_ = State::kValidating;
   bool trusted_;
   bool peerRefuses_ = false;
+  bool reopened_ = false;  ///< closed, but it has a route again and is being validated
   uint64_t peerStatusSequence_ = 0;
   SubflowOwner& owner_;
   DataLedger& ledger_;

@@ -161,6 +161,28 @@ TEST(Failover, AShortTotalOutageIsRiddenOut) {
   EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 0u) << s.report();
 }
 
+// Found by chaos, seed 102937: a subflow whose path came back later than its uplink stayed closed for ever.
+TEST(Failover, AnUplinkThatIsUpBeforeItsPathIsUsedOnceThePathIsThere) {
+  Scenario s(11);
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  s.run(1s).unplug("dsl").run(1s);
+  s.edge.setUplink("dsl", true);
+  s.run(20s).plug("dsl");
+  EXPECT_TRUE(s.isUsed("dsl", 3s)) << s.report();
+}
+
+// Found by chaos, seed 102937: what went out with a probe of a silent path was not sent again when another
+// path came back.
+TEST(Failover, DataSentWithAProbeIsRepairedOverAnotherPath) {
+  Scenario s(12);
+  s.path("dsl", kDsl).path("lte", kLte).start();
+  TcpFlow& file = s.upload(2_MB, {.window = 32 << 10});
+  s.run(300ms).cut("dsl").cut("lte").run(1s).mend("lte").run(1500ms);
+  ASSERT_TRUE(s.finish(file, 20s));
+  s.run(5s);
+  EXPECT_EQ(s.edge.pool().inUse(), 0u) << s.report();
+}
+
 TEST(Failover, ARefusingKernelIsLikeADeadPath) {
   Scenario s(10);
   s.path("dsl", kDsl).path("lte", kLte).start();
