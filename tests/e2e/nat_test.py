@@ -10,6 +10,12 @@ PORT = 4433
 
 
 class Nat(PairCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        seen = [flow["remote"] for flow in cls.lab.gateway.paths()]
+        cls.port = next(int(remote.partition(":")[2]) for remote in seen if remote.startswith("10.0.0.1:"))
+
     def tearDown(self):
         self.lab.edge.run("nft", "flush", "ruleset")
         self.lab.edge_gateway.wait_up(subflows=2)
@@ -34,26 +40,20 @@ table ip nat {{
         path.write_text(rules, encoding="ascii")
         run("ip", "netns", "exec", self.lab.edge.name, "nft", "-f", path)
 
-    def wifi_port(self):
-        """The edge's own port on WiFi, as its daemon names it."""
-        flow = next(flow for flow in self.lab.edge_gateway.paths() if flow["uplink"] == "wifi")
-        return int(flow["local"].rpartition(":")[2])
-
     def seen(self):
         return {flow["remote"] for flow in self.lab.gateway.paths()}
 
     def test_ports_and_addresses_change_under_traffic(self):
-        port = self.wifi_port()
         download = self.download(self.file(25_000_000))
         download.wait_for_size(3_000_000)
         for seen_address, seen_port in (("10.0.0.1", 40001), ("10.0.0.1", 40002), ("10.0.0.9", 40003)):
-            self.rebind("wifi0", "10.0.0.1", port, seen_port, seen_address)
+            self.rebind("wifi0", "10.0.0.1", self.port, seen_port, seen_address)
             self.eventually(lambda: f"{seen_address}:{seen_port}" in self.seen(),
                             f"the concentrator to answer to {seen_address}:{seen_port}")
         self.verify(download)
 
     def test_an_idle_mapping_changes(self):
-        self.rebind("wifi0", "10.0.0.1", self.wifi_port(), 40004)
+        self.rebind("wifi0", "10.0.0.1", self.port, 40004)
         self.assertGreaterEqual(self.ping(V4, count=10), 8)
         self.verify(self.download(self.file(3_000_000)))
 

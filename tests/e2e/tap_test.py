@@ -14,7 +14,7 @@ class Bridge(PairCase):
 
     def test_ping_and_neighbour_discovery(self):
         for address in (SERVER4, SERVER6):
-            for size in (56, 1200, 1472):
+            for size in (56, 1200, 1350):
                 with self.subTest(address=address, size=size):
                     self.assertGreaterEqual(self.ping(address, count=10, size=size), 8)
 
