@@ -145,7 +145,8 @@ TEST(Links, QueuesAreBoundedAndMarkEcnCapablePackets) {
   for (int i = 0; i < 100; ++i) {
     s.run(50ms);
     size_t queued = 0;
-    for (const FlowStatus& f : s.edge.status().peers[0].flows) queued += f.queuedBytes;
+    PeerStatus peer = s.edge.status().peers[0];
+    for (const FlowStatus& f : peer.flows) queued += f.queuedBytes;
     worst = std::max(worst, queued);
   }
   EXPECT_LE(worst, options.queueBytes + 2000);
@@ -207,7 +208,8 @@ TEST(Links, TheSenderStaysWithinItsWindow) {
   std::map<unsigned, std::pair<uint64_t, uint64_t>> last;
   for (int i = 0; i < 2000; ++i) {
     s.run(1ms);
-    for (const SubflowStatus& f : s.edge.status().peers[0].subflows) {
+    PeerStatus peer = s.edge.status().peers[0];
+    for (const SubflowStatus& f : peer.subflows) {
       // A window may shrink below what is in flight; what is in flight must not grow then.
       auto& [inFlight, window] = last[f.id];
       if (i > 0 && f.inFlight > f.window + 1600) {
