@@ -15,14 +15,14 @@ class Failover(PairCase):
 
     def assert_used_again(self, uplink):
         before = self.lab.edge_gateway.paths()
-        self.verify(self.download(self.file(8_000_000)))
+        self.verify(self.download(self.file(5_000_000)))
         self.assertGreater(shares(before, self.lab.edge_gateway.paths()).get(uplink, 0), 0.1)
 
     def test_silent_death_and_return(self):
         for link in ("wifi", "lte"):
             with self.subTest(link=link):
-                download = self.download(self.file(20_000_000))
-                download.wait_for_size(5_000_000)
+                download = self.download(self.file(12_000_000))
+                download.wait_for_size(3_000_000)
                 at = download.elapsed()
                 self.lab.links.set(link, down=True)
                 try:
@@ -46,8 +46,8 @@ class Failover(PairCase):
                 self.lab.edge_gateway.wait_path("wifi", "active")
 
     def test_interface_set_down_and_up(self):
-        download = self.download(self.file(20_000_000))
-        download.wait_for_size(5_000_000)
+        download = self.download(self.file(12_000_000))
+        download.wait_for_size(3_000_000)
         at = download.elapsed()
         self.lab.edge.ip("link", "set", "wifi0", "down")
         try:
@@ -59,8 +59,8 @@ class Failover(PairCase):
         self.assert_used_again("wifi")
 
     def test_all_paths_dead_for_two_seconds(self):
-        download = self.download(self.file(15_000_000))
-        download.wait_for_size(5_000_000)
+        download = self.download(self.file(10_000_000))
+        download.wait_for_size(3_000_000)
         for link in ("wifi", "lte"):
             self.lab.links.set(link, down=True)
         time.sleep(2)

@@ -15,7 +15,7 @@ class Lifecycle(PairCase):
         self.lab.edge_gateway.wait_up(subflows=2)
 
     def test_reload_under_traffic(self):
-        download = self.download(self.file(15_000_000))
+        download = self.download(self.file(12_000_000))
         download.wait_for_size(3_000_000)
         pids = [gateway.process.pid for gateway in self.lab.gateways()]
         for gateway in self.lab.gateways():
@@ -29,11 +29,12 @@ class Lifecycle(PairCase):
     def test_reload_takes_an_uplink_away_and_gives_it_back(self):
         gateway = self.lab.edge_gateway
         uplinks = gateway.config["uplinks"]
-        download = self.download(self.file(15_000_000))
+        self.addCleanup(gateway.config.update, uplinks=uplinks)
+        download = self.download(self.file(12_000_000))
         download.wait_for_size(3_000_000)
         gateway.config["uplinks"] = uplinks[:1]
         gateway.reload()
-        self.eventually(lambda: {flow["uplink"] for flow in gateway.paths()} == {"wifi"}, "only wifi left")
+        gateway.wait_path("lte", "closed")
         gateway.config["uplinks"] = uplinks
         gateway.reload()
         gateway.wait_path("lte", "active")
@@ -52,8 +53,8 @@ class Lifecycle(PairCase):
         for gateway in self.lab.gateways():
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with self.subTest(gateway=gateway.name, signal=number):
-                    download = self.download(self.file(20_000_000))
-                    download.wait_for_size(5_000_000)
+                    download = self.download(self.file(12_000_000))
+                    download.wait_for_size(3_000_000)
                     gateway.restart(number)
                     self.verify(download)
 
