@@ -10,7 +10,7 @@
 namespace braid {
 namespace {
 
-constexpr std::string_view kControllers[] = {"newreno"};
+constexpr std::string_view kControllers[] = {"bbr", "newreno"};
 constexpr std::string_view kSchedulers[] = {"ecf", "minrtt"};
 constexpr std::string_view kCiphers[] = {"auto", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"};
 

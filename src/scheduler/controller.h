@@ -19,6 +19,7 @@ struct AckSample {
   Duration minRtt{};              ///< windowed minimum RTT
   uint64_t inFlight = 0;          ///< bytes in flight before this ACK
   uint64_t delivered = 0;         ///< bytes acknowledged on this subflow so far, this ACK included
+  uint64_t priorDelivered = 0;    ///< `delivered` when the largest newly acknowledged packet was sent
   double deliveryRate = 0;        ///< bytes per second over the acked packet's flight; 0 when unknown
   bool appLimited = false;        ///< that rate was limited by the sender having nothing to send
 };
@@ -52,7 +53,7 @@ class Controller {
   virtual double pacingRate() const = 0;
 };
 
-/// Makes a controller by its configuration name ("newreno"); nullptr for an unknown name. `datagram` is the size of a
+/// Makes a controller by its configuration name ("newreno", "bbr"); nullptr for an unknown name. `datagram` is the size of a
 /// full datagram in bytes.
 std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram);
 

@@ -7,12 +7,13 @@ namespace braid {
 MtuDiscovery::MtuDiscovery(size_t max, size_t fixed)
     : max_(std::max(max, kMinDatagram)),
       fixed_(fixed),
-      current_(fixed ? fixed : std::min(kBaseDatagram, max_)),
+      current_(fixed ? fixed : kMinDatagram),
       low_(current_),
       high_(max_) {}
 
 size_t MtuDiscovery::candidate() const {
   if (tryHigh_) return high_;
+  if (low_ < kBaseDatagram && kBaseDatagram <= high_) return kBaseDatagram;
   return (low_ + high_ + 1) / 2;
 }
 
@@ -63,7 +64,7 @@ void MtuDiscovery::onAcked(size_t size) {
 void MtuDiscovery::onLost(size_t size) {
   if (fixed_ || size <= kMinDatagram) return;
   ++fullSizeLosses_;
-  if (fullSizeLosses_ >= kBlackHoleLosses && smallArrivals_ >= kBlackHoleArrivals) searchFrom(kMinDatagram);
+  if (fullSizeLosses_ >= kBlackHoleLosses && smallArrivals_ >= kBlackHoleArrivals) search();
 }
 
 void MtuDiscovery::onTooBig(size_t size, Time now) {
@@ -72,15 +73,15 @@ void MtuDiscovery::onTooBig(size_t size, Time now) {
     failures_ = kMaxProbes;
     return probeFailed(now);
   }
-  if (size <= current_) searchFrom(kMinDatagram);
+  if (size <= current_) search();
 }
 
 void MtuDiscovery::restart() {
-  if (!fixed_) searchFrom(std::min(current_, kBaseDatagram));
+  if (!fixed_) search();
 }
 
-void MtuDiscovery::searchFrom(size_t low) {
-  current_ = low_ = low;
+void MtuDiscovery::search() {
+  current_ = low_ = kMinDatagram;
   high_ = max_;
   tryHigh_ = true;
   probing_ = 0;

@@ -10,9 +10,9 @@ namespace braid {
 /// Datagram packetization layer path MTU discovery (RFC 8899) for one subflow. Sizes are UDP payload bytes.
 class MtuDiscovery {
  public:
-  /// Every path is expected to carry this; below it only after a black hole (RFC 9000 section 14.1).
+  /// Every path must carry this (RFC 9000 section 14.1); more only once a probe has shown it.
   static constexpr size_t kMinDatagram = 1200;
-  /// Carries an inner IPv6 packet of 1280 bytes, so that the device need not go below IPv6's minimum.
+  /// RFC 8899 section 5.1.2 BASE_PLPMTU: carries an inner IPv6 packet of 1280 bytes. Tried right after the top.
   static constexpr size_t kBaseDatagram = 1315;
   /// RFC 8899 section 5.1.2 MAX_PROBES.
   static constexpr int kMaxProbes = 3;
@@ -40,14 +40,14 @@ class MtuDiscovery {
   void onLost(size_t size);
   /// The kernel says that packets of this size do not leave the uplink.
   void onTooBig(size_t size, Time now);
-  /// Begins anew on a new path; keeps what was found as the first guess.
+  /// Begins anew on a new path.
   void restart();
   void onTimer(Time now);
   Time nextDeadline() const;
   bool searching() const { return fixed_ == 0 && low_ + kPrecision <= high_; }
 
  private:
-  void searchFrom(size_t low);
+  void search();
   void probeFailed(Time now);
   size_t candidate() const;
 

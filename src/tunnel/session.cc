@@ -147,26 +147,30 @@ Time Session::nextDeadline(Time now) const {
 
 // What follows from the states of the subflows.
 void Session::refresh(Time now) {
-  size_t smallest = 0;
+  if (anyUsable()) {
+    unusableSince_ = kNever;
+    updateInnerMtu();
+    return;
+  }
+  if (unusableSince_ == kNever) unusableSince_ = now;
+  if (now - unusableSince_ > options_.repairTime) clearQueues(now);
+}
+
+// What every path carries; but a path below IPv6's minimum carries small packets only, unless every path is so. A path that
+// still searches does not count: it may yet turn out to carry more.
+void Session::updateInnerMtu() {
+  size_t smallest = SIZE_MAX;
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
-    if (!s->usable()) continue;
+    if (!s->usable() || s->searchesMtu()) continue;
+    smallest = std::min(smallest, s->mtu());
     largest = std::max(largest, s->mtu());
-    if (s->searchesMtu()) continue;  // it may yet turn out to carry more
-    smallest = smallest ? std::min(smallest, s->mtu()) : s->mtu();
   }
-  if (largest == 0) {
-    if (unusableSince_ == kNever) unusableSince_ = now;
-    if (now - unusableSince_ > options_.repairTime) clearQueues(now);
-  } else {
-    unusableSince_ = kNever;
-    // A path below IPv6's minimum carries small packets only, unless every path is so.
-    size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
-    if (mtu != innerMtu_) {
-      innerMtu_ = mtu;
-      event({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
-    }
-  }
+  if (largest == 0) return;
+  size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
+  if (mtu == innerMtu_) return;
+  innerMtu_ = mtu;
+  event({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
 }
 
 DropCounts Session::drops() const {

@@ -130,6 +130,7 @@ class Session final : public SubflowOwner {
 
   // session.cc
   void refresh(Time now);
+  void updateInnerMtu();
   void clearQueues(Time now);
   void announce(const Subflow& subflow, bool available);
   Subflow* find(uint8_t id) { return table_[id].get(); }

@@ -125,7 +125,8 @@ bool Session::pollRepair(Datagram& out, Time now) {
     if (!s) {
       bool fitsSomewhere = false;
       for (Subflow* other : subflows_) {
-        fitsSomewhere |= !other->usable() || datum->packet.size() + kDatagramOverhead <= other->mtu();
+        bool fits = other->searchesMtu() || datum->packet.size() + kDatagramOverhead <= other->mtu();
+        fitsSomewhere |= fits || !other->usable();
       }
       if (fitsSomewhere) return false;
       owner_.onTooLarge(datum->packet.view());
@@ -151,7 +152,8 @@ bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
   return true;
 }
 
-// The fastest open path that the packet fits.
+// The fastest path with room that the packet fits. A repair does not wait for the pacer: somebody waits for it, and the
+// pacer makes new data pay it back.
 Subflow* Session::pathForRepair(const Datum& datum, Time now) {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
@@ -178,11 +180,9 @@ bool Session::pollNewData(Datagram& out, Time now) {
     bool anyOpen = false;
     for (size_t i = 0; i < subflows_.size(); ++i) {
       views_[i] = subflows_[i]->view(now);
-      if (need <= subflows_[i]->mtu()) {
-        fitsSomewhere |= views_[i].usable;
-      } else {
-        views_[i].open = views_[i].usable = false;
-      }
+      bool fits = need <= subflows_[i]->mtu();
+      fitsSomewhere |= views_[i].usable && (fits || subflows_[i]->searchesMtu());
+      if (!fits) views_[i].open = views_[i].usable = false;
       anyOpen |= views_[i].open;
     }
     if (!fitsSomewhere && anyUsable()) {

@@ -115,6 +115,7 @@ void Subflow::onPathResponse(const PathToken& token, Time now) {
 }
 
 void Subflow::changeRoute(const Route& route, bool newAddress, Time now) {
+  if (route != route_) loseFlight(now);
   route_ = route;
   if (!newAddress) return;  // RFC 9000 section 9.4: a new port alone is the same path
   controller_->reset(now);
@@ -357,6 +358,19 @@ void Subflow::loseData(SentPacket& p, Time now) {
   for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
 }
 
+// What went to the old route has most likely not arrived, which is no sign of congestion on the new one.
+void Subflow::loseFlight(Time now) {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    if (p.state != SentPacket::State::kInFlight) continue;
+    p.state = SentPacket::State::kLost;
+    inFlight_ -= p.bytes;
+    loseData(p, now);
+    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+    if (p.mtuProbe) mtu_.onProbeLost(p.bytes, now);
+  }
+}
+
 void Subflow::giveUpData(Drop cause) {
   for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
     SentPacket& p = sent_.at(pn);
@@ -424,13 +438,16 @@ size_t Subflow::mtuProbe() const {
   return usable() ? mtu_.pollProbe() : 0;
 }
 
+bool Subflow::hasRoom() const {
+  return usable() && !sent_.full() && inFlight_ + mtu_.current() <= controller_->window();
+}
+
 bool Subflow::isOpen(Time now) const {
   return opensAt() <= now;
 }
 
 Time Subflow::opensAt() const {
-  if (!usable() || sent_.full() || inFlight_ + mtu_.current() > controller_->window()) return kNever;
-  return pacer_.nextSend();
+  return hasRoom() ? pacer_.nextSend() : kNever;
 }
 
 PathView Subflow::view(Time now) const {

@@ -125,7 +125,9 @@ class Subflow {
   void requestPing() { pings_ = 1; }
   Time lastSentAt() const { return lastSentAt_; }
 
-  /// Window, pacer and sent-map allow one more datagram of full size.
+  /// Window and sent-map allow one more datagram of full size.
+  bool hasRoom() const;
+  /// The pacer does, too.
   bool isOpen(Time now) const;
   /// When the pacer opens, provided that the window has room; kNever otherwise.
   Time opensAt() const;
@@ -157,6 +159,7 @@ class Subflow {
   Time ptoDeadline() const;
   void onPto(Time now);
   void moveData(Time now);
+  void loseFlight(Time now);
   void loseData(SentPacket& packet, Time now);
   void abandonOld(Time now);
   const SentPacket* oldestInFlight() const;

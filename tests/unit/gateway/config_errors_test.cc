@@ -207,7 +207,7 @@ TEST(ConfigErrors, WhatTwoPeersMayNotShare) {
 
 TEST(ConfigErrors, Tunnel) {
   expectErrorBehind("tunnel: {controller: reno}\n",
-                    "e.yaml:12:22: tunnel.controller: 'reno' is not known; use one of: newreno");
+                    "e.yaml:12:22: tunnel.controller: 'reno' is not known; use one of: bbr, newreno");
   expectErrorBehind("tunnel: {scheduler: rr}\n",
                     "e.yaml:12:21: tunnel.scheduler: 'rr' is not known; use one of: ecf, minrtt");
   expectErrorBehind(

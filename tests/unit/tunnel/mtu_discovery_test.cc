@@ -28,20 +28,20 @@ int search(MtuDiscovery& mtu, size_t limit, Time& now) {
 TEST(MtuDiscovery, FindsTheTopInOneProbe) {
   Time now{};
   MtuDiscovery mtu(1472, 0);
-  EXPECT_EQ(mtu.current(), MtuDiscovery::kBaseDatagram);
+  EXPECT_EQ(mtu.current(), MtuDiscovery::kMinDatagram) << "nothing is taken for granted";
   EXPECT_EQ(search(mtu, 9000, now), 1);
   EXPECT_EQ(mtu.current(), 1472u);
   EXPECT_EQ(mtu.nextDeadline(), kNever);
 }
 
 TEST(MtuDiscovery, FindsEveryLimitWithinThePrecision) {
-  for (size_t limit = MtuDiscovery::kBaseDatagram; limit <= 1472; ++limit) {
+  for (size_t limit = MtuDiscovery::kMinDatagram; limit <= 1472; ++limit) {
     Time now{};
     MtuDiscovery mtu(1472, 0);
     int probes = search(mtu, limit, now);
     EXPECT_LE(mtu.current(), limit);
     EXPECT_GT(mtu.current() + MtuDiscovery::kPrecision, limit) << limit;
-    EXPECT_LE(probes, 3 * 9) << limit;  // log2(157 / 8) + 1 steps of at most MAX_PROBES, and the top
+    EXPECT_LE(probes, 3 * 9) << limit;  // the top, the base, log2(157 / 8) + 1 steps, each at most MAX_PROBES
   }
 }
 
@@ -116,8 +116,8 @@ TEST(MtuDiscovery, AKernelThatRefusesASizeRulesItOut) {
   MtuDiscovery mtu(1472, 0);
   mtu.onProbeSent(mtu.pollProbe(), kRtt, now);
   mtu.onTooBig(1472, now);
-  EXPECT_LT(mtu.pollProbe(), 1472u);
-  EXPECT_EQ(mtu.current(), MtuDiscovery::kBaseDatagram);
+  EXPECT_EQ(mtu.pollProbe(), MtuDiscovery::kBaseDatagram) << "the base is next";
+  EXPECT_EQ(mtu.current(), MtuDiscovery::kMinDatagram);
 }
 
 }  // namespace
