@@ -15,6 +15,11 @@ void PathValidator::start(const Route& route, bool trusted, Duration timeout, Ra
   bytesReceived_ = bytesSent_ = 0;
 }
 
+void PathValidator::learnLocal(const Route& from) {
+  if (!route_ || route_->local.family != Address::Family::kNone) return;
+  if (route_->socket == from.socket && route_->remote == from.remote) route_->local = from.local;
+}
+
 void PathValidator::onReceived(const Route& from, size_t bytes) {
   if (route_ == from) bytesReceived_ += bytes;
 }

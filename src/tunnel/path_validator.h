@@ -26,6 +26,8 @@ class PathValidator {
   void cancel() { route_.reset(); }
   bool running() const { return route_.has_value(); }
   const std::optional<Route>& route() const { return route_; }
+  /// Where the candidate leaves the local address to the kernel, takes it from a datagram that came on it.
+  void learnLocal(const Route& from);
   /// Bytes that arrived from the candidate.
   void onReceived(const Route& from, size_t bytes);
 

@@ -82,6 +82,7 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
   acks_.onPacket(pn, eliciting, ecn, now);
   ++counts_.receivedPackets;
   counts_.receivedBytes += bytes;
+  validator_.learnLocal(from);
   if (route_.local.family == Address::Family::kNone && from.socket == route_.socket &&
       from.remote == route_.remote) {
     route_.local = from.local;  // until now the kernel chose it
@@ -91,6 +92,7 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
     validator_.start(from, false, pto(), random_, now);
   } else if (newest && validator_.running() && !(*validator_.route() == route_)) {
     validator_.cancel();
+    if (isUnproven()) validator_.start(route_, trusted_, pto(), random_, now);
   }
   validator_.onReceived(from, bytes);
   if (state_ == State::kSuspect && now + pto() < probeAt_ && pings_ == 0) probeAt_ = now;
@@ -400,7 +402,7 @@ void Subflow::onTimer(Time now) {
     probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
   }
   mtu_.onTimer(now);
-  if (validator_.onTimer(now) && (state_ == State::kValidating || (state_ == State::kClosed && reopened_))) {
+  if (validator_.onTimer(now) && isUnproven()) {
     validator_.start(route_, trusted_, pto(), random_, now);
   }
 }

@@ -149,6 +149,10 @@ class Subflow {
 
  private:
   void setState(State state, Time now);
+  /// It has a route, and the peer has not answered there yet.
+  bool isUnproven() const {
+    return state_ == State::kValidating || (state_ == State::kClosed && reopened_);
+  }
   void acknowledge(uint64_t pn, SentPacket& packet, Time now);
   void processAckRange(uint64_t first, uint64_t last, Time now);
   void sampleRate(const SentPacket& packet, Time now);

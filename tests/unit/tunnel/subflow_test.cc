@@ -198,7 +198,7 @@ TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
   s->close(now);
   EXPECT_EQ(s->state(), Subflow::State::kClosed);
   EXPECT_EQ(ledger.queued(), 1u);
-  EXPECT_FALSE(s->mustSend(now));
+  EXPECT_FALSE(s->mustSend());
   EXPECT_EQ(s->nextDeadline(), kNever);
   Route next{2, {}, home.remote};
   s->open(next, now);
@@ -260,6 +260,33 @@ TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
     s->onPathResponse(frame->challenge->token, now + 2 * kRtt);
     bool samePath = s->route().remote.address == home.remote.address;
     EXPECT_EQ(s->rtt().smoothed(), samePath ? kRtt : 2 * kRtt) << to;
+  }
+}
+
+TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
+  // The kernel says to which local address a datagram came; a configured route leaves it open.
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  Route seen = home;
+  seen.local = *Address::parse("198.51.100.20");
+  s->onPacket(0, false, Ecn::kNotEct, 100, seen, now);  // the peer's own challenge; its response was lost
+  s->onPathResponse(frame->challenge->token, now + kRtt);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(s->route(), seen);
+  EXPECT_EQ(owner.addressChanges, 0);
+}
+
+TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
+  for (bool trusted : {false, true}) {
+    s = std::make_unique<Subflow>(3, "wifi", home, trusted, options, owner, ledger, random, now);
+    s->onPacket(0, false, Ecn::kNotEct, 1200, home, now);
+    s->onPacket(1, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")}, now);
+    s->onPacket(2, false, Ecn::kNotEct, 1200, home, now);
+    auto frame = s->takePathFrame(now);
+    ASSERT_TRUE(frame && frame->challenge) << trusted;
+    EXPECT_EQ(frame->route, home);
+    s->onPathResponse(frame->challenge->token, now + kRtt);
+    EXPECT_EQ(s->state(), Subflow::State::kActive);
   }
 }
 
