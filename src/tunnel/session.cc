@@ -137,6 +137,7 @@ Time Session::nextDeadline(Time now) const {
   bool waiting = flows_.packets() > 0 || ledger_.queued() > 0;
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
+    if (s->state() == Subflow::State::kClosed && anyUsable()) next = std::min(next, s->acks().deadline());
     if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
     if (waiting && s->opensAt() > now) next = std::min(next, s->opensAt());
   }
@@ -156,8 +157,8 @@ void Session::refresh(Time now) {
   if (now - unusableSince_ > options_.repairTime) clearQueues(now);
 }
 
-// What every path carries; but a path below IPv6's minimum carries small packets only, unless every path is so. A path that
-// still searches does not count: it may yet turn out to carry more.
+// What every path carries; but a path below IPv6's minimum carries small packets only, unless every path is
+// so. A path that still searches does not count: it may yet turn out to carry more.
 void Session::updateInnerMtu() {
   size_t smallest = SIZE_MAX;
   size_t largest = 0;

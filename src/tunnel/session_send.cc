@@ -41,12 +41,14 @@ struct Session::Build {
   bool fits(size_t payload) const {
     return dataCount < kMaxDataPerDatagram && used + kDataFrameHeader + payload <= limit;
   }
-  void addAck(Time now) {
-    AckSender& acks = subflow.acks();
+  /// What arrived on this datagram's subflow, or on another one that can not say it itself.
+  void addAck(Time now) { addAck(subflow, now); }
+  void addAck(Subflow& of, Time now) {
+    AckSender& acks = of.acks();
     if (!acks.pending()) return;
     std::array<uint8_t, 512> space;
     Writer ack(ByteSpan(space).first(std::min(space.size(), limit - used)));
-    if (!writeFrame(ack, acks.frame(subflow.id(), now))) return;
+    if (!writeFrame(ack, acks.frame(of.id(), now))) return;
     writer.bytes({space.data(), ack.size()});
     used += ack.size();
     acks.onSent();
@@ -79,7 +81,10 @@ bool Session::pollDatagram(Datagram& out, Time now) {
 bool Session::pollUrgent(Datagram& out, Time now) {
   for (size_t i = 0; i < subflows_.size(); ++i) {
     Subflow& s = *subflows_[(turn_ + i) % subflows_.size()];
-    if (!s.mustSend(now)) continue;
+    bool own = s.mustSend();
+    Subflow* carrier = own || s.usable() ? &s : ackCarrier(s);
+    bool speaks = carrier && carrier->canNumber() && (own || s.acks().due(now));
+    if (!speaks && !s.hasPathFrame(now)) continue;
     Packet buffer = pool_.allocate();
     if (!buffer) return false;
     turn_ = (turn_ + i + 1) % subflows_.size();
@@ -90,17 +95,23 @@ bool Session::pollUrgent(Datagram& out, Time now) {
       if (path->size) build.padTo(path->size);
       return finish(build, out, now);
     }
-    Build build(s, s.route(), std::move(buffer), s.mtu());
-    bool ping = s.wantsPing();
-    if (ping) {
+    Build build(*carrier, carrier->route(), std::move(buffer), carrier->mtu());
+    if (own) {
       build.add(PingFrame{});
       build.tracked = true;
     }
-    build.addAck(now);
-    if (s.isOpen(now) || (ping && !anyUsable())) addData(build, now);
+    build.addAck(s, now);
+    if (carrier->isOpen(now) || (own && !anyUsable())) addData(build, now);
     return finish(build, out, now);
   }
   return false;
+}
+
+// What arrived on a path that is silent or gone is acknowledged over another one, so that it is not sent
+// again.
+Subflow* Session::ackCarrier(Subflow& of) {
+  if (Subflow* best = fastest()) return best;
+  return of.state() == Subflow::State::kClosed ? nullptr : &of;
 }
 
 bool Session::pollControl(Datagram& out, Time now) {
@@ -121,7 +132,7 @@ bool Session::pollControl(Datagram& out, Time now) {
 
 bool Session::pollRepair(Datagram& out, Time now) {
   while (Datum* datum = ledger_.nextRepair(now)) {
-    Subflow* s = pathForRepair(*datum, now);
+    Subflow* s = pathForRepair(*datum);
     if (!s) {
       bool fitsSomewhere = false;
       for (Subflow* other : subflows_) {
@@ -152,13 +163,13 @@ bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
   return true;
 }
 
-// The fastest path with room that the packet fits. A repair does not wait for the pacer: somebody waits for it, and the
-// pacer makes new data pay it back.
-Subflow* Session::pathForRepair(const Datum& datum, Time now) {
+// The fastest path with room that the packet fits. A repair does not wait for the pacer: somebody waits for
+// it, and the pacer makes new data pay it back.
+Subflow* Session::pathForRepair(const Datum& datum) {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
-    if (!s->isOpen(now) || datum.packet.size() + kDatagramOverhead > s->mtu() || !mayRepair(datum, *s))
-      continue;
+    if (!s->hasRoomForRepair() || datum.packet.size() + kDatagramOverhead > s->mtu()) continue;
+    if (!mayRepair(datum, *s)) continue;
     if (!best || s->rtt().smoothed() < best->rtt().smoothed()) best = s;
   }
   return best;

@@ -99,7 +99,7 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
 }
 
 void Subflow::onPathChallenge(const PathToken& token, const Route& from) {
-  response_ = Response{from, token};
+  if (state_ != State::kClosed || reopened_) response_ = Response{from, token};
 }
 
 void Subflow::onPathResponse(const PathToken& token, Time now) {
@@ -419,10 +419,8 @@ Time Subflow::nextDeadline() const {
 
 // ---- what leaves
 
-bool Subflow::mustSend(Time now) const {
-  if (!canNumber()) return false;
-  return response_ || validator_.allowance(MtuDiscovery::kMinDatagram, now) > 0 ||
-         (state_ != State::kClosed && (pings_ > 0 || acks_.due(now)));
+bool Subflow::hasPathFrame(Time now) const {
+  return canNumber() && (response_ || validator_.allowance(MtuDiscovery::kMinDatagram, now) > 0);
 }
 
 std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
@@ -442,6 +440,11 @@ size_t Subflow::mtuProbe() const {
 
 bool Subflow::hasRoom() const {
   return usable() && !sent_.full() && inFlight_ + mtu_.current() <= controller_->window();
+}
+
+bool Subflow::hasRoomForRepair() const {
+  return usable() && !sent_.full() &&
+         inFlight_ + mtu_.current() <= std::max(controller_->window(), kRepairWindow);
 }
 
 bool Subflow::isOpen(Time now) const {

@@ -56,6 +56,9 @@ class Subflow {
   static constexpr int kSilentLosses = 3;
   /// Packets that a suspect subflow remembers.
   static constexpr uint64_t kMaxSilentSpan = SentPackets::kMaxSpan / 2;
+  /// Bytes that repairs may have in flight where the window is smaller: about what a 64 KB TCP window had on
+  /// a path that died. Ours.
+  static constexpr uint64_t kRepairWindow = 64 << 10;
   /// Silence shorter than this is jitter, not a reason to probe.
   static constexpr Duration kQuiet = 10ms;
 
@@ -101,9 +104,11 @@ class Subflow {
 
   // ---- what leaves
 
-  /// Something other than data must go now: probe, challenge, response or ACK.
-  bool mustSend(Time now) const;
-  /// When mustSend() may become true, or a timer is due.
+  /// A PING must go now, whatever the window says.
+  bool mustSend() const { return pings_ > 0 && state_ != State::kClosed && canNumber(); }
+  /// A challenge or response must.
+  bool hasPathFrame(Time now) const;
+  /// When something of its own must be sent, or a timer is due.
   Time nextDeadline() const;
   void onTimer(Time now);
   /// A challenge or response that goes to its own route, in a datagram of that many bytes; nullopt when none
@@ -127,6 +132,8 @@ class Subflow {
 
   /// Window and sent-map allow one more datagram of full size.
   bool hasRoom() const;
+  /// The same for a repair: a path that has been idle takes over more than its window has grown to.
+  bool hasRoomForRepair() const;
   /// The pacer does, too.
   bool isOpen(Time now) const;
   /// When the pacer opens, provided that the window has room; kNever otherwise.
@@ -150,9 +157,7 @@ class Subflow {
  private:
   void setState(State state, Time now);
   /// It has a route, and the peer has not answered there yet.
-  bool isUnproven() const {
-    return state_ == State::kValidating || (state_ == State::kClosed && reopened_);
-  }
+  bool isUnproven() const { return state_ == State::kValidating || (state_ == State::kClosed && reopened_); }
   void acknowledge(uint64_t pn, SentPacket& packet, Time now);
   void processAckRange(uint64_t first, uint64_t last, Time now);
   void sampleRate(const SentPacket& packet, Time now);
