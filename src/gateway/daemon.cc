@@ -78,7 +78,12 @@ Daemon::Daemon(Config config, LoadOptions loading)
       deviceWatcher_(loop_, device_.fd(), [this] { onDeviceReadable(); }),
       netlinkWatcher_(loop_, monitor_.fd(), [this] { onNetlink(); }),
       tunnelTimer_(loop_, [] {}),  // beforeWait() does what is due
-      retryTimer_(loop_, [this] { updateUplinks(uplinks_.update(monitor_.table())); }),
+      retryTimer_(loop_,
+                  [this] {
+                    bool changed = uplinks_.update(monitor_.table());
+                    uplinks_.warn();
+                    updateUplinks(changed);
+                  }),
       nameTimer_(loop_, [this] { resolveNames(false); }),
       watchdogTimer_(loop_,
                      [this] {

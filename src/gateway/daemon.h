@@ -59,6 +59,7 @@ class Daemon : private SendObserver, private ControlHandler {
   void setUpDevice(const DeviceConfig& before, const DeviceConfig& after);
   void setUpListeners(const std::vector<Endpoint>& endpoints);
   void setUpPeers();
+  size_t wantedDeviceMtu() const;
   void followDeviceMtu();
   void updateUplinks(bool changed);
   void resolveNames(bool all);

@@ -17,6 +17,10 @@ constexpr Duration kNameRetry = 30s;
 constexpr Duration kUplinkRetry = 1s;
 // Below this the kernel takes IPv6 off an interface (RFC 8200 section 5).
 constexpr size_t kSmallestIpv6Mtu = 1280;
+// What a LAN's hosts use (RFC 894). A bridge drops larger frames than its port takes without a word, the
+// tunnel answers or cuts them: a TAP device takes whole LAN frames.
+constexpr size_t kEthernetMtu = 1500;
+constexpr size_t kEthernetHeader = 14;
 
 template <typename T>
 bool has(const std::vector<T>& list, const T& item) {
@@ -176,8 +180,15 @@ void Daemon::onResolved(const HostPort& name, const std::vector<Endpoint>& found
   setUpPeers();
 }
 
+size_t Daemon::wantedDeviceMtu() const {
+  if (config_.device.mtu) return config_.device.mtu;
+  if (config_.tunnel.mode == TunnelOptions::Mode::kTap)
+    return std::max(tunnel_.innerMtu(), kEthernetMtu + kEthernetHeader) - kEthernetHeader;
+  return std::max(tunnel_.innerMtu(), kSmallestIpv6Mtu);
+}
+
 void Daemon::followDeviceMtu() {
-  size_t mtu = config_.device.mtu ? config_.device.mtu : std::max(tunnel_.innerMtu(), kSmallestIpv6Mtu);
+  size_t mtu = wantedDeviceMtu();
   if (mtu == deviceMtu_) return;
   deviceMtu_ = mtu;
   try {

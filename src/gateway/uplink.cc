@@ -177,7 +177,7 @@ bool Uplinks::refresh(Uplink& uplink, const NetlinkTable& table) {
     wanted.rules = uplink.now.rules;
   }
   uplink.now = std::move(wanted);
-  note(uplink, before);
+  note(uplink);
   return changed || uplink.now.up != before.up;
 }
 
@@ -283,17 +283,28 @@ std::vector<UplinkStatus> Uplinks::status() const {
 }
 
 bool Uplinks::wantsRetry() const {
-  return std::any_of(uplinks_.begin(), uplinks_.end(), [](const Uplink& u) { return u.failed; });
+  return std::any_of(uplinks_.begin(), uplinks_.end(),
+                     [](const Uplink& u) { return u.failed || u.doubtful; });
 }
 
-void Uplinks::note(const Uplink& uplink, const UplinkDecision& before) {
+void Uplinks::warn() {
+  for (Uplink& u : uplinks_) {
+    if (!u.doubtful) continue;
+    u.warned = u.now.reason;
+    note(u);
+  }
+}
+
+void Uplinks::note(Uplink& uplink) {
   const UplinkDecision& now = uplink.now;
-  if (now.up == before.up && now.reason == before.reason && now.v4 == before.v4 && now.v6 == before.v6)
-    return;
+  if (!now.up || now.reason.empty()) uplink.warned.clear();
+  uplink.doubtful = now.up && !uplink.failed && now.reason != uplink.warned;
   std::string line = "uplink " + uplink.config.name + (now.up ? " is up" : " is down");
   if (now.up && now.v4.bits()) line += ", " + now.v4.toString();
   if (now.up && now.v6.bits()) line += ", " + now.v6.toString();
-  if (!now.reason.empty()) line += ": " + now.reason;
+  if (!now.reason.empty() && !uplink.doubtful) line += ": " + now.reason;
+  if (line == uplink.noted) return;
+  uplink.noted = line;
   notes_.push_back(std::move(line));
 }
 

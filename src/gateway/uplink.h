@@ -63,8 +63,12 @@ class Uplinks {
   std::vector<UplinkSpec> specs() const;
   /// The same for people.
   std::vector<UplinkStatus> status() const;
-  /// Something was refused that may work later: call update() again in a second or so.
+  /// Something was refused that may work later, or warn() has something to say: call both, update() first, in
+  /// a second or so.
   bool wantsRetry() const;
+  /// Notes what is doubtful about uplinks that are up. Not done at once, for an interface gets its address
+  /// and its routes one by one.
+  void warn();
   /// Lines about what changed since the last call, for the log.
   std::vector<std::string> takeNotes();
 
@@ -74,8 +78,11 @@ class Uplinks {
     unsigned slot = 0;
     UplinkDecision now;
     unsigned switchedOff = 0;
-    bool routed = false;  // routes and rules of `now` are in place
-    bool failed = false;  // the last attempt was refused
+    bool routed = false;    // routes and rules of `now` are in place
+    bool failed = false;    // the last attempt was refused
+    bool doubtful = false;  // has a warning that is not noted yet
+    std::string warned;     // the warning that is noted
+    std::string noted;      // the last line
     std::vector<UplinkSpec::Socket> sockets;
   };
   bool refresh(Uplink& uplink, const NetlinkTable& table);
@@ -85,7 +92,7 @@ class Uplinks {
   void closeSockets(Uplink& uplink, Address::Family family);
   void closeUplink(Uplink& uplink);
   unsigned freeSlot() const;
-  void note(const Uplink& uplink, const UplinkDecision& before);
+  void note(Uplink& uplink);
 
   UplinkSockets& sockets_;
   Routing& routing_;

@@ -254,6 +254,30 @@ TEST_F(UplinkTest, AutomaticGatewayWarnsWithoutADefaultRoute) {
   EXPECT_THAT(d.routes, IsEmpty());
 }
 
+TEST_F(UplinkTest, AMissingDefaultRouteIsReportedOnlyWhenItStaysAway) {
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAuto;
+  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.configure({c}, host_);
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink dsl is up, 192.0.2.5"));
+  EXPECT_TRUE(uplinks_.wantsRetry());
+  host_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
+  uplinks_.update(host_);
+  uplinks_.warn();
+  EXPECT_FALSE(uplinks_.wantsRetry());
+  EXPECT_THAT(uplinks_.takeNotes(), IsEmpty());
+
+  host_.forgetRoutes();
+  uplinks_.update(host_);
+  EXPECT_THAT(uplinks_.takeNotes(), IsEmpty());
+  for (int i = 0; i < 2; ++i) {
+    uplinks_.update(host_);
+    uplinks_.warn();
+  }
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("no IPv4 default route")));
+  EXPECT_FALSE(uplinks_.wantsRetry());
+}
+
 TEST_F(UplinkTest, RefusedSocketIsRetriedAndDoesNotTakeTheOtherFamily) {
   host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
   sockets_.refused = {ip("2001:db8::5")};
