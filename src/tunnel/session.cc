@@ -66,7 +66,8 @@ bool Session::openSubflow(const std::string& name, const std::string& uplink, co
   for (size_t i = 0; i < subflows_.size(); ++i) {
     if (names_[i] != name) continue;
     Subflow& s = *subflows_[i];
-    if (s.state() == Subflow::State::kClosed || s.route() != route) {
+    bool same = s.route().socket == route.socket && s.route().remote == route.remote;  // local: it has learnt
+    if (s.state() == Subflow::State::kClosed || !same) {
       s.open(route, now);
       announce(s, true);
     }

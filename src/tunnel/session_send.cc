@@ -10,6 +10,8 @@ constexpr std::array<uint8_t, 9216> kZeros{};
 // One datagram under construction. Frames other than DATA and all DATA headers are written to `small`;
 // payloads stay where they are until the AEAD reads them, so that sealing is the only copy.
 struct Session::Build {
+  /// Control frames in a datagram: leaves room in `small` for an ACK and the DATA headers.
+  static constexpr size_t kMaxControlBytes = 512;
   Subflow& subflow;
   Route route;
   Packet out;
@@ -251,7 +253,7 @@ bool Session::pollClose(Datagram& out, Time now) {
 
 void Session::addControl(Build& build) {
   for (Control& control : controls_) {
-    if (control.inFlight || build.used + 24 > build.limit) continue;
+    if (control.inFlight || build.used + 24 > std::min(build.limit, Build::kMaxControlBytes)) continue;
     std::visit([&](const auto& frame) { build.add(frame); }, control.frame);
     control.inFlight = true;
     control.subflow = build.subflow.id();

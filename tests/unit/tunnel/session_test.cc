@@ -1,0 +1,114 @@
+#include "tunnel/session.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace braid {
+namespace {
+
+struct End final : SessionOwner {
+  std::vector<Event> events;
+  size_t delivered = 0;
+  DropCounts drops{};
+  void onDelivered(Packet) override { ++delivered; }
+  void onEvent(Event event) override { events.push_back(std::move(event)); }
+  void onDrop(Drop cause, uint64_t count) override { drops[static_cast<size_t>(cause)] += count; }
+  void onTooLarge(ByteView) override {}
+};
+
+/// Two sessions of the same keys, joined by a wire without delay that can be cut.
+struct SessionTest : testing::Test {
+  PacketPool pool{9216, 4096};
+  TunnelOptions options;
+  End edgeEnd, hubEnd;
+  Time now = Time{} + 1s;
+  std::unique_ptr<Session> edge, hub;
+  /// The kernel says where a datagram arrived, so both know their local address.
+  Route edgeRoute{1, *Address::parse("198.51.100.1"), *Endpoint::parse("203.0.113.2:4433")};
+  Route hubRoute{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
+  Route configured{1, {}, edgeRoute.remote};
+  bool cut = false;
+  std::vector<Drop> refused;
+  uint64_t sent = 0;
+
+  void start() {
+    SessionSecrets secrets;
+    secrets.initiatorSecret.fill(1);
+    secrets.responderSecret.fill(2);
+    secrets.sessionId = 7;
+    using Role = KeySchedule::Role;
+    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, edgeEnd, Random(1), now);
+    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, hubEnd, Random(2), now);
+    edge->setKeepalive(0s);
+    hub->setKeepalive(0s);
+    ASSERT_TRUE(edge->openSubflow("a", "wifi", configured, now));
+    run(1s);
+    ASSERT_TRUE(edge->anyUsable() && hub->anyUsable());
+  }
+  bool carry(Session& from, Session& to, const Route& arrival) {
+    Datagram d;
+    if (!from.pollDatagram(d, now)) return false;
+    ++sent;
+    if (cut) return true;
+    std::optional<DatagramHeader> header = readHeader(d.bytes.view());
+    EXPECT_TRUE(header);
+    if (std::optional<Drop> cause = to.onDatagram(*header, arrival, d.ecn, std::move(d.bytes), now))
+      refused.push_back(*cause);
+    return true;
+  }
+  void run(Duration d) {
+    for (Time end = now + d; now < end; now += 1ms) {
+      for (Session* s : {edge.get(), hub.get()}) s->onTimer(now);
+      for (bool any = true; any;) {
+        any = carry(*edge, *hub, hubRoute);
+        any |= carry(*hub, *edge, edgeRoute);
+      }
+    }
+  }
+  void offer(Session& from, uint16_t flow, size_t size = 100) {
+    FlowKey key;
+    key.sport = flow;
+    Packet packet = pool.allocate();
+    packet.append(size);
+    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, true, false, now));
+  }
+};
+
+TEST_F(SessionTest, OpeningASubflowAgainOnItsRouteChangesNothing) {
+  start();
+  run(1s);
+  offer(*edge, 1);
+  cut = true;
+  run(2ms);
+  cut = false;
+  uint64_t before = sent;
+  ASSERT_TRUE(edge->openSubflow("a", "wifi", configured, now));
+  carry(*edge, *hub, hubRoute);
+  EXPECT_EQ(sent, before) << "nothing to say, nothing lost";
+  run(1s);
+  EXPECT_EQ(hubEnd.delivered, 1u);
+}
+
+TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
+  options.outerMtu = options.maxOuterMtu = 9000;
+  options.repairTime = 100ms;
+  start();
+  cut = true;
+  for (uint16_t flow = 1; flow <= 250; ++flow) offer(*edge, flow);
+  run(1s);
+  EXPECT_EQ(edge->drops()[static_cast<size_t>(Drop::kPeerDown)] +
+                edge->drops()[static_cast<size_t>(Drop::kExpired)] +
+                edgeEnd.drops[static_cast<size_t>(Drop::kPeerDown)],
+            250u);
+  cut = false;
+  run(3s);
+  ASSERT_TRUE(edge->anyUsable());
+  EXPECT_EQ(refused, std::vector<Drop>{});
+  for (uint16_t flow = 1; flow <= 250; ++flow) offer(*edge, flow);
+  run(300ms);
+  EXPECT_EQ(hubEnd.delivered, 250u) << "the receiver knows what will not come, and waits for nothing";
+}
+
+}  // namespace
+}  // namespace braid
