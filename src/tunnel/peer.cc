@@ -180,7 +180,8 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
                                      Ecn ecn, Packet datagram, Time now) {
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
   auto confirmed =
-      std::find_if(candidates_.begin(), candidates_.end(), [](const auto& c) { return c->confirmed(); });
+      std::find_if(candidates_.begin(), candidates_.end(),
+                   [&](const auto& c) { return c->confirmed() && !crosses(*c, now); });
   if (confirmed != candidates_.end()) {
     this->drop(session_);
     session_ = std::move(*confirmed);
@@ -194,6 +195,13 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
     onEvent({Event::Kind::kPeerUp, {}, "is up from " + from.remote.toString()});
   }
   return drop;
+}
+
+// Both sides have begun at once and each has the other's session as a candidate. If both took it, neither
+// would be left: the one with the smaller id stays, unless it turns out to be of no use.
+bool Peer::crosses(const Session& candidate, Time now) const {
+  if (needsSession(now) || session_->role() != KeySchedule::Role::kInitiator) return false;
+  return std::chrono::abs(candidate.start() - session_->start()) < kStartOver && session_->id() < candidate.id();
 }
 
 // ---- both

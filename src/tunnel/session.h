@@ -47,6 +47,7 @@ class Session final : public SubflowOwner {
   uint32_t id() const { return id_; }
   const Pin& pin() const { return pin_; }
   KeySchedule::Role role() const { return role_; }
+  Time start() const { return start_; }
   /// When a datagram of the peer was last opened; the session's start before that.
   Time lastHeard() const { return lastHeard_; }
   /// A datagram of the peer has been opened: it has the keys.

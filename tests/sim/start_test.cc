@@ -162,6 +162,32 @@ TEST(Start, AnIdleTunnelWithoutKeepalivesIsSilent) {
   EXPECT_EQ(s.edge.sentDatagrams + s.hub.sentDatagrams, before) << s.report();
 }
 
+TEST(Start, BothMayBegin) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    World world(seed);
+    Node& east = world.addNode("east");
+    Node& west = world.addNode("west");
+    world.pair(east, west);
+    for (int i = 0; i < 2; ++i) {
+      world.join(east, west, "east" + std::to_string(i), kDsl, kDsl);
+      world.join(west, east, "west" + std::to_string(i), kDsl, kDsl);
+    }
+    world.start();
+    auto isUp = [&] { return east.status().peers[0].up && west.status().peers[0].up; };
+    ASSERT_TRUE(world.runUntil(isUp, 1s)) << seed << world.report();
+    world.run(1s);
+    TcpFlow& file = world.add<TcpFlow>(east, west, uint16_t{5000}, TcpOptions{.bytes = 1_MB});
+    ASSERT_TRUE(world.runUntil([&] { return file.done(); }, 3s)) << seed << file.describe() << world.report();
+    world.run(20s);
+    EXPECT_EQ(east.countEvents(Event::Kind::kPeerDown) + west.countEvents(Event::Kind::kPeerDown), 0u) << seed;
+    EXPECT_TRUE(west.stop());
+    west.start();
+    ASSERT_TRUE(world.runUntil(isUp, 1s)) << seed << world.report();
+    world.run(5s);
+    EXPECT_TRUE(isUp()) << seed << world.report();
+  }
+}
+
 TEST(Start, ManyEdgesOnOneHub) {
   World world(12);
   Node& hub = world.addNode("hub");
