@@ -189,12 +189,18 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
     for (auto& candidate : candidates_) this->drop(candidate);
     candidates_.clear();
   }
-  if (!up_ && this->session()) {
+  if (!up_ && this->session() && !isPathless(now)) {
     up_ = true;
     pause_ = kFirstPause;
     onEvent({Event::Kind::kPeerUp, {}, "is up from " + from.remote.toString()});
   }
   return drop;
+}
+
+// For so long that nobody waits any more.
+bool Peer::isPathless(Time now) const {
+  return session_ && session_->unusableSince() != kNever &&
+         now - session_->unusableSince() > tunnel_.repairTime;
 }
 
 // Both sides have begun at once and each has the other's session as a candidate. If both took it, neither
@@ -208,6 +214,7 @@ bool Peer::crosses(const Session& candidate, Time now) const {
 
 void Peer::adopt(std::unique_ptr<Session> session, Time) {
   drop(session_);
+  if (up_) onEvent({Event::Kind::kPeerDown, {}, "is silent, a new session begins"});
   up_ = false;
   if (!owner_.addSession(*this, *session)) return;
   session->setKeepalive(options_.keepalive);
@@ -217,9 +224,7 @@ void Peer::adopt(std::unique_ptr<Session> session, Time) {
 void Peer::onTimer(Time now) {
   forEachSession([&](Session& s) { s.onTimer(now); });
   bool lost = session_ && (session_->over() || now - session_->lastHeard() > kForget);
-  bool pathless =
-      session_ && session_->unusableSince() != kNever && now - session_->unusableSince() > tunnel_.repairTime;
-  if (up_ && (lost || pathless || !session_)) {
+  if (up_ && (lost || isPathless(now) || !session_)) {
     up_ = false;
     onEvent({Event::Kind::kPeerDown, {}, "is down"});
   }

@@ -86,6 +86,7 @@ class Peer final : public SessionOwner {
     Time startAt;
   };
   bool needsSession(Time now) const;
+  bool isPathless(Time now) const;
   bool crosses(const Session& candidate, Time now) const;
   void connect(Time now);
   void startAttempts(Time now);

@@ -194,5 +194,35 @@ TEST(Failover, ARefusingKernelIsLikeADeadPath) {
   EXPECT_LE(file.longestStall(), 3 * kLteRtt + 100ms) << s.report();
 }
 
+TEST(Failover, APeerThatIsHeardButNotReachedIsDownOnce) {
+  Scenario s(31);
+  s.path("dsl", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms}).start();
+  s.world.path("dsl").changeUp([](LinkOptions& o) { o.loss = 1; }, s.world.now());
+  s.call({.count = 1000}, true);
+  s.call({.count = 1000});
+  s.run(20s);
+  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerUp), 1u) << s.report();
+  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 1u) << s.report();
+  s.mend("dsl");
+  EXPECT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 10s));
+}
+
+TEST(Failover, ANewSessionThatFallsSilentAtOnceIsToldAsDown) {
+  Scenario s(32);
+  s.path("dsl", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms}).start();
+  s.call({.count = 10000});
+  s.world.onWire = [&](Path& path, bool up, const WireDatagram& d) {
+    if (up || d.bytes[0] != 22 || d.bytes[13] != 20) return;  // the responder's last flight
+    path.changeUp([](LinkOptions& o) { o.loss = 1; }, s.world.now());
+  };
+  s.edge.events.clear();
+  EXPECT_TRUE(s.hub.stop());
+  s.hub.start();
+  s.run(20s);
+  EXPECT_FALSE(s.edge.status().peers[0].up);
+  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 1u) << s.report();
+  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerUp), 0u) << s.report();
+}
+
 }  // namespace
 }  // namespace braid::sim
