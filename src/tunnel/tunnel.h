@@ -99,6 +99,7 @@ class Tunnel final : private PeerOwner {
   void deliverFrame(Peer& from, Packet packet);
   bool ownsSource(const Peer& peer, const Address& source) const;
   void learn(const MacAddress& mac, Peer& peer);
+  Peer* peerOf(const Frame& frame, Time now) const;
 
   // tunnel.cc
   void onHandshake(const Route& from, Packet datagram, Time now);
@@ -127,6 +128,7 @@ class Tunnel final : private PeerOwner {
   std::map<Route, Responder> responders_;
   std::deque<Datagram> replies_;  ///< stateless answers to strangers
   std::map<MacAddress, MacEntry> macs_;
+  Time nextSweep_ = Time::min();
   Ring<Packet> delivered_;
   std::deque<Event> events_;
   DropCounts drops_{};

@@ -20,6 +20,8 @@ constexpr double kAnswerBurst = 50;
 constexpr size_t kMaxMacs = 4096;
 /// A MAC address not seen for so long is forgotten (IEEE 802.1D: 300 s).
 constexpr Duration kMacAge = 300s;
+/// Pause between searches of a full table for old ones: made-up addresses must not cost a search each. Ours.
+constexpr Duration kMacSweep = 1s;
 constexpr size_t kEthernetHeader = 14;
 /// This part of the buffers is not given to packets from the device. Ours.
 constexpr size_t kBufferReserve = 8;
@@ -52,15 +54,20 @@ void Tunnel::onInnerIp(Packet packet, Time now) {
 void Tunnel::onInnerFrame(Packet packet, Time now) {
   std::optional<Frame> frame = parseFrame(packet.view());
   if (!frame) return drop(Drop::kBadInnerPacket);
+  macs_.erase(frame->src);  // it may have moved here
   forwardFrame(std::move(packet), *frame, nullptr, now);
+}
+
+// Behind whom its destination was seen of late.
+Peer* Tunnel::peerOf(const Frame& frame, Time now) const {
+  auto known = frame.isMulticast ? macs_.end() : macs_.find(frame.dst);
+  return known != macs_.end() && now - known->second.seen < kMacAge ? known->second.peer : nullptr;
 }
 
 void Tunnel::forwardFrame(Packet packet, const Frame& frame, const Peer* except, Time now) {
   const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
-  auto known = frame.isMulticast ? macs_.end() : macs_.find(frame.dst);
-  if (known != macs_.end() && now - known->second.seen < kMacAge) {
-    if (known->second.peer != except)
-      send(*known->second.peer, std::move(packet), ip, frame.payloadOffset, now);
+  if (Peer* known = peerOf(frame, now)) {
+    if (known != except) send(*known, std::move(packet), ip, frame.payloadOffset, now);
     return;
   }
   std::vector<Peer*> others;
@@ -196,8 +203,7 @@ void Tunnel::deliverFrame(Peer& from, Packet packet) {
     auto mtu = static_cast<uint16_t>(session->innerMtu() - frame->payloadOffset);
     clampMss(packet.span().subspan(frame->payloadOffset), *frame->ip, mtu);
   }
-  auto known = frame->isMulticast ? macs_.end() : macs_.find(frame->dst);
-  if (known != macs_.end()) return forwardFrame(std::move(packet), *frame, &from, now_);
+  if (peerOf(*frame, now_)) return forwardFrame(std::move(packet), *frame, &from, now_);
   if (peers_.size() > 1) {
     if (Packet copy = pool_.copy(packet.view())) forwardFrame(std::move(copy), *frame, &from, now_);
   }
@@ -219,7 +225,8 @@ void Tunnel::learn(const MacAddress& mac, Peer& peer) {
     found->second = {&peer, now_};
     return;
   }
-  if (macs_.size() >= kMaxMacs) {
+  if (macs_.size() >= kMaxMacs && now_ >= nextSweep_) {
+    nextSweep_ = now_ + kMacSweep;
     std::erase_if(macs_, [&](const auto& entry) { return now_ - entry.second.seen >= kMacAge; });
   }
   if (macs_.size() < kMaxMacs) macs_[mac] = {&peer, now_};

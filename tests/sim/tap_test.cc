@@ -94,6 +94,23 @@ TEST(Tap, AKnownAddressIsNotFlooded) {
   EXPECT_EQ(s.count(1), 1u);
 }
 
+TEST(Tap, AStationThatMovedToTheLanIsFound) {
+  for (bool speaks : {true, false}) {
+    Sites s(2);
+    s.send(1, frame(kBroadcast, mac(9), 0x88b5, Bytes(60)));
+    if (speaks) {
+      s.send(0, frame(kBroadcast, mac(9), 0x88b5, Bytes(60)));  // now it is behind the hub
+    } else {
+      s.world.run(301s);  // what was learnt of it is too old
+    }
+    s.seen.clear();
+    s.send(1, frame(mac(9), mac(1), 0x88b5, Bytes(60)));
+    EXPECT_EQ(s.count(0), 1u) << speaks;
+    s.send(2, frame(mac(9), mac(2), 0x88b5, Bytes(60)));
+    EXPECT_EQ(s.count(0), 2u) << speaks;
+  }
+}
+
 TEST(Tap, TcpInATaggedFrameIsRepaired) {
   Sites s(1);
   s.world.path("edge1").change([](LinkOptions& o) { o.loss = 0.05; }, s.world.now());
