@@ -122,7 +122,7 @@ class Session final : public SubflowOwner {
   bool pollNewData(Datagram& out, Time now);
   bool pollMtuProbe(Datagram& out, Time now);
   bool pollClose(Datagram& out, Time now);
-  Subflow* pathForRepair(const Datum& datum);
+  Subflow* pathForRepair(const Datum& datum, Time now);
   Subflow* ackCarrier(Subflow& of);
   Subflow* fastest();
   bool mayRepair(const Datum& datum, const Subflow& subflow) const;

@@ -134,7 +134,7 @@ bool Session::pollControl(Datagram& out, Time now) {
 
 bool Session::pollRepair(Datagram& out, Time now) {
   while (Datum* datum = ledger_.nextRepair(now)) {
-    Subflow* s = pathForRepair(*datum);
+    Subflow* s = pathForRepair(*datum, now);
     if (!s) {
       bool fitsSomewhere = false;
       for (Subflow* other : subflows_) {
@@ -165,12 +165,11 @@ bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
   return true;
 }
 
-// The fastest path with room that the packet fits. A repair does not wait for the pacer: somebody waits for
-// it, and the pacer makes new data pay it back.
-Subflow* Session::pathForRepair(const Datum& datum) {
+// The fastest path that may send it now and that the packet fits.
+Subflow* Session::pathForRepair(const Datum& datum, Time now) {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
-    if (!s->hasRoomForRepair() || datum.packet.size() + kDatagramOverhead > s->mtu()) continue;
+    if (!s->isOpenForRepair(now) || datum.packet.size() + kDatagramOverhead > s->mtu()) continue;
     if (!mayRepair(datum, *s)) continue;
     if (!best || s->rtt().smoothed() < best->rtt().smoothed()) best = s;
   }

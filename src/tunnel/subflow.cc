@@ -438,13 +438,8 @@ size_t Subflow::mtuProbe() const {
   return usable() ? mtu_.pollProbe() : 0;
 }
 
-bool Subflow::hasRoom() const {
-  return usable() && !sent_.full() && inFlight_ + mtu_.current() <= controller_->window();
-}
-
-bool Subflow::hasRoomForRepair() const {
-  return usable() && !sent_.full() &&
-         inFlight_ + mtu_.current() <= std::max(controller_->window(), kRepairWindow);
+bool Subflow::isOpenForRepair(Time now) const {
+  return isOpen(now) || (usable() && !sent_.full() && inFlight_ + mtu_.current() <= kRepairWindow);
 }
 
 bool Subflow::isOpen(Time now) const {
@@ -452,7 +447,8 @@ bool Subflow::isOpen(Time now) const {
 }
 
 Time Subflow::opensAt() const {
-  return hasRoom() ? pacer_.nextSend() : kNever;
+  if (!usable() || sent_.full() || inFlight_ + mtu_.current() > controller_->window()) return kNever;
+  return pacer_.nextSend();
 }
 
 PathView Subflow::view(Time now) const {

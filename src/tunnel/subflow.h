@@ -130,12 +130,10 @@ class Subflow {
   void requestPing() { pings_ = 1; }
   Time lastSentAt() const { return lastSentAt_; }
 
-  /// Window and sent-map allow one more datagram of full size.
-  bool hasRoom() const;
-  /// The same for a repair: a path that has been idle takes over more than its window has grown to.
-  bool hasRoomForRepair() const;
-  /// The pacer does, too.
+  /// Window, pacer and sent-map allow one more datagram of full size.
   bool isOpen(Time now) const;
+  /// The same for a repair: somebody waits for it, so an idle path takes it beyond window and pacer.
+  bool isOpenForRepair(Time now) const;
   /// When the pacer opens, provided that the window has room; kNever otherwise.
   Time opensAt() const;
   PathView view(Time now) const;
