@@ -9,6 +9,8 @@ namespace braid {
 namespace {
 /// Handshakes of others at once; more are refused until some end.
 constexpr size_t kMaxResponders = 256;
+/// Of them, unfinished ones of one host, so that a stranger with a real address does not take them all.
+constexpr size_t kMaxRespondersPerHost = 32;
 /// A new hello from the same address is a duplicate while the handshake is younger than this; later the peer
 /// has started anew.
 constexpr Duration kStaleResponder = 3s;
@@ -16,6 +18,12 @@ constexpr Duration kStaleDoneResponder = 1s;
 /// Stateless replies that wait for the driver.
 constexpr size_t kMaxReplies = 256;
 constexpr size_t kMaxEvents = 1024;
+
+/// The same IPv4 address, or IPv6 addresses of one link (RFC 4291 section 2.5.4: 64 bits).
+bool isSameHost(const Address& a, const Address& b) {
+  if (a.family != b.family || !a.isV6()) return a == b;
+  return std::equal(a.bytes.begin(), a.bytes.begin() + 8, b.bytes.begin());
+}
 }  // namespace
 
 Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed)
@@ -99,17 +107,19 @@ void Tunnel::onHandshake(const Route& from, Packet datagram, Time now) {
     Responder& r = running->second;
     bool restarted = hello && now - r.began > (r.done ? kStaleDoneResponder : kStaleResponder);
     if (!restarted) {
+      respondersSpeak_ = true;
       r.handshake->onDatagram(bytes, now);
       return stepResponders(now);
     }
   }
   if (!hello) return drop(Drop::kHandshakeGarbage);
+  if (running == responders_.end() && !mayBegin(from.remote.address)) return drop(Drop::kHandshakeLimit);
   Packet reply = pool_.allocate();
   if (!reply) return drop(Drop::kNoBuffer);
   HelloAnswer answer = handshakes_.onHello(from.remote, bytes, reply, now);
   if (answer.accepted) {
-    if (running == responders_.end() && responders_.size() >= kMaxResponders)
-      return drop(Drop::kHandshakeLimit);
+    if (running == responders_.end() && responders_.size() >= kMaxResponders) dropOldestDone();
+    respondersSpeak_ = true;
     responders_.insert_or_assign(from, Responder{from, std::move(answer.accepted), now, false});
     return stepResponders(now);
   }
@@ -118,10 +128,33 @@ void Tunnel::onHandshake(const Route& from, Packet datagram, Time now) {
   replies_.push_back({from, Ecn::kNotEct, false, std::move(reply)});
 }
 
+bool Tunnel::mayBegin(const Address& host) const {
+  size_t all = 0;
+  size_t ofHost = 0;
+  for (const auto& [route, r] : responders_) {
+    if (r.done) continue;
+    ++all;
+    ofHost += isSameHost(route.remote.address, host);
+  }
+  return all < kMaxResponders && ofHost < kMaxRespondersPerHost;
+}
+
+// One that is done only answers retransmissions: the oldest of them makes room.
+void Tunnel::dropOldestDone() {
+  auto oldest = responders_.end();
+  for (auto it = responders_.begin(); it != responders_.end(); ++it) {
+    if (it->second.done && (oldest == responders_.end() || it->second.began < oldest->second.began)) oldest = it;
+  }
+  if (oldest != responders_.end()) responders_.erase(oldest);
+}
+
 void Tunnel::stepResponders(Time now) {
   for (auto it = responders_.begin(); it != responders_.end();) {
     Responder& r = it->second;
-    if (r.handshake->deadline() <= now) r.handshake->onTimer(now);
+    if (r.handshake->deadline() <= now) {
+      respondersSpeak_ = true;
+      r.handshake->onTimer(now);
+    }
     bool over = now - r.began > kHandshakeTimeout || r.handshake->state() == Handshake::State::kFailed;
     if (!r.done && r.handshake->state() == Handshake::State::kDone) {
       r.done = true;
@@ -170,13 +203,7 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
     replies_.pop_front();
     return true;
   }
-  for (auto& [route, r] : responders_) {
-    Packet packet = pool_.allocate();
-    if (!packet) return false;
-    if (!r.handshake->pollDatagram(packet)) continue;
-    out = {route, Ecn::kNotEct, false, std::move(packet)};
-    return true;
-  }
+  if (respondersSpeak_ && pollResponders(out)) return true;
   for (size_t i = 0; i < peers_.size(); ++i) {
     Peer& peer = *peers_[(turn_ + i) % peers_.size()];
     bool sent = peer.pollHandshake(out, now);
@@ -185,6 +212,18 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
     turn_ = (turn_ + i + 1) % peers_.size();
     return true;
   }
+  return false;
+}
+
+bool Tunnel::pollResponders(Datagram& out) {
+  for (auto& [route, r] : responders_) {
+    Packet packet = pool_.allocate();
+    if (!packet) return false;
+    if (!r.handshake->pollDatagram(packet)) continue;
+    out = {route, Ecn::kNotEct, false, std::move(packet)};
+    return true;
+  }
+  respondersSpeak_ = false;
   return false;
 }
 

@@ -103,7 +103,10 @@ class Tunnel final : private PeerOwner {
 
   // tunnel.cc
   void onHandshake(const Route& from, Packet datagram, Time now);
+  bool mayBegin(const Address& host) const;
+  void dropOldestDone();
   void stepResponders(Time now);
+  bool pollResponders(Datagram& out);
   void drop(Drop cause, uint64_t count = 1) { drops_[static_cast<size_t>(cause)] += count; }
   Time forward(Time now) { return now_ = std::max(now_, now); }
 
@@ -126,6 +129,7 @@ class Tunnel final : private PeerOwner {
   PrefixTable prefixes_;
   std::unordered_map<uint32_t, SessionEntry> sessions_;
   std::map<Route, Responder> responders_;
+  bool respondersSpeak_ = false;  ///< one of them may have something to send
   std::deque<Datagram> replies_;  ///< stateless answers to strangers
   std::map<MacAddress, MacEntry> macs_;
   Time nextSweep_ = Time::min();

@@ -1,0 +1,87 @@
+#include "tunnel/tunnel.h"
+
+#include <gtest/gtest.h>
+
+namespace braid {
+namespace {
+
+/// Handshakes that say one thing and then wait for good.
+struct SlowHandshake final : Handshake {
+  explicit SlowHandshake(int& polls) : polls_(polls) {}
+  void onDatagram(ByteView, Time) override {}
+  void onTimer(Time) override {}
+  bool pollDatagram(Packet& out) override {
+    ++polls_;
+    if (said_) return false;
+    out.append(60);
+    return said_ = true;
+  }
+  Time deadline() const override { return kNever; }
+  State state() const override { return State::kRunning; }
+  const SessionSecrets& secrets() const override { return secrets_; }
+  std::string_view error() const override { return {}; }
+
+ private:
+  int& polls_;
+  bool said_ = false;
+  SessionSecrets secrets_;
+};
+
+/// Takes every hello as one that brings its cookie back.
+struct EagerProvider final : HandshakeProvider {
+  int polls = 0;
+  int accepted = 0;
+  std::unique_ptr<Handshake> initiate(const Pin&, Time) override {
+    return std::make_unique<SlowHandshake>(polls);
+  }
+  HelloAnswer onHello(const Endpoint&, ByteView, Packet&, Time) override {
+    ++accepted;
+    return {std::make_unique<SlowHandshake>(polls), false};
+  }
+  void setAcceptedPins(std::vector<Pin>) override {}
+};
+
+struct TunnelTest : testing::Test {
+  PacketPool pool{2048, 256};
+  EagerProvider handshakes;
+  Tunnel tunnel{{}, pool, handshakes, 1};
+  Time now = Time{} + 1s;
+
+  void hello(const std::string& from, uint16_t port) {
+    std::array<uint8_t, 60> bytes{22, 0xfe, 0xfd};
+    bytes[13] = 1;
+    Route route{1, {}, {*Address::parse(from), port}};
+    tunnel.onDatagram(route, Ecn::kNotEct, pool.copy(bytes), now);
+  }
+  size_t drain() {
+    size_t n = 0;
+    for (Datagram d; tunnel.pollDatagram(d, now); ++n) {
+    }
+    return n;
+  }
+};
+
+TEST_F(TunnelTest, OneStrangerDoesNotTakeAllHandshakes) {
+  for (const char* host : {"192.0.2.66", "2001:db8::66"}) {
+    for (uint16_t port = 1; port <= 1000; ++port) hello(host, port);
+  }
+  for (int i = 1; i < 1000; ++i) hello("2001:db8::" + std::to_string(i), 1);  // all of one link
+  EXPECT_LE(handshakes.accepted, 64) << "nor is he worth the work of more";
+  uint64_t before = tunnel.status(now).handshakes;
+  hello("198.51.100.1", 40000);
+  hello("2001:db8:0:1::1", 40000);
+  EXPECT_EQ(tunnel.status(now).handshakes, before + 2);
+}
+
+TEST_F(TunnelTest, HandshakesWithNothingToSayAreNotAskedForEachDatagram) {
+  for (int i = 1; i <= 200; ++i) hello("192.0.2." + std::to_string(i), 1);
+  EXPECT_EQ(drain(), 200u);
+  handshakes.polls = 0;
+  for (int i = 0; i < 100; ++i) drain();
+  EXPECT_EQ(handshakes.polls, 0);
+  hello("192.0.2.201", 1);
+  EXPECT_EQ(drain(), 1u);
+}
+
+}  // namespace
+}  // namespace braid
