@@ -1,6 +1,7 @@
 #include "tunnel/subflow.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace braid {
 
@@ -58,7 +59,7 @@ void Subflow::setState(State state, Time now) {
     ptoCount_ = 0;
     probeAt_ = kNever;
     lastProgress_ = now;
-    if (before == State::kSuspect && now - suspectSince_ > kMaxProbeInterval) controller_->reset(now);
+    startAnew_ = before == State::kSuspect && now - suspectSince_ > kMaxProbeInterval;
   }
   if (state == State::kSuspect) {
     suspectSince_ = now;
@@ -198,6 +199,8 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   sample_.delivered = delivered_;
   controller_->onAck(sample_);
   onEcnCounts(ack.ecn, largestSentAt, now);
+  // Only now: what the silence lost, and how slow it was, tells nothing of the path that is back.
+  if (std::exchange(startAnew_, false)) controller_->reset(now);
   pacer_.setRate(controller_->pacingRate());
   trim(now);
 }

@@ -211,7 +211,8 @@ class Subflow {
   Time lastProgress_;  ///< when an ACK last acknowledged something new
   Time lastSentAt_;
   Time suspectSince_;
-  Time probeAt_ = kNever;  ///< next probe of a suspect subflow
+  bool startAnew_ = false;  ///< the path is back after a long silence: the controller's model of it is stale
+  Time probeAt_ = kNever;   ///< next probe of a suspect subflow
   Duration probeInterval_{};
   Time activeSince_;
   int silentLosses_ = 0;  ///< of those sent before activeSince_, that count towards a black hole

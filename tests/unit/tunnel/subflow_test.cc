@@ -45,6 +45,16 @@ struct SubflowTest : testing::Test {
       ack(pn, pn);
     }
   }
+  /// Rounds of as much as the window takes, each acknowledged at once after an RTT.
+  void fill(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      uint64_t first = s->nextPacketNumber();
+      Time end = now + kRtt;
+      for (; s->opensAt() < end; send()) now = std::max(now, s->opensAt());
+      now = end;
+      if (s->nextPacketNumber() > first) ack(first, s->nextPacketNumber() - 1);
+    }
+  }
   uint64_t send(size_t bytes = 1200, bool control = false) {
     Datum* d = ledger.create(flow, 0, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
     uint64_t pn = s->nextPacketNumber();
@@ -180,6 +190,21 @@ TEST_F(SubflowTest, ASuspectPathIsProbedWithGrowingPausesAndTakenBack) {
   ack(last, last);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
   EXPECT_EQ(s->view(now).inFlight, 0u) << "older packets are lost";
+}
+
+// What was in flight when the path fell silent is no loss of the path that came back.
+TEST_F(SubflowTest, AfterALongSilenceTheControllerStartsAnew) {
+  uint64_t initial = s->view(now).window;
+  activate();
+  for (int i = 0; i < 20; ++i) send();
+  runTo(now + 10s);
+  now = pings.back() + kRtt;
+  uint64_t last = s->nextPacketNumber() - 1;
+  ack(last, last);
+  ASSERT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(s->view(now).window, initial);
+  fill(10);
+  EXPECT_GT(s->view(now).window, 2 * initial);
 }
 
 TEST_F(SubflowTest, DaysOfSilenceTakeNoMemoryAndNoNumbersBeyondTheMap) {
