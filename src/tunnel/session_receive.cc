@@ -66,7 +66,7 @@ void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, 
     }
   }
   malformed = !frames.ok();
-  if (malformed) return;
+  if (malformed) return subflow.onMalformed(pn);
   subflow.onPacket(pn, eliciting, ecn, size, from, now);
   if (!last) return;
   datagram.trimFront(static_cast<size_t>(last->payload.data() - datagram.data()));

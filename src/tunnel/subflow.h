@@ -86,6 +86,8 @@ class Subflow {
   uint64_t expectedPacketNumber() const { return acks_.expected(); }
   /// A datagram with a new packet number was opened and all its frames understood.
   void onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now);
+  /// One was opened and not understood: it is not acknowledged, and must not take effect again.
+  void onMalformed(uint64_t pn) { replay_.commit(pn); }
   /// `samePath`: the ACK came over this subflow, so that its delay says something of the path.
   void onAck(const AckFrame& ack, bool samePath, Time now);
   void onPathChallenge(const PathToken& token, const Route& from);

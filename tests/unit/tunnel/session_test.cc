@@ -29,11 +29,11 @@ struct SessionTest : testing::Test {
   Route hubRoute{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
   Route configured{1, {}, edgeRoute.remote};
   bool cut = false;
+  SessionSecrets secrets;
   std::vector<Drop> refused;
   uint64_t sent = 0;
 
   void start() {
-    SessionSecrets secrets;
     secrets.initiatorSecret.fill(1);
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
@@ -108,6 +108,20 @@ TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
   for (uint16_t flow = 1; flow <= 250; ++flow) offer(*edge, flow);
   run(300ms);
   EXPECT_EQ(hubEnd.delivered, 250u) << "the receiver knows what will not come, and waits for nothing";
+}
+
+TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
+  start();
+  KeySchedule keys(secrets, KeySchedule::Role::kInitiator, {}, now);
+  DatagramHeader header{.session = 7, .subflow = 0, .packetNumber = 1000};
+  std::array<uint8_t, 2> frames{static_cast<uint8_t>(FrameType::kPing), 0x3f};
+  std::array<uint8_t, kHeaderSize + frames.size() + kTagSize> bytes;
+  writeHeader(header, bytes.data());
+  std::array<ByteView, 1> pieces{frames};
+  ASSERT_TRUE(keys.seal(0, 1000, ByteView(bytes).first(kHeaderSize), pieces, bytes.data() + kHeaderSize));
+  for (Drop expected : {Drop::kBadFrame, Drop::kReplay, Drop::kReplay}) {
+    EXPECT_EQ(hub->onDatagram(header, hubRoute, Ecn::kNotEct, pool.copy(bytes), now), expected);
+  }
 }
 
 }  // namespace
