@@ -205,8 +205,10 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   trim(now);
 }
 
+// An ACK that was overtaken has older, smaller counts (RFC 9000 section 13.4.2.1).
 void Subflow::onEcnCounts(const EcnCounts& counts, Time largestSentAt, Time now) {
-  if (counts.ce > peerEcn_.ce) controller_->onMarks(counts.ce - peerEcn_.ce, largestSentAt, now);
+  if (counts.ce <= peerEcn_.ce) return;
+  controller_->onMarks(counts.ce - peerEcn_.ce, largestSentAt, now);
   peerEcn_ = counts;
 }
 

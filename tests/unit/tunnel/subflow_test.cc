@@ -315,6 +315,38 @@ TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
   }
 }
 
+TEST_F(SubflowTest, AnOvertakenAckDoesNotCountMarksTwice) {
+  options.controller = "newreno";
+  SetUp();
+  activate();
+  auto ackMarked = [&](uint64_t pn, uint64_t ce) {
+    AckFrame frame;
+    frame.subflow = s->id();
+    frame.ecn.ce = ce;
+    frame.count = 1;
+    frame.ranges[0] = {pn, pn};
+    s->onAck(frame, true, now);
+  };
+  uint64_t first = send();
+  send();
+  now += kRtt;
+  uint64_t before = s->view(now).window;
+  ackMarked(first + 1, 5);
+  uint64_t window = s->view(now).window;
+  EXPECT_LT(window, before);
+  ackMarked(first, 4);
+  EXPECT_EQ(s->status(now).ceMarks, 5u);
+  now += 1ms;
+  uint64_t later = send();
+  now += kRtt;
+  ackMarked(later, 5);
+  EXPECT_GE(s->view(now).window, window) << "nothing new was marked";
+  later = send();
+  now += kRtt;
+  ackMarked(later, 6);
+  EXPECT_LT(s->view(now).window, window);
+}
+
 TEST_F(SubflowTest, AReplayedNumberIsTold) {
   activate();
   s->onPacket(7, true, Ecn::kEct0, 100, home, now);
