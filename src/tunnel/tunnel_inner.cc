@@ -26,6 +26,14 @@ constexpr size_t kEthernetHeader = 14;
 /// This part of the buffers is not given to packets from the device. Ours.
 constexpr size_t kBufferReserve = 8;
 constexpr uint8_t kTcp = ip::kTcp;
+
+/// Says to hold IP or ARP, or hides what it holds behind many VLAN tags: its source cannot be checked, and
+/// others may be less strict than our parser.
+bool isUnreadable(const Frame& frame) {
+  bool ip = frame.etherType == Frame::kIpV4 || frame.etherType == Frame::kIpV6;
+  bool tagged = frame.etherType == Frame::kVlan || frame.etherType == Frame::kServiceVlan;
+  return (ip && !frame.ip) || (frame.etherType == Frame::kArp && !frame.arp) || tagged;
+}
 }  // namespace
 
 void Tunnel::onInnerPacket(Packet packet, Time now) {
@@ -192,6 +200,7 @@ void Tunnel::deliverFrame(Peer& from, Packet packet) {
   std::optional<Frame> frame = parseFrame(packet.view());
   if (!frame) return drop(Drop::kBadInnerPacket);
   if (!from.options().prefixes.empty()) {
+    if (isUnreadable(*frame)) return drop(Drop::kBadInnerPacket);
     std::optional<Address> source;
     if (frame->ip) source = frame->ip->src;
     if (frame->arp) source = frame->arp->sender;

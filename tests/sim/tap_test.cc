@@ -111,6 +111,40 @@ TEST(Tap, AStationThatMovedToTheLanIsFound) {
   }
 }
 
+TEST(Tap, WhatCannotBeCheckedDoesNotPassFromAPeerWithPrefixes) {
+  for (bool prefixes : {true, false}) {
+    Sites s(1);
+    if (prefixes) s.nodes[0]->peers[0].prefixes = {*Prefix::parse("192.168.0.0/24")};
+    s.nodes[0]->tunnel().setPeers(s.nodes[0]->peers, s.world.now());
+    auto drops = [&](Drop cause) {
+      return s.nodes[0]->tunnel().status(s.world.now()).drops[static_cast<size_t>(cause)];
+    };
+    IpFields ip{address("192.168.0.1"), address("192.168.0.2"), 17, Ecn::kNotEct, true};
+    Bytes good = udpPacket(ip, 5, 6, Bytes(20));
+    s.send(1, frame(mac(9), mac(1), Frame::kIpV4, good));
+    ASSERT_EQ(s.count(0), 1u);
+
+    ip.src = address("10.0.0.1");
+    Bytes foreign = udpPacket(ip, 5, 6, Bytes(20));
+    s.send(1, frame(mac(9), mac(1), Frame::kIpV4, foreign));
+    EXPECT_EQ(drops(Drop::kForeignSource), prefixes ? 1u : 0u);
+
+    Bytes cut = foreign;
+    cut.pop_back();
+    Bytes threeTags{0, 7, 0x81, 0, 0, 7, 0x81, 0, 0, 7, 8, 0};
+    threeTags.insert(threeTags.end(), foreign.begin(), foreign.end());
+    std::vector<Bytes> bad = {
+        frame(mac(9), mac(1), Frame::kIpV4, cut),      frame(mac(9), mac(1), Frame::kIpV4, cut, 7),
+        frame(mac(9), mac(1), Frame::kIpV6, foreign),  frame(mac(9), mac(1), Frame::kIpV4, {}),
+        frame(mac(9), mac(1), Frame::kArp, Bytes(27)), frame(mac(9), mac(1), Frame::kVlan, threeTags),
+    };
+    for (const Bytes& b : bad) s.send(1, b);
+    EXPECT_EQ(drops(Drop::kBadInnerPacket), prefixes ? bad.size() : 0u);
+    s.send(1, frame(mac(9), mac(1), 0x88b5, cut));
+    EXPECT_EQ(s.count(0), prefixes ? 2u : 3 + bad.size()) << "other protocols pass";
+  }
+}
+
 TEST(Tap, TcpInATaggedFrameIsRepaired) {
   Sites s(1);
   s.world.path("edge1").change([](LinkOptions& o) { o.loss = 0.05; }, s.world.now());
