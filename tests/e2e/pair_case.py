@@ -54,10 +54,10 @@ class PairCase(unittest.TestCase):
         self.assertEqual(download.sha256, self.nginx.sha256[path])
         self.assertEqual(download.report["num_connects"], 1)
 
-    def ping(self, address=V4, count=5, size=56, namespace=None, interval=0.05):
+    def ping(self, address=V4, count=5, size=56, namespace=None, interval=0.05, options=()):
         """How many echo requests were answered."""
         out = (namespace or self.lab.client).run("ping", "-n", "-q", "-c", count, "-i", interval, "-W", 2, "-s", size,
-                                                 address, check=False, timeout=30)
+                                                 *options, address, check=False, timeout=30)
         return int(out.partition(" received")[0].rpartition(" ")[2])
 
     def eventually(self, condition, what, timeout=10):

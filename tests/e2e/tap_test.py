@@ -14,9 +14,19 @@ class Bridge(PairCase):
 
     def test_ping_and_neighbour_discovery(self):
         for address in (SERVER4, SERVER6):
-            for size in (56, 1200, 1350):
+            self.ping(address, count=2, size=1472)  # both hosts learn the MTU, at the cost of an answer each
+            for size in (56, 1200, 1350, 1452, 1472):
                 with self.subTest(address=address, size=size):
-                    self.assertGreaterEqual(self.ping(address, count=10, size=size), 8)
+                    self.assertGreaterEqual(self.ping(address, count=10, size=size, interval=0.02), 8)
+
+    def test_a_full_ipv4_frame_is_cut_or_answered(self):
+        before = self.lab.edge_gateway.drops()["too_big"]
+        self.assertGreaterEqual(self.ping(SERVER4, count=10, size=1472, options=("-M", "dont")), 8)
+        self.assertEqual(self.lab.edge_gateway.drops()["too_big"], before, "it was cut")
+        self.lab.client.ip("route", "flush", "cache")
+        out = self.lab.client.run("ping", "-n", "-c", 1, "-W", 2, "-M", "do", "-s", 1472, SERVER4, check=False)
+        self.assertRegex(out, r"Frag needed and DF set \(mtu = 14\d\d\)")
+        self.assertGreater(self.lab.edge_gateway.drops()["too_big"], before)
 
     def test_download(self):
         path = self.file(8_000_000)

@@ -10,6 +10,8 @@ import subprocess
 import threading
 import time
 
+from .services import Iperf3
+
 median = statistics.median
 
 
@@ -123,6 +125,7 @@ def resident_bytes(pid):
 
 def iperf3(lab, address, *options, namespace=None, seconds=2):
     """Runs an iperf3 client and returns its JSON report."""
+    Iperf3.wait(lab)
     words = ["iperf3", "-c", address, "-J", "-t", seconds, *options]
     out = (namespace or lab.client).run(*words, check=False, timeout=seconds + 30)
     report = json.loads(out)

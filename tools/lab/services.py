@@ -64,8 +64,15 @@ class Iperf3:
 
     def __init__(self, lab, namespace=None):
         space = namespace or lab.server
-        self.process = lab.start(space, "iperf3", ["iperf3", "-s", "-p", IPERF_PORT])
-        lab.wait_for(lambda: space.run("ss", "-Hltn", f"sport = :{IPERF_PORT}"), "iperf3 to listen")
+        self.process = lab.start(space, "iperf3", ["iperf3", "-s", "-p", IPERF_PORT, "--forceflush"])
+        Iperf3.wait(lab)
+
+    @staticmethod
+    def wait(lab):
+        """Waits until the server is ready for a test: between two it closes its port and resets who connects."""
+        lines = lab.log("iperf3").read_text
+        lab.wait_for(lambda: (text := lines()).count("Server listening") > text.count("Accepted connection"),
+                     "iperf3 to listen")
 
 
 class Sshd:
