@@ -429,6 +429,7 @@ TEST_F(Config, WhatOthersSetIsNamedAndLeftAlone) {
   ip("link set eth1 up");
   ip("addr add 10.66.0.1/24 dev eth1");
   ip("route add 10.77.0.0/16 via 10.66.0.9 proto static");
+  ip("route add 10.77.0.0/16 via 10.66.0.8 metric 500 proto static");
   ip("rule add oif eth1 lookup 6600 priority 6601");
   std::string before = everything();
   NetlinkConfig c;

@@ -104,7 +104,10 @@ class LinkemuTest(unittest.TestCase):
     def setUpClass(cls):
         if os.geteuid() != 0:
             raise AssertionError("needs root for network namespaces")
-        cls.addClassCleanup(lambda: [subprocess.run(("ip", "netns", "delete", n), check=False) for n in (A, B)])
+
+    def setUp(self):
+        """New namespaces: what the last test's connections still send would be counted."""
+        self.addCleanup(lambda: [subprocess.run(("ip", "netns", "delete", n), check=False) for n in (A, B)])
         for netns in (A, B):
             run("ip", "netns", "add", netns)
             run("ip", "-n", netns, "link", "set", "lo", "up")
