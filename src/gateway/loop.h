@@ -36,8 +36,8 @@ class Loop {
   struct ev_loop* loop_;
 };
 
-/// Calls back while a file descriptor is readable (and, on demand, writable). A callback must not destroy its own
-/// watcher.
+/// Calls back while a file descriptor is readable (and, on demand, writable). A callback must not destroy its
+/// own watcher.
 class IoWatcher {
  public:
   using Callback = std::function<void()>;

@@ -12,7 +12,8 @@ class MtuDiscovery {
  public:
   /// Every path must carry this (RFC 9000 section 14.1); more only once a probe has shown it.
   static constexpr size_t kMinDatagram = 1200;
-  /// RFC 8899 section 5.1.2 BASE_PLPMTU: carries an inner IPv6 packet of 1280 bytes. Tried right after the top.
+  /// RFC 8899 section 5.1.2 BASE_PLPMTU: carries an inner IPv6 packet of 1280 bytes. Tried right after the
+  /// top.
   static constexpr size_t kBaseDatagram = 1315;
   /// RFC 8899 section 5.1.2 MAX_PROBES.
   static constexpr int kMaxProbes = 3;

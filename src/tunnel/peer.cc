@@ -179,9 +179,8 @@ void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
 std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header, const Route& from,
                                      Ecn ecn, Packet datagram, Time now) {
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
-  auto confirmed =
-      std::find_if(candidates_.begin(), candidates_.end(),
-                   [&](const auto& c) { return c->confirmed() && !crosses(*c, now); });
+  auto confirmed = std::find_if(candidates_.begin(), candidates_.end(),
+                                [&](const auto& c) { return c->confirmed() && !crosses(*c, now); });
   if (confirmed != candidates_.end()) {
     this->drop(session_);
     session_ = std::move(*confirmed);
@@ -207,7 +206,8 @@ bool Peer::isPathless(Time now) const {
 // would be left: the one with the smaller id stays, unless it turns out to be of no use.
 bool Peer::crosses(const Session& candidate, Time now) const {
   if (needsSession(now) || session_->role() != KeySchedule::Role::kInitiator) return false;
-  return std::chrono::abs(candidate.start() - session_->start()) < kStartOver && session_->id() < candidate.id();
+  return std::chrono::abs(candidate.start() - session_->start()) < kStartOver &&
+         session_->id() < candidate.id();
 }
 
 // ---- both

@@ -179,7 +179,8 @@ TEST(Start, BothMayBegin) {
     TcpFlow& file = world.add<TcpFlow>(east, west, uint16_t{5000}, TcpOptions{.bytes = 1_MB});
     ASSERT_TRUE(world.runUntil([&] { return file.done(); }, 3s)) << seed << file.describe() << world.report();
     world.run(20s);
-    EXPECT_EQ(east.countEvents(Event::Kind::kPeerDown) + west.countEvents(Event::Kind::kPeerDown), 0u) << seed;
+    EXPECT_EQ(east.countEvents(Event::Kind::kPeerDown) + west.countEvents(Event::Kind::kPeerDown), 0u)
+        << seed;
     EXPECT_TRUE(west.stop());
     west.start();
     ASSERT_TRUE(world.runUntil(isUp, 1s)) << seed << world.report();

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/ring.h"
 #include "base/time.h"
 #include "linkmodel/link_options.h"
 #include "linkmodel/loss_model.h"
-#include "base/ring.h"
 #include "linkmodel/transmitter.h"
 
 namespace braid {
