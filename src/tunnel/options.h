@@ -23,7 +23,7 @@ struct TunnelOptions {
   Duration codelTarget = 25ms;           ///< RFC 8289 section 4.2 says 5 ms; flows do not wait for each other here
   Duration codelInterval = 200ms;        ///< section 4.3 says 100 ms; radio paths have longer RTTs
   size_t queueBytes = 4 << 20;     ///< all flow queues of a peer together
-  size_t maxFlows = 4096;          ///< inner flows sent to a peer at once, of each kind
+  size_t maxFlows = 4096;          ///< inner flows sent to a peer at once, of both kinds together
   Duration flowIdle = 60s;         ///< a flow without packets for so long is forgotten
   Duration holdTime = 500ms;       ///< resequencing: longest wait for a missing packet
   size_t holdBytes = 8 << 20;      ///< resequencing: bytes held per peer
