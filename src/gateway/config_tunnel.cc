@@ -14,7 +14,9 @@ constexpr std::string_view kControllers[] = {"bbr", "newreno"};
 constexpr std::string_view kSchedulers[] = {"ecf", "minrtt"};
 constexpr std::string_view kCiphers[] = {"auto", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"};
 
-constexpr uint64_t kSmallestOuterMtu = 576;  // RFC 791: what every IPv4 host takes
+// Handshakes and path challenges fill MtuDiscovery::kMinDatagram bytes of UDP payload on every path, below
+// them UDP and IPv6, since any endpoint may have an IPv6 address.
+constexpr uint64_t kSmallestOuterMtu = 1248;
 constexpr uint64_t kLargestOuterMtu = 9216;  // jumbo frames
 
 std::optional<AeadKind> cipherKind(const std::string& name) {
@@ -55,12 +57,18 @@ void readSizes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagno
 void readTimes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagnostics& out) {
   ConfigValue target = section.find("codel-target");
   assign(tunnel.codelTarget, readDuration(target, 100us, 1s, out));
-  assign(tunnel.codelInterval, readDuration(section.find("codel-interval"), 1ms, 10s, out));
-  if (target && tunnel.codelTarget >= tunnel.codelInterval) {
-    out.add(target,
-            durationText(tunnel.codelTarget) + " is not below codel-interval, " +
-                durationText(tunnel.codelInterval),
-            "use 5 to 10 % of the interval (RFC 8289 section 4.3)");
+  ConfigValue interval = section.find("codel-interval");
+  assign(tunnel.codelInterval, readDuration(interval, 1ms, 10s, out));
+  if (tunnel.codelTarget >= tunnel.codelInterval) {
+    std::string targetText = durationText(tunnel.codelTarget);
+    std::string intervalText = durationText(tunnel.codelInterval);
+    std::string remedy = "use 5 to 10 % of the interval (RFC 8289 section 4.3)";
+    if (target) {
+      out.add(target, targetText + " is not below codel-interval, " + intervalText, remedy);
+    } else {
+      out.add(interval, intervalText + " is not above codel-target, " + targetText,
+              "set codel-target as well: " + remedy);
+    }
   }
   assign(tunnel.flowIdle, readDuration(section.find("flow-idle"), 1s, 24h, out));
   assign(tunnel.holdTime, readDuration(section.find("hold-time"), 0s, 10s, out));

@@ -224,9 +224,21 @@ TEST(ConfigErrors, Tunnel) {
   expectErrorBehind("tunnel: {mtu: 1400, max-mtu: 1300}\n",
                     "e.yaml:12:15: tunnel.mtu: 1400 is above max-mtu, 1300; raise max-mtu as well");
   expectErrorBehind(
-      "tunnel: {codel-target: 100ms}\n",
-      "e.yaml:12:24: tunnel.codel-target: 100ms is not below codel-interval, 100ms; use 5 to 10 % of the "
+      "tunnel: {codel-target: 200ms}\n",
+      "e.yaml:12:24: tunnel.codel-target: 200ms is not below codel-interval, 200ms; use 5 to 10 % of the "
       "interval (RFC 8289 section 4.3)");
+  expectErrorBehind(
+      "tunnel: {codel-interval: 25ms}\n",
+      "e.yaml:12:26: tunnel.codel-interval: 25ms is not above codel-target, 25ms; set codel-target as well: "
+      "use 5 to 10 % of the interval (RFC 8289 section 4.3)");
+  configOf(edgeText() + "tunnel: {codel-interval: 26ms}\n");
+  expectErrorBehind("tunnel: {mtu: 1247}\n",
+                    "e.yaml:12:15: tunnel.mtu: '1247' is neither 'auto' nor a number from 1248 to 9216; use "
+                    "'auto' unless you know better");
+  expectErrorBehind(
+      "tunnel: {max-mtu: 1247}\n",
+      "e.yaml:12:19: tunnel.max-mtu: '1247' is outside 1248 to 9216; use a number in that range");
+  configOf(edgeText() + "tunnel: {mtu: 1248, max-mtu: 1248}\n");
   expectErrorBehind(
       "tunnel: {rekey-packets: 8388609}\n",
       "e.yaml:12:25: tunnel.rekey-packets: '8388609' is outside 1024 to 8388608; use a number in that range");
