@@ -70,11 +70,12 @@ std::string addressText(const std::string& device, const InterfaceAddress& a) {
   return "address " + a.toString() + " on " + device;
 }
 
-bool sameRoute(const FoundRoute& found, const RouteSpec& wanted, int device) {
+// The kernel keeps one route for each of these.
+bool sameKey(const FoundRoute& found, const RouteSpec& wanted) {
   uint32_t metric = wanted.metric;
   if (metric == 0 && wanted.destination.address.isV6()) metric = kDefaultMetricV6;
   return found.spec.destination == wanted.destination && found.spec.table == wanted.table &&
-         found.spec.metric == metric && found.spec.via == wanted.via && found.device == device;
+         found.spec.metric == metric;
 }
 
 }  // namespace
@@ -198,11 +199,10 @@ std::string NetlinkConfig::conflicting(const RouteSpec& route, bool& ours) {
   int index = indexOf(route.device);
   socket_.dump(RTM_GETROUTE, socketFamily(route.destination.address.family), [&](const nlmsghdr& m) {
     auto found = parseRoute(m);
-    if (!found || found->spec.destination != route.destination || found->spec.table != route.table) return;
-    if (ours) return;
+    if (!found || ours || !sameKey(*found, route)) return;
     found->spec.device = found->device ? nameOf(found->device) : "";
     other = found->spec.toString() + " (protocol " + std::to_string(found->protocol) + ")";
-    ours = found->protocol == kBraidProtocol && sameRoute(*found, route, index);
+    ours = found->protocol == kBraidProtocol && found->spec.via == route.via && found->device == index;
   });
   return other;
 }
