@@ -23,13 +23,13 @@ std::string uplinksText(const nlohmann::json& gateway) {
 }
 
 // Only the causes that happened.
-std::string dropsText(const nlohmann::json& drops) {
+std::string dropsText(const char* title, const nlohmann::json& drops) {
   std::string text;
   if (!drops.is_object()) return text;
   for (const auto& [cause, count] : drops.items()) {
     if (count.is_number_unsigned() && count != 0) text += "  " + printable(cause) + " " + count.dump();
   }
-  return text.empty() ? text : "\ndropped:" + text + "\n";
+  return text.empty() ? text : std::string("\n") + title + ":" + text + "\n";
 }
 
 }  // namespace
@@ -45,7 +45,8 @@ std::string statusText(const nlohmann::json& answer) {
     text += "listen  " + joined(listen) + "\n";
   text += "pin     " + textOf(gateway, "pin") + "\n";
   return text + uplinksText(gateway) + "\n" + peersText(answer) + "\n" + pathsText(answer) +
-         dropsText(fieldOf(answer, "drops"));
+         dropsText("dropped", fieldOf(answer, "drops")) +
+         dropsText("dropped between kernel and tunnel", fieldOf(answer, "host_drops"));
 }
 
 }  // namespace braid

@@ -23,9 +23,8 @@ constexpr size_t kPoolPackets = 65536;
 
 // The largest packet that a socket or the device may give.
 size_t poolPayload(const Config& config) {
-  constexpr size_t kEthernet = 18;  // header with VLAN tag
-  return std::max(
-      {size_t{2048}, config.tunnel.maxOuterMtu, config.tunnel.outerMtu, config.device.mtu + kEthernet});
+  return std::max({size_t{2048}, config.tunnel.maxOuterMtu, config.tunnel.outerMtu,
+                   config.device.mtu + kTaggedEthernetHeader});
 }
 
 uint64_t unpredictable() {

@@ -23,8 +23,11 @@
 namespace braid {
 
 /// What differs between two configurations and needs a restart, one line each ("device.name: ..."); empty: a
-/// reload will do.
-std::vector<std::string> needsRestart(const Config& before, const Config& after);
+/// reload will do. `bufferSize`: bytes that a packet buffer holds.
+std::vector<std::string> needsRestart(const Config& before, const Config& after, size_t bufferSize);
+
+/// Header of a frame with a VLAN tag, which device.mtu does not count.
+inline constexpr size_t kTaggedEthernetHeader = 18;
 
 /// One gateway: joins the tunnel to device, sockets, clock, service manager and log. Everything runs on one
 /// loop.
@@ -72,6 +75,7 @@ class Daemon : private SendObserver, private ControlHandler {
 
   TunnelStatus tunnelStatus() override;
   GatewayStatus gatewayStatus() override;
+  HostDrops hostDrops() const;
   std::string reload() override;
 
   Config config_;

@@ -58,7 +58,7 @@ RouteSpec deviceRoute(const std::string& device, const Prefix& destination) {
 
 }  // namespace
 
-std::vector<std::string> needsRestart(const Config& before, const Config& after) {
+std::vector<std::string> needsRestart(const Config& before, const Config& after, size_t bufferSize) {
   std::vector<std::string> out;
   auto fixed = [&](bool same, const char* key) {
     if (!same) out.push_back(std::string(key) + ": a changed value needs a restart");
@@ -68,6 +68,11 @@ std::vector<std::string> needsRestart(const Config& before, const Config& after)
   fixed(before.device.name == after.device.name, "device.name");
   fixed(before.device.bridge == after.device.bridge, "device.bridge");
   fixed(before.tunnel.mode == after.tunnel.mode, "device.mode");
+  if (after.device.mtu + kTaggedEthernetHeader > bufferSize) {
+    out.push_back("device.mtu: packet buffers hold packets of up to " +
+                  std::to_string(bufferSize - kTaggedEthernetHeader) +
+                  " bytes: a larger value needs a restart");
+  }
   fixed(before.tunnel.outerMtu == after.tunnel.outerMtu &&
             before.tunnel.maxOuterMtu == after.tunnel.maxOuterMtu,
         "tunnel.mtu");
@@ -207,7 +212,7 @@ std::string Daemon::reload() {
     for (const ConfigError& e : *errors) problems += e.toString() + "\n";
   } else {
     Config& next = std::get<Config>(result);
-    for (const std::string& line : needsRestart(config_, next)) problems += line + "\n";
+    for (const std::string& line : needsRestart(config_, next, pool_.payload())) problems += line + "\n";
     if (problems.empty()) problems = apply(std::move(next));
   }
   if (!problems.empty()) {
@@ -246,6 +251,24 @@ TunnelStatus Daemon::tunnelStatus() {
   return tunnel_.status(monotonicNow());
 }
 
+HostDrops Daemon::hostDrops() const {
+  UdpSocketCounters sockets = sockets_.counters();
+  const DeviceCounters& device = device_.counters();
+  HostDrops out;
+  out.socketOverflow = sockets.overflowed;
+  out.socketTruncated = sockets.truncated;
+  out.socketNoBuffer = sockets.noBuffer;
+  out.socketQueueFull = sockets.queueDrops;
+  out.socketSendFailed = sockets.sendErrors + sockets.noMemory;
+  out.socketTooBig = sockets.tooBig;
+  out.socketClosed = sockets_.orphans();
+  out.deviceReadTruncated = device.readTooBig;
+  out.deviceReadNoBuffer = device.readNoBuffer;
+  out.deviceWriteFull = device.writeFull;
+  out.deviceWriteFailed = device.writeErrors;
+  return out;
+}
+
 GatewayStatus Daemon::gatewayStatus() {
   GatewayStatus out;
   out.version = BRAID_VERSION;
@@ -258,6 +281,7 @@ GatewayStatus Daemon::gatewayStatus() {
   out.deviceMtu = deviceMtu_;
   for (const Listener& l : listeners_) out.listen.push_back(l.endpoint.toString());
   out.uplinks = uplinks_.status();
+  out.drops = hostDrops();
   return out;
 }
 

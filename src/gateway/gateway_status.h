@@ -17,6 +17,21 @@ struct UplinkStatus {
   std::string gateway;                 ///< empty: the main table's
 };
 
+/// What was lost between the kernel and the tunnel since the start of the daemon, in datagrams and packets.
+struct HostDrops {
+  uint64_t socketOverflow = 0;       ///< the kernel's receive buffer of a socket was full
+  uint64_t socketTruncated = 0;      ///< longer than a packet buffer
+  uint64_t socketNoBuffer = 0;       ///< no packet buffer was free
+  uint64_t socketQueueFull = 0;      ///< too many waited for room in a send buffer
+  uint64_t socketSendFailed = 0;     ///< refused by the kernel: no route, no memory
+  uint64_t socketTooBig = 0;         ///< above the interface's MTU; MTU probes among them
+  uint64_t socketClosed = 0;         ///< for a socket that is gone
+  uint64_t deviceReadTruncated = 0;  ///< longer than a packet buffer
+  uint64_t deviceReadNoBuffer = 0;   ///< no packet buffer was free
+  uint64_t deviceWriteFull = 0;      ///< the device's queue was full
+  uint64_t deviceWriteFailed = 0;    ///< refused by the kernel: malformed, or the device is down
+};
+
 /// What the daemon knows beside the tunnel.
 struct GatewayStatus {
   std::string version;
@@ -29,6 +44,7 @@ struct GatewayStatus {
   uint64_t deviceMtu = 0;  ///< bytes
   std::vector<std::string> listen;
   std::vector<UplinkStatus> uplinks;
+  HostDrops drops;
 };
 
 }  // namespace braid

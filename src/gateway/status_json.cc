@@ -32,6 +32,20 @@ json peersWith(const TunnelStatus& tunnel, Make make) {
 
 }  // namespace
 
+json hostDropsJson(const HostDrops& d) {
+  return {{"socket_overflow", d.socketOverflow},
+          {"socket_truncated", d.socketTruncated},
+          {"socket_no_buffer", d.socketNoBuffer},
+          {"socket_queue_full", d.socketQueueFull},
+          {"socket_send_failed", d.socketSendFailed},
+          {"socket_too_big", d.socketTooBig},
+          {"socket_closed", d.socketClosed},
+          {"device_read_truncated", d.deviceReadTruncated},
+          {"device_read_no_buffer", d.deviceReadNoBuffer},
+          {"device_write_full", d.deviceWriteFull},
+          {"device_write_failed", d.deviceWriteFailed}};
+}
+
 json gatewayJson(const GatewayStatus& gateway) {
   json uplinks = json::array();
   for (const UplinkStatus& uplink : gateway.uplinks) {
@@ -144,6 +158,7 @@ json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
   json drops = json::object();
   for (size_t i = 0; i < kDropCount; ++i) drops[dropName(static_cast<Drop>(i))] = tunnel.drops[i];
   out["gateway"] = gatewayJson(gateway);
+  out["host_drops"] = hostDropsJson(gateway.drops);
   out["drops"] = std::move(drops);
   out["buffers_in_use"] = tunnel.buffersInUse;
   out["buffers_limit"] = tunnel.buffersLimit;

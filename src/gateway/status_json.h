@@ -15,6 +15,7 @@ namespace braid {
 inline constexpr size_t kMaxListedFlows = 1000;
 
 nlohmann::json gatewayJson(const GatewayStatus& gateway);
+nlohmann::json hostDropsJson(const HostDrops& drops);
 /// One subflow, under `braidctl paths`.
 nlohmann::json subflowJson(const SubflowStatus& subflow);
 nlohmann::json flowJson(const FlowStatus& flow);

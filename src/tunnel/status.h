@@ -46,7 +46,7 @@ struct SubflowStatus {
   unsigned id = 0;
   std::string uplink;
   std::string local, remote;
-  std::string state;  ///< "validating", "active", "suspect", "failed"
+  std::string state;  ///< "validating", "active", "suspect", "failed", "closed"
   Duration srtt{}, rttvar{}, minRtt{};
   uint64_t window = 0, inFlight = 0;
   double pacingRate = 0, deliveryRate = 0;

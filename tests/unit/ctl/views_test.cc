@@ -81,6 +81,9 @@ TEST(Views, Status) {
                        "PEER  STATE"))
       << text;
   EXPECT_TRUE(text.ends_with("\ndropped:  " + std::string(dropName(Drop::kReplay)) + " 7\n")) << text;
+  gateway.drops.socketOverflow = 3;
+  text = statusText(statusJson(gateway, exampleTunnel()));
+  EXPECT_TRUE(text.ends_with("\ndropped between kernel and tunnel:  socket_overflow 3\n")) << text;
 }
 
 TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {

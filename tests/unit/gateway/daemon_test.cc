@@ -12,7 +12,7 @@ using testing::StartsWith;
 
 TEST(NeedsRestart, NothingForTheSameAndForWhatAReloadCarriesOut) {
   Config before, after;
-  EXPECT_THAT(needsRestart(before, after), IsEmpty());
+  EXPECT_THAT(needsRestart(before, after, 2048), IsEmpty());
   after.logLevel = "debug";
   after.listen.push_back(*Endpoint::parse("0.0.0.0:4433"));
   after.peers.emplace_back();
@@ -20,7 +20,16 @@ TEST(NeedsRestart, NothingForTheSameAndForWhatAReloadCarriesOut) {
   after.device.mtu = 1400;
   after.device.routes.push_back(*Prefix::parse("10.0.0.0/8"));
   after.tunnel.holdTime = 1s;
-  EXPECT_THAT(needsRestart(before, after), IsEmpty());
+  EXPECT_THAT(needsRestart(before, after, 2048), IsEmpty());
+}
+
+TEST(NeedsRestart, ForADeviceMtuThatBuffersDoNotHold) {
+  Config before, after;
+  after.device.mtu = 2030;
+  EXPECT_THAT(needsRestart(before, after, 2048), IsEmpty());
+  after.device.mtu = 2031;
+  EXPECT_THAT(needsRestart(before, after, 2048), ElementsAre(StartsWith("device.mtu: ")));
+  EXPECT_THAT(needsRestart(before, after, 9018), IsEmpty());
 }
 
 TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
@@ -29,7 +38,7 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
   after.tunnel.mode = TunnelOptions::Mode::kTap;
   after.identity.key = "other.key";
   EXPECT_THAT(
-      needsRestart(before, after),
+      needsRestart(before, after, 2048),
       ElementsAre(StartsWith("identity.key: "), StartsWith("device.name: "), StartsWith("device.mode: ")));
   for (auto change : std::vector<std::function<void(Config&)>>{
            [](Config& c) { c.identity.certificate = "x"; }, [](Config& c) { c.device.bridge = "br0"; },
@@ -38,7 +47,7 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
            [](Config& c) { c.control.group = "adm"; }, [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }}) {
     Config other;
     change(other);
-    EXPECT_EQ(needsRestart(before, other).size(), 1u);
+    EXPECT_EQ(needsRestart(before, other, 2048).size(), 1u);
   }
 }
 

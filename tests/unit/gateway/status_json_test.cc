@@ -49,6 +49,19 @@ TEST(StatusJson, FlowAndGateway) {
   EXPECT_EQ(gateway["version"], "1.2.3");
 }
 
+TEST(StatusJson, HostDropsCarryEveryFigure) {
+  HostDrops d;
+  d.socketOverflow = 1, d.socketTruncated = 2, d.socketNoBuffer = 3, d.socketQueueFull = 4;
+  d.socketSendFailed = 5, d.socketTooBig = 6, d.socketClosed = 7, d.deviceReadTruncated = 8;
+  d.deviceReadNoBuffer = 9, d.deviceWriteFull = 10, d.deviceWriteFailed = 11;
+  GatewayStatus gateway;
+  gateway.drops = d;
+  EXPECT_EQ(statusJson(gateway, {})["host_drops"],
+            json::parse(R"({"socket_overflow":1,"socket_truncated":2,"socket_no_buffer":3,
+    "socket_queue_full":4,"socket_send_failed":5,"socket_too_big":6,"socket_closed":7,
+    "device_read_truncated":8,"device_read_no_buffer":9,"device_write_full":10,"device_write_failed":11})"));
+}
+
 TEST(StatusJson, EndlessRateIsNull) {
   json paths = pathsJson(FakeGateway().tunnelStatus());
   EXPECT_EQ(paths["peers"][0]["subflows"][0]["pacing_bytes_per_s"], 1.25e6);
