@@ -93,9 +93,10 @@ void Bbr::advance(const AckSample& ack) {
       return beginTurn(2, ack.now);  // not with a probe: the start was one
     case State::kProbe: {
       Duration lasted = ack.now - turnBegan_;
+      double clump = bandwidth_ * toSeconds(kAckClump) / 2;  // on average waits for an ACK, not in a queue
       bool over = lasted > minRtt_;
       if (gain_ > 1 && inFlight < gain_ * bdp() && lostInRound_ == 0) over = lasted > 2 * minRtt_;
-      if (gain_ < 1) over = inFlight <= bdp() || lasted > kMaxDrain * minRtt_;
+      if (gain_ < 1) over = inFlight <= bdp() + clump || lasted > kMaxDrain * minRtt_;
       if (over) beginTurn((turn_ + 1) % kGains.size(), ack.now);
     }
   }

@@ -13,9 +13,9 @@ class Pacer {
  public:
   /// Burst in datagrams: the initial window that RFC 9002 section 7.2 lets go at once.
   static constexpr uint64_t kBurstDatagrams = 10;
-  /// The burst is at least what the rate gives in this time, so that timers of a millisecond fill fast links.
-  /// Ours.
-  static constexpr Duration kBurstTime = 1ms;
+  /// The burst is at least what the rate gives in this time, so that a driver that wakes up some milliseconds
+  /// late fills fast links. Ours.
+  static constexpr Duration kBurstTime = 3ms;
 
   /// `datagram`: size of a full datagram in bytes.
   explicit Pacer(uint64_t datagram = 1500) : datagram_(datagram) {}

@@ -27,7 +27,11 @@ bool isSameHost(const Address& a, const Address& b) {
 }  // namespace
 
 Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed)
-    : options_(std::move(options)), pool_(pool), handshakes_(handshakes), random_(seed) {}
+    : options_(std::move(options)),
+      pool_(pool),
+      handshakes_(handshakes),
+      random_(seed),
+      ecnProxy_(random_.next(), random_.next()) {}
 
 Tunnel::~Tunnel() {
   peers_.clear();
@@ -143,7 +147,8 @@ bool Tunnel::mayBegin(const Address& host) const {
 void Tunnel::dropOldestDone() {
   auto oldest = responders_.end();
   for (auto it = responders_.begin(); it != responders_.end(); ++it) {
-    if (it->second.done && (oldest == responders_.end() || it->second.began < oldest->second.began)) oldest = it;
+    if (it->second.done && (oldest == responders_.end() || it->second.began < oldest->second.began))
+      oldest = it;
   }
   if (oldest != responders_.end()) responders_.erase(oldest);
 }

@@ -24,6 +24,7 @@
 #include "inet/frame.h"
 #include "inet/inner_packet.h"
 #include "inet/prefix.h"
+#include "tunnel/ecn_proxy.h"
 #include "tunnel/handshake.h"
 #include "tunnel/io.h"
 #include "tunnel/options.h"
@@ -135,6 +136,7 @@ class Tunnel final : private PeerOwner {
   Time nextSweep_ = Time::min();
   Ring<Packet> delivered_;
   std::deque<Event> events_;
+  EcnProxy ecnProxy_;
   DropCounts drops_{};
   size_t turn_ = 0;
   double answerTokens_ = 0;

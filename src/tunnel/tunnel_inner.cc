@@ -108,9 +108,10 @@ void Tunnel::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOff
     key = ip->flowKey();
     reliable = ip->protocol == kTcp && !ip->isFragment;
     ecnCapable = ip->ecn != Ecn::kNotEct;
-    if (ip->tcp && ip->tcp->isSyn()) {
-      clampMss(packet.span().subspan(ipOffset), *ip, static_cast<uint16_t>(session->innerMtu() - ipOffset));
-    }
+    ByteSpan bytes = packet.span().subspan(ipOffset);
+    if (ip->tcp && ip->tcp->isSyn())
+      clampMss(bytes, *ip, static_cast<uint16_t>(session->innerMtu() - ipOffset));
+    if (options_.ecnProxy) ecnProxy_.onOutgoing(bytes, *ip, now);
   } else if (packet.size() > session->innerMtu()) {
     return drop(Drop::kTooBig);
   }
@@ -192,6 +193,7 @@ void Tunnel::onDelivered(Peer& from, Packet packet) {
   if (session && ip->tcp && ip->tcp->isSyn()) {
     clampMss(packet.span(), *ip, static_cast<uint16_t>(session->innerMtu()));
   }
+  if (options_.ecnProxy) ecnProxy_.onIncoming(packet.span(), *ip, now_);
   delivered_.pushBack(std::move(packet));
 }
 
@@ -211,6 +213,9 @@ void Tunnel::deliverFrame(Peer& from, Packet packet) {
   if (session && frame->ip && frame->ip->tcp && frame->ip->tcp->isSyn()) {
     auto mtu = static_cast<uint16_t>(session->innerMtu() - frame->payloadOffset);
     clampMss(packet.span().subspan(frame->payloadOffset), *frame->ip, mtu);
+  }
+  if (options_.ecnProxy && frame->ip) {
+    ecnProxy_.onIncoming(packet.span().subspan(frame->payloadOffset), *frame->ip, now_);
   }
   if (peerOf(*frame, now_)) return forwardFrame(std::move(packet), *frame, &from, now_);
   if (peers_.size() > 1) {

@@ -97,6 +97,7 @@ inline Bytes udp(uint16_t sport, uint16_t dport, const Bytes& payload) {
 struct Tcp {
   uint16_t sport = 443;
   uint16_t dport = 5000;
+  uint32_t seq = 0x01020304;
   uint8_t flags = TcpFields::kAck;
   Bytes options = {};  ///< a multiple of 4 bytes
   Bytes payload = {};
@@ -107,7 +108,7 @@ inline Bytes tcp(const Tcp& h) {
   Bytes b(20);
   store16(&b[0], h.sport);
   store16(&b[2], h.dport);
-  store32(&b[4], 0x01020304);
+  store32(&b[4], h.seq);
   store32(&b[8], 0x0a0b0c0d);
   b[12] = static_cast<uint8_t>((20 + h.options.size()) / 4 << 4);
   b[13] = h.flags;

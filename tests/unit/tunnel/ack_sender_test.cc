@@ -10,13 +10,13 @@ struct AckSenderTest : testing::Test {
   Time now = Time{} + 1s;
 };
 
-TEST_F(AckSenderTest, WaitsForTheFourthPacketOrFiveMilliseconds) {
-  for (uint64_t pn = 0; pn < 3; ++pn) acks.onPacket(pn, true, Ecn::kEct0, now);
+TEST_F(AckSenderTest, WaitsForTheEighthPacketOrFiveMilliseconds) {
+  for (uint64_t pn = 0; pn < 7; ++pn) acks.onPacket(pn, true, Ecn::kEct0, now);
   EXPECT_TRUE(acks.pending());
   EXPECT_FALSE(acks.due(now));
   EXPECT_EQ(acks.deadline(), now + kMaxAckDelay);
   EXPECT_TRUE(acks.due(now + kMaxAckDelay));
-  acks.onPacket(3, true, Ecn::kEct0, now);
+  acks.onPacket(7, true, Ecn::kEct0, now);
   EXPECT_TRUE(acks.due(now));
   acks.onSent();
   EXPECT_FALSE(acks.pending());
