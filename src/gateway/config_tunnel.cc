@@ -11,6 +11,7 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kControllers[] = {"bbr", "newreno"};
+constexpr std::string_view kSwitch[] = {"on", "off"};
 constexpr std::string_view kSchedulers[] = {"ecf", "minrtt"};
 constexpr std::string_view kCiphers[] = {"auto", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"};
 
@@ -82,7 +83,7 @@ void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   ConfigSection section(value,
                         {"controller", "scheduler", "cipher", "mtu", "max-mtu", "rekey-after",
                          "rekey-packets", "codel-target", "codel-interval", "queue-limit", "hold-time",
-                         "hold-limit", "repair-time", "max-flows", "flow-idle", "max-subflows"},
+                         "hold-limit", "repair-time", "max-flows", "flow-idle", "max-subflows", "ecn-proxy"},
                         out);
   TunnelOptions& tunnel = config.tunnel;
   assign(tunnel.controller, readPolicy(
@@ -94,6 +95,7 @@ void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   if (auto cipher = readChoice(section.find("cipher"), kCiphers, out)) config.cipher = cipherKind(*cipher);
   assign(tunnel.rekeyAfter, readDuration(section.find("rekey-after"), 60s, 24h * 7, out));
   assign(tunnel.rekeyPackets, readNumber(section.find("rekey-packets"), 1 << 10, 1 << 23, out));
+  if (auto proxy = readChoice(section.find("ecn-proxy"), kSwitch, out)) tunnel.ecnProxy = *proxy == "on";
   readSizes(section, tunnel, out);
   readTimes(section, tunnel, out);
 }

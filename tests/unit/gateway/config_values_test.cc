@@ -37,13 +37,14 @@ TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
   Config c =
       configOf(edgeText() +
                "tunnel:\n"
-               "  controller: newreno\n  scheduler: minrtt\n  cipher: chacha20-poly1305\n"
+               "  controller: newreno\n  scheduler: ecf\n  cipher: chacha20-poly1305\n  ecn-proxy: off\n"
                "  mtu: 1400\n  max-mtu: 9000\n  rekey-after: 10min\n  rekey-packets: 65536\n"
                "  codel-target: 2.5ms\n  codel-interval: 50ms\n  queue-limit: 1MiB\n  hold-time: 250ms\n"
                "  hold-limit: 2MB\n  repair-time: 1500ms\n  max-flows: 100\n  flow-idle: 2min\n"
                "  max-subflows: 64\n");
   const TunnelOptions& t = c.tunnel;
-  EXPECT_EQ(t.scheduler, "minrtt");
+  EXPECT_EQ(t.scheduler, "ecf");
+  EXPECT_FALSE(t.ecnProxy);
   EXPECT_EQ(c.cipher, AeadKind::kChaCha20Poly1305);
   EXPECT_EQ(t.outerMtu, 1400u);
   EXPECT_EQ(t.maxOuterMtu, 9000u);
