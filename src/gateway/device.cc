@@ -4,6 +4,7 @@
 #include <linux/if.h>
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -63,6 +64,16 @@ Device::Device(Kind kind, const std::string& name) {
   if (::ioctl(fd.get(), TUNSETIFF, &request) < 0) failAttach(errno, kind, name);
   fd_ = std::move(fd);
   name_ = request.ifr_name;
+  lengthenQueue();
+}
+
+// Best effort: an unprivileged owner of a prepared device may not, and then lives with the kernel's 500.
+void Device::lengthenQueue() {
+  UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  name_.copy(request.ifr_name, IFNAMSIZ - 1);
+  request.ifr_qlen = kKernelQueue;
+  if (control) ::ioctl(control.get(), SIOCSIFTXQLEN, &request);
 }
 
 bool Device::readOne(PacketPool& pool, Packet& out) {
