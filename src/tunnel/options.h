@@ -20,8 +20,8 @@ struct TunnelOptions {
   std::string scheduler = "minrtt";
   size_t outerMtu = 0;             ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
   size_t maxOuterMtu = 1500;       ///< upper end of the probing
-  Duration codelTarget = 25ms;           ///< RFC 8289 section 4.2 says 5 ms; flows do not wait for each other here
-  Duration codelInterval = 200ms;        ///< section 4.3 says 100 ms; radio paths have longer RTTs
+  Duration codelTarget = 25ms;     ///< RFC 8289 section 4.2 says 5 ms; flows do not wait for each other here
+  Duration codelInterval = 200ms;  ///< section 4.3 says 100 ms; radio paths have longer RTTs
   bool ecnProxy = true;            ///< speak ECN for local hosts that do not (ecn_proxy.h)
   size_t queueBytes = 4 << 20;     ///< all flow queues of a peer together
   size_t maxFlows = 4096;          ///< inner flows sent to a peer at once, of both kinds together
