@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string example(const std::string& name) {
-  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../../conf" / name);
+  std::ifstream file(std::filesystem::path(BRAID_CONF) / name);
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_FALSE(text.str().empty()) << name;
