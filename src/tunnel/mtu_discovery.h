@@ -17,6 +17,9 @@ class MtuDiscovery {
   static constexpr size_t kBaseDatagram = 1315;
   /// RFC 8899 section 5.1.2 MAX_PROBES.
   static constexpr int kMaxProbes = 3;
+  /// Longest wait for the answer to a probe (RFC 8899 section 5.1.1 PROBE_TIMER, there 15 s): large packets
+  /// wait for it.
+  static constexpr Duration kMaxProbeTime = 2s;
   /// RFC 8899 section 5.1.1 PMTU_RAISE_TIMER.
   static constexpr Duration kRaiseInterval = 600s;
   /// The search ends when it is this exact.

@@ -6,6 +6,10 @@
 namespace braid {
 
 namespace {
+/// One sample raises the smoothed RTT by no more than this, or four times it, would: a machine that was
+/// suspended sees its own sleep in it, and must not wait for half a minute afterwards. A path that has really
+/// slowed down says so in every sample. Ours.
+constexpr Duration kPlausibleRtt = 1s;
 /// Cost of UDP and IP below a datagram.
 size_t outerHeaders(const Route& route) {
   return route.remote.address.isV6() ? 48 : 28;
@@ -188,7 +192,9 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   lastProgress_ = now;
   ptoCount_ = 0;
   if (newLargest && samePath) {
-    rtt_.onSample(now - largestSentAt, std::min<Duration>(ack.delay, kMaxAckDelay), now);
+    Duration sample = now - largestSentAt;
+    if (rtt_.hasSample()) sample = std::min(sample, std::max<Duration>(4 * rtt_.smoothed(), kPlausibleRtt));
+    rtt_.onSample(sample, std::min<Duration>(ack.delay, kMaxAckDelay), now);
     sample_.rtt = rtt_.latest();
   }
   if (state_ == State::kSuspect && !peerRefuses_) setState(State::kActive, now);

@@ -126,7 +126,9 @@ class Subflow {
   const AckSender& acks() const { return acks_; }
   /// Size of the MTU probe to send now; 0: none.
   size_t mtuProbe() const;
-  void onMtuProbeSent(size_t size, Time now) { mtu_.onProbeSent(size, pto() * 2, now); }
+  void onMtuProbeSent(size_t size, Time now) {
+    mtu_.onProbeSent(size, std::min<Duration>(pto() * 2, MtuDiscovery::kMaxProbeTime), now);
+  }
   /// A PING must go, whatever the window says.
   bool wantsPing() const { return pings_ > 0; }
   void requestPing() { pings_ = 1; }

@@ -132,6 +132,25 @@ TEST_F(SubflowTest, ALateAckMakesTheLossSpurious) {
   EXPECT_GT(s->view(now).window, window) << "the reduction is taken back";
 }
 
+TEST_F(SubflowTest, AMachineThatSleptDoesNotTakeItsSleepForTheRtt) {
+  activate();
+  uint64_t pn = send();
+  now += 60s;
+  ack(pn, pn);
+  EXPECT_LT(s->rtt().smoothed(), kRtt + 130ms);  // an eighth of a second
+  EXPECT_LT(s->pto(), 2s);
+}
+
+TEST_F(SubflowTest, APathThatSlowedDownIsBelieved) {
+  activate();
+  for (int i = 0; i < 60; ++i) {
+    uint64_t pn = send();
+    now += 3s;
+    ack(pn, pn);
+  }
+  EXPECT_GT(s->rtt().smoothed(), 2900ms);
+}
+
 TEST_F(SubflowTest, AnAckOverAnotherPathGivesNoRttSample) {
   activate();
   Duration before = s->rtt().smoothed();
