@@ -53,8 +53,8 @@ class Pair:
             raise RuntimeError(f"{download.report['num_connects']} TCP connections instead of one")
 
 
-DOWNLOAD_SECONDS = 30
-FAILURE_SECONDS = 3  # a stall counts as the failure's that begins within this time of it
+DOWNLOAD_SECONDS = 15
+FAILURE_SECONDS = 3  # for the detail: stalls that begin within this time of the failure
 
 
 @target("pair.1", "goodput of one TCP download through the pair / (sum of link rates x 1448/1500); the smallest of 50+30 "
@@ -84,7 +84,7 @@ def aggregation():
 
 def _stalls(runs, fail, restore):
     """The longest stall of a download whose WiFi fails in the middle, for each of `runs` runs in fresh labs."""
-    stalls = []
+    stalls, near = [], []
     for run in range(runs):
         with Pair([WIFI, LTE], seed=run + 1) as pair:
             path = pair.file(6)
@@ -95,9 +95,10 @@ def _stalls(runs, fail, restore):
             done.finish()
             restore(pair.lab)
             pair.verify(done)
-            stalls.append(done.longest_stall(begin=at, end=at + FAILURE_SECONDS))
+            stalls.append(done.longest_stall(begin=at))
+            near.append(done.longest_stall(begin=at, end=at + FAILURE_SECONDS))
     return max(stalls), {"runs": [round(stall, 3) for stall in stalls], "links": "50/20ms/1% + 30/60ms/0.1%",
-                         "counted": f"stalls that begin within {FAILURE_SECONDS} s of the failure"}
+                         f"within {FAILURE_SECONDS} s of the failure": [round(stall, 3) for stall in near]}
 
 
 @target("pair.2", "WiFi silently dead in mid-download: longest stall at the receiver, worst of 5", "s", at_most=0.28,
