@@ -20,7 +20,6 @@ class Pacer {
   /// `datagram`: size of a full datagram in bytes.
   explicit Pacer(uint64_t datagram = 1500) : datagram_(datagram) {}
 
-  void setDatagram(uint64_t bytes) { datagram_ = bytes; }
   /// Bytes per second, 0 or more; infinity: no pacing. Holds from the last onSent() on.
   void setRate(double bytesPerSecond) { rate_ = bytesPerSecond; }
   double rate() const { return rate_; }

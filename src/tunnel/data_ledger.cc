@@ -62,10 +62,6 @@ void DataLedger::onMoved(Datum* datum, Time now) {
   enqueue(datum);
 }
 
-void DataLedger::forget(Datum* datum) {
-  unref(datum);
-}
-
 Datum* DataLedger::nextRepair(Time now) {
   while (head_ && isTooLate(*head_, now)) giveUp(head_, lateCause(*head_));
   return head_;
@@ -74,7 +70,7 @@ Datum* DataLedger::nextRepair(Time now) {
 void DataLedger::giveUp(Datum* datum, Drop cause) {
   if (datum->done) return;
   ++drops_[static_cast<size_t>(cause)];
-  if (datum->reliable) restoreSkip({datum->slot, datum->dsn, 1});
+  if (datum->reliable) addSkip({datum->slot, datum->dsn, 1});
   finish(datum);
 }
 
@@ -89,7 +85,7 @@ std::optional<SkipFrame> DataLedger::takeSkip() {
   return skip;
 }
 
-void DataLedger::restoreSkip(const SkipFrame& skip) {
+void DataLedger::addSkip(const SkipFrame& skip) {
   if (!skips_.empty()) {
     SkipFrame& last = skips_.back();
     if (last.flow == skip.flow && last.first + last.count == skip.first &&
@@ -126,10 +122,10 @@ void DataLedger::dequeue(Datum* datum) {
   datum->previous = datum->next = nullptr;
   datum->queued = false;
   --queuedCount_;
-  unref(datum);
+  forget(datum);
 }
 
-void DataLedger::unref(Datum* datum) {
+void DataLedger::forget(Datum* datum) {
   if (--datum->refs > 0) return;
   if (!datum->done) finish(datum);
   --live_;

@@ -68,7 +68,6 @@ class DataLedger {
 
   /// Packets given up that the receiver has not been told of.
   std::optional<SkipFrame> takeSkip();
-  void restoreSkip(const SkipFrame& skip);
   bool hasSkips() const { return !skips_.empty(); }
 
   size_t live() const { return live_; }
@@ -80,9 +79,9 @@ class DataLedger {
     return now - datum.firstSent > (datum.reliable ? repairTime_ : kTimely);
   }
   void finish(Datum* datum);
+  void addSkip(const SkipFrame& skip);
   void enqueue(Datum* datum);
   void dequeue(Datum* datum);
-  void unref(Datum* datum);
 
   Duration repairTime_;
   std::vector<std::unique_ptr<Datum[]>> slabs_;

@@ -40,7 +40,6 @@ struct Event {
     kSubflowUp,
     kSubflowSuspect,
     kSubflowFailed,
-    kSubflowBack,
     kAddressChanged,
     kRekeyed,
     kInnerMtu

@@ -121,6 +121,7 @@ class Session final : public SubflowOwner {
   bool pollRepair(Datagram& out, Time now);
   bool pollNewData(Datagram& out, Time now);
   bool pollMtuProbe(Datagram& out, Time now);
+  bool sendData(Subflow& subflow, Datagram& out, Time now);
   bool pollClose(Datagram& out, Time now);
   Subflow* pathForRepair(const Datum& datum, Time now);
   Subflow* ackCarrier(Subflow& of);

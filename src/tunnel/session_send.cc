@@ -1,5 +1,7 @@
 #include "tunnel/session.h"
 
+#include <algorithm>
+
 namespace braid {
 
 namespace {
@@ -118,9 +120,8 @@ Subflow* Session::ackCarrier(Subflow& of) {
 
 bool Session::pollControl(Datagram& out, Time now) {
   while (ledger_.hasSkips() && controls_.size() < kMaxControls) controls_.push_back({*ledger_.takeSkip()});
-  bool waiting = false;
-  for (const Control& c : controls_) waiting |= !c.inFlight;
-  if (!waiting) return false;
+  if (std::all_of(controls_.begin(), controls_.end(), [](const Control& c) { return c.inFlight; }))
+    return false;
   Subflow* s = fastest();
   if (!s || !s->canNumber()) return false;
   Packet buffer = pool_.allocate();
@@ -146,14 +147,18 @@ bool Session::pollRepair(Datagram& out, Time now) {
       ledger_.giveUp(datum, Drop::kTooBig);
       continue;
     }
-    Packet buffer = pool_.allocate();
-    if (!buffer) return false;
-    Build build(*s, s->route(), std::move(buffer), s->mtu());
-    build.addAck(now);
-    addData(build, now);
-    return finish(build, out, now);
+    return sendData(*s, out, now);
   }
   return false;
+}
+
+bool Session::sendData(Subflow& s, Datagram& out, Time now) {
+  Packet buffer = pool_.allocate();
+  if (!buffer) return false;
+  Build build(s, s.route(), std::move(buffer), s.mtu());
+  build.addAck(now);
+  addData(build, now);
+  return finish(build, out, now);
 }
 
 // Not on the path that just fell silent with it, while another is usable.
@@ -207,13 +212,7 @@ bool Session::pollNewData(Datagram& out, Time now) {
     if (!anyOpen) return false;
     std::optional<size_t> choice = scheduler_->pick(views_, need, flows_.bytes());
     if (!choice) return false;
-    Subflow& s = *subflows_[*choice];
-    Packet buffer = pool_.allocate();
-    if (!buffer) return false;
-    Build build(s, s.route(), std::move(buffer), s.mtu());
-    build.addAck(now);
-    addData(build, now);
-    return finish(build, out, now);
+    return sendData(*subflows_[*choice], out, now);
   }
   for (Subflow* s : subflows_) {
     if (s->isOpen(now)) s->setAppLimited();

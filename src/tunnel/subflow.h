@@ -129,8 +129,6 @@ class Subflow {
   void onMtuProbeSent(size_t size, Time now) {
     mtu_.onProbeSent(size, std::min<Duration>(pto() * 2, MtuDiscovery::kMaxProbeTime), now);
   }
-  /// A PING must go, whatever the window says.
-  bool wantsPing() const { return pings_ > 0; }
   void requestPing() { pings_ = 1; }
   Time lastSentAt() const { return lastSentAt_; }
 

@@ -6,7 +6,7 @@
 #include <list>
 #include <string>
 
-#include "linkemu/unique_fd.h"
+#include "gateway/system.h"
 
 namespace braid {
 

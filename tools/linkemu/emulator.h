@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/packet.h"
+#include "gateway/system.h"
 #include "linkemu/config.h"
 #include "linkemu/ip_packet.h"
-#include "linkemu/unique_fd.h"
 #include "linkmodel/link.h"
 
 namespace braid {

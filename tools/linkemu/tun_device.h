@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "linkemu/unique_fd.h"
+#include "gateway/system.h"
 
 namespace braid {
 

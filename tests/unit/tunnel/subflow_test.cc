@@ -74,8 +74,8 @@ struct SubflowTest : testing::Test {
   }
   /// Runs timers up to `end` and takes the PINGs as sent.
   void runTo(Time end) {
-    for (int i = 0; i < 100000 && (s->wantsPing() || s->nextDeadline() <= end); ++i) {
-      if (s->wantsPing()) {
+    for (int i = 0; i < 100000 && (s->mustSend() || s->nextDeadline() <= end); ++i) {
+      if (s->mustSend()) {
         s->onSent(40, true, now);
         pings.push_back(now);
         continue;
@@ -187,7 +187,7 @@ TEST_F(SubflowTest, SilenceIsNoticedWhileSendingGoesOn) {
     if (s->isOpen(now)) send();
     now += 1ms;
     if (s->nextDeadline() <= now) s->onTimer(now);
-    if (s->wantsPing()) s->onSent(40, true, now);
+    if (s->mustSend()) s->onSent(40, true, now);
     if (s->state() == Subflow::State::kSuspect) suspected = now;
   }
   EXPECT_LE(suspected - died, 2 * pto + 3ms);
