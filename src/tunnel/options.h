@@ -2,15 +2,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/time.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
+#include "scheduler/recovery.h"
 #include "tunnel/handshake.h"
 
 namespace braid {
+
+/// Inner flows whose recovery policy is not the tunnel's own. Unset fields match everything.
+struct RecoveryClass {
+  std::optional<uint8_t> protocol;  ///< IP protocol number
+  std::optional<uint8_t> dscp;      ///< of the flow's first packet, 0..63
+  uint16_t firstPort = 0;           ///< source or destination port from here on,
+  uint16_t lastPort = 65535;        ///< up to here
+  std::string policy;               ///< name, see makeRecoveryPolicy()
+};
+/// Most classes of a configuration.
+inline constexpr size_t kMaxRecoveryClasses = 7;
 
 /// Settings of the whole tunnel. Ranges are checked by the configuration reader.
 struct TunnelOptions {
@@ -31,8 +44,13 @@ struct TunnelOptions {
   Duration repairTime = 3s;        ///< a TCP packet is repaired for so long, then given up
   Duration rekeyAfter = 3600s;     ///< new keys after so long
   uint64_t rekeyPackets = uint64_t{1}
-                          << 23;  ///< and after so many packets (RFC 9001 section 6.6: AES-GCM 2^23)
-  size_t maxSubflows = 32;        ///< per peer
+                          << 23;      ///< and after so many packets (RFC 9001 section 6.6: AES-GCM 2^23)
+  size_t maxSubflows = 32;            ///< per peer
+  std::string recovery = "adaptive";  ///< policy of the flows that no class matches
+  RecoveryOptions recoveryOptions{};  ///< of all policies
+  std::vector<RecoveryClass> recoveryClasses;  ///< the first that matches holds; at most kMaxRecoveryClasses
+  size_t decodeBuffer =
+      1024;  ///< packets of a subflow that the receiver keeps for decoding; 0: decodes nothing
 };
 
 /// One peer.

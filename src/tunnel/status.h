@@ -34,6 +34,7 @@ enum class Drop : uint8_t {
   kHoldOverflow,  ///< resequencer at its byte bound: released out of order
   kDuplicate,     ///< datum delivered before
   kNoBuffer,      ///< packet pool exhausted
+  kBadParity,     ///< PARITY that contradicts its block, or decodes to something that is no data
   kCount
 };
 
@@ -53,6 +54,16 @@ struct SubflowStatus {
   uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
   uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0, ceMarks = 0;
   uint64_t mtu = 0;
+  // Proactive recovery. Protection sent on this subflow:
+  uint64_t copies = 0, parities = 0, protectionBytes = 0;
+  // What became of this subflow's own packets:
+  uint64_t protectedPackets = 0;  ///< copied or coded elsewhere before they were known to be lost
+  uint64_t recovered = 0;  ///< of those, lost here and delivered by a copy or parity: useful protection
+  uint64_t decoded = 0;    ///< of those, by a parity, as the peer says
+  uint64_t useless = 0;    ///< protected and acknowledged here all the same
+  double lossRate = 0;     ///< L (CoFUSO section 4.2.4)
+  double lossMetric = 0;   ///< C_l (FUSO section III-B.1)
+  double burst = 1;        ///< mean run of losses, packets
 };
 
 struct FlowStatus {
@@ -71,6 +82,11 @@ struct PeerStatus {
   size_t innerMtu = 0;
   uint64_t innerSentPackets = 0, innerSentBytes = 0, innerReceivedPackets = 0, innerReceivedBytes = 0;
   uint64_t retransmitted = 0, heldPackets = 0, heldBytes = 0;
+  std::string recovery;  ///< policy of flows in no class
+  uint64_t blocks = 0;   ///< coding blocks begun as sender
+  /// As receiver: parities that came, blocks that they completed, packets that they gave back, blocks evicted
+  /// before they were complete.
+  uint64_t paritiesReceived = 0, blocksDecoded = 0, packetsDecoded = 0, blocksEvicted = 0;
   std::vector<SubflowStatus> subflows;
   std::vector<FlowStatus> flows;
 };

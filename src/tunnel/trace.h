@@ -1,0 +1,47 @@
+#pragma once
+
+// The recovery trace: one event for each decision, for a sink that the driver sets. Off by default: without a
+// sink an event costs one test of a pointer.
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace braid {
+
+/// Fields that an event's kind does not name are 0.
+struct TraceEvent {
+  enum class Kind : uint8_t {
+    kPacketLost,       ///< subflow, pn; lossRate after it
+    kCopySent,         ///< subflow, pn: the packet that is protected; on, onPn: the copy
+    kBlockStarted,     ///< block, k, m, subflow: the first symbol's; lossRate: L of the worst subflow
+    kParitySent,       ///< block, index, k, m; on, onPn
+    kParityReceived,   ///< block, index, k, m; on, onPn
+    kBlockDecoded,     ///< block, k, m; count: packets given back
+    kPacketRecovered,  ///< subflow, pn: the peer says that it has been decoded there
+  };
+  Kind kind{};
+  Time time{};
+  uint32_t session = 0;
+  uint8_t subflow = 0;
+  uint8_t on = 0;
+  uint8_t index = 0;
+  uint8_t k = 0;
+  uint8_t m = 0;
+  uint16_t block = 0;
+  uint32_t count = 0;
+  uint64_t pn = 0;
+  uint64_t onPn = 0;
+  double lossRate = 0;
+};
+
+/// Name in the style of qlog, for example "recovery:parity_sent".
+const char* traceName(TraceEvent::Kind kind);
+
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+  virtual void onTrace(const TraceEvent& event) = 0;
+};
+
+}  // namespace braid
