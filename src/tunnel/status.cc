@@ -50,6 +50,8 @@ const char* dropName(Drop cause) {
       return "duplicate";
     case Drop::kNoBuffer:
       return "no_buffer";
+    case Drop::kBadParity:
+      return "bad_parity";
     case Drop::kCount:
       break;
   }
