@@ -89,8 +89,9 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
   ConfigDiagnostics out(path);
   Config config;
   config.path = path;
-  ConfigSection root({&std::get<ConfigNode>(tree), ""},
-                     {"identity", "device", "uplinks", "listen", "peers", "control", "tunnel", "log"}, out);
+  ConfigSection root(
+      {&std::get<ConfigNode>(tree), ""},
+      {"identity", "device", "uplinks", "listen", "peers", "control", "recovery", "tunnel", "log"}, out);
   std::optional<Pin> ownPin =
       readIdentity(root.require("identity",
                                 "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
@@ -103,6 +104,7 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
             out);
   readControl(root.find("control"), config, out);
   readTunnel(root.find("tunnel"), config, out);
+  readRecovery(root.find("recovery"), config, out);
   readLog(root.find("log"), config, out);
   // Cross-checks on half-read parts would report consequences of what is reported already.
   if (out.empty()) checkTogether(root, config, ownPin, out);

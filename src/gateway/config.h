@@ -95,6 +95,7 @@ struct Config {
   ControlConfig control;
   TunnelOptions tunnel;
   std::optional<AeadKind> cipher;  ///< nullopt: what both sides' processors do fastest
+  std::string trace;               ///< file of the recovery trace, a complete path; empty: none
   std::string logLevel = "info";   ///< trace, debug, info, warning, error
 };
 

@@ -1,6 +1,8 @@
 #include "gateway/config_reader.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -255,6 +257,57 @@ std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, ui
     out.add(value, outside(*text, byteCountText(low), byteCountText(high)), "use a size in that range");
   } else {
     return bytes;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  double number = 0;
+  auto [end, error] =
+      std::from_chars(text->data(), text->data() + text->size(), number, std::chars_format::fixed);
+  if (error != std::errc() || end != text->data() + text->size() || std::isnan(number)) {
+    out.add(value, quoted(*text) + " is no number", "use a number from 0 to 1, such as 0.5");
+  } else if (number < 0 || number > 1) {
+    out.add(value, outside(*text, "0", "1"), "use a number in that range");
+  } else {
+    return number;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<const NamedNumber> names,
+                                        uint64_t high, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::string known;
+  for (const NamedNumber& named : names) {
+    if (named.name == *text) return named.number;
+    known.append(known.empty() ? "" : ", ").append(named.name);
+  }
+  std::optional<uint64_t> number = parseNumber(*text);
+  if (number && *number <= high) return number;
+  out.add(value, quoted(*text) + " is neither a known name nor a number from 0 to " + std::to_string(high),
+          "names are: " + known);
+  return std::nullopt;
+}
+
+std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnostics& out) {
+  constexpr uint64_t kLargest = 65535;
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  size_t dash = text->find('-');
+  std::optional<uint64_t> first = parseNumber(std::string_view(*text).substr(0, dash));
+  std::optional<uint64_t> last = first;
+  if (dash != std::string::npos) last = parseNumber(std::string_view(*text).substr(dash + 1));
+  if (!first || !last || *first < 1 || *first > kLargest || *last > kLargest) {
+    out.add(value, quoted(*text) + " is no port or range of ports",
+            "write one from 1 to 65535, or two with a dash, such as 5060-5080");
+  } else if (*first > *last) {
+    out.add(value, quoted(*text) + " ends before it begins", "write the smaller port first");
+  } else {
+    return PortRange{static_cast<uint16_t>(*first), static_cast<uint16_t>(*last)};
   }
   return std::nullopt;
 }

@@ -75,6 +75,21 @@ std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Dur
                                      ConfigDiagnostics& out);
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out);
+/// A decimal number from 0 to 1, such as 0.5; no exponent.
+std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out);
+/// One of `names`, which gives its number, or a number from 0 to `high`.
+struct NamedNumber {
+  std::string_view name;
+  uint64_t number = 0;
+};
+std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<const NamedNumber> names,
+                                        uint64_t high, ConfigDiagnostics& out);
+/// A port, or two with a dash between: "5060-5080".
+struct PortRange {
+  uint16_t first = 0;
+  uint16_t last = 0;
+};
+std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnostics& out);
 /// A number from `low` to `high`, or "auto", which gives 0.
 std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                          ConfigDiagnostics& out);
@@ -93,5 +108,11 @@ struct RemoteEndpoint {
 std::optional<RemoteEndpoint> readRemoteEndpoint(const ConfigValue& value, ConfigDiagnostics& out);
 /// The items of a sequence of at most `limit`; reports another type and a longer one.
 std::vector<ConfigValue> readSequence(const ConfigValue& value, size_t limit, ConfigDiagnostics& out);
+
+/// What a reader gave, when it gave something.
+template <typename T, typename V>
+void assign(T& to, const std::optional<V>& value) {
+  if (value) to = static_cast<T>(*value);
+}
 
 }  // namespace braid

@@ -15,6 +15,7 @@ void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
 void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readRecovery(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 
 /// What must hold between the parts of a file; `root` gives the places. Call when each part alone is right.
 void checkTogether(const ConfigSection& root, const Config& config, const std::optional<Pin>& ownPin,

@@ -36,11 +36,6 @@ std::optional<std::string> readPolicy(const ConfigValue& value, std::span<const 
   return readChoice(value, names, out);
 }
 
-template <typename T, typename V>
-void assign(T& to, const std::optional<V>& value) {
-  if (value) to = static_cast<T>(*value);
-}
-
 void readSizes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagnostics& out) {
   ConfigValue mtu = section.find("mtu");
   assign(tunnel.outerMtu, readAutoOrNumber(mtu, kSmallestOuterMtu, kLargestOuterMtu, out));

@@ -24,7 +24,7 @@ TEST(ConfigErrors, Keys) {
   expectErrorBehind(
       "fec: {}\n",
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, uplinks, listen, peers, control, "
-      "tunnel, log");
+      "recovery, tunnel, log");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",
