@@ -1,0 +1,332 @@
+#include "coding/block_decoder.h"
+
+#include <algorithm>
+
+#include "coding/erasure_code.h"
+
+namespace braid {
+namespace {
+
+constexpr size_t kNone = SIZE_MAX;
+constexpr uint64_t kMaxPacketNumber = (uint64_t{1} << 62) - 1;  // RFC 9000 section 12.3
+
+std::span<const SymbolRange> rangesOf(const BlockDescription& description) {
+  return {description.ranges.data(), description.rangeCount};
+}
+
+// Everything but whether the ranges are disjoint.
+bool isPlausible(const BlockDescription& description, size_t capacity) {
+  if (description.parities == 0 || description.parities > kMaxBlockParities) return false;
+  if (description.symbolSize == 0 || description.symbolSize > capacity) return false;
+  if (description.rangeCount == 0 || description.rangeCount > kMaxBlockSymbols) return false;
+  size_t symbols = 0;
+  for (const SymbolRange& range : rangesOf(description)) {
+    if (range.count == 0 || range.count > kMaxBlockSymbols) return false;
+    if (range.first > kMaxPacketNumber - (range.count - 1)) return false;
+    symbols += range.count;
+  }
+  return symbols <= kMaxBlockSymbols;
+}
+
+bool isDisjoint(const BlockDescription& description) {
+  std::array<SymbolRange, kMaxBlockSymbols> sorted;
+  auto end = std::ranges::copy(rangesOf(description), sorted.begin()).out;
+  std::sort(sorted.begin(), end, [](const SymbolRange& a, const SymbolRange& b) {
+    return a.subflow != b.subflow ? a.subflow < b.subflow : a.first < b.first;
+  });
+  return std::adjacent_find(sorted.begin(), end, [](const SymbolRange& a, const SymbolRange& b) {
+           return a.subflow == b.subflow && b.first - a.first < a.count;
+         }) == end;
+}
+
+bool isSame(const BlockDescription& a, const BlockDescription& b) {
+  return a.block == b.block && a.parities == b.parities && a.symbolSize == b.symbolSize &&
+         a.rangeCount == b.rangeCount && std::ranges::equal(rangesOf(a), rangesOf(b));
+}
+
+}  // namespace
+
+struct BlockDecoder::Parity {
+  size_t buffer = kNone;  // of buffers_
+  size_t size = 0;        // bytes that are there
+};
+
+struct BlockDecoder::Block {
+  BlockDescription description;
+  size_t symbols = 0;          // K
+  std::bitset<256> subflows;   // of the ranges
+  uint64_t low = 0, high = 0;  // lowest and highest packet number of all ranges
+  std::bitset<kMaxBlockSymbols> have;
+  size_t whole = 0;   // parities that are there in full
+  bool lies = false;  // a symbol is longer than the description says
+  std::array<Parity, kMaxBlockParities> parities;
+
+  // Copies no more ranges than there are.
+  void start(const BlockDescription& from) {
+    description.block = from.block;
+    description.parities = from.parities;
+    description.symbolSize = from.symbolSize;
+    description.rangeCount = from.rangeCount;
+    std::ranges::copy(rangesOf(from), description.ranges.begin());
+    symbols = from.symbols();
+    subflows.reset();
+    low = UINT64_MAX;
+    high = 0;
+    for (const SymbolRange& range : rangesOf(from)) {
+      subflows[range.subflow] = true;
+      low = std::min(low, range.first);
+      high = std::max(high, range.first + range.count - 1);
+    }
+    have.reset();
+    whole = 0;
+    lies = false;
+    parities.fill({});
+  }
+
+  // The column of a symbol, or kNone.
+  size_t columnOf(uint8_t subflow, uint64_t pn) const {
+    if (pn < low || pn > high || !subflows[subflow]) return kNone;
+    size_t column = 0;
+    for (const SymbolRange& range : rangesOf(description)) {
+      if (range.subflow == subflow && pn >= range.first && pn - range.first < range.count) {
+        return column + static_cast<size_t>(pn - range.first);
+      }
+      column += range.count;
+    }
+    return kNone;
+  }
+
+  size_t missing() const { return symbols - have.count(); }
+};
+
+BlockDecoder::BlockDecoder(const DecoderOptions& options) : options_(options), polled_(kNone) {
+  ErasureCode::prepare();
+}
+
+BlockDecoder::~BlockDecoder() = default;
+
+void BlockDecoder::reserve() {
+  if (!buffers_.empty()) return;
+  blocks_.resize(options_.blocks + 1);
+  unused_.reserve(blocks_.size());
+  order_.reserve(blocks_.size());
+  for (size_t i = 0; i < blocks_.size(); ++i) unused_.push_back(i);
+  buffers_ = SymbolStore(options_.symbolCapacity, options_.parities);
+  free_.reserve(options_.parities);
+  for (size_t i = 0; i < options_.parities; ++i) free_.push_back(i);
+}
+
+void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces) {
+  const size_t size = totalSize(pieces);
+  if (size == 0 || size > options_.symbolCapacity || pn > kMaxPacketNumber) return;
+  std::unique_ptr<SymbolRing>& own = rings_[subflow];
+  if (!own) own = std::make_unique<SymbolRing>(options_.symbolCapacity, options_.packets);
+  if (own->add(pn, pieces) && note(subflow, pn, size)) settle();
+}
+
+BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description, size_t index,
+                                             ByteView part) {
+  if (!isPlausible(description, options_.symbolCapacity) || index >= description.parities || part.empty() ||
+      part.size() > description.symbolSize) {
+    return Verdict::kBad;
+  }
+  Block* block = find(description.block);
+  if (!block) {
+    if (ids_.closed(description.block)) return Verdict::kUseless;
+    if (!isDisjoint(description)) return Verdict::kBad;
+    reserve();
+    if (!open(description)) return Verdict::kBad;
+    block = find(description.block);
+    if (!block) return Verdict::kUseless;
+  } else if (!isSame(block->description, description)) {
+    return Verdict::kBad;
+  }
+  Parity& parity = block->parities[index];
+  return part.size() <= parity.size ? Verdict::kUseless : take(*block, parity, 0, part);
+}
+
+BlockDecoder::Verdict BlockDecoder::onTail(uint16_t id, size_t index, size_t offset, ByteView part) {
+  if (index >= kMaxBlockParities || part.empty()) return Verdict::kBad;
+  Block* block = find(id);
+  if (!block) return Verdict::kUseless;
+  if (index >= block->description.parities) return Verdict::kBad;
+  const size_t symbolSize = block->description.symbolSize;
+  if (offset >= symbolSize || part.size() != symbolSize - offset) return Verdict::kBad;
+  Parity& parity = block->parities[index];
+  if (parity.size == 0 || parity.size == symbolSize) return Verdict::kUseless;
+  if (offset != parity.size) return Verdict::kBad;
+  return take(*block, parity, offset, part);
+}
+
+bool BlockDecoder::poll(Restored& out) {
+  if (polled_ != kNone) {
+    free_.push_back(polled_);
+    polled_ = kNone;
+  }
+  if (restored_.empty()) return false;
+  out = restored_.front().symbol;
+  polled_ = restored_.front().buffer;
+  restored_.popFront();
+  return true;
+}
+
+BlockDecoder::Block* BlockDecoder::find(uint16_t id) {
+  for (size_t i : order_) {
+    if (blocks_[i].description.block == id) return &blocks_[i];
+  }
+  return nullptr;
+}
+
+// Opens a block, unless all its symbols are here. False when one of them contradicts it.
+bool BlockDecoder::open(const BlockDescription& description) {
+  Block& block = blocks_[unused_.back()];
+  block.start(description);
+  if (!lookForSymbols(block)) return false;
+  if (ids_.advance(description.block)) {
+    for (size_t i = order_.size(); i-- > 0;) {
+      if (ids_.tooOld(blocks_[order_[i]].description.block)) evict(i);
+    }
+  }
+  if (block.missing() == 0) return ids_.close(description.block), true;
+  if (order_.size() == options_.blocks) evict(0);
+  std::erase(unused_, static_cast<size_t>(&block - blocks_.data()));
+  order_.push_back(static_cast<size_t>(&block - blocks_.data()));
+  return true;
+}
+
+// Which symbols of the block are in the rings now. False when one is longer than the block says.
+bool BlockDecoder::lookForSymbols(Block& block) const {
+  block.have.reset();
+  size_t column = 0;
+  for (const SymbolRange& range : rangesOf(block.description)) {
+    const SymbolRing* symbols = ring(range.subflow);
+    for (uint32_t i = 0; i < range.count; ++i, ++column) {
+      auto symbol = symbols ? symbols->find(range.first + i) : std::nullopt;
+      if (!symbol) continue;
+      if (symbol->size() > block.description.symbolSize) return false;
+      block.have[column] = true;
+    }
+  }
+  return true;
+}
+
+BlockDecoder::Verdict BlockDecoder::take(Block& block, Parity& parity, size_t offset, ByteView part) {
+  if (parity.buffer == kNone && !allot(block, parity)) return Verdict::kUseless;
+  uint8_t* buffer = buffers_[parity.buffer];
+  std::memcpy(buffer + offset, part.data(), part.size());
+  parity.size = offset + part.size();
+  if (parity.size < block.description.symbolSize) return Verdict::kTaken;
+  padSymbol(buffer, parity.size);
+  ++block.whole;
+  ++counts_.parities;
+  settle();
+  return Verdict::kTaken;
+}
+
+// Finds a buffer for a parity, at the cost of the oldest other block that has one. False when none has.
+bool BlockDecoder::allot(const Block& block, Parity& parity) {
+  while (free_.empty()) {
+    auto oldest = std::ranges::find_if(order_, [&](size_t i) {
+      return &blocks_[i] != &block &&
+             std::ranges::any_of(blocks_[i].parities, [](const Parity& p) { return p.buffer != kNone; });
+    });
+    if (oldest == order_.end()) return false;
+    evict(static_cast<size_t>(oldest - order_.begin()));
+  }
+  parity.buffer = free_.back();
+  free_.pop_back();
+  return true;
+}
+
+// Marks a symbol in the open blocks that hold it. True when there is one.
+bool BlockDecoder::note(uint8_t subflow, uint64_t pn, size_t size) {
+  bool held = false;
+  for (size_t i : order_) {
+    Block& block = blocks_[i];
+    const size_t column = block.columnOf(subflow, pn);
+    if (column == kNone) continue;
+    held = true;
+    block.have[column] = true;
+    block.lies |= size > block.description.symbolSize;
+  }
+  return held;
+}
+
+// Decodes what can be decoded, and closes what needs no decoding. A symbol that comes back may be the one
+// that an older block waits for; each round closes a block, so there are no more rounds than blocks.
+void BlockDecoder::settle() {
+  for (size_t i = 0; i < order_.size();) {
+    Block& block = blocks_[order_[i]];
+    if (block.lies || block.missing() == 0) {
+      close(i);
+    } else if (block.missing() <= block.whole && decode(block)) {
+      close(i);
+      i = 0;
+    } else {
+      ++i;
+    }
+  }
+}
+
+// False when symbols that had come are wiped out of their rings, so that too few remain.
+bool BlockDecoder::decode(Block& block) {
+  if (!lookForSymbols(block) || block.missing() > block.whole) return false;
+  const size_t size = block.description.symbolSize;
+  std::array<ErasureCode::Symbol, kMaxBlockSymbols> present;
+  std::array<size_t, kMaxBlockParities> missing;
+  size_t presentCount = 0, missingCount = 0, column = 0;
+  for (const SymbolRange& range : rangesOf(block.description)) {
+    for (uint32_t i = 0; i < range.count; ++i, ++column) {
+      if (block.have[column]) {
+        present[presentCount++] = {column, *ring(range.subflow)->find(range.first + i)};
+      } else {
+        missing[missingCount++] = column;
+      }
+    }
+  }
+  std::array<size_t, kMaxBlockParities> indices;
+  std::array<uint8_t*, kMaxBlockParities> buffers;
+  for (size_t index = 0, n = 0; n < missingCount; ++index) {
+    const Parity& parity = block.parities[index];
+    if (parity.size < size) continue;
+    indices[n] = index;
+    buffers[n++] = buffers_[parity.buffer];
+    ErasureCode::addTo({buffers_[parity.buffer], size}, index, {present.data(), presentCount});
+  }
+  ErasureCode::restore({missing.data(), missingCount}, {indices.data(), missingCount},
+                       {buffers.data(), missingCount}, size);
+  for (size_t i = 0; i < missingCount; ++i) giveBack(block, missing[i], block.parities[indices[i]]);
+  ++counts_.blocksDecoded;
+  return true;
+}
+
+// The parity's buffer holds the symbol of this column by now.
+void BlockDecoder::giveBack(Block& block, size_t column, Parity& parity) {
+  const SymbolRange* range = block.description.ranges.data();
+  size_t offset = column;
+  for (; offset >= range->count; ++range) offset -= range->count;
+  const uint64_t pn = range->first + offset;
+  const ByteView symbol(buffers_[parity.buffer], block.description.symbolSize);
+  restored_.pushBack({{block.description.block, range->subflow, pn, symbol}, parity.buffer});
+  parity.buffer = kNone;
+  ++counts_.restored;
+  SymbolRing* symbols = ring(range->subflow);
+  if (symbols && symbols->addRestored(pn, symbol)) note(range->subflow, pn, symbols->find(pn)->size());
+}
+
+void BlockDecoder::close(size_t position) {
+  Block& block = blocks_[order_[position]];
+  for (const Parity& parity : block.parities) {
+    if (parity.buffer != kNone) free_.push_back(parity.buffer);
+  }
+  ids_.close(block.description.block);
+  unused_.push_back(order_[position]);
+  order_.erase(order_.begin() + static_cast<ptrdiff_t>(position));
+}
+
+void BlockDecoder::evict(size_t position) {
+  ++counts_.evicted;
+  close(position);
+}
+
+}  // namespace braid

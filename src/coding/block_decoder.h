@@ -1,0 +1,104 @@
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ring.h"
+#include "coding/block.h"
+#include "coding/closed_blocks.h"
+#include "coding/symbol_ring.h"
+#include "coding/symbol_store.h"
+
+namespace braid {
+
+/// Bounds of a decoder's memory.
+struct DecoderOptions {
+  size_t symbolCapacity = 2048;  ///< bytes of the largest symbol, 1..65535
+  size_t packets = 1024;         ///< symbols kept per subflow, rounded up to a power of two
+  size_t blocks = 32;            ///< open blocks, 1..255
+  size_t parities = 64;          ///< parities and unread restored symbols of all blocks, 1..65535
+};
+
+/// Gives back lost symbols from the ones that arrive and parities (CoFUSO sections 4.3 and 5.3); other than
+/// there, a block may span subflows. Works in any order of arrival. Everything in the calls comes from the
+/// peer, so everything is checked. Memory: a ring per subflow from its first symbol on, the rest from the
+/// first parity on; none per packet.
+class BlockDecoder {
+ public:
+  enum class Verdict : uint8_t {
+    kTaken,    ///< kept, or used at once
+    kUseless,  ///< its symbols are all here, its block is decoded or evicted, it is there, or a tail without
+               ///< head
+    kBad,      ///< contradicts its block or is absurd
+  };
+  /// A symbol that decoding gave back, padded with zeros to the block's symbolSize.
+  struct Restored {
+    uint16_t block = 0;
+    uint8_t subflow = 0;
+    uint64_t pn = 0;
+    ByteView symbol;
+  };
+  struct Counts {
+    uint64_t parities = 0;  ///< that came whole
+    uint64_t blocksDecoded = 0;
+    uint64_t restored = 0;  ///< symbols given back
+    uint64_t evicted = 0;   ///< blocks given up for lack of room, or because their ids are long past
+  };
+
+  explicit BlockDecoder(const DecoderOptions& options);
+  ~BlockDecoder();
+
+  /// A datagram with data arrived itself; the pieces are its symbol. Empty ones, those above the capacity and
+  /// packet numbers above 2^62 - 1 are ignored.
+  void onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces);
+  /// `part`: the first bytes of the parity with this index, all of it when it has block.symbolSize bytes.
+  Verdict onParity(const BlockDescription& description, size_t index, ByteView part);
+  /// The rest of a parity whose first bytes came before: `offset` is their number, and the part reaches to
+  /// the end.
+  Verdict onTail(uint16_t block, size_t index, size_t offset, ByteView part);
+  /// The next restored symbol; false when there is none. The view is valid until the next poll().
+  bool poll(Restored& out);
+
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Block;
+  struct Parity;
+  struct Pending {
+    Restored symbol;
+    size_t buffer = 0;
+  };
+
+  void reserve();
+  Block* find(uint16_t id);
+  SymbolRing* ring(uint8_t subflow) const { return rings_[subflow].get(); }
+  bool open(const BlockDescription& description);
+  bool lookForSymbols(Block& block) const;
+  Verdict take(Block& block, Parity& parity, size_t offset, ByteView part);
+  bool allot(const Block& block, Parity& parity);
+  bool note(uint8_t subflow, uint64_t pn, size_t size);
+  void settle();
+  bool decode(Block& block);
+  void giveBack(Block& block, size_t column, Parity& parity);
+  void close(size_t position);
+  void evict(size_t position);
+
+  DecoderOptions options_;
+  std::array<std::unique_ptr<SymbolRing>, 256> rings_;  // by subflow
+  std::vector<Block> blocks_;                           // one more than may be open: the one being opened
+  std::vector<size_t> unused_;                          // of blocks_
+  std::vector<size_t> order_;                           // the open ones of blocks_, oldest first
+  ClosedBlocks ids_;
+  SymbolStore buffers_;       // parities, in place of which come the symbols that they restore
+  std::vector<size_t> free_;  // of buffers_
+  Ring<Pending> restored_;
+  size_t polled_;  // the buffer that the last poll() gave out
+  Counts counts_;
+};
+
+}  // namespace braid

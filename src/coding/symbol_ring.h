@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "coding/symbol_store.h"
+
+namespace braid {
+
+/// The last symbols of one subflow, by packet number (CoFUSO section 4.3: the packet buffer). A packet number
+/// that is ahead wipes out the one that had its place.
+class SymbolRing {
+ public:
+  /// `packets` is rounded up to a power of two.
+  SymbolRing(size_t symbolCapacity, size_t packets);
+
+  /// A symbol that arrived; the pieces fit the capacity. False when it is there already or older than the
+  /// ring.
+  bool add(uint64_t pn, std::span<const ByteView> pieces);
+  /// A symbol that decoding gave back. It does not move the ring, so that a peer which names packet numbers
+  /// far ahead cannot shut out those that come.
+  bool addRestored(uint64_t pn, ByteView symbol);
+  /// The symbol, when it is there.
+  std::optional<ByteView> find(uint64_t pn) const;
+
+ private:
+  static constexpr uint64_t kNone = UINT64_MAX;
+  struct Entry {
+    uint64_t pn = kNone;
+    size_t size = 0;
+  };
+
+  bool isOld(uint64_t pn) const {
+    return newest_ != kNone && newest_ >= entries_.size() && pn <= newest_ - entries_.size();
+  }
+  size_t placeOf(uint64_t pn) const { return pn & (entries_.size() - 1); }
+
+  std::vector<Entry> entries_;
+  SymbolStore symbols_;
+  uint64_t newest_ = kNone;  // of those that arrived
+};
+
+}  // namespace braid
