@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "scheduler/cofuso.h"
+#include "scheduler/corrective.h"
 #include "scheduler/fuso.h"
 #include "scheduler/no_recovery.h"
 #include "scheduler/proactive.h"
+#include "scheduler/reactive.h"
 #include "scheduler/redundant.h"
 
 namespace braid {
@@ -31,6 +33,8 @@ std::unique_ptr<RecoveryPolicy> makeRecoveryPolicy(std::string_view name, const 
   if (name == "cofuso") return std::make_unique<CoFuso>(options, seed);
   if (name == "redundant") return std::make_unique<Redundant>();
   if (name == "proactive") return std::make_unique<Proactive>();
+  if (name == "reactive") return std::make_unique<Reactive>();
+  if (name == "corrective") return std::make_unique<Corrective>(options);
   return nullptr;
 }
 

@@ -45,9 +45,13 @@ struct RecoveryPath {
   uint64_t lost = 0;       ///< of those, declared lost and not proved spurious
   uint64_t sinceLoss = 0;  ///< packets sent from the last lost one on, it included; 0: none was ever lost
   double burst = 1;        ///< mean length of its runs of losses, packets; at least 1
-  size_t uncopied = 0;  ///< un-ACKed data packets never sent as a copy: 0 or at least 1, counted up to kMax
-  size_t uncoded = 0;   ///< un-ACKed data packets that are in no block, counted up to kMax
-  Time oldest{};        ///< when the oldest of `uncopied` left; no meaning when there is none
+  size_t uncopied = 0;   ///< un-ACKed data packets never sent as a copy: 0 or at least 1, counted up to kMax
+  size_t uncoded = 0;    ///< un-ACKed data packets that are in no block, counted up to kMax
+  Time oldest{};         ///< when the oldest of `uncopied` left; no meaning when there is none
+  size_t unacked = 0;    ///< un-ACKed data packets, protected or not, counted up to kMax
+  Time newestSent{};     ///< when the newest of `unacked` left (protection does not count)
+  Time oldestUncoded{};  ///< when the oldest of `uncoded` left
+  Time lastAcked{};      ///< when an ACK last told something new of this subflow
 };
 
 /// Why the policy is asked.
@@ -78,10 +82,11 @@ struct Protection {
   static constexpr size_t kAllPaths = SIZE_MAX;
 
   Kind kind = Kind::kCopy;
-  size_t of = 0;        ///< path whose packets are protected, or kAllPaths
-  size_t on = 0;        ///< path to send it on: open
-  size_t symbols = 0;   ///< kNewBlock: K, the oldest so many uncoded packets
-  size_t parities = 0;  ///< kNewBlock: M
+  size_t of = 0;            ///< path whose packets are protected, or kAllPaths; no meaning with kNextParity
+  size_t on = 0;            ///< path to send it on: open
+  size_t symbols = 0;       ///< kNewBlock: K, the oldest so many uncoded packets
+  size_t parities = 0;      ///< kNewBlock: M
+  Time sentUntil = kNever;  ///< kNewBlock: packets that left later are left out, K is what remains then
 };
 
 /// Copies that go with new data, whoever waits behind it.
@@ -103,7 +108,8 @@ class RecoveryPolicy {
   virtual ~RecoveryPolicy() = default;
   /// The next packet of protection, or nullopt for none now. Called again after each, until nullopt.
   virtual std::optional<Protection> choose(const RecoveryView& view) = 0;
-  /// When to be asked again though nothing was sent or acknowledged; kNever: only then.
+  /// When to be asked again though nothing was sent or acknowledged; kNever: only then. Holds from the last
+  /// choose() on, and only while there is nothing new to send: nobody asks before, so it may be in the past.
   virtual Time nextDeadline() const { return kNever; }
   virtual Duplication duplication() const { return Duplication::kNone; }
   virtual RepairPlace repairPlace() const { return RepairPlace::kOwnPath; }
