@@ -4,10 +4,11 @@
 
 namespace braid {
 
-Bbr::Bbr(uint64_t datagram) : datagram_(datagram), window_(static_cast<double>(10 * datagram)) {}
+Bbr::Bbr(uint64_t datagram, uint64_t initial)
+    : datagram_(datagram), initial_(initial), window_(static_cast<double>(initial * datagram)) {}
 
 void Bbr::reset(Time) {
-  *this = Bbr(datagram_);
+  *this = Bbr(datagram_, initial_);
 }
 
 void Bbr::onAck(const AckSample& ack) {

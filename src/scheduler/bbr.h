@@ -47,8 +47,8 @@ class Bbr final : public Controller {
   /// Ours: ACKs come in clumps of so long; the window covers the wait.
   static constexpr Duration kAckClump = 10ms;
 
-  /// `datagram`: bytes of a full datagram.
-  explicit Bbr(uint64_t datagram);
+  /// `datagram`: bytes of a full datagram; `initial`: datagrams of the initial window.
+  explicit Bbr(uint64_t datagram, uint64_t initial = kInitialWindow);
 
   void onSent(uint64_t, uint64_t, Time) override {}
   void onAck(const AckSample& ack) override;
@@ -67,7 +67,7 @@ class Bbr final : public Controller {
  private:
   static constexpr double kUnbounded = 1e18;
   double bdp() const { return bandwidth_ * toSeconds(minRtt_); }
-  uint64_t initialWindow() const { return 10 * datagram_; }
+  uint64_t initialWindow() const { return initial_ * datagram_; }
   void onRound();
   void updateBandwidth(const AckSample& ack);
   void advance(const AckSample& ack);
@@ -75,6 +75,7 @@ class Bbr final : public Controller {
   void bound();
 
   uint64_t datagram_;
+  uint64_t initial_;
   State state_ = State::kStartup;
   double gain_ = kStartupGain;
   size_t turn_ = 0;

@@ -5,9 +5,9 @@
 
 namespace braid {
 
-std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram) {
-  if (name == "newreno") return std::make_unique<NewReno>(datagram);
-  if (name == "bbr") return std::make_unique<Bbr>(datagram);
+std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram, uint64_t initialWindow) {
+  if (name == "newreno") return std::make_unique<NewReno>(datagram, initialWindow);
+  if (name == "bbr") return std::make_unique<Bbr>(datagram, initialWindow);
   return nullptr;
 }
 

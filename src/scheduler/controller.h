@@ -55,8 +55,12 @@ class Controller {
   virtual double pacingRate() const = 0;
 };
 
+/// Datagrams (RFC 9002 section 7.2).
+inline constexpr uint64_t kInitialWindow = 10;
+
 /// Makes a controller by its configuration name ("newreno", "bbr"); nullptr for an unknown name. `datagram`
-/// is the size of a full datagram in bytes.
-std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram);
+/// is the size of a full datagram in bytes, `initialWindow` the window to begin with, in datagrams.
+std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram,
+                                           uint64_t initialWindow = kInitialWindow);
 
 }  // namespace braid

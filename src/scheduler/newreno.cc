@@ -11,10 +11,11 @@ namespace {
 constexpr uint64_t kSlackDatagrams = 3;
 }  // namespace
 
-NewReno::NewReno(uint64_t datagram) : datagram_(datagram), window_(initialWindow()) {}
+NewReno::NewReno(uint64_t datagram, uint64_t initial)
+    : datagram_(datagram), initial_(initial), window_(initialWindow()) {}
 
 uint64_t NewReno::initialWindow() const {
-  return std::min(10 * datagram_, std::max(kInitialWindowBytes, 2 * datagram_));
+  return std::min(initial_ * datagram_, std::max(initial_ * kInitialDatagram, 2 * datagram_));
 }
 
 void NewReno::onAck(const AckSample& ack) {
@@ -61,7 +62,7 @@ void NewReno::onSpuriousLoss(Time sentAt, Time) {
 }
 
 void NewReno::reset(Time) {
-  *this = NewReno(datagram_);
+  *this = NewReno(datagram_, initial_);
 }
 
 double NewReno::pacingRate() const {

@@ -17,11 +17,12 @@ class NewReno final : public Controller {
   /// round.
   static constexpr double kPacingGain = 1.25;
   static constexpr double kSlowStartPacingGain = 2.0;
-  /// Initial window in bytes unless two datagrams are more; ten datagrams at most (RFC 9002 section 7.2).
-  static constexpr uint64_t kInitialWindowBytes = 14720;
+  /// Bytes for each datagram of the initial window at most, unless two datagrams are more (RFC 9002 section
+  /// 7.2: ten datagrams, 14720 bytes).
+  static constexpr uint64_t kInitialDatagram = 1472;
 
-  /// `datagram`: bytes of a full datagram.
-  explicit NewReno(uint64_t datagram);
+  /// `datagram`: bytes of a full datagram; `initial`: datagrams of the initial window, at least 2.
+  explicit NewReno(uint64_t datagram, uint64_t initial = kInitialWindow);
 
   void onSent(uint64_t, uint64_t, Time) override {}
   void onAck(const AckSample& ack) override;
@@ -46,6 +47,7 @@ class NewReno final : public Controller {
   void reduce(Time now);
 
   uint64_t datagram_;
+  uint64_t initial_;
   uint64_t window_;
   uint64_t threshold_ = kUnlimited;
   uint64_t growth_ = 0;  // congestion avoidance: datagram * acked bytes, less than a window

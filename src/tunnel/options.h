@@ -30,6 +30,7 @@ struct TunnelOptions {
   enum class Mode : uint8_t { kTun, kTap };
   Mode mode = Mode::kTun;
   std::string controller = "bbr";
+  size_t initialWindow = 10;  ///< of a subflow, datagrams, at least 2
   std::string scheduler = "minrtt";
   size_t outerMtu = 0;             ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
   size_t maxOuterMtu = 1500;       ///< upper end of the probing

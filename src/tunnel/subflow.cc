@@ -26,7 +26,8 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
       owner_(owner),
       ledger_(ledger),
       random_(random),
-      controller_(makeController(options.controller, datagramLimit(route, options.maxOuterMtu))),
+      controller_(makeController(options.controller, datagramLimit(route, options.maxOuterMtu),
+                                 options.initialWindow)),
       mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
       lastProgress_(now),
       lastSentAt_(now),
@@ -189,6 +190,7 @@ Time Subflow::ptoDeadline() const {
 
 void Subflow::onPto(Time now) {
   ++ptoCount_;
+  ++counts_.timeouts;
   lastPtoAt_ = now;
   pings_ = 1;
   if (ptoCount_ >= kSuspectPtos && state_ == State::kActive) return setState(State::kSuspect, now);
@@ -374,6 +376,7 @@ SubflowStatus Subflow::status(Time now) const {
   s.receivedBytes = counts_.receivedBytes;
   s.lostPackets = counts_.lostPackets;
   s.spuriousLosses = counts_.spurious;
+  s.timeouts = counts_.timeouts;
   s.retransmittedBytes = counts_.repairedBytes;
   s.ceMarks = peerEcn_.ce;
   s.mtu = mtu_.current() + outerHeaders(route_);

@@ -229,7 +229,7 @@ class Subflow {
 
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
-    uint64_t lostPackets = 0, spurious = 0, repairedBytes = 0;
+    uint64_t lostPackets = 0, spurious = 0, repairedBytes = 0, timeouts = 0;
   } counts_;
 };
 

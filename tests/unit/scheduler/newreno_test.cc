@@ -32,6 +32,8 @@ TEST(NewReno, InitialWindow) {
   EXPECT_EQ(NewReno(1472).window(), 14720u);  // both are 14720
   EXPECT_EQ(NewReno(1500).window(), 14720u);  // 14720 < 10 * 1500
   EXPECT_EQ(NewReno(9000).window(), 18000u);  // two datagrams > 14720
+  EXPECT_EQ(NewReno(1200, 4).window(), 4800u);
+  EXPECT_EQ(NewReno(1500, 4).window(), 5888u);  // 4 * 1472 < 6000
 }
 
 TEST(NewReno, SlowStartGrowsByTheAckedBytes) {
