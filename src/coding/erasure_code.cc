@@ -84,9 +84,10 @@ void addMultiple(uint8_t* to, uint8_t factor, const uint8_t* from, size_t size) 
                              static_cast<int>(paddedSymbol(size)), reinterpret_cast<char*>(to), 1);
 }
 
+// In place. (A null destination, which jerasure's header offers for this, crashes in jerasure 2.0.)
 void scale(uint8_t* to, uint8_t factor, size_t size) {
-  galois_w08_region_multiply(reinterpret_cast<char*>(to), factor, static_cast<int>(paddedSymbol(size)),
-                             nullptr, 0);
+  char* region = reinterpret_cast<char*>(to);
+  galois_w08_region_multiply(region, factor, static_cast<int>(paddedSymbol(size)), region, 0);
 }
 
 uint8_t product(uint8_t a, uint8_t b) {
