@@ -5,15 +5,16 @@
 
 namespace braid {
 
-/// CoFUSO (Liu et al., "CoFUSO: enhancing fast multi-path loss recovery by coding", Wireless Networks 2020;
-/// Algorithm 2, sections 4.2 and 4.4). Asked like FUSO, with the same condition on the windows, and answers
-/// with parities over the un-ACKed, uncoded packets of the worst path, sent on the best path:
+/// CoFUSO (Liu et al., "Reducing web latency with coding-based fast multi-path loss recovery", Wireless
+/// Networks 2020; Algorithm 2, sections 4.2 and 4.4). Asked like FUSO, with the same condition on the
+/// windows, and answers with parities over the un-ACKed, uncoded packets of the worst path, sent on the best
+/// path:
 ///
 ///     L = alpha1 * lossrate + beta1 * lossrate_last       of the worst path
 ///     K = min(M_max / L, N_uc, K_max),  M = K * L         a new block
 ///
-/// A block under way goes on first, also after new data came between. A worst path that has nothing uncoded
-/// left gets FUSO's copies of its oldest packets, coded before or not.
+/// A block under way goes on first, also after new data came between and when nothing else is to protect. A
+/// worst path that has nothing uncoded left gets FUSO's copies of its oldest packets, coded before or not.
 ///
 /// Worst and best: the largest and smallest alpha2 * L/max(L) + beta2 * RTT/max(RTT). The paper does not say
 /// how it normalises; here the maxima are over the paths that are usable or have something to protect, and a

@@ -138,6 +138,14 @@ TEST(CoFuso, ParitiesAreTheExpectedLossesRoundedUp) {
   EXPECT_EQ(block(lossy(10, 21)), "21+3");
 }
 
+// 14 of 100 lost: in doubles 7 / 0.14 is 49.99999999999999.
+TEST(CoFuso, RoundingErrorsOfDoublesCostNoPacket) {
+  RecoveryPath path = clean(100);
+  path.lost = 14;
+  path.sinceLoss = 1;
+  EXPECT_EQ(block(path, {.alpha1 = 1, .beta1 = 0, .mMax = 7}), "50+7");
+}
+
 // 14 of 200 lost: in doubles 100 * 0.07 is 7.000000000000001.
 TEST(CoFuso, RoundingErrorsOfDoublesMakeNoParity) {
   RecoveryPath path = clean(100);

@@ -122,6 +122,13 @@ TEST_F(CorrectiveTest, EachPathHasItsOwnBins) {
   EXPECT_EQ(policy_.nextDeadline(), Time{1040ms});
 }
 
+TEST_F(CorrectiveTest, OfPathsThatAreDueTheFirstGoesFirst) {
+  std::vector<RecoveryPath> paths{path(0, 1000ms, 1000ms), path(3, 1000ms, 1000ms), path(2, 990ms, 990ms)};
+  EXPECT_EQ(at(1040ms, paths)->of, 1u);
+  paths[1].uncoded = 0;  // the block above holds them
+  EXPECT_EQ(at(1040ms, paths)->of, 2u);
+}
+
 TEST_F(CorrectiveTest, OnlyWhenThereIsNothingNewToSend) {
   const std::vector<RecoveryPath> paths{path(4, 1000ms, 1015ms)};
   EXPECT_FALSE(policy_.choose({.chance = RecoveryChance::kTurn, .paths = paths, .now = Time{2s}}));
