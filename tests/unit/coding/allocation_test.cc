@@ -1,0 +1,95 @@
+// Encoder and decoder take no memory per packet once they are warm.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "coded_block.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // false alarm on replaced operators
+#endif
+
+namespace {
+
+std::atomic<uint64_t> allocations{0};
+
+void* count(size_t size, size_t alignment) {
+  ++allocations;
+  if (void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)) return p;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(size_t size) {
+  return count(size, alignof(std::max_align_t));
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return count(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, size_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+
+namespace braid {
+namespace {
+
+TEST(Allocation, TheCounterCounts) {
+  const uint64_t before = allocations;
+  { SymbolStore store(100, 3); }
+  EXPECT_GT(allocations, before);
+}
+
+TEST(Allocation, NonePerBlockOfTheEncoder) {
+  BlockEncoder encoder(1400);
+  const Bytes symbol(1400, 3);
+  const std::array<ByteView, 2> pieces{ByteView(symbol).first(700), ByteView(symbol).subspan(700)};
+  uint64_t before = 0;
+  for (int round = 0; round < 20; ++round) {
+    if (round == 1) before = allocations;
+    encoder.begin();
+    for (size_t i = 0; i < kMaxBlockSymbols; ++i) encoder.add(pieces);
+    for (size_t i = 0; i < kMaxBlockParities; ++i) encoder.parity(i);
+  }
+  EXPECT_EQ(allocations, before);
+}
+
+TEST(Allocation, NonePerPacketOfTheDecoder) {
+  Random random(1);
+  BlockDecoder decoder(DecoderOptions{1400, 64, 4, 16});
+  std::vector<CodedBlock> blocks;
+  for (uint16_t id = 0; id < 40; ++id) {
+    blocks.push_back(makeBlock(random, id, {{0, uint64_t{id} * 20, 20}, {1, uint64_t{id} * 4, 4}}, 4, 1400));
+  }
+  uint64_t before = 0;
+  BlockDecoder::Restored out;
+  size_t restored = 0;
+  for (const CodedBlock& block : blocks) {
+    if (block.description.block == 8) before = allocations;
+    for (size_t j = 3; j < block.k(); ++j) block.send(decoder, j);
+    for (size_t i = 0; i < 3; ++i) {
+      if (block.description.block % 4 == 3 && i == 1) break;  // stays open until it is evicted
+      block.onlyHead(decoder, i, 1);
+      block.onlyTail(decoder, i, 1);
+    }
+    while (decoder.poll(out)) ++restored;
+  }
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(restored, 30u * 3);
+  EXPECT_GT(decoder.counts().evicted, 0u);
+}
+
+}  // namespace
+}  // namespace braid
