@@ -10,7 +10,7 @@ namespace braid {
 namespace {
 
 struct Arguments {
-  std::string socket, name, folder = ".", file;
+  std::string socket, name, folder = ".", file, peer;
   bool json = false;
 };
 
@@ -27,6 +27,24 @@ CLI::App* addQuery(CLI::App& app, const std::string& cmd, const std::string& hel
   return verb;
 }
 
+void addRecoveryVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
+  CLI::App* verb = app.add_subcommand("recovery", "What proactive recovery sends and what became of it");
+  verb->add_option("PEER", arguments.peer, "This peer only");
+  verb->add_flag("--json", arguments.json, "Print JSON");
+  addSocket(verb, arguments);
+  verb->callback([&] { recovery(arguments.peer, arguments.socket, arguments.json, out); });
+
+  CLI::App* trace = app.add_subcommand("trace", "Switch the recovery trace on or off");
+  trace->require_subcommand(1);
+  verb = trace->add_subcommand("on", "Add each decision to a file as a line of JSON");
+  verb->add_option("FILE", arguments.file, "The file, made if it is not there")->required();
+  addSocket(verb, arguments);
+  verb->callback([&] { traceOn(arguments.file, arguments.socket, out); });
+  verb = trace->add_subcommand("off", "End the trace");
+  addSocket(verb, arguments);
+  verb->callback([&] { traceOff(arguments.socket, out); });
+}
+
 void addDaemonVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
   const std::pair<const char*, const char*> kTables[] = {
       {"status", "The gateway, its uplinks and peers"},
@@ -36,6 +54,7 @@ void addDaemonVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
   for (auto [cmd, help] : kTables) {
     addQuery(app, cmd, help, arguments, out)->add_flag("--json", arguments.json, "Print JSON");
   }
+  addRecoveryVerbs(app, arguments, out);
   addQuery(app, "reload", "Read the configuration again", arguments, out);
 }
 

@@ -46,6 +46,25 @@ UniqueFd connectTo(const std::string& path) {
   return fd;
 }
 
+// A failure shows when the answer is read.
+void sendRequest(int fd, std::string request, int descriptor) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+  iovec part{request.data(), request.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  }
+  sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
 std::string readLine(int fd, const std::string& socket) {
   std::string line;
   std::vector<char> bytes(1 << 16);
@@ -84,12 +103,11 @@ std::string findSocket(const std::string& given, const std::string& folder) {
   throw std::runtime_error("several daemons run; name one with --socket:" + names);
 }
 
-nlohmann::json ask(const std::string& socket, const std::string& cmd) {
+nlohmann::json ask(const std::string& socket, const std::string& cmd, int descriptor) {
   UniqueFd fd = connectTo(socket);
-  std::string request = nlohmann::json{{"cmd", cmd}}.dump() + "\n";
   // Too many clients: the daemon answers and closes without reading, so a failed send is no reason not to
   // read.
-  send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL);
+  sendRequest(fd.get(), nlohmann::json{{"cmd", cmd}}.dump() + "\n", descriptor);
   nlohmann::json answer = nlohmann::json::parse(readLine(fd.get(), socket), nullptr, false);
   if (!answer.is_object()) throw std::runtime_error(socket + ": the answer is no JSON; is this a braidd?");
   if (answer.value("ok", nlohmann::json()) == true) return answer;

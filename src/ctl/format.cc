@@ -48,6 +48,24 @@ std::string formatMilliseconds(double ms) {
   return ms >= 999.5 ? withDigits(ms / 1000, "s") : withDigits(ms, "ms");
 }
 
+std::string formatMicroseconds(double us) {
+  if (!std::isfinite(us) || us <= 0) return "-";
+  return us >= 999.5 ? formatMilliseconds(us / 1000) : withDigits(us, "us");
+}
+
+std::string formatFraction(double fraction) {
+  if (!std::isfinite(fraction) || fraction < 0) return "-";
+  if (fraction == 0) return "0 %";
+  double percent = 100 * fraction;
+  return percent < 0.005 ? "<0.01 %" : withDigits(percent, "%");
+}
+
+std::string formatNumber(double v) {
+  if (!std::isfinite(v) || v < 0) return "-";
+  std::string text = withDigits(v, "");
+  return text.substr(0, text.size() - 1);
+}
+
 std::string formatAge(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "-";
   auto s = static_cast<uint64_t>(std::min(seconds, 1e15));
@@ -58,10 +76,7 @@ std::string formatAge(double seconds) {
 }
 
 std::string formatShare(uint64_t part, uint64_t whole) {
-  if (whole == 0) return "-";
-  if (part == 0) return "0 %";
-  double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  return percent < 0.005 ? "<0.01 %" : withDigits(percent, "%");
+  return whole == 0 ? "-" : formatFraction(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string printable(std::string_view text) {

@@ -11,6 +11,12 @@ namespace braid {
 /// Asks the daemon `cmd` (status, paths, flows, peers, reload) and shows the answer as a table, or as it is.
 /// `socket`: a path, a name (edge: /run/braid/edge.sock), or empty for the only one in /run/braid.
 void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out);
+/// Asks the daemon what proactive recovery does and shows it, of all peers or of the one with this name.
+void recovery(const std::string& peer, const std::string& socket, bool json, std::ostream& out);
+/// Lets the daemon write the recovery trace to this file (added to it), which the caller must be allowed to
+/// write.
+void traceOn(const std::string& file, const std::string& socket, std::ostream& out);
+void traceOff(const std::string& socket, std::ostream& out);
 /// The version of braidctl and, if `socket` is given, of the daemon there.
 void version(const std::string& socket, std::ostream& out);
 /// Writes NAME.key (mode 0600) and NAME.crt into `folder` and prints the pin.

@@ -11,6 +11,7 @@ namespace braid {
 std::string statusText(const nlohmann::json& answer);
 std::string peersText(const nlohmann::json& answer);
 std::string pathsText(const nlohmann::json& answer);
+std::string recoveryText(const nlohmann::json& answer);
 std::string flowsText(const nlohmann::json& answer);
 
 }  // namespace braid

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <list>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -99,6 +100,28 @@ UniqueFd listenAt(const std::string& path, const std::string& group) {
   return fd;
 }
 
+// recv() that also gives the descriptor which came along, if any; the last of several, the others are closed.
+ssize_t receive(int fd, std::span<char> bytes, UniqueFd& passed) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  iovec part{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+  if (got < 0) return got;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
+      int number = -1;
+      std::memcpy(&number, reinterpret_cast<const char*>(c) + at, sizeof number);
+      passed = UniqueFd(number);
+    }
+  }
+  return got;
+}
+
 }  // namespace
 
 struct ControlServer::Impl {
@@ -183,8 +206,10 @@ struct ControlServer::Impl {
     ControlSession& session = client.session;
     if ((events & EV_READ) != 0 && session.wantsInput()) {
       char bytes[kReadSize];
-      ssize_t got = recv(client.fd.get(), bytes, sizeof bytes, 0);
+      UniqueFd passed;
+      ssize_t got = receive(client.fd.get(), bytes, passed);
       if (got < 0 && errno != EAGAIN && errno != EINTR) return false;
+      if (passed) session.onDescriptor(std::move(passed));
       if (got > 0) session.onInput({bytes, static_cast<size_t>(got)}, monotonicNow());
       if (got == 0) session.onEnd(monotonicNow());
     }

@@ -10,9 +10,11 @@ namespace {
 using nlohmann::json;
 
 constexpr std::pair<std::string_view, ControlCommand> kCommands[] = {
-    {"status", ControlCommand::kStatus}, {"paths", ControlCommand::kPaths},
-    {"flows", ControlCommand::kFlows},   {"peers", ControlCommand::kPeers},
-    {"reload", ControlCommand::kReload}, {"version", ControlCommand::kVersion}};
+    {"status", ControlCommand::kStatus},     {"paths", ControlCommand::kPaths},
+    {"flows", ControlCommand::kFlows},       {"peers", ControlCommand::kPeers},
+    {"recovery", ControlCommand::kRecovery}, {"reload", ControlCommand::kReload},
+    {"trace-on", ControlCommand::kTraceOn},  {"trace-off", ControlCommand::kTraceOff},
+    {"version", ControlCommand::kVersion}};
 
 // Names may come from outside (interfaces); bytes that are no UTF-8 are replaced.
 std::string line(const json& value) {
@@ -41,7 +43,7 @@ std::variant<ControlCommand, std::string> parseControlRequest(std::string_view t
   return "unknown command; known: " + known;
 }
 
-std::string answerControl(ControlCommand command, ControlHandler& handler) {
+std::string answerControl(ControlCommand command, UniqueFd file, ControlHandler& handler) {
   json answer;
   switch (command) {
     case ControlCommand::kStatus:
@@ -55,6 +57,19 @@ std::string answerControl(ControlCommand command, ControlHandler& handler) {
       break;
     case ControlCommand::kPeers:
       answer = peersJson(handler.tunnelStatus());
+      break;
+    case ControlCommand::kRecovery:
+      answer = recoveryJson(handler.gatewayStatus(), handler.tunnelStatus());
+      break;
+    case ControlCommand::kTraceOn:
+      if (!file) return controlError("trace-on needs a file: the client passes its descriptor");
+      if (std::string problem = handler.trace(std::move(file)); !problem.empty())
+        return controlError(problem);
+      answer = json::object();
+      break;
+    case ControlCommand::kTraceOff:
+      handler.trace({});
+      answer = json::object();
       break;
     case ControlCommand::kVersion:
       answer = {{"version", handler.gatewayStatus().version}};
@@ -103,7 +118,9 @@ void ControlSession::answerNext(Time now) {
     } else if (request.find_first_not_of(" \t\r") != std::string::npos) {
       auto parsed = parseControlRequest(request);
       auto* command = std::get_if<ControlCommand>(&parsed);
-      answer_ = command ? answerControl(*command, handler_) : controlError(std::get<std::string>(parsed));
+      UniqueFd file = std::exchange(file_, UniqueFd());
+      answer_ = command ? answerControl(*command, std::move(file), handler_)
+                        : controlError(std::get<std::string>(parsed));
     }
     if (!answer_.empty()) since_ = now;
   }

@@ -2,14 +2,17 @@
 
 // One client of the control socket, without the socket. Protocol: the client sends a line {"cmd":"status"},
 // the daemon answers with one line of JSON: {"ok":true,...} or {"ok":false,"error":"..."}. Further requests
-// may follow.
+// may follow. With "trace-on" the client passes the descriptor of the file to write to (SCM_RIGHTS), so that
+// whoever may talk to the daemon gets no other files written than its own.
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "base/time.h"
 #include "gateway/gateway_status.h"
+#include "gateway/system.h"
 #include "tunnel/status.h"
 
 namespace braid {
@@ -22,14 +25,27 @@ class ControlHandler {
   virtual GatewayStatus gatewayStatus() = 0;
   /// Reads the configuration again. Gives what is wrong with it (several lines); empty: it holds now.
   virtual std::string reload() = 0;
+  /// Writes the recovery trace to this file from now on, or ends it when it owns nothing. Gives what is wrong
+  /// with the file; empty: done.
+  virtual std::string trace(UniqueFd file) = 0;
 };
 
-enum class ControlCommand : uint8_t { kStatus, kPaths, kFlows, kPeers, kReload, kVersion };
+enum class ControlCommand : uint8_t {
+  kStatus,
+  kPaths,
+  kFlows,
+  kPeers,
+  kRecovery,
+  kReload,
+  kTraceOn,
+  kTraceOff,
+  kVersion
+};
 
 /// A request line without its line end: the command, or what is wrong in plain words.
 std::variant<ControlCommand, std::string> parseControlRequest(std::string_view line);
-/// The answer to a command: one line with its line end.
-std::string answerControl(ControlCommand command, ControlHandler& handler);
+/// The answer to a command: one line with its line end. `file`: what came with it.
+std::string answerControl(ControlCommand command, UniqueFd file, ControlHandler& handler);
 /// An answer that says no: one line with its line end.
 std::string controlError(std::string_view text);
 
@@ -45,6 +61,9 @@ class ControlSession {
 
   /// Bytes from the client; only when wantsInput(). Takes all of them.
   void onInput(std::string_view bytes, Time now);
+  /// A descriptor that came with the bytes of the next onInput(). The last one counts, for the request that
+  /// is answered next.
+  void onDescriptor(UniqueFd file) { file_ = std::move(file); }
   /// The client sends no more; what it asked is still answered.
   void onEnd(Time now);
   /// The client took the first n bytes of output().
@@ -63,6 +82,7 @@ class ControlSession {
   void answerNext(Time now);
   ControlHandler& handler_;
   std::string input_;   ///< what is not answered yet: at most kMaxLine and one read more
+  UniqueFd file_;       ///< what came with it
   std::string answer_;  ///< being written; empty between requests
   size_t written_ = 0;
   bool ended_ = false;  ///< no more bytes come in

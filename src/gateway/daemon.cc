@@ -60,7 +60,7 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
 }  // namespace
 
 Daemon::Daemon(Config config, LoadOptions loading)
-    : config_(std::move(config)),
+    : config_(withDecodeTimes(std::move(config))),
       loading_(std::move(loading)),
       started_(monotonicNow()),
       identity_(loadIdentity(config_.identity.key, config_.identity.certificate)),
@@ -103,6 +103,9 @@ Daemon::Daemon(Config config, LoadOptions loading)
   control_ =
       std::make_unique<ControlServer>(loop_.raw(), config_.control.socket, config_.control.group, handler);
   dropPrivileges();
+  if (config_.trace.empty()) return;
+  if (std::string problem = startTrace(openTraceFile(config_.trace)); !problem.empty())
+    throw std::runtime_error(problem);
 }
 
 Daemon::~Daemon() = default;
@@ -208,6 +211,7 @@ void Daemon::stop() {
   control_.reset();
   tunnel_.close();
   drainOutput();
+  endTrace();
   uplinks_.close();
   for (const std::string& line : host_.undo()) spdlog::warn("{}", line);
   loop_.stop();

@@ -17,6 +17,7 @@
 #include "gateway/netlink_monitor.h"
 #include "gateway/resolver.h"
 #include "gateway/socket_table.h"
+#include "gateway/trace_writer.h"
 #include "gateway/uplink.h"
 #include "tunnel/tunnel.h"
 
@@ -25,6 +26,9 @@ namespace braid {
 /// What differs between two configurations and needs a restart, one line each ("device.name: ..."); empty: a
 /// reload will do. `bufferSize`: bytes that a packet buffer holds.
 std::vector<std::string> needsRestart(const Config& before, const Config& after, size_t bufferSize);
+
+/// Measures how long decoding takes on this machine, for the tunnel's recovery options.
+Config withDecodeTimes(Config config);
 
 /// Header of a frame with a VLAN tag, which device.mtu does not count.
 inline constexpr size_t kTaggedEthernetHeader = 18;
@@ -77,6 +81,9 @@ class Daemon : private SendObserver, private ControlHandler {
   GatewayStatus gatewayStatus() override;
   HostDrops hostDrops() const;
   std::string reload() override;
+  std::string trace(UniqueFd file) override;
+  std::string startTrace(UniqueFd file);
+  void endTrace();
 
   Config config_;
   LoadOptions loading_;
@@ -84,6 +91,7 @@ class Daemon : private SendObserver, private ControlHandler {
   Identity identity_;
   PacketPool pool_;
   DtlsProvider handshakes_;
+  std::unique_ptr<TraceWriter> trace_;  ///< null: off
   Tunnel tunnel_;
   Loop loop_;
   Device device_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gateway/daemon.h"
+#include "gateway/decode_time.h"
 #include "gateway/notify.h"
 #include "tunnel/pin.h"
 
@@ -49,6 +50,11 @@ class Transaction {
   std::vector<std::function<void()>> takeBacks_;
 };
 
+template <typename T>
+void connectTrace(T& tunnel, TraceSink* sink) {
+  if constexpr (requires { tunnel.setTrace(sink); }) tunnel.setTrace(sink);
+}
+
 RouteSpec deviceRoute(const std::string& device, const Prefix& destination) {
   RouteSpec r;
   r.destination = destination;
@@ -81,6 +87,15 @@ std::vector<std::string> needsRestart(const Config& before, const Config& after,
         "control");
   fixed(before.cipher == after.cipher, "tunnel.cipher");
   return out;
+}
+
+Config withDecodeTimes(Config config) {
+  TunnelOptions& tunnel = config.tunnel;
+  RecoveryOptions& options = tunnel.recoveryOptions;
+  size_t size = tunnel.outerMtu ? tunnel.outerMtu : tunnel.maxOuterMtu;
+  options.decodeTime = measureDecodeTimes(options.kMax, options.mMax, size);
+  spdlog::info("restoring lost packets of a block of {} takes: {}", options.kMax, decodeTimesText(options));
+  return config;
 }
 
 // New things first, so that an error leaves what was there; then the old ones go.
@@ -226,14 +241,27 @@ std::string Daemon::reload() {
 }
 
 std::string Daemon::apply(Config next) {
+  bool newTrace = next.trace != config_.trace;
+  UniqueFd traceFile;
   try {
+    if (newTrace && !next.trace.empty()) traceFile = openTraceFile(next.trace);
     setUpListeners(next.listen);
     setUpDevice(config_.device, next.device);
   } catch (const SystemError& e) {
     setUpListeners(config_.listen);
     return std::string(e.what()) + "\n";
   }
+  const RecoveryOptions& before = config_.tunnel.recoveryOptions;
+  RecoveryOptions& after = next.tunnel.recoveryOptions;
+  if (before.kMax == after.kMax && before.mMax == after.mMax) {
+    after.decodeTime = before.decodeTime;
+  } else {
+    next = withDecodeTimes(std::move(next));
+  }
   config_ = std::move(next);
+  if (newTrace) {
+    if (std::string problem = trace(std::move(traceFile)); !problem.empty()) spdlog::error("{}", problem);
+  }
   setLogLevel(config_.logLevel);
   tunnel_.setTunables(config_.tunnel);
   setUpPeers();
@@ -282,7 +310,36 @@ GatewayStatus Daemon::gatewayStatus() {
   for (const Listener& l : listeners_) out.listen.push_back(l.endpoint.toString());
   out.uplinks = uplinks_.status();
   out.drops = hostDrops();
+  out.recovery = config_.tunnel.recoveryOptions;
+  if (trace_) out.trace = trace_->status();
   return out;
+}
+
+std::string Daemon::trace(UniqueFd file) {
+  if (!file) return endTrace(), "";
+  if (std::string problem = traceFileProblem(file.get()); !problem.empty())
+    return "cannot write the trace: " + problem;
+  return startTrace(std::move(file));
+}
+
+// Gives what is wrong; empty: it is on.
+std::string Daemon::startTrace(UniqueFd file) {
+  endTrace();
+  try {
+    trace_ = std::make_unique<TraceWriter>(std::move(file), monotonicNow());
+  } catch (const std::system_error& e) {
+    return std::string("the system gives no thread for the trace: ") + e.what();
+  }
+  connectTrace(tunnel_, trace_.get());
+  spdlog::info("recovery trace on");
+  return {};
+}
+
+void Daemon::endTrace() {
+  if (!trace_) return;
+  connectTrace(tunnel_, nullptr);
+  trace_.reset();
+  spdlog::info("recovery trace off");
 }
 
 }  // namespace braid

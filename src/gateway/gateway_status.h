@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/recovery.h"
 
 namespace braid {
 
@@ -32,6 +33,14 @@ struct HostDrops {
   uint64_t deviceWriteFailed = 0;    ///< refused by the kernel: malformed, or the device is down
 };
 
+/// The recovery trace (trace_writer.h).
+struct TraceStatus {
+  bool on = false;
+  uint64_t written = 0;  ///< events
+  uint64_t dropped = 0;  ///< events
+  std::string problem;   ///< why the last ones were dropped; empty: none, or too many came at once
+};
+
 /// What the daemon knows beside the tunnel.
 struct GatewayStatus {
   std::string version;
@@ -45,6 +54,8 @@ struct GatewayStatus {
   std::vector<std::string> listen;
   std::vector<UplinkStatus> uplinks;
   HostDrops drops;
+  RecoveryOptions recovery;  ///< with the decode times that were measured
+  TraceStatus trace;
 };
 
 }  // namespace braid

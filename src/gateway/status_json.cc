@@ -17,6 +17,36 @@ json peerHead(const PeerStatus& peer) {
   return {{"name", peer.name}, {"up", peer.up}};
 }
 
+json peerRecovery(const PeerStatus& peer) {
+  return {{"recovery", peer.recovery},
+          {"blocks", peer.blocks},
+          {"parities_received", peer.paritiesReceived},
+          {"blocks_decoded", peer.blocksDecoded},
+          {"packets_decoded", peer.packetsDecoded},
+          {"blocks_evicted", peer.blocksEvicted}};
+}
+
+// The smallest of the subflows in use; 0: none has one.
+Duration smallestRtt(const PeerStatus& peer) {
+  Duration smallest{};
+  for (const SubflowStatus& s : peer.subflows) {
+    bool known = s.state == "active" && s.srtt > Duration::zero();
+    if (known && (smallest == Duration::zero() || s.srtt < smallest)) smallest = s.srtt;
+  }
+  return smallest;
+}
+
+json microseconds(Duration d) {
+  return d > Duration::zero() ? json(toMilliseconds(d) * 1000) : json(nullptr);
+}
+
+json traceJson(const TraceStatus& t) {
+  return {{"on", t.on},
+          {"written", t.written},
+          {"dropped", t.dropped},
+          {"problem", t.problem.empty() ? json(nullptr) : json(t.problem)}};
+}
+
 json subflowsJson(const PeerStatus& peer) {
   json list = json::array();
   for (const SubflowStatus& subflow : peer.subflows) list.push_back(subflowJson(subflow));
@@ -88,7 +118,17 @@ json subflowJson(const SubflowStatus& s) {
           {"spurious_losses", s.spuriousLosses},
           {"retransmitted_bytes", s.retransmittedBytes},
           {"ce_marks", s.ceMarks},
-          {"mtu_bytes", s.mtu}};
+          {"mtu_bytes", s.mtu},
+          {"copies", s.copies},
+          {"parities", s.parities},
+          {"protection_bytes", s.protectionBytes},
+          {"protected_packets", s.protectedPackets},
+          {"recovered_packets", s.recovered},
+          {"decoded_packets", s.decoded},
+          {"useless_packets", s.useless},
+          {"loss_estimate", finite(s.lossRate)},
+          {"loss_metric", finite(s.lossMetric)},
+          {"burst_packets", finite(s.burst)}};
 }
 
 json flowJson(const FlowStatus& f) {
@@ -117,6 +157,7 @@ json peerJson(const PeerStatus& peer) {
               {"held_bytes", peer.heldBytes},
               {"subflow_count", peer.subflows.size()},
               {"flow_count", peer.flows.size()}});
+  out.update(peerRecovery(peer));
   return out;
 }
 
@@ -147,6 +188,29 @@ json flowsJson(const TunnelStatus& tunnel) {
     out["flows"] = std::move(list);
     return out;
   });
+}
+
+json recoveryJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
+  const RecoveryOptions& options = gateway.recovery;
+  json out = peersWith(tunnel, [&](const PeerStatus& peer) {
+    json p = peerHead(peer);
+    p.update(peerRecovery(peer));
+    Duration rtt = smallestRtt(peer);
+    bool known = rtt > Duration::zero();
+    size_t m = maxParities(options, rtt);
+    p["m_max"] = known ? json(m) : json(nullptr);
+    p["m_max_decode_us"] = known ? microseconds(options.decodeTime[m - 1]) : json(nullptr);
+    p["subflows"] = subflowsJson(peer);
+    return p;
+  });
+  json times = json::array();
+  for (size_t i = 0; i < std::min(options.mMax, options.decodeTime.size()); ++i)
+    times.push_back(microseconds(options.decodeTime[i]));
+  out["k_max"] = options.kMax;
+  out["m_max"] = options.mMax;
+  out["decode_us"] = std::move(times);
+  out["trace"] = traceJson(gateway.trace);
+  return out;
 }
 
 json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// The figures of status.h and gateway_status.h as JSON. Names carry their unit: _ms, _s, _bytes,
-// _bytes_per_s; a plain count has none. What is unknown or endless is null. Fields may be added; none changes
-// its meaning.
+// The figures of status.h and gateway_status.h as JSON. Names carry their unit: _us, _ms, _s,
+// _bytes, _bytes_per_s; a plain count has none. What is unknown or endless is null. Fields may be added; none
+// changes its meaning.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -26,6 +26,9 @@ nlohmann::json peerJson(const PeerStatus& peer);
 nlohmann::json peersJson(const TunnelStatus& tunnel);
 nlohmann::json pathsJson(const TunnelStatus& tunnel);
 nlohmann::json flowsJson(const TunnelStatus& tunnel);
+/// The peers with what recovery did, M_max for the smallest RTT among their subflows, and "subflows"; K_max,
+/// M_max and the measured decode times for 1, 2, ... M_max symbols; the trace.
+nlohmann::json recoveryJson(const GatewayStatus& gateway, const TunnelStatus& tunnel);
 /// Everything but the flows.
 nlohmann::json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel);
 

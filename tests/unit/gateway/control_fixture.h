@@ -45,11 +45,19 @@ class FakeGateway : public ControlHandler {
     ++reloads;
     return reloadProblem;
   }
+  std::string trace(UniqueFd file) override {
+    traced = std::move(file);
+    ++traces;
+    return traceProblem;
+  }
 
   uint64_t flows = 2;
   std::string device = "braid0";
   std::string reloadProblem;
   int reloads = 0;
+  UniqueFd traced;
+  std::string traceProblem;
+  int traces = 0;
 };
 
 }  // namespace braid

@@ -18,11 +18,15 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
   s.deliveryRate = 4;
   s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
   s.spuriousLosses = 10, s.retransmittedBytes = 11, s.ceMarks = 12, s.mtu = 1400;
+  s.copies = 13, s.parities = 14, s.protectionBytes = 15, s.protectedPackets = 16, s.recovered = 17;
+  s.decoded = 18, s.useless = 19, s.lossRate = 0.25, s.lossMetric = 0.5, s.burst = 1.5;
   EXPECT_EQ(subflowJson(s),
             json::parse(R"({"id":3,"uplink":"lte","local":"10.0.0.1:5","remote":"192.0.2.1:4433",
     "state":"active","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"window_bytes":1,"in_flight_bytes":2,
     "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"sent_packets":5,"sent_bytes":6,"received_packets":7,
-    "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ce_marks":12,"mtu_bytes":1400})"));
+    "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ce_marks":12,"mtu_bytes":1400,
+    "copies":13,"parities":14,"protection_bytes":15,"protected_packets":16,"recovered_packets":17,
+    "decoded_packets":18,"useless_packets":19,"loss_estimate":0.25,"loss_metric":0.5,"burst_packets":1.5})"));
 }
 
 TEST(StatusJson, PeerCarriesEveryFigure) {
@@ -30,11 +34,14 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.name = "hub", p.pin = "sha256:x", p.up = true, p.age = 1500ms, p.keyEpoch = 2, p.cipher = "aes-128-gcm";
   p.innerMtu = 1400, p.innerSentPackets = 3, p.innerSentBytes = 4, p.innerReceivedPackets = 5;
   p.innerReceivedBytes = 6, p.retransmitted = 7, p.heldPackets = 8, p.heldBytes = 9;
+  p.recovery = "cofuso", p.blocks = 10, p.paritiesReceived = 11, p.blocksDecoded = 12, p.packetsDecoded = 13;
+  p.blocksEvicted = 14;
   p.subflows.resize(2), p.flows.resize(3);
   EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
     "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
-    "subflow_count":2,"flow_count":3})"));
+    "subflow_count":2,"flow_count":3,"recovery":"cofuso","blocks":10,"parities_received":11,
+    "blocks_decoded":12,"packets_decoded":13,"blocks_evicted":14})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {
@@ -60,6 +67,46 @@ TEST(StatusJson, HostDropsCarryEveryFigure) {
             json::parse(R"({"socket_overflow":1,"socket_truncated":2,"socket_no_buffer":3,
     "socket_queue_full":4,"socket_send_failed":5,"socket_too_big":6,"socket_closed":7,
     "device_read_truncated":8,"device_read_no_buffer":9,"device_write_full":10,"device_write_failed":11})"));
+}
+
+TEST(StatusJson, MetricOfASubflowThatLosesEverythingIsNull) {
+  SubflowStatus s;
+  s.lossMetric = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(subflowJson(s)["loss_metric"].is_null());
+}
+
+TEST(StatusJson, RecoveryHasOptionsTimesAndTrace) {
+  GatewayStatus gateway;
+  gateway.recovery.kMax = 64, gateway.recovery.mMax = 3;
+  gateway.recovery.decodeTime[0] = 12500ns;
+  gateway.recovery.decodeTime[1] = 40us;
+  gateway.trace = {true, 5, 2, "No space left on device"};
+  json answer = recoveryJson(gateway, FakeGateway().tunnelStatus());
+  EXPECT_EQ(answer["k_max"], 64);
+  EXPECT_EQ(answer["m_max"], 3);
+  EXPECT_EQ(answer["decode_us"], json::parse("[12.5,40.0,null]")) << "one was not measured";
+  EXPECT_EQ(answer["trace"],
+            json::parse(R"({"on":true,"written":5,"dropped":2,"problem":"No space left on device"})"));
+  EXPECT_TRUE(recoveryJson({}, {})["trace"]["problem"].is_null());
+  EXPECT_EQ(answer["peers"][0]["subflows"].size(), 2u);
+  EXPECT_EQ(answer["peers"][0]["name"], "hub");
+}
+
+TEST(StatusJson, LargestMOfAPeerFollowsItsSmallestRtt) {
+  GatewayStatus gateway;
+  gateway.recovery.mMax = 3;
+  gateway.recovery.decodeTime = {1ms, 2ms, 3ms};
+  PeerStatus peer;
+  peer.subflows.resize(3);
+  peer.subflows[0].state = "active", peer.subflows[0].srtt = 40ms;
+  peer.subflows[1].state = "active", peer.subflows[1].srtt = 10ms;
+  peer.subflows[2].state = "failed", peer.subflows[2].srtt = 1ms;
+  TunnelStatus tunnel;
+  tunnel.peers = {peer, PeerStatus{}};
+  json answer = recoveryJson(gateway, tunnel);
+  EXPECT_EQ(answer["peers"][0]["m_max"], 2) << "3 ms are more than a quarter of 10 ms";
+  EXPECT_EQ(answer["peers"][0]["m_max_decode_us"], 2000.0);
+  EXPECT_TRUE(answer["peers"][1]["m_max"].is_null()) << "no RTT yet";
 }
 
 TEST(StatusJson, EndlessRateIsNull) {

@@ -1,0 +1,54 @@
+#include "gateway/decode_time.h"
+
+#include <gtest/gtest.h>
+
+#include "gateway/loop.h"
+
+namespace braid {
+namespace {
+
+TEST(DecodeTime, RisesWithTheLossesAndIsPlausible) {
+  auto times = measureDecodeTimes(128, 16, 1400);
+  Duration before{};
+  for (Duration time : times) {
+    EXPECT_GE(time, before);
+    EXPECT_GT(time, 1us) << "more than 128 symbols of 1400 bytes are read";
+    EXPECT_LT(time, 1s);
+    before = time;
+  }
+  EXPECT_GT(times[15], times[0]) << "16 times the arithmetic";
+}
+
+TEST(DecodeTime, LargeBlocksTakeLonger) {
+  EXPECT_GT(measureDecodeTimes(128, 1, 1400)[0], measureDecodeTimes(2, 1, 1400)[0]);
+}
+
+TEST(DecodeTime, NothingIsSaidOfMoreLossesThanAsked) {
+  auto times = measureDecodeTimes(30, 3, 1400);
+  EXPECT_GT(times[2], Duration::zero());
+  for (size_t i = 3; i < times.size(); ++i) EXPECT_EQ(times[i], Duration::zero());
+}
+
+TEST(DecodeTime, SmallestBlock) {
+  auto times = measureDecodeTimes(1, 16, 1);
+  EXPECT_GT(times[0], Duration::zero());
+  EXPECT_GE(times[15], times[0]);
+  EXPECT_LT(times[15], 100ms);
+}
+
+// The start of a daemon must not wait for it.
+TEST(DecodeTime, MeasuringIsBounded) {
+  Time begin = monotonicNow();
+  measureDecodeTimes(128, 16, 9216);
+  EXPECT_LT(monotonicNow() - begin, 5s) << "with sanitizers on a busy machine; some milliseconds without";
+}
+
+TEST(DecodeTime, TextForTheLog) {
+  RecoveryOptions options;
+  options.mMax = 2;
+  options.decodeTime = {12400ns, 1ms, 5ms};
+  EXPECT_EQ(decodeTimesText(options), "1: 12us, 2: 1ms");
+}
+
+}  // namespace
+}  // namespace braid
