@@ -1,0 +1,165 @@
+// What coding costs: K = 30 symbols of 1400 bytes, M = 3 parities (CoFUSO section 5.2: K_max = 30;
+// section 6.2.4: M = 3). bytes_per_second counts source data: the symbols once, whatever the number of
+// parities. The benchmark named Jerasure is the library's region multiplication over the same symbols with
+// nothing around it, as a reference.
+
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <vector>
+
+extern "C" {
+#include <jerasure.h>
+}
+
+#include "coding/block_decoder.h"
+#include "coding/block_encoder.h"
+
+namespace braid {
+namespace {
+
+constexpr size_t kSymbols = 30;
+constexpr size_t kParities = 3;
+constexpr size_t kSize = 1400;
+
+struct Source {
+  Source() : bytes(kSymbols, std::vector<uint8_t>(kSize)) {
+    uint8_t next = 1;
+    for (auto& symbol : bytes) {
+      for (uint8_t& byte : symbol) byte = next = static_cast<uint8_t>(next * 5 + 17);
+    }
+  }
+  std::array<ByteView, 1> pieces(size_t i) const { return {ByteView(bytes[i])}; }
+
+  std::vector<std::vector<uint8_t>> bytes;
+};
+
+void countBytes(benchmark::State& state) {
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kSymbols * kSize));
+}
+
+void fill(BlockEncoder& encoder, const Source& source) {
+  encoder.begin();
+  for (size_t i = 0; i < kSymbols; ++i) encoder.add(source.pieces(i));
+}
+
+/// All parities of a block that is there.
+void Encode(benchmark::State& state) {
+  Source source;
+  BlockEncoder encoder(kSize);
+  fill(encoder, source);
+  for (auto _ : state) {
+    for (size_t i = 0; i < kParities; ++i) benchmark::DoNotOptimize(encoder.parity(i).data());
+  }
+  countBytes(state);
+}
+BENCHMARK(Encode);
+
+/// Begin, copy the symbols in, all parities.
+void EncodeWithCopy(benchmark::State& state) {
+  Source source;
+  BlockEncoder encoder(kSize);
+  for (auto _ : state) {
+    fill(encoder, source);
+    for (size_t i = 0; i < kParities; ++i) benchmark::DoNotOptimize(encoder.parity(i).data());
+  }
+  countBytes(state);
+}
+BENCHMARK(EncodeWithCopy);
+
+/// Parity 0 alone.
+void Xor(benchmark::State& state) {
+  Source source;
+  BlockEncoder encoder(kSize);
+  fill(encoder, source);
+  for (auto _ : state) benchmark::DoNotOptimize(encoder.parity(0).data());
+  countBytes(state);
+}
+BENCHMARK(Xor);
+
+/// The reference: `parities` sums by the library, each over all symbols.
+void Jerasure(benchmark::State& state) {
+  const auto parities = static_cast<size_t>(state.range(0));
+  ErasureCode::prepare();
+  Source source;
+  SymbolStore symbols(kSize, kSymbols), sums(kSize, kParities);
+  for (size_t i = 0; i < kSymbols; ++i) joinSymbol(symbols[i], source.pieces(i));
+  for (auto _ : state) {
+    for (size_t i = 0; i < parities; ++i) {
+      for (size_t j = 0; j < kSymbols; ++j) {
+        galois_w08_region_multiply(reinterpret_cast<char*>(symbols[j]), ErasureCode::coefficient(i, j),
+                                   paddedSymbol(kSize), reinterpret_cast<char*>(sums[i]), j > 0);
+      }
+      benchmark::DoNotOptimize(sums[i]);
+    }
+  }
+  countBytes(state);
+}
+BENCHMARK(Jerasure)->Arg(1)->Arg(kParities);
+
+/// One symbol into the encoder.
+void EncoderAdd(benchmark::State& state) {
+  Source source;
+  BlockEncoder encoder(kSize);
+  encoder.begin();
+  for (auto _ : state) {
+    if (encoder.symbols() == kSymbols) encoder.begin();
+    encoder.add(source.pieces(encoder.symbols()));
+  }
+}
+BENCHMARK(EncoderAdd);
+
+/// One symbol into the decoder, with this number of blocks open for other packet numbers.
+void DecoderSymbol(benchmark::State& state) {
+  Source source;
+  BlockDecoder decoder(DecoderOptions{});
+  BlockDescription far{.parities = kParities, .symbolSize = kSize, .rangeCount = 1, .ranges = {}};
+  for (int64_t i = 0; i < state.range(0); ++i) {
+    far.block = static_cast<uint16_t>(i);
+    far.ranges[0] = {0, (uint64_t{1} << 60) + static_cast<uint64_t>(i) * kSymbols, kSymbols};
+    decoder.onParity(far, 0, source.bytes[0]);
+  }
+  uint64_t pn = 0;
+  for (auto _ : state) {
+    decoder.onSymbol(0, pn, source.pieces(pn % kSymbols));
+    ++pn;
+  }
+}
+BENCHMARK(DecoderSymbol)->Arg(0)->Arg(4)->Arg(32);
+
+/// The last parity of a block that misses this many of its symbols, and taking them out. The rest of the
+/// block's way into the decoder is not timed.
+void Decode(benchmark::State& state) {
+  const auto lost = static_cast<size_t>(state.range(0));
+  Source source;
+  BlockEncoder encoder(kSize);
+  fill(encoder, source);
+  std::vector<std::vector<uint8_t>> parities;
+  for (size_t i = 0; i < kParities; ++i) {
+    ByteView parity = encoder.parity(i);
+    parities.emplace_back(parity.begin(), parity.end());
+  }
+  BlockDecoder decoder(DecoderOptions{});
+  BlockDescription block{.parities = kParities, .symbolSize = kSize, .rangeCount = 1, .ranges = {}};
+  uint64_t pn = 0;
+  BlockDecoder::Restored out;
+  for (auto _ : state) {
+    state.PauseTiming();
+    ++block.block;
+    block.ranges[0] = {0, pn, kSymbols};
+    for (size_t j = 0; j < kSymbols; ++j, ++pn) {
+      if (j % 9 != 4 || j / 9 >= lost) decoder.onSymbol(0, pn, source.pieces(j));
+    }
+    for (size_t i = 0; i + 1 < lost; ++i) decoder.onParity(block, i, parities[i]);
+    state.ResumeTiming();
+    decoder.onParity(block, lost - 1, parities[lost - 1]);
+    while (decoder.poll(out)) benchmark::DoNotOptimize(out.symbol.data());
+  }
+  if (decoder.counts().restored != state.iterations() * lost) state.SkipWithError("nothing was restored");
+}
+BENCHMARK(Decode)->DenseRange(1, kParities);
+
+}  // namespace
+}  // namespace braid
+
+BENCHMARK_MAIN();
