@@ -105,6 +105,36 @@ TEST_F(Cli, AsksADaemon) {
   EXPECT_EQ(daemon.reloads, 2);
 }
 
+TEST_F(Cli, ShowsRecoveryOfOnePeer) {
+  std::string path = folder_ / "edge.sock";
+  Daemon daemon(path);
+  EXPECT_EQ(run({"recovery", "--socket", path}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), StartsWith("PEER  POLICY"));
+  EXPECT_THAT(out_.str(), HasSubstr("trace off"));
+  EXPECT_EQ(run({"recovery", "hub", "--json", "--socket", path}), kExitOk);
+  nlohmann::json answer = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(answer["peers"].size(), 1u);
+  EXPECT_EQ(answer["k_max"], 128);
+  EXPECT_EQ(run({"recovery", "nobody", "--socket", path}), kExitFailure);
+  EXPECT_EQ(err_.str(), "no peer 'nobody'; there are: hub\n");
+}
+
+TEST_F(Cli, LetsTheDaemonTraceIntoAFileOfTheCaller) {
+  std::string path = folder_ / "edge.sock", file = folder_ / "t.trace";
+  Daemon daemon(path);
+  EXPECT_EQ(run({"trace", "on", file, "--socket", path}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("goes to " + file));
+  std::string line;
+  std::getline(std::ifstream(file) >> std::ws, line);
+  EXPECT_EQ(line, "here");
+  EXPECT_EQ(run({"trace", "off", "--socket", path}), kExitOk);
+  EXPECT_EQ(daemon.tracesEnded, 1);
+  EXPECT_EQ(run({"trace", "on", folder_ / "missing" / "t", "--socket", path}), kExitFailure);
+  EXPECT_THAT(err_.str(), HasSubstr("No such file or directory"));
+  EXPECT_EQ(run({"trace", "on", "/dev/null", "--socket", path}), kExitFailure);
+  EXPECT_EQ(run({"trace", "on", file, "--socket", folder_ / "none.sock"}), kExitFailure);
+}
+
 TEST_F(Cli, NoDaemon) {
   EXPECT_EQ(run({"status", "--socket", (folder_ / "none.sock").string()}), kExitFailure);
   EXPECT_THAT(err_.str(), HasSubstr("no daemon answers at"));
@@ -165,8 +195,16 @@ TEST_F(Cli, ResultThatCannotBeWrittenIsAFailure) {
 }
 
 TEST_F(Cli, UsageErrors) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {}, {"dance"}, {"status", "--yaml"}, {"keygen"}, {"pin"}, {"status", "x"}, {"reload", "--json"}}) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{},
+                                                                                     {"dance"},
+                                                                                     {"status", "--yaml"},
+                                                                                     {"keygen"},
+                                                                                     {"pin"},
+                                                                                     {"status", "x"},
+                                                                                     {"reload", "--json"},
+                                                                                     {"trace"},
+                                                                                     {"trace", "on"},
+                                                                                     {"trace", "off", "x"}}) {
     EXPECT_EQ(run(words), kExitUsage) << (words.empty() ? "" : words[0]);
     EXPECT_FALSE(err_.str().empty());
   }

@@ -43,6 +43,27 @@ TEST(Format, Times) {
   EXPECT_EQ(formatAge(1e300), "11574074074 d 1 h");
 }
 
+TEST(Format, Microseconds) {
+  EXPECT_EQ(formatMicroseconds(0.42), "0.42 us");
+  EXPECT_EQ(formatMicroseconds(12.5), "12.5 us");
+  EXPECT_EQ(formatMicroseconds(999.4), "999 us");
+  EXPECT_EQ(formatMicroseconds(999.6), "1.00 ms");
+  EXPECT_EQ(formatMicroseconds(0), "-") << "not measured";
+  EXPECT_EQ(formatMicroseconds(NAN), "-");
+}
+
+TEST(Format, FractionsAndNumbers) {
+  EXPECT_EQ(formatFraction(0), "0 %");
+  EXPECT_EQ(formatFraction(0.0125), "1.25 %");
+  EXPECT_EQ(formatFraction(0.00001), "<0.01 %");
+  EXPECT_EQ(formatFraction(1), "100 %");
+  EXPECT_EQ(formatFraction(NAN), "-");
+  EXPECT_EQ(formatFraction(-1), "-");
+  EXPECT_EQ(formatNumber(1.25), "1.25");
+  EXPECT_EQ(formatNumber(12.34), "12.3");
+  EXPECT_EQ(formatNumber(INFINITY), "-");
+}
+
 TEST(Format, Shares) {
   EXPECT_EQ(formatShare(0, 0), "-");
   EXPECT_EQ(formatShare(0, 10), "0 %");

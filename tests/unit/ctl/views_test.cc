@@ -54,6 +54,38 @@ TEST(Views, Flows) {
             "hub   tcp 10.0.0.1:443 > 10.0.0.2:5000  14.6 KiB       12  1.46 KiB        4      1      2\n");
 }
 
+TEST(Views, Recovery) {
+  GatewayStatus gateway;
+  gateway.recovery.kMax = 128, gateway.recovery.mMax = 3;
+  gateway.recovery.decodeTime = {12500ns, 40us, 4ms};
+  gateway.trace = {true, 1234, 5, "No space left on device"};
+  TunnelStatus tunnel = exampleTunnel();
+  PeerStatus& peer = tunnel.peers[0];
+  peer.recovery = "adaptive", peer.blocks = 7, peer.paritiesReceived = 20, peer.blocksDecoded = 5;
+  peer.packetsDecoded = 6, peer.blocksEvicted = 1;
+  SubflowStatus& s = peer.subflows[0];
+  s.lossRate = 0.0125, s.lossMetric = 0.02, s.burst = 1.5, s.protectedPackets = 40, s.recovered = 4;
+  s.decoded = 3, s.useless = 30, s.copies = 11, s.parities = 12, s.protectionBytes = 300;
+  EXPECT_EQ(
+      recoveryText(recoveryJson(gateway, tunnel)),
+      "PEER  POLICY    BLOCKS  PARITIES IN  DECODED  GIVEN BACK  EVICTED  M MAX  DECODING\n"
+      "hub   adaptive       7           20        5           6        1      2   40.0 us\n"
+      "\n"
+      "PEER  ID  UPLINK    LOSS     C_L  BURST  PROTECTED  RECOVERED  DECODED  USELESS  COPIES  PARITIES"
+      "  PROTECTION   SHARE\n"
+      "hub    0  wifi    1.25 %  2.00 %   1.50         40          4        3       30      11        12"
+      "       300 B  10.0 %\n"
+      "\n"
+      "restoring 1, 2, ... of 128 packets takes 12.5 us, 40.0 us, 4.00 ms\n"
+      "trace on: 1234 events written, 5 dropped: No space left on device\n");
+}
+
+TEST(Views, RecoveryOfNobody) {
+  EXPECT_TRUE(recoveryText(recoveryJson({}, {})).starts_with("no peers\n\nno subflows\n"));
+  EXPECT_TRUE(recoveryText(recoveryJson({}, {})).ends_with("takes -, -, -\ntrace off\n"));
+  EXPECT_EQ(recoveryText(json::object()), "no peers\n\nno subflows\n\ntrace off\n");
+}
+
 TEST(Views, FlowsThatAreNotListedAreCounted) {
   TunnelStatus tunnel = exampleTunnel();
   tunnel.peers[0].flows.resize(kMaxListedFlows + 2);
@@ -90,12 +122,15 @@ TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
   EXPECT_EQ(pathsText(json::object()), "no subflows\n");
   EXPECT_EQ(flowsText(json::array()), "no flows\n");
   EXPECT_EQ(peersText(json{{"peers", 7}}), "no peers\n");
-  for (const char* text :
-       {"null", "[1]",
-        R"({"peers":[null,1,{"subflows":{}},{"flows":[1],"name":[]}],"gateway":"x","drops":[1]})",
-        R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1}})"}) {
+  for (
+      const char* text :
+      {"null", "[1]",
+       R"({"peers":[null,1,{"subflows":{}},{"flows":[1],"name":[]}],"gateway":"x","drops":[1]})",
+       R"({"decode_us":["x",null,-1],"trace":{"on":true,"written":"x"},"peers":[{"subflows":[{"copies":-1}]}]})",
+       R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1}})"}) {
     json answer = json::parse(text);
     EXPECT_FALSE(statusText(answer).empty());
+    EXPECT_FALSE(recoveryText(answer).empty());
     EXPECT_FALSE((peersText(answer) + pathsText(answer) + flowsText(answer)).empty());
   }
 }

@@ -1,7 +1,9 @@
 #include "gateway/control_session.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -31,7 +33,8 @@ struct ControlSessionTest : testing::Test {
 };
 
 TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
-  for (const char* name : {"status", "paths", "flows", "peers", "reload", "version"}) {
+  for (const char* name :
+       {"status", "paths", "flows", "peers", "recovery", "reload", "trace-off", "version"}) {
     session.onInput(std::string(R"({"cmd":")") + name + "\"}\n", kStart);
     std::string answer = take();
     EXPECT_EQ(answer.find('\n'), answer.size() - 1) << name;
@@ -42,6 +45,43 @@ TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
   EXPECT_EQ(ask(R"({"cmd":"flows"})")["peers"][0]["flows"].size(), 2u);
   EXPECT_EQ(ask(R"({"cmd":"paths"})")["peers"][0]["subflows"].size(), 2u);
   EXPECT_EQ(ask(R"({"cmd":"peers"})")["peers"][0]["name"], "hub");
+}
+
+TEST_F(ControlSessionTest, TraceGetsTheDescriptorThatCameWithIt) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  UniqueFd reader(ends[0]);
+  session.onDescriptor(UniqueFd(ends[1]));
+  EXPECT_EQ(ask(R"({"cmd":"trace-on"})")["ok"], true);
+  EXPECT_EQ(daemon.traced.get(), ends[1]);
+  EXPECT_EQ(ask(R"({"cmd":"trace-off"})")["ok"], true);
+  EXPECT_EQ(daemon.traced.get(), -1);
+  EXPECT_EQ(daemon.traces, 2);
+}
+
+TEST_F(ControlSessionTest, TraceWithoutAFileIsRefused) {
+  EXPECT_THAT(ask(R"({"cmd":"trace-on"})")["error"].get<std::string>(), HasSubstr("needs a file"));
+  EXPECT_EQ(daemon.traces, 0);
+}
+
+TEST_F(ControlSessionTest, TraceTellsWhatIsWrongWithTheFile) {
+  daemon.traceProblem = "it is no regular file";
+  session.onDescriptor(UniqueFd(open("/dev/null", O_WRONLY | O_CLOEXEC)));
+  EXPECT_EQ(ask(R"({"cmd":"trace-on"})"), (json{{"ok", false}, {"error", daemon.traceProblem}}));
+}
+
+// A reader sees the end of a pipe once nobody holds its other end.
+TEST_F(ControlSessionTest, DescriptorThatNobodyAskedForIsClosed) {
+  for (const char* line : {R"({"cmd":"version"})", "hello"}) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    UniqueFd reader(ends[0]);
+    session.onDescriptor(UniqueFd(ends[1]));
+    ask(line);
+    char byte;
+    EXPECT_EQ(read(reader.get(), &byte, 1), 0) << line;
+    EXPECT_EQ(ask(R"({"cmd":"trace-on"})")["ok"], false) << "it does not wait for a later request";
+  }
 }
 
 TEST_F(ControlSessionTest, ReloadTellsWhatIsWrong) {

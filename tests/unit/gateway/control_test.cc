@@ -96,6 +96,50 @@ TEST_F(ControlTest, ServesSeveralClientsAndRemovesItsSocket) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
+// Sends descriptors along with the text.
+void sayWith(int fd, const std::string& text, const std::vector<int>& descriptors) {
+  alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))]{};
+  iovec part{const_cast<char*>(text.data()), text.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+  std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
+  ASSERT_EQ(sendmsg(fd, &message, MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+}
+
+TEST_F(ControlTest, DescriptorOfTheClientReachesTheDaemon) {
+  ControlServer server(loop_, path_, "", daemon_);
+  UniqueFd file(open((folder_ / "t").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  int fd = connectClient();
+  sayWith(fd, "{\"cmd\":\"trace-on\"}\n", {file.get()});
+  EXPECT_EQ(received(fd), "{\"ok\":true}\n");
+  ASSERT_TRUE(daemon_.traced);
+  EXPECT_NE(daemon_.traced.get(), file.get());
+  EXPECT_NE(fcntl(daemon_.traced.get(), F_GETFD) & FD_CLOEXEC, 0);
+  ASSERT_EQ(write(daemon_.traced.get(), "x", 1), 1);
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "t"), 1u);
+}
+
+// A pipe's reader sees its end once the daemon holds none of the descriptors.
+TEST_F(ControlTest, DescriptorsInNumbersAreClosed) {
+  ControlServer server(loop_, path_, "", daemon_);
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  UniqueFd reader(ends[0]);
+  int fd = connectClient();
+  sayWith(fd, "{\"cmd\":\"version\"}\n", std::vector<int>(8, ends[1]));
+  close(ends[1]);
+  EXPECT_THAT(received(fd), HasSubstr("1.2.3"));
+  char byte;
+  EXPECT_EQ(read(reader.get(), &byte, 1), 0);
+}
+
 TEST_F(ControlTest, LongAnswersArriveWhole) {
   daemon_.flows = 900;
   ControlServer server(loop_, path_, "", daemon_);
