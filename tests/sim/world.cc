@@ -52,7 +52,8 @@ Path& World::join(Node& initiator, Node& responder, const std::string& name, Lin
                   bool v6) {
   auto id = static_cast<SocketId>(paths_.size() + 10);
   std::string n = std::to_string(id);
-  Endpoint own{address(v6 ? "2001:db8:" + n + "::1" : "198.51." + n + ".1"),
+  Endpoint own{address(v6 ? "2001:db8:" + n + "::1"
+                          : "198." + std::to_string(51 + id / 256) + "." + std::to_string(id % 256) + ".1"),
                static_cast<uint16_t>(40000 + id)};
   Endpoint remote = farEndpoint(responder, v6);
   PathEnd near{&initiator, id, own};
@@ -77,6 +78,11 @@ Path& World::path(std::string_view name) {
     if (p->name() == name) return *p;
   }
   throw std::invalid_argument("no path " + std::string(name));
+}
+
+SharedLink& World::addLink(LinkOptions options) {
+  links_.push_back(std::make_unique<SharedLink>(std::move(options), random_.next(), now_));
+  return *links_.back();
 }
 
 void World::start() {
@@ -109,6 +115,7 @@ Time World::nextWake() const {
   for (const auto& node : nodes_) next = std::min(next, wakeTime(*node));
   for (const auto& path : paths_)
     next = std::min({next, path->up_.nextDelivery(), path->down_.nextDelivery()});
+  for (const auto& link : links_) next = std::min(next, link->nextDelivery());
   return next;
 }
 
@@ -117,6 +124,7 @@ bool World::step(Time limit) {
   Time next = nextWake();
   if (next > limit) return false;
   now_ = std::max(now_, next);
+  forward();
   for (auto& path : paths_) deliver(*path);
   while (!timers_.empty() && timers_.top().when <= now_) {
     std::function<void()> f = std::move(const_cast<Timer&>(timers_.top()).f);
@@ -142,6 +150,36 @@ bool World::runUntil(const std::function<bool()>& done, Duration d) {
     if (!step(end)) return done();
   }
   return true;
+}
+
+void World::carry(Path& path, bool up, WireDatagram wire, size_t bytes) {
+  const std::vector<SharedLink*>& via = up ? path.upVia : path.downVia;
+  if (!via.empty()) {
+    via[0]->push({&path, up, 0, bytes, std::move(wire)}, bytes, now_);
+  } else {
+    (up ? path.up_ : path.down_).push(std::move(wire), bytes, now_);
+  }
+}
+
+// From shared link to shared link, as long as something arrives at this moment.
+void World::forward() {
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (auto& link : links_) {
+      while (std::optional<Transit> t = link->pop(now_)) {
+        const std::vector<SharedLink*>& via = t->up ? t->path->upVia : t->path->downVia;
+        size_t bytes = t->bytes;
+        if (++t->hop < via.size()) {
+          SharedLink& next = *via[t->hop];
+          next.push(std::move(*t), bytes, now_);
+        } else {
+          (t->up ? t->path->up_ : t->path->down_).push(std::move(t->wire), bytes, now_);
+        }
+        moved = true;
+      }
+    }
+  }
 }
 
 void World::deliver(Path& path) {
@@ -240,7 +278,7 @@ void World::transmit(Node& from, Datagram& datagram) {
     wire.src = path->outside_;
     note(wire);
     if (onWire) onWire(*path, true, wire);
-    path->up_.push(std::move(wire), size, now_);
+    carry(*path, true, std::move(wire), size);
     return;
   }
   transmitFar(from, datagram, wire);
@@ -260,7 +298,7 @@ void World::transmitFar(Node& from, Datagram& datagram, WireDatagram& wire) {
     }
     path->natUsed_ = now_;
     size_t size = outerBytes(wire);
-    path->down_.push(std::move(wire), size, now_);
+    carry(*path, false, std::move(wire), size);
     return;
   }
   ++unroutable_;

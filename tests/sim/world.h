@@ -25,6 +25,7 @@ namespace braid::sim {
 
 class World;
 class Node;
+class Path;
 
 /// A UDP datagram on a modelled link.
 struct WireDatagram {
@@ -35,6 +36,22 @@ struct WireDatagram {
 };
 bool markCe(WireDatagram& d);
 void corrupt(WireDatagram& d, Random& random);
+
+/// A datagram on a link that several paths share, and where it goes from there.
+struct Transit {
+  Path* path = nullptr;
+  bool up = false;   ///< from the path's initiator
+  size_t hop = 0;    ///< which of the path's shared links this is
+  size_t bytes = 0;  ///< IP packet
+  WireDatagram wire;
+};
+inline bool markCe(Transit& t) {
+  return markCe(t.wire);
+}
+inline void corrupt(Transit& t, Random& random) {
+  corrupt(t.wire, random);
+}
+using SharedLink = Link<Transit>;
 
 /// One end of a path: a socket of a gateway and the endpoint that the gateway itself sees there.
 struct PathEnd {
@@ -72,6 +89,9 @@ class Path {
   void rebind(bool newAddress);
   uint64_t natDrops() const { return natDrops_; }
 
+  /// Links that it shares with other paths (World::addLink()): a datagram passes them in this order, then the
+  /// path's own link.
+  std::vector<SharedLink*> upVia, downVia;
   /// The uplink's own MTU in bytes of IP packet: the kernel answers larger datagrams with EMSGSIZE. 0: none.
   size_t uplinkMtu = 0;
   /// The kernel answers everything on this uplink with ENETUNREACH.
@@ -195,6 +215,8 @@ class World {
   Path& join(Node& initiator, Node& responder, const std::string& name, LinkOptions up, LinkOptions down,
              bool v6 = false);
   Path& path(std::string_view name);
+  /// One direction of a link for Path::upVia and downVia.
+  SharedLink& addLink(LinkOptions options);
   const std::vector<std::unique_ptr<Path>>& paths() const { return paths_; }
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   void start();
@@ -238,6 +260,8 @@ class World {
   };
   Time wakeTime(const Node& node) const;
   Time nextWake() const;
+  void carry(Path& path, bool up, WireDatagram wire, size_t bytes);
+  void forward();
   void deliver(Path& path);
   void serve(Node& node);
   void poll(Node& node);
@@ -251,6 +275,7 @@ class World {
   Time now_{1s};
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Path>> paths_;
+  std::vector<std::unique_ptr<SharedLink>> links_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::priority_queue<Timer> timers_;
   uint64_t timerOrder_ = 0;

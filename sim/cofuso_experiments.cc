@@ -1,0 +1,149 @@
+// CoFUSO, section 6.1 (testbed) and 6.2.2 (random loss on many links).
+
+#include <stdexcept>
+
+#include "flows.h"
+
+namespace braid::sim {
+
+namespace {
+
+/// Section 6.1.1: one request of 29 packets over three subflows with windows of 10, so that one place is left
+/// in the windows for proactive recovery.
+constexpr size_t kTargetedPackets = 29;
+constexpr size_t kTargetedSubflows = 3;
+/// Bytes that each packet leaves free in its datagram: a parity is a little longer than what it protects.
+constexpr size_t kRoomForParity = 24;
+/// Datagrams smaller than this carry no data of the response.
+constexpr size_t kFullDatagram = 1000;
+/// After the start, until all is acknowledged and the pacers are full.
+constexpr Duration kIdle = 1s;
+
+/// Number of a data packet on its path, counted over all datagrams from the request on, 1 is the first.
+struct Place {
+  size_t path;
+  uint64_t number;
+};
+
+class Targeted {
+ public:
+  explicit Targeted(const Params& params) : params_(params) {
+    Run dry = run(std::nullopt, params.seed);
+    if (dry.data.size() < kTargetedPackets) throw std::runtime_error("the response is too short");
+    dry.data.resize(kTargetedPackets);  // what follows is protection
+    order_ = dry.data;
+    lossFree_ = dry.result.seconds;
+  }
+
+  struct Run {
+    FlowResult result;
+    std::vector<Place> data;  ///< in the order of sending
+    uint64_t hash = 0;
+  };
+  /// One flow; loses the packet at `drop`.
+  Run run(std::optional<Place> drop, uint64_t seed) const {
+    Connection c(seed, tunnelOptions(params_, "newreno"));
+    LinkOptions link{
+        .rateBitsPerSecond = Testbed::kRate, .delay = Testbed::kRtt / 2, .queueBytes = Testbed::kQueue};
+    for (size_t i = 0; i < kTargetedSubflows; ++i)
+      c.network.join(c.pair, "path" + std::to_string(i), link, link);
+    World& world = c.network.world;
+    c.network.start();
+    world.run(kIdle);
+    if (drop) {
+      world.paths()[drop->path]->changeDown([&](LinkOptions& o) { o.dropPackets = {drop->number}; },
+                                            world.now());
+    }
+    Run run;
+    std::vector<uint64_t> sent(kTargetedSubflows);
+    world.onWire = [&](Path& path, bool up, const WireDatagram& wire) {
+      if (up) return;
+      size_t index = 0;
+      while (world.paths()[index].get() != &path) ++index;
+      ++sent[index];
+      if (wire.bytes.size() >= kFullDatagram) run.data.push_back({index, sent[index]});
+    };
+    uint16_t mss = segmentSize(*c.pair.server, kRoomForParity);
+    run.result = runFlow(c.network, c.pair, 1000, {kTargetedPackets * uint64_t{mss}, mss}, kIdle);
+    run.hash = world.hash();
+    return run;
+  }
+  /// The data packets of a loss-free run, in order.
+  const std::vector<Place>& order() const { return order_; }
+  double lossFree() const { return lossFree_; }
+  /// RTT and serialisation of the response on one link.
+  static double unit() {
+    return toSeconds(Testbed::kRtt) + static_cast<double>(kTargetedPackets) * 1500 * 8 / Testbed::kRate;
+  }
+
+ private:
+  const Params& params_;
+  std::vector<Place> order_;
+  double lossFree_ = 0;
+};
+
+}  // namespace
+
+// Drops each packet of the first subflow in turn: with equal RTTs and no loss before, the first is the worst
+// by the papers' rules.
+Json runTargeted(const Params& params) {
+  Targeted targeted(params);
+  Figures figures;
+  Json each = Json::array();
+  for (const Place& place : targeted.order()) {
+    if (place.path != targeted.order()[0].path) continue;
+    Targeted::Run run = targeted.run(place, params.seed);
+    figures.add(run.result);
+    figures.addHash(run.hash);
+    each.push_back(run.result.seconds / Targeted::unit());
+  }
+  Json j = figures.json();
+  j["unit_s"] = Targeted::unit();
+  j["loss_free"] = targeted.lossFree() / Targeted::unit();
+  j["fct_by_packet"] = each;
+  return j;
+}
+
+Json runTargetedRandom(const Params& params) {
+  Targeted targeted(params);
+  Figures figures;
+  Random random(params.seed);
+  size_t count = params.flows ? params.flows : 500;
+  size_t fast = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Place& place = targeted.order()[random.below(targeted.order().size())];
+    Targeted::Run run = targeted.run(place, params.seed);
+    figures.add(run.result);
+    figures.addHash(run.hash);
+    fast += run.result.seconds <= 1.25 * Targeted::unit();
+  }
+  Json j = figures.json();
+  j["unit_s"] = Targeted::unit();
+  j["loss_free"] = targeted.lossFree() / Targeted::unit();
+  j["share_within_1.25"] = static_cast<double>(fast) / static_cast<double>(count);
+  return j;
+}
+
+// The sizes are those of web servers' responses; the papers' (Baidu) were not published.
+Json runResponses(const Params& params) {
+  FlowSizes sizes(params, "web_server", UINT64_MAX);
+  TunnelOptions options = tunnelOptions(params, "newreno");
+  Loss loss{params.loss.value_or(0.02), params.burst.value_or(1)};
+  return runFlows(params, sizes, params.flows ? params.flows : 3000,
+                  [&](uint64_t seed) { return std::make_unique<Testbed>(seed, options, loss); })
+      .json();
+}
+
+Json runRouters(const Params& params) {
+  FlowSizes sizes(params, "web_server", UINT64_MAX);
+  TunnelOptions options = tunnelOptions(params, "newreno");
+  Loss loss{params.loss.value_or(0.15), params.burst.value_or(1)};
+  size_t subflows = params.subflows.value_or(5);
+  return runFlows(params, sizes, params.flows ? params.flows : 3000,
+                  [&](uint64_t seed) {
+                    return std::make_unique<Routers>(seed, params.seed, options, subflows, loss);
+                  })
+      .json();
+}
+
+}  // namespace braid::sim

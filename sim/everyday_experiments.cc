@@ -1,0 +1,87 @@
+// What the papers do not measure: an edge router with WiFi and LTE, a download that fills both, and short
+// flows beside it.
+
+#include "flows.h"
+#include "sim/tcp_flow.h"
+
+namespace braid::sim {
+
+namespace {
+
+/// WiFi 50 Mbit/s, 20 ms RTT and LTE 30 Mbit/s, 60 ms RTT, with the buffers of consumer routers.
+struct Home : Connection {
+  Home(uint64_t seed, const TunnelOptions& options, const Loss& wifi) : Connection(seed, options) {
+    LinkOptions fast{.rateBitsPerSecond = 50e6, .delay = 10ms},
+        slow{.rateBitsPerSecond = 30e6, .delay = 30ms};
+    wifi.apply(fast);
+    network.join(pair, "wifi", fast, fast);
+    network.join(pair, "lte", slow, slow);
+  }
+};
+
+constexpr uint16_t kElephantPort = 999;
+constexpr uint64_t kEndless = uint64_t{1} << 50;
+/// The elephant's start does not count.
+constexpr Duration kRampUp = 3s;
+
+}  // namespace
+
+Json runBulk(const Params& params) {
+  constexpr Duration kTime = 20s;
+  Loss loss{params.loss.value_or(0), params.burst.value_or(1)};
+  Home home(params.seed, tunnelOptions(params, "bbr"), loss);
+  World& world = home.network.world;
+  home.network.start();
+  auto& download =
+      world.add<TcpFlow>(*home.pair.server, *home.pair.client, kElephantPort, TcpOptions{.bytes = kEndless});
+  world.run(kRampUp);
+  Counters before(*home.pair.server);
+  uint64_t received = download.received();
+  world.run(kTime);
+  Figures figures;
+  figures.addTraffic(Counters(*home.pair.server) - before);
+  figures.addHash(world.hash());
+  Json j = figures.json();
+  j["goodput_mbit"] = static_cast<double>(download.received() - received) * 8 / 1e6 / toSeconds(kTime);
+  return j;
+}
+
+Json runMice(const Params& params) {
+  constexpr Duration kBetween = 200ms;
+  constexpr uint64_t kMouse = 16 << 10;
+  size_t count = params.flows ? params.flows : 600;
+  Loss loss{params.loss.value_or(0.02), params.burst.value_or(1)};
+  Home home(params.seed, tunnelOptions(params, "bbr"), loss);
+  World& world = home.network.world;
+  home.network.start();
+  TcpFlow* elephant = nullptr;
+  if (!params.alone) {
+    elephant = &world.add<TcpFlow>(*home.pair.server, *home.pair.client, kElephantPort,
+                                   TcpOptions{.bytes = kEndless});
+  }
+  world.run(kRampUp);
+  Counters before(*home.pair.server);
+  uint64_t received = elephant ? elephant->received() : 0;
+  Time begun = world.now();
+  Random arrivals(params.seed);
+  std::vector<const MessageFlow*> mice;
+  MessageOptions message{kMouse, segmentSize(*home.pair.server)};
+  for (size_t i = 0; i < count; ++i) {
+    world.run(exponential(arrivals, kBetween));
+    auto port = static_cast<uint16_t>(1000 + i);
+    mice.push_back(&world.add<MessageFlow>(*home.pair.client, *home.pair.server, port, message));
+  }
+  world.runUntil([&] { return mice.back()->done(); }, kFlowLimit);
+  Duration took = world.now() - begun;
+  uint64_t carried = elephant ? elephant->received() - received : 0;
+  world.run(1s);
+  Figures figures;
+  for (const MessageFlow* mouse : mice) figures.add(toSeconds(mouse->completionTime()), mouse->done());
+  figures.addTraffic(Counters(*home.pair.server) - before);
+  figures.addHash(world.hash());
+  Json j = figures.json();
+  j["elephant_mbit"] = static_cast<double>(carried) * 8 / 1e6 / toSeconds(took);
+  return j;
+}
+
+}  // namespace braid::sim

@@ -1,0 +1,59 @@
+#pragma once
+
+// The experiments by name, and what can be set from the command line.
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "figures.h"
+#include "linkmodel/link_options.h"
+#include "tunnel/options.h"
+
+namespace braid::sim {
+
+/// How a link loses packets.
+struct Loss {
+  double rate = 0;   ///< share of all packets
+  double burst = 1;  ///< mean length of a run; 1: independent losses, above 1: Gilbert-Elliott
+  void apply(LinkOptions& link) const;
+};
+
+struct Params {
+  std::string policy = "none";
+  uint64_t seed = 1;
+  size_t flows = 0;             ///< 0: the experiment's own number
+  std::optional<double> loss;   ///< share of packets; unset: the experiment's own
+  std::optional<double> burst;  ///< mean run of losses
+  std::optional<size_t> subflows;
+  std::string controller;            ///< empty: the experiment's own
+  std::string scheduler;             ///< empty: Braid's default
+  size_t mMax = 0;                   ///< most parities of a block; 0: Braid's default
+  std::string sizes;                 ///< name in sim/data; empty: the experiment's own
+  std::optional<uint64_t> maxBytes;  ///< largest flow
+  bool warm = false;                 ///< flows one after the other in one tunnel instead of one tunnel each
+  bool edge = false;                 ///< fabric: the access links lose instead of a path
+  bool alone = false;                ///< mice: without the elephant
+  size_t senders = 40;               ///< incast
+};
+
+/// The options of both gateways: datagrams of 1500 bytes, never probed for; `initialWindow` datagrams.
+TunnelOptions tunnelOptions(const Params& params, const char* controller, size_t initialWindow = 10);
+
+struct Experiment {
+  const char* name;
+  const char* what;
+  Json (*run)(const Params&);
+};
+std::span<const Experiment> experiments();
+
+Json runTargeted(const Params& params);
+Json runTargetedRandom(const Params& params);
+Json runResponses(const Params& params);
+Json runRouters(const Params& params);
+Json runFabric(const Params& params);
+Json runIncast(const Params& params);
+Json runBulk(const Params& params);
+Json runMice(const Params& params);
+
+}  // namespace braid::sim

@@ -1,0 +1,107 @@
+#include "figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+namespace braid::sim {
+
+double percentile(std::vector<double> values, double p) {
+  if (values.empty()) return 0;
+  auto rank = static_cast<size_t>(std::ceil(p * static_cast<double>(values.size())));
+  auto at = values.begin() + static_cast<ptrdiff_t>(std::clamp<size_t>(rank, 1, values.size()) - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+Counters::Counters(const Node& node) {
+  for (const PeerStatus& peer : node.status().peers) {
+    repaired += peer.retransmitted;
+    for (const SubflowStatus& s : peer.subflows) {
+      sentBytes += s.sentBytes, sentPackets += s.sentPackets;
+      lost += s.lostPackets, spurious += s.spuriousLosses, timeouts += s.timeouts;
+      copies += s.copies, parities += s.parities, protectionBytes += s.protectionBytes;
+      protectedPackets += s.protectedPackets;
+      recovered += s.recovered, decoded += s.decoded, useless += s.useless;
+    }
+  }
+}
+
+namespace {
+constexpr auto kFields = std::to_array<uint64_t Counters::*>(
+    {&Counters::sentBytes, &Counters::sentPackets, &Counters::lost, &Counters::spurious, &Counters::timeouts,
+     &Counters::repaired, &Counters::copies, &Counters::parities, &Counters::protectionBytes,
+     &Counters::protectedPackets, &Counters::recovered, &Counters::decoded, &Counters::useless});
+
+double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
+
+double rounded(double v) {
+  return std::round(v * 1e6) / 1e6;
+}
+}  // namespace
+
+Counters& Counters::operator+=(const Counters& b) {
+  for (auto field : kFields) this->*field += b.*field;
+  return *this;
+}
+
+Counters Counters::operator-(const Counters& b) const {
+  Counters difference = *this;
+  for (auto field : kFields) difference.*field -= b.*field;
+  return difference;
+}
+
+void Figures::add(const FlowResult& flow) {
+  times_.push_back(flow.seconds);
+  incomplete_ += !flow.complete;
+  withTimeout_ += flow.sender.timeouts > 0;
+  withLoss_ += flow.sender.lost > 0;
+  withRecovery_ += flow.sender.recovered > 0;
+  sum_ += flow.sender;
+}
+
+void Figures::add(double seconds, bool complete) {
+  times_.push_back(seconds);
+  incomplete_ += !complete;
+  apart_ = false;
+}
+
+Json Figures::json() const {
+  auto share = [](auto a, auto b) { return rounded(ratio(static_cast<double>(a), static_cast<double>(b))); };
+  std::ostringstream hash;
+  hash << std::hex << hash_;
+  Json j;
+  j["flows"] = times_.size();
+  j["incomplete"] = incomplete_;
+  j["p50"] = rounded(percentile(times_, 0.5));
+  j["p95"] = rounded(percentile(times_, 0.95));
+  j["p99"] = rounded(percentile(times_, 0.99));
+  j["max"] = rounded(percentile(times_, 1));
+  j["mean"] = share(std::accumulate(times_.begin(), times_.end(), 0.0), times_.size());
+  if (apart_) {
+    j["timeout_share"] = share(withTimeout_, times_.size());
+    j["loss_share"] = share(withLoss_, times_.size());
+    j["recovery_share"] = share(withRecovery_, times_.size());
+  }
+  j["extra_load"] = share(sum_.protectionBytes, sum_.sentBytes);
+  j["recovered_share"] = share(sum_.recovered, sum_.lost);
+  j["useful_share"] = share(sum_.recovered, sum_.copies + sum_.parities);
+  j["sent"] = sum_.sentPackets;
+  j["lost"] = sum_.lost;
+  j["spurious"] = sum_.spurious;
+  j["timeouts"] = sum_.timeouts;
+  j["repaired"] = sum_.repaired;
+  j["copies"] = sum_.copies;
+  j["parities"] = sum_.parities;
+  j["protected"] = sum_.protectedPackets;
+  j["recovered"] = sum_.recovered;
+  j["decoded"] = sum_.decoded;
+  j["useless"] = sum_.useless;
+  j["hash"] = hash.str();
+  return j;
+}
+
+}  // namespace braid::sim

@@ -1,0 +1,64 @@
+// sim_recovery EXPERIMENT [--policy NAME]...: the papers' experiments in virtual time. Prints one JSON object
+// a policy. See docs/evaluation.md.
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+
+#include "experiment.h"
+#include "scheduler/recovery.h"
+
+namespace {
+
+using namespace braid::sim;
+
+int runAll(const std::string& name, const std::vector<std::string>& policies, Params params) {
+  for (const Experiment& experiment : experiments()) {
+    if (name != experiment.name) continue;
+    for (const std::string& policy : policies) {
+      if (!braid::makeRecoveryPolicy(policy, {}, 0)) throw std::runtime_error("no policy " + policy);
+      params.policy = policy;
+      Json line = {{"experiment", name}, {"policy", policy}, {"seed", params.seed}};
+      line.update(experiment.run(params));
+      std::cout << line.dump() << std::endl;
+    }
+    return 0;
+  }
+  throw std::runtime_error("no experiment " + name);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string name;
+  std::vector<std::string> policies{"adaptive"};
+  Params params;
+  CLI::App app("Runs the experiments of FUSO and CoFUSO with Braid's own core in virtual time");
+  std::string list = "one of:";
+  for (const Experiment& e : experiments()) list += std::string("\n  ") + e.name + ": " + e.what;
+  app.add_option("experiment", name, list)->required();
+  app.add_option("--policy", policies, "recovery policies, one after the other");
+  app.add_option("--seed", params.seed, "of losses, sizes, routes and arrivals");
+  app.add_option("--flows", params.flows, "how many flows (incast: rounds)");
+  app.add_option("--loss", params.loss, "share of packets lost on the lossy links")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--burst", params.burst, "mean run of losses, packets")->check(CLI::Range(1.0, 1000.0));
+  app.add_option("--subflows", params.subflows, "fabric, incast, routers")->check(CLI::Range(1, 16));
+  app.add_option("--controller", params.controller, "newreno or bbr")
+      ->check(CLI::IsMember({"newreno", "bbr"}));
+  app.add_option("--scheduler", params.scheduler, "minrtt or ecf")->check(CLI::IsMember({"minrtt", "ecf"}));
+  app.add_option("--m-max", params.mMax, "most parities of a block")->check(CLI::Range(1, 16));
+  app.add_option("--sizes", params.sizes, "distribution of flow sizes, a name in sim/data");
+  app.add_option("--max-bytes", params.maxBytes, "largest flow")->check(CLI::PositiveNumber);
+  app.add_option("--senders", params.senders, "incast")->check(CLI::Range(1, 120));
+  app.add_flag("--warm", params.warm, "responses, routers: all flows in one tunnel");
+  app.add_flag("--edge", params.edge, "fabric: the clients' access links lose instead of path P1");
+  app.add_flag("--alone", params.alone, "mice: without the elephant");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return runAll(name, policies, params);
+  } catch (const std::exception& e) {
+    std::cerr << "sim_recovery: " << e.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,58 @@
+#include "message_flow.h"
+
+#include <algorithm>
+#include <array>
+
+#include "inet/protocol.h"
+
+namespace braid::sim {
+
+namespace {
+constexpr std::array<uint8_t, 9000> kPayload{};
+constexpr size_t kRequestBytes = 100;
+constexpr uint16_t kWindow = 65535;
+}  // namespace
+
+MessageFlow::MessageFlow(World& world, Node& client, Node& server, uint16_t port, MessageOptions options)
+    : world_(world),
+      client_(client),
+      server_(server),
+      options_(options),
+      port_(port),
+      started_(world.now()),
+      seen_((options.bytes + options.mss - 1) / options.mss),
+      missing_(seen_.size()) {
+  client.listen(ip::kTcp, port, [this](ByteView, const InnerPacket& i) { onSegment(i); });
+  server.listen(ip::kTcp, port, [this](ByteView, const InnerPacket&) { onRequest(); });
+  IpFields ip{client.host(), server.host(), ip::kTcp, Ecn::kEct0, true};
+  client.send(tcpPacket(ip, {port, port, 1, 1, TcpFields::kAck | TcpFields::kPsh, kWindow, 0, 0,
+                             ByteView(kPayload).first(kRequestBytes)}));
+}
+
+void MessageFlow::onRequest() {
+  if (answered_) return;
+  answered_ = true;
+  IpFields ip{server_.host(), client_.host(), ip::kTcp, Ecn::kEct0, true};
+  for (uint64_t at = 0; at < options_.bytes; at += options_.mss) {
+    size_t size = std::min<uint64_t>(options_.mss, options_.bytes - at);
+    bool last = at + size == options_.bytes;
+    uint8_t flags = TcpFields::kAck | (last ? TcpFields::kPsh : 0);
+    server_.send(tcpPacket(ip, {port_, port_, static_cast<uint32_t>(1 + at), 1 + kRequestBytes, flags,
+                                kWindow, 0, 0, ByteView(kPayload).first(size)}));
+  }
+}
+
+void MessageFlow::onSegment(const InnerPacket& ip) {
+  if (!ip.tcp || ip.tcp->payloadLength == 0) return;
+  size_t index = (ip.tcp->seq - 1) / options_.mss;
+  if (index >= seen_.size() || seen_[index]) return;
+  seen_[index] = true;
+  if (--missing_ == 0) finished_ = world_.now();
+}
+
+uint16_t segmentSize(const Node& node, size_t spare) {
+  size_t headers = ip::kV4Header + ip::kTcpHeader;
+  return static_cast<uint16_t>(node.status().peers.at(0).innerMtu - headers - spare);
+}
+
+}  // namespace braid::sim

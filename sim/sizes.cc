@@ -1,0 +1,43 @@
+#include "sizes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace braid::sim {
+
+Sizes::Sizes(const std::string& file) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    double bytes = 0, probability = 0;
+    if (fields >> bytes >> probability) points_.emplace_back(probability, bytes);
+  }
+  if (points_.empty() || !std::is_sorted(points_.begin(), points_.end()) || points_.back().first != 1)
+    throw std::runtime_error(file + ": no distribution of sizes");
+}
+
+uint64_t Sizes::draw(Random& random, uint64_t most) const {
+  double bytes = 0;
+  do bytes = std::ceil(quantile(random.uniform()));
+  while (bytes > static_cast<double>(most));
+  return static_cast<uint64_t>(std::max(bytes, 1.0));
+}
+
+double Sizes::quantile(double p) const {
+  auto upper = std::upper_bound(points_.begin(), points_.end(), p,
+                                [](double v, const auto& at) { return v < at.first; });
+  if (upper == points_.begin()) return upper->second;
+  if (upper == points_.end()) return points_.back().second;
+  auto lower = upper - 1;
+  double part = (p - lower->first) / (upper->first - lower->first);
+  return lower->second + part * (upper->second - lower->second);
+}
+
+Sizes namedSizes(const std::string& name) {
+  return Sizes(std::string(BRAID_SIM_DATA) + "/" + name + ".txt");
+}
+
+}  // namespace braid::sim
