@@ -44,6 +44,30 @@ size_t placeholders(const std::string& text) {
   return count;
 }
 
+// The commented section `name`, without its comment signs.
+std::string uncommented(const std::string& text, const std::string& name) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    bool in = !out.empty() && line.starts_with("# ");
+    if (in || line == "# " + name + ":") out += line.substr(2) + "\n";
+    if (!out.empty() && line.empty()) break;
+  }
+  EXPECT_FALSE(out.empty()) << name;
+  return out;
+}
+
+TEST(ConfigExamples, RecoveryInCommentsIsRight) {
+  for (const char* name : {"edge.yaml", "concentrator.yaml", "rack.yaml"}) {
+    Config c = configOf(edgeText() + uncommented(example(name), "recovery"));
+    EXPECT_EQ(c.tunnel.recovery, TunnelOptions{}.recovery) << name << ": what it shows is the default";
+    EXPECT_EQ(c.tunnel.decodeBuffer, TunnelOptions{}.decodeBuffer) << name;
+    ASSERT_EQ(c.tunnel.recoveryClasses.size(), 2u) << name;
+    EXPECT_EQ(c.tunnel.recoveryClasses[0].policy, "redundant") << name;
+    EXPECT_EQ(c.tunnel.recoveryClasses[1].policy, "none") << name;
+  }
+}
+
 TEST(ConfigExamples, EveryPlaceholderIsReportedAndNothingElse) {
   for (const char* name : {"edge.yaml", "concentrator.yaml", "rack.yaml"}) {
     std::string text = example(name);
