@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scheduler/adaptive.h"
 #include "scheduler/cofuso.h"
 #include "scheduler/corrective.h"
 #include "scheduler/fuso.h"
@@ -35,6 +36,7 @@ std::unique_ptr<RecoveryPolicy> makeRecoveryPolicy(std::string_view name, const 
   if (name == "proactive") return std::make_unique<Proactive>();
   if (name == "reactive") return std::make_unique<Reactive>();
   if (name == "corrective") return std::make_unique<Corrective>(options);
+  if (name == "adaptive") return std::make_unique<Adaptive>(options);
   return nullptr;
 }
 

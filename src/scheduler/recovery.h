@@ -38,17 +38,19 @@ struct RecoveryPath {
   bool usable = false;  ///< validated and not suspect
   bool open = false;    ///< usable, and its window has room for one more datagram now
   Duration srtt{};
-  Duration minRtt{};       ///< 0: not known
-  uint64_t window = 0;     ///< bytes
-  uint64_t inFlight = 0;   ///< bytes
-  uint64_t sent = 0;       ///< packets that carried something to be acknowledged, ever
-  uint64_t lost = 0;       ///< of those, declared lost and not proved spurious
-  uint64_t sinceLoss = 0;  ///< packets sent from the last lost one on, it included; 0: none was ever lost
-  double burst = 1;        ///< mean length of its runs of losses, packets; at least 1
+  Duration minRtt{};         ///< 0: not known
+  uint64_t window = 0;       ///< bytes
+  uint64_t inFlight = 0;     ///< bytes
+  uint64_t sent = 0;         ///< packets that carried something to be acknowledged, ever
+  uint64_t lost = 0;         ///< of those, declared lost and not proved spurious
+  uint64_t sinceLoss = 0;    ///< packets sent from the last lost one on, it included; 0: none was ever lost
+  double recentRate = 0;     ///< share lost among the latest packets (loss_estimate.h)
+  double recentPackets = 0;  ///< how many packets recentRate rests on
+  double burst = 1;          ///< mean length of its runs of losses, packets; at least 1
   size_t uncopied = 0;   ///< un-ACKed data packets never sent as a copy: 0 or at least 1, counted up to kMax
   size_t uncoded = 0;    ///< un-ACKed data packets that are in no block, counted up to kMax
   Time oldest{};         ///< when the oldest of `uncopied` left; no meaning when there is none
-  size_t unacked = 0;    ///< un-ACKed data packets, protected or not, counted up to kMax
+  size_t unacked = 0;    ///< un-ACKed data packets, protected or not: 0 or at least 1
   Time newestSent{};     ///< when the newest of `unacked` left (protection does not count)
   Time oldestUncoded{};  ///< when the oldest of `uncoded` left
   Time lastAcked{};      ///< when an ACK last told something new of this subflow

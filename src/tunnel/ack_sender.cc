@@ -1,8 +1,10 @@
 #include "tunnel/ack_sender.h"
 
+#include <algorithm>
+
 namespace braid {
 
-void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Time now) {
+void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Time now) {
   bool inOrder = pn == expected_;
   if (pn >= expected_) {
     expected_ = pn + 1;
@@ -23,7 +25,7 @@ void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Time now) {
       break;
   }
   if (!eliciting) return;
-  if (pending_++ == 0) deadline_ = now + kMaxAckDelay;
+  if (pending_++ == 0) deadline_ = now + std::min<Duration>(kMaxAckDelay, rtt / kDelaysPerRtt);
   if (!inOrder || ecn == Ecn::kCe || pending_ >= kAckEvery) immediate_ = true;
 }
 

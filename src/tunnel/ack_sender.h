@@ -16,8 +16,13 @@ class AckSender {
   /// save most of the cost of the way back, and the sender's pacing does not depend on the ACK clock.
   static constexpr unsigned kAckEvery = 8;
 
-  /// A new packet was opened. `eliciting`: it asks for an ACK.
-  void onPacket(uint64_t pn, bool eliciting, Ecn ecn, Time now);
+  /// Part of the RTT that an ACK may be late: on a fabric of some hundred microseconds kMaxAckDelay would be
+  /// many round trips. Ours; RFC 9000 section 13.2.1 leaves it to the receiver.
+  static constexpr int kDelaysPerRtt = 4;
+
+  /// A new packet was opened. `eliciting`: it asks for an ACK. `rtt`: of the path, kMaxAckDelay or more when
+  /// not known.
+  void onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Time now);
   /// An ACK should go now, even alone in its datagram.
   bool due(Time now) const { return pending_ > 0 && (immediate_ || now >= deadline_); }
   /// There is something the sender does not know: worth a place in a datagram that goes anyway.

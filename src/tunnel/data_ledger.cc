@@ -28,17 +28,27 @@ Datum* DataLedger::create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable
   d->firstSent = now;
   d->slot = slot;
   d->reliable = reliable;
+  d->older = flow.newestSent;
+  (flow.newestSent ? flow.newestSent->newer : flow.oldestSent) = d;
+  flow.newestSent = d;
   ++flow.unacked;
   ++live_;
   return d;
 }
 
-void DataLedger::onSent(Datum* datum, uint8_t subflow) {
+void DataLedger::onSent(Datum* datum, uint8_t subflow, uint64_t pn) {
   datum->subflow = subflow;
+  datum->pn = pn;
   datum->moved = false;
   ++datum->refs;
   ++datum->copies;
   dequeue(datum);
+}
+
+void DataLedger::onCopied(Datum* datum) {
+  datum->copied = true;
+  ++datum->refs;
+  ++datum->copies;
 }
 
 void DataLedger::onDelivered(Datum* datum, bool counted) {
@@ -100,7 +110,11 @@ void DataLedger::addSkip(const SkipFrame& skip) {
 void DataLedger::finish(Datum* datum) {
   datum->done = true;
   datum->packet.reset();
-  --datum->flow->unacked;
+  Flow& flow = *datum->flow;
+  (datum->older ? datum->older->newer : flow.oldestSent) = datum->newer;
+  (datum->newer ? datum->newer->older : flow.newestSent) = datum->older;
+  datum->older = datum->newer = nullptr;
+  --flow.unacked;
   datum->flow = nullptr;
   dequeue(datum);
 }

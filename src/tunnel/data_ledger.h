@@ -28,9 +28,14 @@ struct Datum {
   uint16_t copies = 0;  ///< datagrams in flight that carry it, on subflows that are not silent
   uint8_t subflow = 0;  ///< the subflow it last went on
   bool reliable = false;
-  bool done = false;    ///< delivered or given up
-  bool queued = false;  ///< waits in the repair queue
-  bool moved = false;   ///< the subflow it last went on has fallen silent
+  bool done = false;       ///< delivered or given up
+  bool queued = false;     ///< waits in the repair queue
+  bool moved = false;      ///< the subflow it last went on has fallen silent
+  bool copied = false;     ///< a copy went out before it was known lost: no second one does
+  bool coded = false;      ///< it is in a coding block
+  uint64_t pn = 0;         ///< of the datagram it last went in, on `subflow`
+  Datum* older = nullptr;  ///< of its flow, by DSN, while not done
+  Datum* newer = nullptr;
   Datum* previous = nullptr;
   Datum* next = nullptr;
 };
@@ -46,8 +51,16 @@ class DataLedger {
 
   /// A new inner packet about to be sent as `flow`'s number `dsn`.
   Datum* create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable, Packet packet, Time now);
-  /// A datagram that carries it left. Takes it off the repair queue.
-  void onSent(Datum* datum, uint8_t subflow);
+  /// The datagram `pn` that carries it leaves. Takes it off the repair queue.
+  void onSent(Datum* datum, uint8_t subflow, uint64_t pn);
+  /// A copy of it leaves, in protection: where it last went stays what it was.
+  void onCopied(Datum* datum);
+  /// It came by other means than its datagrams, which may still be acknowledged or lost.
+  void onRecovered(Datum* datum) {
+    if (!datum->done) finish(datum);
+  }
+  /// Somebody else remembers it too, until forget().
+  void hold(Datum* datum) { ++datum->refs; }
   /// A datagram that carried it arrived. `counted`: that datagram still counted as in flight.
   void onDelivered(Datum* datum, bool counted);
   /// A datagram that carried it is lost: it is queued for repair when no other copy is in flight.
@@ -61,6 +74,8 @@ class DataLedger {
 
   /// The next packet to send again; nullptr when there is none. Expired ones are given up on the way.
   Datum* nextRepair(Time now);
+  /// The one that waits behind it.
+  static Datum* repairAfter(const Datum* datum) { return datum->next; }
   /// It can not be sent: count it and tell the receiver not to wait.
   void giveUp(Datum* datum, Drop cause);
   /// Gives up everything queued for repair.

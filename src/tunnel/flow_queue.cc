@@ -55,9 +55,12 @@ FlowQueues::FlowQueues(const FlowQueueOptions& options, uint64_t seed)
 FlowQueues::~FlowQueues() = default;
 
 std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
-                                        Time now) {
-  Flow* flow = flowOf(key, reliable, now);
+                                        Time now, PacketHint hint) {
+  Flow* flow = flowOf(key, reliable, hint.recoveryClass, now);
   if (!flow) return Drop::kFlowTableFull;
+  if (!flow->head_ && now - flow->lastUse >= kBurstGap) flow->burstBytes = 0;
+  flow->burstBytes += packet.size();
+  flow->ended = hint.ends;
   touch(*flow, now);
   QueuedPacket* entry;
   if (freeEntries_.empty()) {
@@ -77,11 +80,7 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
   entry->next = nullptr;
   (flow->tail_ ? flow->tail_->next : flow->head_) = entry;
   flow->tail_ = entry;
-  if (flow->place_ == Flow::Place::kInactive) {
-    flow->deficit_ = kQuantum;
-    flow->place_ = Flow::Place::kNew;
-    new_.push(flow);
-  }
+  activate(*flow);
   while (charged_ > options_.queueBytes) {
     size_t before = packets_;
     dropFromFattest();
@@ -91,12 +90,36 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
 }
 
 const Packet* FlowQueues::peek(Time now) {
-  return settle(now) ? &ready_ : nullptr;
+  return settle(now) && ready_ ? &ready_ : nullptr;
+}
+
+Flow* FlowQueues::turn(Time now) {
+  return settle(now) && !ready_ ? readyFlow_ : nullptr;
+}
+
+void FlowQueues::claim(Flow& flow) {
+  claims_ += !flow.claims_;
+  flow.claims_ = true;
+  activate(flow);
+}
+
+void FlowQueues::endTurn(size_t bytes, bool again) {
+  Flow* flow = std::exchange(readyFlow_, nullptr);
+  flow->deficit_ -= static_cast<int64_t>(bytes);
+  flow->claims_ = again;
+  claims_ -= !again;
+}
+
+void FlowQueues::activate(Flow& flow) {
+  if (flow.place_ != Flow::Place::kInactive) return;
+  flow.deficit_ = kQuantum;
+  flow.place_ = Flow::Place::kNew;
+  new_.push(&flow);
 }
 
 Packet FlowQueues::pop(Time now, Flow*& flow) {
   flow = nullptr;
-  if (!settle(now)) return {};
+  if (!settle(now) || !ready_) return {};
   flow = std::exchange(readyFlow_, nullptr);
   ++flow->packets;
   flow->bytes += ready_.size();
@@ -137,6 +160,10 @@ bool FlowQueues::settle(Time now) {
       release(head.hand);
       return true;
     }
+    if (flow->claims_) {
+      readyFlow_ = flow;
+      return true;
+    }
     list.pop();
     // An emptied new flow waits its turn as an old one, lest it come back as new before the others were
     // served.
@@ -146,7 +173,7 @@ bool FlowQueues::settle(Time now) {
   }
 }
 
-Flow* FlowQueues::flowOf(const FlowKey& key, bool reliable, Time now) {
+Flow* FlowQueues::flowOf(const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now) {
   auto found = byKey_.find(key);
   if (found != byKey_.end()) return found->second;
   Flow* flow = takeFree();
@@ -156,7 +183,8 @@ Flow* FlowQueues::flowOf(const FlowKey& key, bool reliable, Time now) {
   flow->key = key;
   flow->reliable = reliable;
   flow->slot = static_cast<uint16_t>(reliable ? flow->index_ : kDatagramFlow + flow->index_);
-  flow->packets = flow->bytes = flow->drops = flow->marks = 0;
+  flow->packets = flow->bytes = flow->drops = flow->marks = flow->burstBytes = 0;
+  flow->recoveryClass = recoveryClass;
   flow->codel_ = Codel();
   flow->place_ = Flow::Place::kInactive;
   byKey_.emplace(key, flow);

@@ -20,6 +20,8 @@
 
 namespace braid {
 
+struct Datum;
+
 struct FlowQueueOptions {
   CodelOptions codel = {};
   size_t queueBytes = 4 << 20;  ///< of all flows together, see FlowQueues::kMinCharge
@@ -36,6 +38,12 @@ struct QueuedPacket {
   QueuedPacket* next = nullptr;
 };
 
+/// What the sender knows of a packet beyond its flow key.
+struct PacketHint {
+  uint8_t recoveryClass = 0;  ///< of a flow's first packet: it stays
+  bool ends = false;          ///< the sender says that nothing follows at once: FIN, or PSH
+};
+
 /// An inner flow and the flow numbers it occupies. The object outlives the flow: another flow takes it over
 /// when this one has been idle, but never while it has packets queued or unacknowledged.
 struct Flow {
@@ -44,7 +52,12 @@ struct Flow {
   bool reliable = false;
   uint64_t nextDsn =
       0;  ///< of `slot`, for the sender to count up; goes on when another flow takes the slot over
-  uint64_t unacked = 0;  ///< packets sent and not known delivered; kept by the sender
+  uint64_t unacked = 0;         ///< packets sent and not known delivered; kept by the sender
+  Datum* oldestSent = nullptr;  ///< of the unacked ones; kept by the sender
+  Datum* newestSent = nullptr;
+  uint64_t burstBytes = 0;  ///< queued since it last was quiet for FlowQueues::kBurstGap
+  uint8_t recoveryClass = 0;
+  bool ended = false;    ///< the last packet queued said so: FIN, or PSH
   Time lastUse;          ///< when a packet was last queued, or later while it may not be forgotten
   uint64_t packets = 0;  ///< handed out for sending
   uint64_t bytes = 0;
@@ -58,6 +71,7 @@ struct Flow {
   Place place_ = Place::kFree;
   uint16_t index_ = 0;
   uint64_t otherDsn_ = 0;  // of the index's slot in the other number space
+  bool claims_ = false;    // wants a turn without a packet
   int64_t deficit_ = 0;
   size_t charged_ = 0;  // queuedBytes with FlowQueues::kMinCharge
   Codel codel_;
@@ -75,6 +89,9 @@ class FlowQueues {
   /// Packets dropped at once at the byte bound, so that the search for the fattest flow is rare.
   static constexpr size_t kDropBatch = 64;
 
+  /// A flow that queues nothing for so long begins a new burst. Ours: shorter than the frames of a call are
+  /// apart, longer than the gaps of a bulk sender that waits for ACKs.
+  static constexpr Duration kBurstGap = 10ms;
   /// A smaller packet counts as so many bytes towards queueBytes and in the choice of the fattest flow,
   /// because it occupies a whole buffer. Ours.
   static constexpr size_t kMinCharge = 256;
@@ -89,15 +106,26 @@ class FlowQueues {
   /// Queues a packet; nullopt when it was taken. kFlowTableFull when it is of a new flow and no flow can go.
   /// A flow stays reliable or not as its first packet said. At the byte bound other packets go instead
   /// (drops()).
-  std::optional<Drop> enqueue(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable, Time now);
-  /// The packet that is next to send, after CoDel; nullptr when there is none. It stays the next until pop().
+  std::optional<Drop> enqueue(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable, Time now,
+                              PacketHint hint = {});
+  /// The packet that is next to send, after CoDel; nullptr when there is none, or when it is the turn() of a
+  /// flow that has none. It stays the next until pop().
   const Packet* peek(Time now);
   /// The packet that peek() shows, and its flow; an empty handle and nullptr when there is none.
   Packet pop(Time now, Flow*& flow);
 
+  /// The flow wants a turn among the others even when it has no packet: to protect those it has sent.
+  void claim(Flow& flow);
+  /// The flow whose turn it is without a packet; nullptr when there is none. Stays until endTurn().
+  Flow* turn(Time now);
+  /// It has sent so many bytes in its turn; `again`: it wants another one.
+  void endTurn(size_t bytes, bool again);
+
   /// Waiting, the packet that peek() shows included.
   size_t bytes() const { return bytes_; }
   size_t packets() const { return packets_; }
+  /// Flows that wait for a turn without a packet.
+  size_t claims() const { return claims_; }
   /// Flows known, idle ones included.
   size_t flows() const { return byKey_.size(); }
   /// kAqm and kQueueFull; what enqueue() refused is not counted here.
@@ -124,7 +152,8 @@ class FlowQueues {
     Flow* pop();
   };
 
-  Flow* flowOf(const FlowKey& key, bool reliable, Time now);
+  Flow* flowOf(const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now);
+  void activate(Flow& flow);
   Flow* takeFree();
   Flow* evictOldest();
   bool isEvictable(const Flow& flow) const;
@@ -150,6 +179,7 @@ class FlowQueues {
   Flow* readyFlow_ = nullptr;
   size_t bytes_ = 0;
   size_t packets_ = 0;
+  size_t claims_ = 0;
   size_t charged_ = 0;  // bytes_ with kMinCharge
   std::deque<QueuedPacket> entries_;
   std::vector<QueuedPacket*> freeEntries_;

@@ -11,6 +11,7 @@
 #include "inet/prefix.h"
 #include "scheduler/recovery.h"
 #include "tunnel/handshake.h"
+#include "tunnel/trace.h"
 
 namespace braid {
 
@@ -50,6 +51,7 @@ struct TunnelOptions {
   std::string recovery = "adaptive";  ///< policy of the flows that no class matches
   RecoveryOptions recoveryOptions{};  ///< of all policies
   std::vector<RecoveryClass> recoveryClasses;  ///< the first that matches holds; at most kMaxRecoveryClasses
+  TraceSink* trace = nullptr;                  ///< set by Tunnel::setTrace()
   size_t decodeBuffer =
       1024;  ///< packets of a subflow that the receiver keeps for decoding; 0: decodes nothing
 };

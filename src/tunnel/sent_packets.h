@@ -18,6 +18,11 @@ inline constexpr size_t kMaxDataPerDatagram = 6;
 
 struct SentPacket {
   enum class State : uint8_t { kUntracked, kInFlight, kAcked, kLost };
+  enum class Role : uint8_t {
+    kOrdinary,
+    kCopy,    ///< its data went elsewhere before: not protected itself
+    kParity,  ///< of a coding block, or the tail of one: holds no data
+  };
   Time sentAt;
   uint32_t bytes = 0;
   State state = State::kUntracked;  ///< kUntracked: nothing in it asks for an ACK
@@ -25,6 +30,7 @@ struct SentPacket {
   bool mtuProbe = false;            ///< its loss is no congestion (RFC 8899 section 3)
   bool hasControl = false;          ///< carries control frames that are sent again when lost
   bool appLimited = false;
+  Role role = Role::kOrdinary;
   uint8_t dataCount = 0;
   /// Delivery-rate state when it left (draft-cheng-iccrg-delivery-rate-estimation section 3.2).
   uint64_t delivered = 0;

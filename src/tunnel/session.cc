@@ -15,6 +15,13 @@ KeyLimits keyLimits(const TunnelOptions& options) {
   limits.keepPrevious = kKeepKeys;
   return limits;
 }
+
+DecoderOptions decoderOptions(const TunnelOptions& options, const PacketPool& pool) {
+  DecoderOptions decoder;
+  decoder.symbolCapacity = pool.payload();
+  decoder.packets = options.decodeBuffer;
+  return decoder;
+}
 }  // namespace
 
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options,
@@ -32,14 +39,21 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Tu
       resequencer_(resequencerOptions(options)),
       scheduler_(makePathScheduler(options.scheduler)),
       schedulerName_(options.scheduler),
+      decoder_(decoderOptions(options, pool)),
       start_(now),
       lastHeard_(now),
       unusableSince_(now),
       innerMtu_(MtuDiscovery::kBaseDatagram - kDatagramOverhead) {
   controls_.reserve(kMaxControls);
+  recovered_.reserve(kMaxRecovered);
+  setPolicies();
 }
 
 Session::~Session() {
+  while (!duplicates_.empty()) {
+    ledger_.forget(duplicates_.front());
+    duplicates_.popFront();
+  }
   // Subflows hand their data back to the ledger, and the ledger to the flows.
   for (auto& subflow : table_) subflow.reset();
   ledger_.giveUpAll(Drop::kPeerDown);
@@ -52,6 +66,7 @@ void Session::setTunables() {
     scheduler_ = makePathScheduler(options_.scheduler);
     schedulerName_ = options_.scheduler;
   }
+  setPolicies();
   ledger_.setRepairTime(options_.repairTime);
   flows_.setOptions(flowQueueOptions(options_));
   resequencer_.setOptions(resequencerOptions(options_));
@@ -103,8 +118,9 @@ void Session::announce(const Subflow& subflow, bool available) {
 }
 
 std::optional<Drop> Session::onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
-                                           Time now) {
-  return flows_.enqueue(std::move(packet), key, reliable, ecnCapable, now);
+                                           Time now, PacketHint hint) {
+  lastEnded_ = hint.ends;
+  return flows_.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
 }
 
 void Session::onSendError(const Route& route, Time now) {
@@ -135,12 +151,16 @@ void Session::onTimer(Time now) {
 
 Time Session::nextDeadline(Time now) const {
   Time next = std::min({keys_.deadline(), flows_.nextDeadline(), resequencer_.nextDeadline()});
-  bool waiting = flows_.packets() > 0 || ledger_.queued() > 0;
+  bool waiting =
+      flows_.packets() + flows_.claims() + ledger_.queued() > 0 || !duplicates_.empty() || protectionWaits_;
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
     if (s->state() == Subflow::State::kClosed && anyUsable()) next = std::min(next, s->acks().deadline());
     if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
     if (waiting && s->opensAt() > now) next = std::min(next, s->opensAt());
+  }
+  if (flows_.packets() == 0 && ledger_.live() > 0) {
+    for (const auto& policy : policies_) next = std::min(next, policy->nextDeadline());
   }
   if (unusableSince_ != kNever && waiting)
     next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
@@ -190,9 +210,14 @@ void Session::clearQueues(Time now) {
   }
   Flow* flow = nullptr;
   uint64_t dropped = 0;
-  while (flows_.peek(now)) {
-    flows_.pop(now, flow);
-    ++dropped;
+  while (flows_.packets() + flows_.claims() > 0) {
+    if (flows_.turn(now)) {
+      flows_.endTurn(0, false);
+    } else if (flows_.pop(now, flow)) {
+      ++dropped;
+    } else {
+      break;
+    }
   }
   if (dropped > 0) owner_.onDrop(Drop::kPeerDown, dropped);
 }
@@ -253,6 +278,12 @@ void Session::fill(PeerStatus& status, Time now) const {
   status.retransmitted = counts_.repaired;
   status.heldPackets = resequencer_.heldPackets();
   status.heldBytes = resequencer_.heldBytes();
+  status.recovery = policyNames_.back();
+  status.blocks = counts_.blocks;
+  status.paritiesReceived = decoder_.counts().parities;
+  status.blocksDecoded = decoder_.counts().blocksDecoded;
+  status.packetsDecoded = decoder_.counts().restored;
+  status.blocksEvicted = decoder_.counts().evicted;
   for (const Subflow* s : subflows_) status.subflows.push_back(s->status(now));
   flows_.forEachFlow([&](const Flow& flow) {
     FlowStatus f;

@@ -1,8 +1,9 @@
 #pragma once
 
-// One keyed association with a peer: its keys, subflows and flows. What it sends is in session_send.cc, what
-// it receives in session_receive.cc.
+// One keyed association with a peer: its keys, subflows and flows. What it sends is in session_send.cc, how
+// it protects what it has sent in session_protect.cc, what it receives in session_receive.cc.
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -12,12 +13,16 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/ring.h"
+#include "coding/block_decoder.h"
 #include "scheduler/path_scheduler.h"
+#include "scheduler/recovery.h"
 #include "tunnel/data_ledger.h"
 #include "tunnel/flow_queue.h"
 #include "tunnel/io.h"
 #include "tunnel/key_schedule.h"
 #include "tunnel/options.h"
+#include "tunnel/protection_block.h"
 #include "tunnel/resequencer.h"
 #include "tunnel/status.h"
 #include "tunnel/subflow.h"
@@ -75,7 +80,7 @@ class Session final : public SubflowOwner {
                                  Time now);
   /// Queues an inner packet. nullopt when it was taken.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
-                                    Time now);
+                                    Time now, PacketHint hint = {});
   void onSendError(const Route& route, Time now);
   void onTooBig(const Route& route, size_t size, Time now);
   void onTimer(Time now);
@@ -113,6 +118,11 @@ class Session final : public SubflowOwner {
   void onFrame(Subflow& subflow, const WireFrame& frame, const Route& from, Time now);
   void onData(const DataFrame& frame, Packet packet, Time now);
   void onSkip(const SkipFrame& skip, Time now);
+  void onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time now);
+  void onParityTail(const ParityTailFrame& frame);
+  void onRecovered(const RecoveredFrame& frame, Time now);
+  void takeRestored(Time now);
+  void tellRecovered(uint8_t subflow, uint64_t pn);
   void deliverInOrder();
 
   // session_send.cc
@@ -123,13 +133,40 @@ class Session final : public SubflowOwner {
   bool pollMtuProbe(Datagram& out, Time now);
   bool sendData(Subflow& subflow, Datagram& out, Time now);
   bool pollClose(Datagram& out, Time now);
+  /// A lost packet that can be sent now, and the path for it; nullptr when there is none.
+  Datum* pickRepair(Subflow*& path, Time now);
   Subflow* pathForRepair(const Datum& datum, Time now);
   Subflow* ackCarrier(Subflow& of);
   Subflow* fastest();
   bool mayRepair(const Datum& datum, const Subflow& subflow) const;
   void addControl(Build& build);
+  void addRecovered(Build& build);
   void addData(Build& build, Time now);
+  void addRepair(Build& build, Datum* datum);
   bool finish(Build& build, Datagram& out, Time now);
+
+  // session_protect.cc
+  void setPolicies();
+  /// After a reload a flow may be of a class that is no more.
+  RecoveryPolicy& policyOf(uint8_t recoveryClass) const {
+    return *policies_[std::min<size_t>(recoveryClass, policies_.size() - 1)];
+  }
+  bool pollTail(Datagram& out, Time now);
+  bool pollDuplicate(Datagram& out, Time now);
+  bool pollProtection(Datagram& out, Time now);
+  bool pollTurn(Flow& flow, Datagram& out, Time now);
+  bool protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now);
+  RecoveryView look(uint8_t recoveryClass, Flow* flow, Time now);
+  void lookAtFlow(const Flow& flow);
+  bool isWanted(const ProtectionBlock& block);
+  bool sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& protection, Datagram& out, Time now);
+  bool startBlock(uint8_t recoveryClass, Flow* flow, const Protection& protection, Time now);
+  void gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* flow, const Protection& protection);
+  bool addSymbol(ProtectionBlock& block, Subflow& of, uint64_t pn);
+  bool sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Time now);
+  ProtectionBlock* blockOf(uint8_t recoveryClass, const Flow* flow);
+  void onNewData(Datum* datum);
+  void trace(const TraceEvent& event);
 
   // session.cc
   void refresh(Time now);
@@ -154,6 +191,21 @@ class Session final : public SubflowOwner {
   std::unique_ptr<PathScheduler> scheduler_;
   std::string schedulerName_;
 
+  std::vector<std::unique_ptr<RecoveryPolicy>> policies_;  ///< of each class; the last one: of the rest
+  std::vector<std::string> policyNames_;
+  std::vector<RecoveryPath> recoveryPaths_;  ///< scratch of look()
+  /// Blocks whose parities are not all sent. Ours: a short flow has one of its own beside the idle one.
+  static constexpr size_t kOpenBlocks = 8;
+  std::vector<ProtectionBlock> blocks_;
+  uint16_t nextBlock_ = 0;
+  ParityTail tail_;
+  Ring<Datum*> duplicates_;       ///< to be sent a second time by a duplicating policy
+  bool protectionWaits_ = false;  ///< for a path to open
+  bool lastEnded_ = false;        ///< the packet queued last ended something
+  BlockDecoder decoder_;
+  static constexpr size_t kMaxRecovered = 64;
+  std::vector<RecoveredFrame> recovered_;  ///< to be told
+
   std::array<std::unique_ptr<Subflow>, 256> table_;  ///< by number
   std::vector<Subflow*> subflows_;                   ///< the ones there are, in order of their numbers
   std::vector<std::string> names_;                   ///< initiator: of subflows_, by position
@@ -175,6 +227,7 @@ class Session final : public SubflowOwner {
 
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0, repaired = 0;
+    uint64_t blocks = 0;
   } counts_;
 };
 

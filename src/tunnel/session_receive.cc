@@ -6,10 +6,14 @@ namespace {
 /// Nothing is held for order while less than this part of the buffers is free. Ours.
 constexpr size_t kHoldReserve = 16;
 
+/// DATA frames of one datagram that decoding takes notice of: more than a sender packs.
+constexpr size_t kMaxSymbolPieces = 64;
+
 /// Whether the frame asks for an ACK (docs/protocol.md section 7). Path frames have answers of their own.
 bool isEliciting(const WireFrame& frame) {
   return std::holds_alternative<PingFrame>(frame) || std::holds_alternative<DataFrame>(frame) ||
-         std::holds_alternative<SkipFrame>(frame) || std::holds_alternative<SubflowStatusFrame>(frame);
+         std::holds_alternative<SkipFrame>(frame) || std::holds_alternative<SubflowStatusFrame>(frame) ||
+         std::holds_alternative<ParityFrame>(frame) || std::holds_alternative<ParityTailFrame>(frame);
 }
 }  // namespace
 
@@ -55,12 +59,18 @@ void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, 
                        const Route& from, Time now, bool& malformed) {
   bool eliciting = false;
   std::optional<DataFrame> last;  // the last DATA frame takes over the datagram's buffer
+  std::array<ByteView, kMaxSymbolPieces> symbol;
+  size_t pieces = 0;
   FrameReader frames(datagram.view());
   while (std::optional<WireFrame> frame = frames.next()) {
     eliciting |= isEliciting(*frame);
     if (const auto* data = std::get_if<DataFrame>(&*frame)) {
       if (last) onData(*last, pool_.copy(last->payload), now);
       last = *data;
+      if (pieces < symbol.size())
+        symbol[pieces++] = {data->payload.data() - kDataFrameHeader, data->payload.size() + kDataFrameHeader};
+    } else if (const auto* parity = std::get_if<ParityFrame>(&*frame)) {
+      onParity(*parity, subflow.id(), pn, now);
     } else {
       onFrame(subflow, *frame, from, now);
     }
@@ -68,7 +78,9 @@ void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, 
   malformed = !frames.ok();
   if (malformed) return subflow.onMalformed(pn);
   subflow.onPacket(pn, eliciting, ecn, size, from, now);
-  if (!last) return;
+  if (!last) return takeRestored(now);
+  if (options_.decodeBuffer > 0) decoder_.onSymbol(subflow.id(), pn, {symbol.data(), pieces});
+  takeRestored(now);
   datagram.trimFront(static_cast<size_t>(last->payload.data() - datagram.data()));
   datagram.setSize(last->payload.size());
   onData(*last, std::move(datagram), now);
@@ -85,8 +97,83 @@ void Session::onFrame(Subflow& subflow, const WireFrame& frame, const Route& fro
     onSkip(*skip, now);
   } else if (const auto* status = std::get_if<SubflowStatusFrame>(&frame)) {
     if (Subflow* meant = find(status->subflow)) meant->onPeerStatus(*status, now);
+  } else if (const auto* tail = std::get_if<ParityTailFrame>(&frame)) {
+    onParityTail(*tail);
+  } else if (const auto* recovered = std::get_if<RecoveredFrame>(&frame)) {
+    onRecovered(*recovered, now);
   } else if (std::holds_alternative<CloseFrame>(frame)) {
     over_ = true;
+  }
+}
+
+// ---- recovery
+
+void Session::onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time now) {
+  if (options_.decodeBuffer == 0) return;
+  BlockDescription block = frame.describe([this](uint8_t subflow) {
+    const Subflow* s = find(subflow);
+    return s ? s->expectedPacketNumber() : 0;
+  });
+  if (decoder_.onParity(block, frame.index, frame.part) == BlockDecoder::Verdict::kBad)
+    return owner_.onDrop(Drop::kBadParity, 1);
+  if (!options_.trace) return;
+  trace({.kind = TraceEvent::Kind::kParityReceived,
+         .time = now,
+         .on = on,
+         .index = frame.index,
+         .k = static_cast<uint8_t>(block.symbols()),
+         .m = frame.parities,
+         .block = frame.block,
+         .onPn = pn});
+}
+
+void Session::onParityTail(const ParityTailFrame& frame) {
+  if (options_.decodeBuffer == 0) return;
+  if (decoder_.onTail(frame.block, frame.index, frame.offset, frame.part) == BlockDecoder::Verdict::kBad)
+    owner_.onDrop(Drop::kBadParity, 1);
+}
+
+// What decoding gives back is read like a datagram; only DATA may be in it.
+void Session::takeRestored(Time now) {
+  BlockDecoder::Restored restored;
+  while (decoder_.poll(restored)) {
+    FrameReader frames(restored.symbol);
+    while (std::optional<WireFrame> frame = frames.next()) {
+      const auto* data = std::get_if<DataFrame>(&*frame);
+      if (!data) {
+        owner_.onDrop(Drop::kBadParity, 1);
+        break;
+      }
+      onData(*data, pool_.copy(data->payload), now);
+    }
+    if (!frames.ok()) owner_.onDrop(Drop::kBadParity, 1);
+    tellRecovered(restored.subflow, restored.pn);
+    trace({.kind = TraceEvent::Kind::kBlockDecoded,
+           .time = now,
+           .subflow = restored.subflow,
+           .block = restored.block,
+           .count = 1,
+           .pn = restored.pn});
+  }
+}
+
+void Session::tellRecovered(uint8_t subflow, uint64_t pn) {
+  if (!recovered_.empty()) {
+    RecoveredFrame& last = recovered_.back();
+    if (last.subflow == subflow && last.first + last.count == pn && last.count < kMaxBlockSymbols) {
+      ++last.count;
+      return;
+    }
+  }
+  if (recovered_.size() < kMaxRecovered) recovered_.push_back({subflow, pn, 1});
+}
+
+void Session::onRecovered(const RecoveredFrame& frame, Time now) {
+  Subflow* subflow = find(frame.subflow);
+  if (!subflow) return;
+  for (uint64_t pn = frame.first; pn < frame.first + frame.count; ++pn) {
+    if (!subflow->onRecovered(pn)) continue;
+    trace({.kind = TraceEvent::Kind::kPacketRecovered, .time = now, .subflow = frame.subflow, .pn = pn});
   }
 }
 

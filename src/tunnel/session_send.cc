@@ -1,83 +1,19 @@
-#include "tunnel/session.h"
-
 #include <algorithm>
+
+#include "tunnel/session_build.h"
 
 namespace braid {
 
 namespace {
-/// PADDING frames, enough for the largest probe.
-constexpr std::array<uint8_t, 9216> kZeros{};
+/// Packets waiting for repair that are looked at for one whose own path is open.
+constexpr int kRepairTries = 32;
 }  // namespace
-
-// One datagram under construction. Frames other than DATA and all DATA headers are written to `small`;
-// payloads stay where they are until the AEAD reads them, so that sealing is the only copy.
-struct Session::Build {
-  /// Control frames in a datagram: leaves room in `small` for an ACK and the DATA headers.
-  static constexpr size_t kMaxControlBytes = 512;
-  Subflow& subflow;
-  Route route;
-  Packet out;
-  std::array<uint8_t, 1200> small;
-  Writer writer;
-  size_t limit;          ///< frame bytes that fit
-  size_t used = 0;       ///< frame bytes so far, payloads included
-  bool tracked = false;  ///< something asks for an ACK
-  bool mtuProbe = false;
-  bool hasControl = false;
-  size_t padding = 0;  ///< PADDING bytes at the end
-  size_t dataCount = 0;
-  std::array<Datum*, kMaxDataPerDatagram> data;
-  std::array<size_t, kMaxDataPerDatagram> headerAt;  ///< where in `small` each DATA header begins
-
-  Build(Subflow& s, const Route& r, Packet buffer, size_t datagram)
-      : subflow(s),
-        route(r),
-        out(std::move(buffer)),
-        writer(small),
-        limit(datagram - kHeaderSize - kTagSize) {}
-
-  template <typename F>
-  void add(const F& frame) {
-    size_t before = writer.size();
-    writeFrame(writer, frame);
-    used += writer.size() - before;
-  }
-  bool fits(size_t payload) const {
-    return dataCount < kMaxDataPerDatagram && used + kDataFrameHeader + payload <= limit;
-  }
-  /// What arrived on this datagram's subflow, or on another one that can not say it itself.
-  void addAck(Time now) { addAck(subflow, now); }
-  void addAck(Subflow& of, Time now) {
-    AckSender& acks = of.acks();
-    if (!acks.pending()) return;
-    std::array<uint8_t, 512> space;
-    Writer ack(ByteSpan(space).first(std::min(space.size(), limit - used)));
-    if (!writeFrame(ack, acks.frame(of.id(), now))) return;
-    writer.bytes({space.data(), ack.size()});
-    used += ack.size();
-    acks.onSent();
-  }
-  void addDatum(Datum* datum) {
-    headerAt[dataCount] = writer.size();
-    std::array<uint8_t, kDataFrameHeader> header;
-    writeDataHeader(datum->slot, datum->dsn, datum->packet.size(), header.data());
-    writer.bytes(header);
-    data[dataCount++] = datum;
-    used += kDataFrameHeader + datum->packet.size();
-    tracked = true;
-  }
-  void padTo(size_t datagram) {
-    size_t want = datagram - kHeaderSize - kTagSize;
-    if (used >= want) return;
-    padding = std::min(want - used, kZeros.size());
-    used += padding;
-  }
-};
 
 bool Session::pollDatagram(Datagram& out, Time now) {
   if (closing_) return pollClose(out, now);
   if (over_) return false;
-  return pollUrgent(out, now) || pollControl(out, now) || pollRepair(out, now) || pollNewData(out, now) ||
+  return pollUrgent(out, now) || pollControl(out, now) || pollTail(out, now) || pollRepair(out, now) ||
+         pollDuplicate(out, now) || pollNewData(out, now) || pollProtection(out, now) ||
          pollMtuProbe(out, now);
 }
 
@@ -120,7 +56,8 @@ Subflow* Session::ackCarrier(Subflow& of) {
 
 bool Session::pollControl(Datagram& out, Time now) {
   while (ledger_.hasSkips() && controls_.size() < kMaxControls) controls_.push_back({*ledger_.takeSkip()});
-  if (std::all_of(controls_.begin(), controls_.end(), [](const Control& c) { return c.inFlight; }))
+  if (recovered_.empty() &&
+      std::all_of(controls_.begin(), controls_.end(), [](const Control& c) { return c.inFlight; }))
     return false;
   Subflow* s = fastest();
   if (!s || !s->canNumber()) return false;
@@ -128,28 +65,44 @@ bool Session::pollControl(Datagram& out, Time now) {
   if (!buffer) return false;
   Build build(*s, s->route(), std::move(buffer), s->mtu());
   addControl(build);
+  addRecovered(build);
   build.addAck(now);
   if (s->isOpen(now)) addData(build, now);
   return finish(build, out, now);
 }
 
 bool Session::pollRepair(Datagram& out, Time now) {
-  while (Datum* datum = ledger_.nextRepair(now)) {
-    Subflow* s = pathForRepair(*datum, now);
-    if (!s) {
-      bool fitsSomewhere = false;
-      for (Subflow* other : subflows_) {
-        bool fits = other->searchesMtu() || datum->packet.size() + kDatagramOverhead <= other->mtu();
-        fitsSomewhere |= fits || !other->usable();
-      }
-      if (fitsSomewhere) return false;
+  Subflow* path = nullptr;
+  Datum* datum = pickRepair(path, now);
+  if (!datum) return false;
+  Packet buffer = pool_.allocate();
+  if (!buffer) return false;
+  Build build(*path, path->route(), std::move(buffer), path->mtu());
+  build.addAck(now);
+  addRepair(build, datum);
+  addData(build, now);
+  return finish(build, out, now);
+}
+
+// With the best path for all it is the first one or none; a path of its own may be closed while another's is
+// open.
+Datum* Session::pickRepair(Subflow*& path, Time now) {
+  Datum* datum = ledger_.nextRepair(now);
+  for (int tries = 0; datum && tries < kRepairTries; ++tries) {
+    if ((path = pathForRepair(*datum, now))) return datum;
+    bool fitsSomewhere = false;
+    for (Subflow* other : subflows_) {
+      bool fits = other->searchesMtu() || datum->packet.size() + kDatagramOverhead <= other->mtu();
+      fitsSomewhere |= fits || !other->usable();
+    }
+    Datum* next = DataLedger::repairAfter(datum);
+    if (!fitsSomewhere) {
       owner_.onTooLarge(datum->packet.view());
       ledger_.giveUp(datum, Drop::kTooBig);
-      continue;
     }
-    return sendData(*s, out, now);
+    datum = next;
   }
-  return false;
+  return nullptr;
 }
 
 bool Session::sendData(Subflow& s, Datagram& out, Time now) {
@@ -161,8 +114,12 @@ bool Session::sendData(Subflow& s, Datagram& out, Time now) {
   return finish(build, out, now);
 }
 
-// Not on the path that just fell silent with it, while another is usable.
+// Not on the path that just fell silent with it, while another is usable. A policy that repairs like MPTCP
+// keeps it on its path as long as that is alive.
 bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
+  const RecoveryPolicy& policy = policyOf(datum.flow->recoveryClass);
+  if (policy.repairPlace() == RepairPlace::kOwnPath && table_[datum.subflow]->usable())
+    return datum.subflow == subflow.id();
   if (!datum.moved || datum.subflow != subflow.id()) return true;
   for (const Subflow* s : subflows_) {
     if (s->usable() && s != &subflow) return false;
@@ -191,7 +148,14 @@ Subflow* Session::fastest() {
 }
 
 bool Session::pollNewData(Datagram& out, Time now) {
-  while (const Packet* head = flows_.peek(now)) {
+  while (true) {
+    if (Flow* flow = flows_.turn(now)) {
+      if (pollTurn(*flow, out, now)) return true;
+      if (flows_.turn(now)) return false;  // no path is open
+      continue;
+    }
+    const Packet* head = flows_.peek(now);
+    if (!head) break;
     size_t need = head->size() + kDatagramOverhead;
     bool fitsSomewhere = false;
     bool anyOpen = false;
@@ -260,15 +224,20 @@ void Session::addControl(Build& build) {
   }
 }
 
+// Not sent again when lost: it only saves the peer a repair.
+void Session::addRecovered(Build& build) {
+  while (!recovered_.empty() && build.used + 20 <= std::min(build.limit, Build::kMaxControlBytes)) {
+    build.add(recovered_.back());
+    recovered_.pop_back();
+  }
+}
+
 // Known losses go before new data (architecture, decision 4).
 void Session::addData(Build& build, Time now) {
   while (build.dataCount < kMaxDataPerDatagram) {
     Datum* repair = ledger_.nextRepair(now);
     if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow)) {
-      build.addDatum(repair);
-      ledger_.onSent(repair, build.subflow.id());
-      build.subflow.countRepair(repair->packet.size());
-      ++counts_.repaired;
+      addRepair(build, repair);
       continue;
     }
     const Packet* head = flows_.peek(now);
@@ -277,15 +246,23 @@ void Session::addData(Build& build, Time now) {
     Packet packet = flows_.pop(now, flow);
     Datum* datum = ledger_.create(*flow, flow->slot, flow->nextDsn++, flow->reliable, std::move(packet), now);
     build.addDatum(datum);
-    ledger_.onSent(datum, build.subflow.id());
+    ledger_.onSent(datum, build.subflow.id(), build.subflow.nextPacketNumber());
     ++counts_.sentPackets;
     counts_.sentBytes += datum->packet.size();
+    onNewData(datum);
   }
+}
+
+void Session::addRepair(Build& build, Datum* datum) {
+  build.addDatum(datum);
+  ledger_.onSent(datum, build.subflow.id(), build.subflow.nextPacketNumber());
+  build.subflow.countRepair(datum->packet.size());
+  ++counts_.repaired;
 }
 
 bool Session::finish(Build& build, Datagram& out, Time now) {
   // Pieces in wire order: small frames up to the first DATA header, that header and payload, and so on.
-  std::array<ByteView, 2 * kMaxDataPerDatagram + 2> pieces;
+  std::array<ByteView, 2 * kMaxDataPerDatagram + 3> pieces;
   size_t count = 0;
   size_t from = 0;
   for (size_t i = 0; i < build.dataCount; ++i) {
@@ -296,6 +273,7 @@ bool Session::finish(Build& build, Datagram& out, Time now) {
   }
   if (build.writer.size() > from)
     pieces[count++] = ByteView(build.small).subspan(from, build.writer.size() - from);
+  if (!build.parity.empty()) pieces[count++] = build.parity;
   if (build.padding > 0) pieces[count++] = ByteView(kZeros).first(build.padding);
 
   Subflow& s = build.subflow;
@@ -307,6 +285,7 @@ bool Session::finish(Build& build, Datagram& out, Time now) {
   bool sealed = keys_.seal(s.id(), pn, {bytes, kHeaderSize}, {pieces.data(), count}, bytes + kHeaderSize);
   SentPacket& sent = s.onSent(size, build.tracked, now);
   sent.mtuProbe = build.mtuProbe;
+  sent.role = build.role;
   sent.hasControl = build.hasControl;
   sent.dataCount = static_cast<uint8_t>(build.dataCount);
   for (size_t i = 0; i < build.dataCount; ++i) sent.data[i] = build.data[i];

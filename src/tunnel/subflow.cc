@@ -34,7 +34,9 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
       suspectSince_(now),
       activeSince_(now),
       deliveredAt_(now),
-      firstSentAt_(now) {
+      firstSentAt_(now),
+      recovery_(options.recoveryOptions),
+      trace_(options.trace) {
   validator_.start(route, trusted_, rtt_.smoothed(), random_, now);
 }
 
@@ -81,7 +83,7 @@ void Subflow::setState(State state, Time now) {
 void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now) {
   bool newest = pn >= acks_.expected();
   replay_.commit(pn);
-  acks_.onPacket(pn, eliciting, ecn, now);
+  acks_.onPacket(pn, eliciting, ecn, rtt_.smoothed(), now);
   ++counts_.receivedPackets;
   counts_.receivedBytes += bytes;
   validator_.learnLocal(from);
@@ -338,6 +340,7 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   p.appLimited = delivered_ < appLimitedUntil_;
   inFlight_ += bytes;
   pings_ = 0;
+  lossEstimate_.onSent();
   controller_->onSent(bytes, inFlight_, now);
   pacer_.onSent(bytes, now);
   return p;
@@ -380,6 +383,7 @@ SubflowStatus Subflow::status(Time now) const {
   s.retransmittedBytes = counts_.repairedBytes;
   s.ceMarks = peerEcn_.ce;
   s.mtu = mtu_.current() + outerHeaders(route_);
+  fillProtection(s);
   return s;
 }
 

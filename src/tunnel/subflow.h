@@ -3,6 +3,7 @@
 // One subflow: a packet-number space on one route, with its own RTT, loss detection, rate control and MTU. It
 // decides when its path is in doubt and tells the data ledger what became of the data it carried.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,8 +11,10 @@
 
 #include "base/random.h"
 #include "scheduler/controller.h"
+#include "scheduler/loss_estimate.h"
 #include "scheduler/pacer.h"
 #include "scheduler/path_scheduler.h"
+#include "scheduler/recovery.h"
 #include "scheduler/rtt.h"
 #include "tunnel/ack_sender.h"
 #include "tunnel/data_ledger.h"
@@ -152,9 +155,36 @@ class Subflow {
   /// The sender had nothing more to send while this subflow was open.
   void setAppLimited() { appLimitedUntil_ = delivered_ + inFlight_ + 1; }
 
+  // ---- protection (subflow_protect.cc)
+
+  /// What a recovery policy may know of it; un-ACKed data of that class of flows is counted up to `most`.
+  RecoveryPath recoveryPath(uint8_t recoveryClass, size_t most, Time now);
+  /// The oldest packet in flight with data of the class that was never copied, or (coded) that is in no block
+  /// and may go into one; from `from` on. nextPacketNumber() when there is none.
+  uint64_t firstUncopied(uint8_t recoveryClass);
+  uint64_t firstUncoded(uint8_t recoveryClass, uint64_t from = 0);
+  /// The newest packet in flight with data of the class; nextPacketNumber() when there is none.
+  uint64_t newestUnacked(uint8_t recoveryClass) const;
+  /// Whether all its data can be put into a block.
+  bool isCodable(uint64_t pn) const;
+  /// Whether data of it is not known to be delivered or given up.
+  bool isDataMissing(uint64_t pn) const;
+  const SentPacket& sentPacket(uint64_t pn) const { return sent_.at(pn); }
+  /// The peer has decoded the data of its packet `pn`. False when that is no news.
+  bool onRecovered(uint64_t pn);
+  /// A packet of it is protected by a copy or a block.
+  void countProtected() { ++counts_.protectedPackets; }
+  /// It carries protection of so many bytes.
+  void countProtection(SentPacket::Role role, size_t bytes);
+  void countTail(size_t bytes) { counts_.protectionBytes += bytes; }
+
   SubflowStatus status(Time now) const;
 
  private:
+  bool isUncopied(const SentPacket& packet, uint8_t recoveryClass) const;
+  bool isUncoded(const SentPacket& packet, uint8_t recoveryClass) const;
+  void fillProtection(SubflowStatus& status) const;
+  void noteLoss(uint64_t pn, const SentPacket& packet, Time now);
   void setState(State state, Time now);
   /// It has a route, and the peer has not answered there yet.
   bool isUnproven() const { return state_ == State::kValidating || (state_ == State::kClosed && reopened_); }
@@ -230,7 +260,19 @@ class Subflow {
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
     uint64_t lostPackets = 0, spurious = 0, repairedBytes = 0, timeouts = 0;
+    uint64_t copies = 0, parities = 0, protectionBytes = 0;
+    uint64_t protectedPackets = 0, recovered = 0, decoded = 0, useless = 0;
   } counts_;
+
+  // protection
+  LossEstimate lossEstimate_;
+  struct Cursors {
+    uint64_t copy = 0;  ///< no packet below can be copied
+    uint64_t code = 0;  ///< or coded
+  };
+  std::array<Cursors, kMaxRecoveryClasses + 1> cursors_{};
+  const RecoveryOptions& recovery_;
+  TraceSink* const& trace_;
 };
 
 }  // namespace braid

@@ -83,16 +83,21 @@ void Subflow::acknowledge(uint64_t pn, SentPacket& p, Time now) {
   bool inFlight = p.state == SentPacket::State::kInFlight;
   if (!inFlight && p.state != SentPacket::State::kLost) return;
   loss_.onAcked(pn);
+  bool isProtected = false;
   for (size_t i = 0; i < p.dataCount; ++i) {
+    isProtected |= p.data[i]->copied || p.data[i]->coded;
     ledger_.onDelivered(p.data[i], inFlight && !p.moved);
     ledger_.forget(p.data[i]);
   }
+  if (inFlight && isProtected && p.role == SentPacket::Role::kOrdinary) ++counts_.useless;
   p.dataCount = 0;
   if (p.hasControl) owner_.onControlFate(*this, pn, true);
   if (inFlight) {
     inFlight_ -= p.bytes;
+    lossEstimate_.onAcked();
   } else {
     ++counts_.spurious;
+    lossEstimate_.onSpurious();
     loss_.onSpurious();
     if (!p.mtuProbe) controller_->onSpuriousLoss(p.sentAt, now);
   }
@@ -135,6 +140,7 @@ void Subflow::detectLosses(Time now) {
                [&](uint64_t pn, SentPacket& p) {
                  p.state = SentPacket::State::kLost;
                  inFlight_ -= p.bytes;
+                 noteLoss(pn, p, now);
                  loseData(p, now);
                  if (p.hasControl) owner_.onControlFate(*this, pn, false);
                  if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);

@@ -76,6 +76,8 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.outerMtu = options_.outerMtu;
   next.maxOuterMtu = options_.maxOuterMtu;
   next.maxFlows = options_.maxFlows;
+  next.decodeBuffer = options_.decodeBuffer;
+  next.trace = options_.trace;
   options_ = std::move(next);
   for (auto& peer : peers_) peer->setTunables();
 }

@@ -46,6 +46,9 @@ class Tunnel final : private PeerOwner {
   void setUplinks(std::vector<UplinkSpec> uplinks, Time now);
   /// Takes over what may change at run time: everything but the mode, the MTUs and the table sizes.
   void setTunables(const TunnelOptions& options);
+  /// Gets an event for each decision of recovery from now on; nullptr: no more. Must outlive the tunnel or be
+  /// unset.
+  void setTrace(TraceSink* sink) { options_.trace = sink; }
   /// Addresses that ICMP errors come from; unset ones: the destination of the packet that is answered.
   void setOwnAddresses(const Address& v4, const Address& v6);
 

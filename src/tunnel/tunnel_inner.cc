@@ -34,6 +34,20 @@ bool isUnreadable(const Frame& frame) {
   bool tagged = frame.etherType == Frame::kVlan || frame.etherType == Frame::kServiceVlan;
   return (ip && !frame.ip) || (frame.etherType == Frame::kArp && !frame.arp) || tagged;
 }
+
+bool matches(const RecoveryClass& c, const InnerPacket& ip, const FlowKey& key) {
+  auto inPorts = [&](uint16_t port) { return port >= c.firstPort && port <= c.lastPort; };
+  return (!c.protocol || *c.protocol == key.protocol) && (!c.dscp || *c.dscp == ip.dscp) &&
+         (inPorts(key.sport) || inPorts(key.dport));
+}
+
+PacketHint hintOf(const InnerPacket& ip, const FlowKey& key, const std::vector<RecoveryClass>& classes) {
+  size_t count = std::min(classes.size(), kMaxRecoveryClasses);
+  size_t i = 0;
+  while (i < count && !matches(classes[i], ip, key)) ++i;
+  bool ends = ip.tcp && ip.tcp->flags & (TcpFields::kFin | TcpFields::kPsh);
+  return {static_cast<uint8_t>(i), ends};
+}
 }  // namespace
 
 void Tunnel::onInnerPacket(Packet packet, Time now) {
@@ -115,7 +129,10 @@ void Tunnel::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOff
   } else if (packet.size() > session->innerMtu()) {
     return drop(Drop::kTooBig);
   }
-  if (std::optional<Drop> cause = session->onInnerPacket(std::move(packet), key, reliable, ecnCapable, now))
+  PacketHint hint;
+  if (ip) hint = hintOf(*ip, key, options_.recoveryClasses);
+  if (std::optional<Drop> cause =
+          session->onInnerPacket(std::move(packet), key, reliable, ecnCapable, now, hint))
     drop(*cause);
 }
 

@@ -7,6 +7,8 @@ namespace braid {
 namespace {
 constexpr uint8_t kFixedBits = 0x40;
 constexpr uint8_t kReservedBits = 0x03;
+/// Packet numbers between two runs of a coding block; farther apart they are groups of their own. Ours.
+constexpr uint64_t kMaxRunGap = 1 << 14;
 
 void writeType(Writer& out, FrameType type) {
   out.u8(static_cast<uint8_t>(type));
@@ -96,6 +98,27 @@ std::optional<WireFrame> FrameReader::next() {
       case FrameType::kClose:
         frame = CloseFrame{reader_.varint()};
         break;
+      case FrameType::kParity:
+        return readParity();
+      case FrameType::kParityTail: {
+        ParityTailFrame tail;
+        tail.block = reader_.u16();
+        tail.index = reader_.u8();
+        tail.offset = reader_.u16();
+        tail.part = reader_.take(reader_.u16());
+        if (tail.part.empty()) return malformed();
+        frame = tail;
+        break;
+      }
+      case FrameType::kRecovered: {
+        RecoveredFrame recovered;
+        recovered.subflow = reader_.u8();
+        recovered.first = reader_.varint();
+        recovered.count = reader_.varint();
+        if (recovered.count == 0 || recovered.count > kMaxBlockSymbols) return malformed();
+        frame = recovered;
+        break;
+      }
       default:
         return malformed();
     }
@@ -125,6 +148,39 @@ std::optional<WireFrame> FrameReader::readAck() {
   ack.ecn = {reader_.varint(), reader_.varint(), reader_.varint()};
   if (!reader_.ok()) return malformed();
   return ack;
+}
+
+// Groups of one subflow each: its number, the first packet number, how many runs; of the first run its
+// length, of each further one the gap before it and its length. Gaps and lengths are less one. describe()
+// relies on what is checked here.
+std::optional<WireFrame> FrameReader::readParity() {
+  ParityFrame parity;
+  parity.block = reader_.u16();
+  parity.index = reader_.u8();
+  parity.parities = reader_.u8();
+  parity.symbolSize = reader_.u16();
+  if (parity.parities > kMaxBlockParities || parity.index >= parity.parities || parity.symbolSize == 0)
+    return malformed();
+  Reader begin = reader_;
+  size_t symbols = 0;
+  size_t groups = reader_.u8();
+  for (size_t group = 0; group < groups; ++group) {
+    reader_.take(5);
+    size_t runs = reader_.u8();
+    if (!reader_.ok() || runs == 0) return malformed();
+    for (size_t run = 0; run < runs; ++run) {
+      uint64_t gap = run > 0 ? reader_.varint() : 0;
+      uint64_t length = reader_.varint();
+      if (!reader_.ok() || gap >= kMaxRunGap || length >= kMaxBlockSymbols) return malformed();
+      symbols += length + 1;
+      if (symbols > kMaxBlockSymbols) return malformed();
+    }
+  }
+  if (symbols == 0) return malformed();
+  parity.symbols = begin.take(begin.remaining() - reader_.remaining());
+  parity.part = reader_.take(reader_.u16());
+  if (parity.part.empty() || parity.part.size() > parity.symbolSize) return malformed();
+  return parity;
 }
 
 void writeFrame(Writer& out, const PingFrame&) {
@@ -158,6 +214,74 @@ void writeFrame(Writer& out, const SubflowStatusFrame& frame) {
 void writeFrame(Writer& out, const CloseFrame& frame) {
   writeType(out, FrameType::kClose);
   out.varint(frame.reason);
+}
+
+void writeFrame(Writer& out, const RecoveredFrame& frame) {
+  writeType(out, FrameType::kRecovered);
+  out.u8(frame.subflow);
+  out.varint(frame.first);
+  out.varint(frame.count);
+}
+
+namespace {
+/// Calls visit(first range of a group, number of ranges in it): ranges of one subflow that follow each other.
+template <typename F>
+void forEachGroup(const BlockDescription& block, F&& visit) {
+  for (size_t i = 0; i < block.rangeCount;) {
+    size_t end = i + 1;
+    while (end < block.rangeCount && block.ranges[end].subflow == block.ranges[i].subflow &&
+           block.ranges[end].first > block.ranges[end - 1].first + block.ranges[end - 1].count &&
+           block.ranges[end].first - block.ranges[end - 1].first - block.ranges[end - 1].count < kMaxRunGap)
+      ++end;
+    visit(&block.ranges[i], end - i);
+    i = end;
+  }
+}
+
+uint64_t gapBefore(const SymbolRange* range) {
+  return range[0].first - range[-1].first - range[-1].count;
+}
+}  // namespace
+
+size_t parityHeaderSize(const BlockDescription& block) {
+  size_t size = 1 + 2 + 1 + 1 + 2 + 1 + 2;
+  forEachGroup(block, [&](const SymbolRange* ranges, size_t count) {
+    size += 6;
+    for (size_t i = 0; i < count; ++i) {
+      if (i > 0) size += varintSize(gapBefore(ranges + i) - 1);
+      size += varintSize(ranges[i].count - 1);
+    }
+  });
+  return size;
+}
+
+void writeParityHeader(Writer& out, const BlockDescription& block, size_t index, size_t part) {
+  writeType(out, FrameType::kParity);
+  out.u16(block.block);
+  out.u8(static_cast<uint8_t>(index));
+  out.u8(block.parities);
+  out.u16(block.symbolSize);
+  size_t groups = 0;
+  forEachGroup(block, [&](const SymbolRange*, size_t) { ++groups; });
+  out.u8(static_cast<uint8_t>(groups));
+  forEachGroup(block, [&](const SymbolRange* ranges, size_t count) {
+    out.u8(ranges->subflow);
+    out.u32(static_cast<uint32_t>(ranges->first));
+    out.u8(static_cast<uint8_t>(count));
+    for (size_t i = 0; i < count; ++i) {
+      if (i > 0) out.varint(gapBefore(ranges + i) - 1);
+      out.varint(ranges[i].count - 1);
+    }
+  });
+  out.u16(static_cast<uint16_t>(part));
+}
+
+void writeParityTailHeader(Writer& out, const ParityTailFrame& tail) {
+  writeType(out, FrameType::kParityTail);
+  out.u16(tail.block);
+  out.u8(tail.index);
+  out.u16(tail.offset);
+  out.u16(static_cast<uint16_t>(tail.part.size()));
 }
 
 bool writeFrame(Writer& out, const AckFrame& ack) {

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/bytes.h"
+#include "coding/block.h"
 
 namespace braid {
 
@@ -63,6 +64,9 @@ enum class FrameType : uint8_t {
   kSkip = 0x06,
   kSubflowStatus = 0x07,
   kClose = 0x08,
+  kParity = 0x09,
+  kParityTail = 0x0a,
+  kRecovered = 0x0b,
 };
 
 struct PingFrame {};
@@ -108,9 +112,37 @@ struct SubflowStatusFrame {
 struct CloseFrame {
   uint64_t reason = 0;  ///< 0: the daemon stops
 };
+/// A parity of a coding block, or as much of it as fits this datagram (CoFUSO section 5.1).
+struct ParityFrame {
+  uint16_t block = 0;
+  uint8_t index = 0;        ///< below `parities`
+  uint8_t parities = 0;     ///< M, 1..kMaxBlockParities
+  uint16_t symbolSize = 0;  ///< bytes of the whole parity, at least 1
+  ByteView symbols;         ///< which symbols, as on the wire: checked, read by ParityFrame::describe()
+  ByteView part;            ///< the first bytes of the parity
 
-using WireFrame = std::variant<PingFrame, AckFrame, PathChallengeFrame, PathResponseFrame, DataFrame,
-                               SkipFrame, SubflowStatusFrame, CloseFrame>;
+  /// The block. `expected(subflow)` is the packet number after the largest one seen there.
+  template <typename Expected>
+  BlockDescription describe(Expected&& expected) const;
+};
+/// The rest of a parity whose PARITY frame came before.
+struct ParityTailFrame {
+  uint16_t block = 0;
+  uint8_t index = 0;
+  uint16_t offset = 0;
+  ByteView part;
+};
+/// The data of these packets came by decoding: they need not be sent again. The packets still count as what
+/// their subflow's ACKs say.
+struct RecoveredFrame {
+  uint8_t subflow = 0;
+  uint64_t first = 0;  ///< packet number
+  uint64_t count = 0;  ///< 1..kMaxBlockSymbols
+};
+
+using WireFrame =
+    std::variant<PingFrame, AckFrame, PathChallengeFrame, PathResponseFrame, DataFrame, SkipFrame,
+                 SubflowStatusFrame, CloseFrame, ParityFrame, ParityTailFrame, RecoveredFrame>;
 
 /// Reads the frames of an opened datagram one by one, skipping PADDING.
 class FrameReader {
@@ -126,6 +158,7 @@ class FrameReader {
     return std::nullopt;
   }
   std::optional<WireFrame> readAck();
+  std::optional<WireFrame> readParity();
   Reader reader_;
   bool ok_ = true;
 };
@@ -138,7 +171,35 @@ void writeFrame(Writer& out, const SubflowStatusFrame&);
 void writeFrame(Writer& out, const CloseFrame&);
 /// Writes as many of the largest ranges as fit (at least one, else nothing and false).
 bool writeFrame(Writer& out, const AckFrame&);
+void writeFrame(Writer& out, const RecoveredFrame&);
+/// PARITY up to and with the length of the part; `part` bytes of the parity follow.
+void writeParityHeader(Writer& out, const BlockDescription& block, size_t index, size_t part);
+/// Bytes that writeParityHeader() takes.
+size_t parityHeaderSize(const BlockDescription& block);
+/// PARITY_TAIL up to and with the length of the part, which follows.
+void writeParityTailHeader(Writer& out, const ParityTailFrame& tail);
+inline constexpr size_t kParityTailHeader = 8;
 /// Type, flow, DSN and length; the payload follows.
 void writeDataHeader(uint16_t flow, uint64_t dsn, size_t length, uint8_t* out);
+
+template <typename Expected>
+BlockDescription ParityFrame::describe(Expected&& expected) const {
+  BlockDescription b;
+  b.block = block;
+  b.parities = parities;
+  b.symbolSize = symbolSize;
+  Reader in(symbols);
+  for (size_t groups = in.u8(); groups > 0; --groups) {
+    uint8_t subflow = in.u8();
+    uint64_t pn = expandPacketNumber(in.u32(), expected(subflow));
+    for (size_t run = 0, runs = in.u8(); run < runs; ++run) {
+      if (run > 0) pn += in.varint() + 1;
+      uint64_t count = in.varint() + 1;
+      b.ranges[b.rangeCount++] = {subflow, pn, static_cast<uint32_t>(count)};
+      pn += count;
+    }
+  }
+  return b;
+}
 
 }  // namespace braid

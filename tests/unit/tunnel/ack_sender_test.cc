@@ -11,12 +11,12 @@ struct AckSenderTest : testing::Test {
 };
 
 TEST_F(AckSenderTest, WaitsForTheEighthPacketOrFiveMilliseconds) {
-  for (uint64_t pn = 0; pn < 7; ++pn) acks.onPacket(pn, true, Ecn::kEct0, now);
+  for (uint64_t pn = 0; pn < 7; ++pn) acks.onPacket(pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.pending());
   EXPECT_FALSE(acks.due(now));
   EXPECT_EQ(acks.deadline(), now + kMaxAckDelay);
   EXPECT_TRUE(acks.due(now + kMaxAckDelay));
-  acks.onPacket(7, true, Ecn::kEct0, now);
+  acks.onPacket(7, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.due(now));
   acks.onSent();
   EXPECT_FALSE(acks.pending());
@@ -24,26 +24,26 @@ TEST_F(AckSenderTest, WaitsForTheEighthPacketOrFiveMilliseconds) {
 }
 
 TEST_F(AckSenderTest, AGapIsToldAtOnce) {
-  acks.onPacket(0, true, Ecn::kEct0, now);
+  acks.onPacket(0, true, Ecn::kEct0, 100ms, now);
   EXPECT_FALSE(acks.due(now));
-  acks.onPacket(2, true, Ecn::kEct0, now);
+  acks.onPacket(2, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.due(now));
   acks.onSent();
-  acks.onPacket(1, true, Ecn::kEct0, now);  // fills it: the sender wants to know that too
+  acks.onPacket(1, true, Ecn::kEct0, 100ms, now);  // fills it: the sender wants to know that too
   EXPECT_TRUE(acks.due(now));
 }
 
 TEST_F(AckSenderTest, ACongestionMarkIsToldAtOnce) {
-  acks.onPacket(0, true, Ecn::kCe, now);
+  acks.onPacket(0, true, Ecn::kCe, 100ms, now);
   EXPECT_TRUE(acks.due(now));
   EXPECT_EQ(acks.frame(0, now).ecn.ce, 1u);
 }
 
 TEST_F(AckSenderTest, PacketsThatDoNotAskAreReportedButNotAnswered) {
-  acks.onPacket(0, false, Ecn::kNotEct, now);
+  acks.onPacket(0, false, Ecn::kNotEct, 100ms, now);
   EXPECT_FALSE(acks.pending());
   EXPECT_EQ(acks.expected(), 1u);
-  acks.onPacket(1, true, Ecn::kEct0, now);
+  acks.onPacket(1, true, Ecn::kEct0, 100ms, now);
   AckFrame frame = acks.frame(3, now + 2ms);
   EXPECT_EQ(frame.subflow, 3);
   EXPECT_EQ(frame.delay, std::chrono::microseconds(2000));
@@ -54,9 +54,16 @@ TEST_F(AckSenderTest, PacketsThatDoNotAskAreReportedButNotAnswered) {
 }
 
 TEST_F(AckSenderTest, TheDelayIsThatOfTheLargest) {
-  acks.onPacket(5, true, Ecn::kEct0, now);
-  acks.onPacket(4, true, Ecn::kEct0, now + 3ms);
+  acks.onPacket(5, true, Ecn::kEct0, 100ms, now);
+  acks.onPacket(4, true, Ecn::kEct0, 100ms, now + 3ms);
   EXPECT_EQ(acks.frame(0, now + 4ms).delay, std::chrono::microseconds(4000));
+}
+
+TEST(AckSender, OnAFastPathItWaitsForAQuarterOfTheRtt) {
+  AckSender acks;
+  Time now{};
+  acks.onPacket(0, true, Ecn::kEct0, 280us, now);
+  EXPECT_EQ(acks.deadline(), now + 70us);
 }
 
 }  // namespace

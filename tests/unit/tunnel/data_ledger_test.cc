@@ -20,7 +20,7 @@ struct DataLedgerTest : testing::Test {
   Datum* send(bool reliable = true) {
     Datum* d =
         ledger.create(flow, 5, flow.nextDsn++, reliable, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now);
-    ledger.onSent(d, 0);
+    ledger.onSent(d, 0, 0);
     return d;
   }
   uint64_t drops(Drop cause) { return ledger.drops()[static_cast<size_t>(cause)]; }
@@ -44,10 +44,10 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
   ledger.onLost(a, now);
   ledger.onLost(b, now);
   EXPECT_EQ(ledger.nextRepair(now), a);
-  ledger.onSent(a, 1);
+  ledger.onSent(a, 1, 0);
   EXPECT_EQ(a->subflow, 1);
   EXPECT_EQ(ledger.nextRepair(now), b);
-  ledger.onSent(b, 1);
+  ledger.onSent(b, 1, 0);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   for (Datum* d : {a, b}) {
     ledger.onDelivered(d, true);
@@ -61,7 +61,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
   Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_EQ(d->copies, 0);
-  ledger.onSent(ledger.nextRepair(now), 1);
+  ledger.onSent(ledger.nextRepair(now), 1, 0);
   EXPECT_EQ(d->copies, 1);
   ledger.onDelivered(d, false);
   ledger.onLost(d, now);
@@ -74,7 +74,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
 
 TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
   Datum* d = send();
-  ledger.onSent(d, 1);
+  ledger.onSent(d, 1, 0);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   ledger.onLost(d, now);
@@ -89,11 +89,11 @@ TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
   Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_TRUE(d->moved);
-  ledger.onSent(ledger.nextRepair(now), 1);
+  ledger.onSent(ledger.nextRepair(now), 1, 0);
   EXPECT_FALSE(d->moved);
   ledger.onMoved(d, now);
   ASSERT_EQ(ledger.nextRepair(now), d);
-  ledger.onSent(d, 2);
+  ledger.onSent(d, 2, 0);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), d);
   ledger.onDelivered(d, false);
@@ -202,7 +202,7 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
       }
       if (what == 5) {
         if (Datum* d = ledger.nextRepair(now)) {
-          ledger.onSent(d, 1);
+          ledger.onSent(d, 1, 0);
           copies.push_back({d, true});
         }
       }

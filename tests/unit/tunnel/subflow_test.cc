@@ -62,7 +62,7 @@ struct SubflowTest : testing::Test {
     p.data[0] = d;
     p.dataCount = 1;
     p.hasControl = control;
-    ledger.onSent(d, s->id());
+    ledger.onSent(d, s->id(), s->nextPacketNumber());
     return pn;
   }
   void ack(uint64_t first, uint64_t last, bool samePath = true) {

@@ -1,0 +1,99 @@
+#include "scheduler/adaptive.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace braid {
+
+double Adaptive::lossRate(const RecoveryPath& path) {
+  return (path.recentRate * path.recentPackets + kPriorLoss * kPriorPackets) /
+         (path.recentPackets + kPriorPackets);
+}
+
+// The distribution of Polya and Aeppli, by its recursion.
+size_t Adaptive::paritiesFor(double expected, double burst, size_t most) {
+  double runs = expected / burst;
+  double again = 1 - 1 / burst;
+  double before = 0;
+  double here = std::exp(-runs);
+  double missing = 1 - here;
+  size_t m = 0;
+  while (missing > kResidual && m < most) {
+    ++m;
+    auto n = static_cast<double>(m);
+    double next = ((runs * (1 - again) + 2 * again * (n - 1)) * here - again * again * (n - 2) * before) / n;
+    before = here;
+    here = next;
+    missing -= next;
+  }
+  return m;
+}
+
+std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
+  deadline_ = kNever;
+  double expected = 0;
+  double bursts = 0;
+  size_t symbols = 0;
+  size_t worst = 0;
+  double worstLosses = -1;
+  Duration slowest{};
+  Time pause = Time::min();
+  for (size_t i = 0; i < view.paths.size(); ++i) {
+    const RecoveryPath& path = view.paths[i];
+    if (path.uncoded == 0) continue;
+    double losses = static_cast<double>(path.uncoded) * lossRate(path);
+    symbols += path.uncoded;
+    expected += losses;
+    bursts += losses * path.burst;
+    slowest = std::max(slowest, path.srtt);
+    pause = std::max(pause, path.newestSent + path.srtt / kPausePerRtt);
+    if (losses > worstLosses) worst = i, worstLosses = losses;
+  }
+  if (view.paritiesLeft == 0) {
+    if (symbols == 0) return std::nullopt;
+    if (!view.ended && view.now < pause) {
+      if (view.chance == RecoveryChance::kIdle) deadline_ = pause;
+      return std::nullopt;
+    }
+  }
+  std::optional<size_t> best = bestPath(view, worst);
+  if (!best) return std::nullopt;
+  if (view.paritiesLeft > 0) return Protection{.kind = Protection::Kind::kNextParity, .on = *best};
+
+  size_t k = std::min(symbols, options_.kMax);
+  if (symbols > k) expected *= static_cast<double>(k) / static_cast<double>(symbols);
+  RecoveryOptions bounds = options_;
+  bounds.mMax = bounds.decodeTime.size();
+  size_t most = std::min(maxParities(bounds, slowest), k);
+  size_t m = paritiesFor(expected, bursts / std::max(expected, 1e-12), most);
+  if (m == 0) return std::nullopt;
+  // Parities are lost too.
+  m = std::min(most,
+               m + static_cast<size_t>(std::lround(static_cast<double>(m) * lossRate(view.paths[*best]))));
+  if (k == 1) return Protection{.kind = Protection::Kind::kCopy, .of = worst, .on = *best};
+  return Protection{.kind = Protection::Kind::kNewBlock,
+                    .of = Protection::kAllPaths,
+                    .on = *best,
+                    .symbols = k,
+                    .parities = m};
+}
+
+// The open path on which protection is likely to be there first: half a round trip, and what is lost costs
+// another one of the slowest path. On the worst path itself it would follow the burst it is meant to mend.
+std::optional<size_t> Adaptive::bestPath(const RecoveryView& view, size_t worst) const {
+  Duration slowest{};
+  for (const RecoveryPath& path : view.paths) slowest = std::max(slowest, path.srtt);
+  std::optional<size_t> best;
+  double bestDelay = 0;
+  for (size_t i = 0; i < view.paths.size(); ++i) {
+    const RecoveryPath& path = view.paths[i];
+    if (!path.open) continue;
+    double loss = lossRate(path);
+    if (i == worst && path.burst > 1) loss = std::max(loss, 1 - 1 / path.burst);
+    double delay = toSeconds(path.srtt) / 2 + 2 * loss * toSeconds(slowest);
+    if (!best || delay < bestDelay) best = i, bestDelay = delay;
+  }
+  return best;
+}
+
+}  // namespace braid

@@ -1,0 +1,68 @@
+#pragma once
+
+// What the packets of one path say of its losses: the overall rate and the most recent one (FUSO section
+// III-B.1), a rate that forgets, and the length of bursts.
+
+#include <algorithm>
+#include <cstdint>
+
+namespace braid {
+
+class LossEstimate {
+ public:
+  /// Packets after which recentRate() has forgotten 63 % of the past. Ours: some seconds of a busy path.
+  static constexpr double kMemory = 1000;
+  /// Runs of losses after which burst() begins to forget. Ours.
+  static constexpr double kRuns = 32;
+
+  /// A packet that counts left: one that asks for an ACK and whose loss tells of the path.
+  void onSent() { ++sent_; }
+  void onAcked() { outcome(0); }
+  /// Loss detection gave up packet number `pn`; of several in the order of their numbers.
+  void onLost(uint64_t pn) {
+    ++lost_;
+    atLoss_ = sent_;
+    outcome(1);
+    if (!anyRun_ || pn != lastLost_ + 1) {
+      if (runs_ >= kRuns) runs_ /= 2, inRuns_ /= 2;
+      ++runs_;
+    }
+    anyRun_ = true;
+    lastLost_ = pn;
+    ++inRuns_;
+  }
+  /// One that was given up has arrived.
+  void onSpurious() {
+    if (lost_ > 0) --lost_;
+    recentLost_ = std::max(0.0, recentLost_ - 1);
+    inRuns_ = std::max(runs_, inRuns_ - 1);
+  }
+
+  uint64_t sent() const { return sent_; }
+  uint64_t lost() const { return lost_; }
+  /// Packets sent since the last loss was noticed, the retransmission included; 0: nothing was ever lost.
+  uint64_t sinceLoss() const { return lost_ == 0 ? 0 : std::max<uint64_t>(1, sent_ - atLoss_); }
+  /// Share of lost packets among the last kMemory or so whose fate is known; 0 before any is.
+  double recentRate() const { return recent_ > 0 ? recentLost_ / recent_ : 0; }
+  /// How many packets recentRate() rests on: at most kMemory.
+  double recentPackets() const { return recent_; }
+  /// Mean number of packets lost in a row; 1 before any loss.
+  double burst() const { return runs_ > 0 ? inRuns_ / runs_ : 1; }
+
+ private:
+  void outcome(double lost) {
+    recent_ += 1 - recent_ / kMemory;
+    recentLost_ += lost - recentLost_ / kMemory;
+  }
+  uint64_t sent_ = 0;
+  uint64_t lost_ = 0;
+  uint64_t atLoss_ = 0;  // sent_ when the last loss was noticed
+  double recent_ = 0;
+  double recentLost_ = 0;
+  bool anyRun_ = false;
+  uint64_t lastLost_ = 0;
+  double runs_ = 0;
+  double inRuns_ = 0;
+};
+
+}  // namespace braid

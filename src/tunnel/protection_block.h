@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "coding/block.h"
+#include "coding/block_encoder.h"
+
+namespace braid {
+
+struct Flow;
+
+/// A coding block at the sender, from its first parity until its last one has been sent.
+struct ProtectionBlock {
+  explicit ProtectionBlock(size_t symbolCapacity) : encoder(symbolCapacity) {}
+
+  BlockDescription description;
+  BlockEncoder encoder;
+  size_t next = 0;             ///< the parity that comes next
+  const Flow* flow = nullptr;  ///< whose block it is; nullptr: of all flows of the class
+  uint8_t recoveryClass = 0;
+
+  size_t left() const { return description.parities - next; }
+};
+
+/// What did not fit beside a parity's header: it follows on the same path.
+struct ParityTail {
+  uint16_t block = 0;
+  uint8_t index = 0;
+  uint8_t subflow = 0;
+  uint16_t offset = 0;
+  std::vector<uint8_t> bytes;  ///< empty: there is none
+};
+
+}  // namespace braid
