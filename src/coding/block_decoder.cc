@@ -19,9 +19,9 @@ bool isPlausible(const BlockDescription& description, size_t capacity) {
   if (description.parities == 0 || description.parities > kMaxBlockParities) return false;
   if (description.symbolSize == 0 || description.symbolSize > capacity) return false;
   if (description.rangeCount == 0 || description.rangeCount > kMaxBlockSymbols) return false;
-  size_t symbols = 0;
+  uint64_t symbols = 0;  // 128 counts of 32 bits do not overflow it
   for (const SymbolRange& range : rangesOf(description)) {
-    if (range.count == 0 || range.count > kMaxBlockSymbols) return false;
+    if (range.count == 0) return false;
     if (range.first > kMaxPacketNumber - (range.count - 1)) return false;
     symbols += range.count;
   }
@@ -53,12 +53,12 @@ struct BlockDecoder::Parity {
 
 struct BlockDecoder::Block {
   BlockDescription description;
-  size_t symbols = 0;          // K
-  std::bitset<256> subflows;   // of the ranges
-  uint64_t low = 0, high = 0;  // lowest and highest packet number of all ranges
-  std::bitset<kMaxBlockSymbols> have;
-  size_t whole = 0;   // parities that are there in full
-  bool lies = false;  // a symbol is longer than the description says
+  size_t symbols = 0;                  // K
+  std::bitset<256> subflows;           // of the ranges
+  uint64_t low = 0, high = 0;          // lowest and highest packet number of all ranges
+  std::bitset<kMaxBlockSymbols> have;  // as of lookForSymbols(), and what came since
+  size_t whole = 0;                    // parities that are there in full
+  bool lies = false;                   // a symbol is longer than the description says
   std::array<Parity, kMaxBlockParities> parities;
 
   // Copies no more ranges than there are.
@@ -77,7 +77,6 @@ struct BlockDecoder::Block {
       low = std::min(low, range.first);
       high = std::max(high, range.first + range.count - 1);
     }
-    have.reset();
     whole = 0;
     lies = false;
     parities.fill({});

@@ -32,7 +32,7 @@ bool BlockEncoder::add(std::span<const ByteView> pieces) {
 }
 
 ByteView BlockEncoder::parity(size_t index) {
-  if (parity_.empty()) return {};
+  if (parity_.empty() || index >= kMaxBlockParities) return {};
   ByteSpan out(parity_[0], symbolSize_);
   std::memset(out.data(), 0, paddedSymbol(symbolSize_));
   ErasureCode::addTo(out, index, symbols_);

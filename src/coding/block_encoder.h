@@ -29,8 +29,8 @@ class BlockEncoder {
   size_t symbols() const { return symbols_.size(); }
   /// Bytes of the longest symbol so far.
   size_t symbolSize() const { return symbolSize_; }
-  /// Parity `index` (below kMaxBlockParities), computed now; symbolSize() bytes, valid until the next call of
-  /// any method that is not const.
+  /// Parity `index`, computed now: symbolSize() bytes, valid until the next call of any method that is not
+  /// const. Empty for an index from kMaxBlockParities on.
   ByteView parity(size_t index);
 
  private:

@@ -134,6 +134,11 @@ TEST_F(HostileParity, ASymbolThatShowsLaterThatTheBlockLied) {
   for (size_t j = 0; j < 6; ++j) block.send(decoder, j);
   EXPECT_TRUE(drain(decoder).empty());
   EXPECT_EQ(decoder.onParity(lie, 2, Bytes(1)), Verdict::kUseless);
+  CodedBlock honest = makeBlock(random, 10, {{0, 30, 3}}, 1, 90);
+  EXPECT_EQ(honest.protect(decoder, 0), Verdict::kTaken);
+  honest.send(decoder, 0);
+  honest.send(decoder, 2);
+  expectRestored(decoder, honest, {1});
 }
 
 // Restored from a lie, they must not keep the subflow's real symbols out.

@@ -171,6 +171,15 @@ TEST_F(BlockDecoderTest, ABlockWhoseSymbolsAreAllHereIsUseless) {
   EXPECT_EQ(decoder.counts().parities, 0u);
 }
 
+TEST_F(BlockDecoderTest, ABlockThatWasWholeStaysUselessWhenItsSymbolsAreWipedOut) {
+  BlockDecoder small(DecoderOptions{128, 8, 4, 16});
+  CodedBlock block = make(1, {{0, 0, 4}}, 2), next = make(2, {{0, 8, 4}}, 1);
+  for (size_t j = 0; j < 4; ++j) block.send(small, j);
+  EXPECT_EQ(block.protect(small, 0), Verdict::kUseless);
+  for (size_t j = 0; j < 4; ++j) next.send(small, j);
+  EXPECT_EQ(block.protect(small, 1), Verdict::kUseless);
+}
+
 TEST_F(BlockDecoderTest, ABlockThatFillsUpByItselfIsClosed) {
   CodedBlock block = make(1, {{0, 0, 4}}, 2);
   sendAllBut(block, {0, 1});

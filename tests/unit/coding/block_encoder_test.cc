@@ -99,6 +99,14 @@ TEST(BlockEncoder, AnEmptyBlockHasEmptyParities) {
   EXPECT_TRUE(encoder.parity(3).empty());
 }
 
+TEST(BlockEncoder, ThereAreNoMoreParitiesThanTheCodeHas) {
+  BlockEncoder encoder(10);
+  encoder.begin();
+  ASSERT_TRUE(add(encoder, {1}));
+  EXPECT_EQ(encoder.parity(kMaxBlockParities - 1).size(), 1u);
+  EXPECT_TRUE(encoder.parity(kMaxBlockParities).empty());
+}
+
 TEST(BlockEncoder, ParitiesEqualTheNaiveOnes) {
   const naive::Matrix generator = naive::generator(kMaxBlockSymbols, kMaxBlockParities);
   BlockEncoder encoder(300);

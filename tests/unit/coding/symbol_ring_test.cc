@@ -81,6 +81,7 @@ TEST(SymbolRing, ARestoredOneWipesOutNoNewer) {
   SymbolRing ring(100, 8);
   ASSERT_TRUE(add(ring, 20, {20}));
   EXPECT_FALSE(ring.addRestored(12, Bytes{12})) << "older than the ring";
+  EXPECT_FALSE(ring.addRestored(11, Bytes{11})) << "older than the ring, though its place is empty";
   EXPECT_FALSE(ring.addRestored(20, Bytes{1})) << "is there";
   ASSERT_TRUE(ring.addRestored(29, Bytes{29}));
   EXPECT_FALSE(ring.addRestored(21, Bytes{21})) << "its place holds 29";
