@@ -50,11 +50,6 @@ class Transaction {
   std::vector<std::function<void()>> takeBacks_;
 };
 
-template <typename T>
-void connectTrace(T& tunnel, TraceSink* sink) {
-  if constexpr (requires { tunnel.setTrace(sink); }) tunnel.setTrace(sink);
-}
-
 RouteSpec deviceRoute(const std::string& device, const Prefix& destination) {
   RouteSpec r;
   r.destination = destination;
@@ -83,6 +78,7 @@ std::vector<std::string> needsRestart(const Config& before, const Config& after,
             before.tunnel.maxOuterMtu == after.tunnel.maxOuterMtu,
         "tunnel.mtu");
   fixed(before.tunnel.maxFlows == after.tunnel.maxFlows, "tunnel.max-flows");
+  fixed(before.tunnel.decodeBuffer == after.tunnel.decodeBuffer, "recovery.decode-buffer");
   fixed(before.control.socket == after.control.socket && before.control.group == after.control.group,
         "control");
   fixed(before.cipher == after.cipher, "tunnel.cipher");
@@ -330,14 +326,14 @@ std::string Daemon::startTrace(UniqueFd file) {
   } catch (const std::system_error& e) {
     return std::string("the system gives no thread for the trace: ") + e.what();
   }
-  connectTrace(tunnel_, trace_.get());
+  tunnel_.setTrace(trace_.get());
   spdlog::info("recovery trace on");
   return {};
 }
 
 void Daemon::endTrace() {
   if (!trace_) return;
-  connectTrace(tunnel_, nullptr);
+  tunnel_.setTrace(nullptr);
   trace_.reset();
   spdlog::info("recovery trace off");
 }

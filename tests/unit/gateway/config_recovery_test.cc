@@ -56,8 +56,10 @@ TEST(ConfigRecovery, EveryKeyReachesItsOption) {
 }
 
 TEST(ConfigRecovery, EveryPolicyMayBeNamed) {
-  for (const char* name : kPolicies)
+  for (const char* name : kPolicies) {
     EXPECT_EQ(recovery(std::string("policy: ") + name).tunnel.recovery, name);
+    EXPECT_NE(makeRecoveryPolicy(name, RecoveryOptions{}, 1), nullptr) << name;
+  }
 }
 
 TEST(ConfigRecovery, EndsOfTheRanges) {

@@ -20,7 +20,20 @@ TEST(NeedsRestart, NothingForTheSameAndForWhatAReloadCarriesOut) {
   after.device.mtu = 1400;
   after.device.routes.push_back(*Prefix::parse("10.0.0.0/8"));
   after.tunnel.holdTime = 1s;
+  after.tunnel.recovery = "fuso";
+  after.tunnel.recoveryClasses.emplace_back();
+  after.tunnel.recoveryOptions.mMax = 2;
+  after.trace = "/run/braid/t.trace";
   EXPECT_THAT(needsRestart(before, after, 2048), IsEmpty());
+}
+
+TEST(DecodeTimes, AreMeasuredForWhatTheConfigurationAllows) {
+  Config config;
+  config.tunnel.recoveryOptions.mMax = 2;
+  auto times = withDecodeTimes(config).tunnel.recoveryOptions.decodeTime;
+  EXPECT_GT(times[0], Duration::zero());
+  EXPECT_GE(times[1], times[0]);
+  EXPECT_EQ(times[2], Duration::zero());
 }
 
 TEST(NeedsRestart, ForADeviceMtuThatBuffersDoNotHold) {
@@ -43,8 +56,9 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
   for (auto change : std::vector<std::function<void(Config&)>>{
            [](Config& c) { c.identity.certificate = "x"; }, [](Config& c) { c.device.bridge = "br0"; },
            [](Config& c) { c.tunnel.outerMtu = 1400; }, [](Config& c) { c.tunnel.maxOuterMtu = 9000; },
-           [](Config& c) { c.tunnel.maxFlows = 1; }, [](Config& c) { c.control.socket = "/run/x.sock"; },
-           [](Config& c) { c.control.group = "adm"; }, [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }}) {
+           [](Config& c) { c.tunnel.maxFlows = 1; }, [](Config& c) { c.tunnel.decodeBuffer = 0; },
+           [](Config& c) { c.control.socket = "/run/x.sock"; }, [](Config& c) { c.control.group = "adm"; },
+           [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }}) {
     Config other;
     change(other);
     EXPECT_EQ(needsRestart(before, other, 2048).size(), 1u);
