@@ -37,7 +37,7 @@ Duration smallestRtt(const PeerStatus& peer) {
 }
 
 json microseconds(Duration d) {
-  return d > Duration::zero() ? json(toMilliseconds(d) * 1000) : json(nullptr);
+  return d > Duration::zero() ? json(static_cast<double>(d.count()) / 1000) : json(nullptr);
 }
 
 json traceJson(const TraceStatus& t) {
