@@ -13,8 +13,7 @@ struct Home : Connection {
   Home(uint64_t seed, const TunnelOptions& options, const Loss& wifi) : Connection(seed, options) {
     LinkOptions fast{.rateBitsPerSecond = 50e6, .delay = 10ms},
         slow{.rateBitsPerSecond = 30e6, .delay = 30ms};
-    wifi.apply(fast);
-    network.join(pair, "wifi", fast, fast);
+    network.lose(network.join(pair, "wifi", fast, fast), wifi);
     network.join(pair, "lte", slow, slow);
   }
 };

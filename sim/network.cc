@@ -60,14 +60,19 @@ void Network::start() {
     if (world.now() >= end) throw std::runtime_error("the tunnel does not come up\n" + world.report());
     world.run(kStep);
   }
+  for (auto& [link, loss] : lossy_) {
+    LinkOptions options = link->options();
+    loss.apply(options);
+    link->setOptions(std::move(options), world.now());
+  }
+  for (auto& [path, loss] : lossyPaths_) path->change([&](LinkOptions& o) { loss.apply(o); }, world.now());
 }
 
 Testbed::Testbed(uint64_t seed, const TunnelOptions& options, const Loss& p2) : Connection(seed, options) {
   LinkOptions link{.rateBitsPerSecond = kRate, .delay = kRtt / 2, .queueBytes = kQueue};
-  LinkOptions lossy = link;
-  p2.apply(lossy);
   Cable first = network.cable(link);
-  Cable second = network.cable(link, lossy);
+  Cable second = network.cable(link);
+  network.lose(*second.down, p2);
   Cable server = network.cable({.rateBitsPerSecond = kRate, .queueBytes = kQueue});
   network.join(pair, {first, server});
   network.join(pair, {first, server});
@@ -93,9 +98,8 @@ Routers::Routers(uint64_t seed, uint64_t layout, const TunnelOptions& options, s
   Cable clientHost = network.cable(link), serverHost = network.cable(link);
   for (size_t i = 0; i < kWidth; ++i) near.push_back(network.cable(link)), far.push_back(network.cable(link));
   for (bool lossy : isLossy) {
-    LinkOptions down = link;
-    if (lossy) loss.apply(down);
-    mesh.push_back(network.cable(link, down));
+    mesh.push_back(network.cable(link));
+    if (lossy) network.lose(*mesh.back().down, loss);
   }
   Random hash(seed);
   for (size_t i = 0; i < subflows; ++i) {
@@ -112,18 +116,21 @@ Fabric::Fabric(uint64_t seed, const TunnelOptions& options, const Loss& path, co
                    .queueBytes = kBuffer,
                    .ecnThresholdBytes = kMarks};
   for (size_t i = 0; i < kPaths; ++i) {
-    LinkOptions one = link;
-    if (i == 0) path.apply(one);
-    paths_.push_back(network.cable(one));
+    paths_.push_back(network.cable(link));
+    if (i == 0) lose(paths_.back(), path);
   }
   for (size_t host = 1; host <= kHosts; ++host) {
-    LinkOptions one = link;
-    if (host > kHosts / 2) edge.apply(one);
-    Cable access = network.cable(one);
+    Cable access = network.cable(link);
+    if (host > kHosts / 2) lose(access, edge);
     clientSide_.push_back(access);
     // Seen from the other side, what goes to the server enters by the same link that brings responses.
     serverSide_.push_back({access.down, access.up});
   }
+}
+
+void Fabric::lose(const Cable& cable, const Loss& loss) {
+  network.lose(*cable.up, loss);
+  network.lose(*cable.down, loss);
 }
 
 Network::Pair Fabric::connect(size_t client, size_t server, size_t subflows) {

@@ -35,6 +35,10 @@ class Network {
   void join(const Pair& pair, const std::vector<Cable>& route);
   /// One over a link of its own.
   Path& join(const Pair& pair, const std::string& name, const LinkOptions& up, const LinkOptions& down);
+  /// This link, or this path in both directions, loses so much as soon as the tunnels are up: the papers lose
+  /// data packets, and the setup of a connection is not part of a flow's time.
+  void lose(SharedLink& link, const Loss& loss) { lossy_.emplace_back(&link, loss); }
+  void lose(Path& path, const Loss& loss) { lossyPaths_.emplace_back(&path, loss); }
   /// Starts all gateways and waits until each pair has all its subflows. Throws when that takes too long.
   void start();
 
@@ -42,6 +46,8 @@ class Network {
   bool ready() const;
   TunnelOptions options_;
   std::vector<size_t> subflows_;  // of each pair
+  std::vector<std::pair<SharedLink*, Loss>> lossy_;
+  std::vector<std::pair<Path*, Loss>> lossyPaths_;
 };
 
 /// One pair and its network.
@@ -92,6 +98,8 @@ class Fabric {
   Network network;
 
  private:
+  void lose(const Cable& cable, const Loss& loss);
+
   Random hash_;
   std::vector<Cable> paths_;
   std::vector<Cable> clientSide_, serverSide_;  // of each host

@@ -1,0 +1,206 @@
+"""Targets of proactive recovery: the experiments of FUSO and CoFUSO, rerun in virtual time (docs/evaluation.md)."""
+
+import concurrent.futures
+import json
+import subprocess
+
+from lab import binary
+
+from . import target
+
+PROGRAMS = ["sim_recovery"]
+POLICIES = ["none", "fuso", "cofuso", "adaptive", "redundant", "proactive", "reactive", "corrective"]
+# The paper's testbed coded with XOR only, its simulations with up to three parities (CoFUSO section 6.2.4).
+TESTBED_PARITIES = ["--m-max", "1"]
+LOSS_FREE = ["--loss", "0"]
+PROCESSES = 2
+
+
+def _simulate(runs):
+    """Runs sim_recovery for each {name: arguments}, two at a time. Returns {name: its figures}."""
+    def one(arguments):
+        done = subprocess.run([binary("sim_recovery"), *map(str, arguments)], stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)
+
+    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
+        pending = {name: pool.submit(one, arguments) for name, arguments in runs.items()}
+        return {name: future.result() for name, future in pending.items()}
+
+
+def _brief(figures):
+    """The figures that belong in every detail; times in milliseconds."""
+    brief = {f"{name}_ms": round(figures[name] * 1000, 2) for name in ("p50", "p95", "p99", "max", "mean")}
+    for name in ("timeout_share", "recovery_share", "recovered_share", "useful_share", "extra_load", "incomplete"):
+        if figures.get(name):
+            brief[name] = round(figures[name], 4)
+    return brief
+
+
+def _briefs(runs):
+    return {name: _brief(figures) for name, figures in runs.items()}
+
+
+def _policies(experiment, *arguments, policies=POLICIES):
+    return {policy: [experiment, "--policy", policy, *arguments] for policy in policies}
+
+
+@target("recovery.1", "29 packets over 3 subflows of 50 ms RTT and windows of 10, each packet of the first subflow lost in turn: "
+        "the worst FCT of cofuso / (RTT + serialisation)", "ratio", at_most=1.25, programs=PROGRAMS)
+def targeted():
+    runs = _simulate(_policies("targeted"))
+    detail = {"fct / (RTT + serialisation), by the lost packet":
+              {name: [round(value, 3) for value in run["fct_by_packet"]] for name, run in runs.items()},
+              "loss_free": round(runs["cofuso"]["loss_free"], 4)}
+    return max(runs["cofuso"]["fct_by_packet"]), detail
+
+
+@target("recovery.1b", "the same, one of the 29 packets lost at random: share of adaptive's flows within 1.25 (RTT + serialisation)",
+        "share", at_least=0.95, programs=PROGRAMS)
+def targeted_random():
+    runs = _simulate(_policies("targeted-random", "--flows", 1000))
+    return runs["adaptive"]["share_within_1.25"], {"share, 1000 flows":
+                                                   {name: run["share_within_1.25"] for name, run in runs.items()}}
+
+
+@target("recovery.2", "web responses, each in a fresh tunnel of 3 subflows over two 50 ms paths with 2 % loss on one: p99 FCT of cofuso "
+        "/ p99 of none", "ratio", at_most=0.41, programs=PROGRAMS)
+def responses():
+    flows = ["--flows", 3000]
+    wanted = _policies("responses", *flows)
+    wanted["cofuso"] += TESTBED_PARITIES
+    wanted["cofuso, up to 3 parities"] = ["responses", "--policy", "cofuso", *flows]
+    wanted["none, loss-free"] = ["responses", "--policy", "none", *flows, *LOSS_FREE]
+    for policy in ("none", "cofuso", "adaptive"):
+        wanted[f"{policy}, sizes of web servers"] = ["responses", "--policy", policy, *flows, "--sizes", "web_server",
+                                                     "--max-bytes", 1_000_000]
+    runs = _simulate(wanted)
+    detail = {"flows": runs["cofuso"]["flows"], "sizes": "web search up to 100 KB (the paper's are not public)",
+              "ratio that nothing can beat (loss-free / none)": round(runs["none, loss-free"]["p99"] / runs["none"]["p99"], 3)}
+    detail.update(_briefs(runs))
+    return runs["cofuso"]["p99"] / runs["none"]["p99"], detail
+
+
+@target("recovery.2b", "the same responses one after the other in one warm tunnel: p99 of adaptive / its p99 without loss", "ratio",
+        at_most=1.15, programs=PROGRAMS)
+def responses_warm():
+    warm = ["--warm", "--flows", 10_000]
+    runs, ratios = {}, {}
+    for controller in ("bbr", "newreno"):
+        shared = [*warm, "--controller", controller]
+        runs[controller] = _simulate({**_policies("responses", *shared),
+                                      "adaptive, loss-free": ["responses", "--policy", "adaptive", *shared, *LOSS_FREE]})
+        clean = runs[controller]["adaptive, loss-free"]["p99"]
+        ratios[controller] = {name: round(run["p99"] / clean, 3) for name, run in runs[controller].items()}
+    detail = {"flows": 10_000, "p99 / loss-free p99 of adaptive": ratios,
+              **{controller: _briefs(each) for controller, each in runs.items()}}
+    return runs["bbr"]["adaptive"]["p99"] / runs["bbr"]["adaptive, loss-free"]["p99"], detail
+
+
+NETWORK_LOSS = [0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04]
+
+
+@target("recovery.3", "three 1 Gbit/s paths of 280 us RTT, flows up to 100 KB over 4 subflows: p99 of fuso with 4 % loss on one path / "
+        "p99 without loss", "ratio", at_most=1.5, programs=PROGRAMS)
+def fabric():
+    shown = ["none", "fuso", "cofuso", "adaptive", "redundant"]
+    flows = ["--flows", 15_000]
+    wanted = {"loss-free": ["fabric", "--policy", "fuso", *flows, *LOSS_FREE]}
+    wanted.update(_policies("fabric", *flows, "--loss", 0.04))
+    few = ["--flows", 3000]
+    for loss in NETWORK_LOSS:
+        for policy in shown:
+            wanted[f"6a {loss} {policy}"] = ["fabric", "--policy", policy, *few, "--loss", loss]
+            wanted[f"6c {loss} {policy}"] = ["fabric", "--policy", policy, *few, "--loss", loss, "--edge"]
+    for subflows in (1, 2, 4, 8):
+        for policy in shown:
+            wanted[f"9 {subflows} {policy}"] = ["fabric", "--policy", policy, *few, "--subflows", subflows]
+    for senders in (10, 20, 30, 40, 50, 60, 70):
+        for policy in shown:
+            wanted[f"8 {senders} {policy}"] = ["incast", "--policy", policy, "--flows", 5, "--senders", senders]
+    runs = _simulate(wanted)
+
+    def table(figure, rows, field, scale=1):
+        return {str(row): {policy: round(runs[f"{figure} {row} {policy}"][field] * scale, 4) for policy in shown}
+                for row in rows}
+
+    detail = {"flows": runs["fuso"]["flows"], "timeout_share of fuso": runs["fuso"]["timeout_share"],
+              "timeout_share wanted": 0.001, **_briefs({name: runs[name] for name in ["loss-free", *POLICIES]}),
+              "fig. 6a (loss on P1): p99_ms": table("6a", NETWORK_LOSS, "p99", 1000),
+              "fig. 6b: timeout_share": table("6a", NETWORK_LOSS, "timeout_share"),
+              "fig. 6c (loss at the edge): p99_ms": table("6c", NETWORK_LOSS, "p99", 1000),
+              "fig. 6d: timeout_share": table("6c", NETWORK_LOSS, "timeout_share"),
+              "fig. 8a (incast, by senders): mean_ms": table("8", (10, 20, 30, 40, 50, 60, 70), "mean", 1000),
+              "fig. 8b: extra_load": table("8", (10, 20, 30, 40, 50, 60, 70), "extra_load"),
+              "fig. 9 (4 % loss, by subflows): p99_ms": table("9", (1, 2, 4, 8), "p99", 1000)}
+    return runs["fuso"]["p99"] / runs["loss-free"]["p99"], detail
+
+
+@target("recovery.4", "web responses, each in a fresh tunnel of 5 subflows over a mesh of routers with 4 lossy links, 5-25 % loss: the "
+        "largest p99 ratio of adaptive/cofuso and cofuso/fuso", "ratio", at_most=1.0, programs=PROGRAMS)
+def routers():
+    losses = [0.05, 0.10, 0.15, 0.20, 0.25]
+    ranked, others = ["fuso", "cofuso", "adaptive"], ["none", "redundant", "proactive", "reactive", "corrective"]
+    flows = 5000
+    wanted = {f"{loss} {policy}": ["routers", "--policy", policy, "--loss", loss, "--flows", flows if policy in ranked else 1000]
+              for loss in losses for policy in ranked + others}
+    runs = _simulate(wanted)
+    ratios = {}
+    for loss in losses:
+        fuso, cofuso, adaptive = (runs[f"{loss} {policy}"]["p99"] for policy in ranked)
+        ratios[str(loss)] = {"adaptive/cofuso": round(adaptive / cofuso, 3), "cofuso/fuso": round(cofuso / fuso, 3)}
+    detail = {"flows": f"{flows}, 1000 of {', '.join(others)}", "p99 ratios": ratios,
+              **{str(loss): {policy: _brief(runs[f"{loss} {policy}"]) for policy in ranked + others} for loss in losses}}
+    return max(value for pair in ratios.values() for value in pair.values()), detail
+
+
+@target("recovery.5", "web responses in one warm tunnel over two 50 ms paths, Gilbert-Elliott bursts of 4 packets, 2 % in all, on one: "
+        "p99 of adaptive / p99 of the best policy with at most one parity", "ratio", at_most=0.9999, programs=PROGRAMS)
+def bursts():
+    single = [policy for policy in POLICIES if policy not in ("none", "adaptive")]
+    detail, value = {}, None
+    for controller in ("bbr", "newreno"):
+        shared = ["--burst", 4, "--warm", "--flows", 10_000, "--controller", controller]
+        wanted = _policies("responses", *shared, *TESTBED_PARITIES, policies=single)
+        for policy in ("none", "cofuso", "adaptive"):
+            name = policy if policy not in single else f"{policy}, up to 3 parities"
+            wanted[name] = ["responses", "--policy", policy, *shared]
+        wanted["adaptive, loss-free"] = ["responses", "--policy", "adaptive", *shared, *LOSS_FREE]
+        runs = _simulate(wanted)
+        best = min(single, key=lambda policy: runs[policy]["p99"])
+        ratio = runs["adaptive"]["p99"] / runs[best]["p99"]
+        value = ratio if value is None else value
+        detail[controller] = {"best with one parity": best, "ratio": round(ratio, 4), **_briefs(runs)}
+    return value, detail
+
+
+BULK_SEEDS = 3
+
+
+@target("recovery.6", "share of a download's goodput lost to protection while WiFi 50 Mbit/s and LTE 30 Mbit/s are full: 1 - adaptive / "
+        "none, mean of 3 seeds", "share", at_most=0.02, programs=PROGRAMS)
+def bulk():
+    policies = ["none", "adaptive", "fuso", "cofuso", "redundant"]
+    runs = _simulate({f"{loss} {policy} {seed}": ["bulk", "--policy", policy, "--loss", loss, "--seed", seed]
+                      for loss in (0, 0.01) for policy in policies for seed in range(1, BULK_SEEDS + 1)})
+
+    def mean(loss, policy, field):
+        return sum(runs[f"{loss} {policy} {seed}"][field] for seed in range(1, BULK_SEEDS + 1)) / BULK_SEEDS
+
+    detail = {f"{loss:.0%} loss on WiFi": {policy: {"goodput_mbit": round(mean(loss, policy, "goodput_mbit"), 2),
+                                                    "extra_load": round(mean(loss, policy, "extra_load"), 4)}
+                                           for policy in policies} for loss in (0, 0.01)}
+    return 1 - mean(0, "adaptive", "goodput_mbit") / mean(0, "none", "goodput_mbit"), detail
+
+
+@target("recovery.8", "16 KB flows beside an elephant on full WiFi 50 Mbit/s (2 % loss) and LTE 30 Mbit/s: p99 of adaptive / p99 without "
+        "the elephant", "ratio", at_most=1.5, programs=PROGRAMS)
+def mice():
+    wanted = {}
+    for policy in ("none", "fuso", "cofuso", "adaptive"):
+        wanted[policy] = ["mice", "--policy", policy]
+        wanted[f"{policy}, no elephant"] = ["mice", "--policy", policy, "--alone"]
+    runs = _simulate(wanted)
+    detail = {"flows": runs["adaptive"]["flows"],
+              "elephant_mbit": {name: round(run["elephant_mbit"], 2) for name, run in runs.items() if run["elephant_mbit"]},
+              **_briefs(runs)}
+    return runs["adaptive"]["p99"] / runs["adaptive, no elephant"]["p99"], detail
