@@ -26,7 +26,7 @@ constexpr Duration kRampUp = 3s;
 }  // namespace
 
 Json runBulk(const Params& params) {
-  constexpr Duration kTime = 20s;
+  Duration time = std::chrono::seconds(params.flows ? params.flows : 20);
   Loss loss{params.loss.value_or(0), params.burst.value_or(1)};
   Home home(params.seed, tunnelOptions(params, "bbr"), loss);
   World& world = home.network.world;
@@ -36,12 +36,12 @@ Json runBulk(const Params& params) {
   world.run(kRampUp);
   Counters before(*home.pair.server);
   uint64_t received = download.received();
-  world.run(kTime);
+  world.run(time);
   Figures figures;
   figures.addTraffic(Counters(*home.pair.server) - before);
   figures.addHash(world.hash());
   Json j = figures.json();
-  j["goodput_mbit"] = static_cast<double>(download.received() - received) * 8 / 1e6 / toSeconds(kTime);
+  j["goodput_mbit"] = static_cast<double>(download.received() - received) * 8 / 1e6 / toSeconds(time);
   return j;
 }
 

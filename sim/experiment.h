@@ -22,7 +22,7 @@ struct Loss {
 struct Params {
   std::string policy = "none";
   uint64_t seed = 1;
-  size_t flows = 0;             ///< 0: the experiment's own number
+  size_t flows = 0;             ///< 0: the experiment's own number; rounds of incast, seconds of bulk
   std::optional<double> loss;   ///< share of packets; unset: the experiment's own
   std::optional<double> burst;  ///< mean run of losses
   std::optional<size_t> subflows;

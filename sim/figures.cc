@@ -57,7 +57,7 @@ Counters Counters::operator-(const Counters& b) const {
 void Figures::add(const FlowResult& flow) {
   times_.push_back(flow.seconds);
   incomplete_ += !flow.complete;
-  withTimeout_ += flow.sender.timeouts > 0;
+  withTimeout_ += flow.timeout;
   withLoss_ += flow.sender.lost > 0;
   withRecovery_ += flow.sender.recovered > 0;
   sum_ += flow.sender;
@@ -79,6 +79,7 @@ Json Figures::json() const {
   j["p50"] = rounded(percentile(times_, 0.5));
   j["p95"] = rounded(percentile(times_, 0.95));
   j["p99"] = rounded(percentile(times_, 0.99));
+  j["p999"] = rounded(percentile(times_, 0.999));
   j["max"] = rounded(percentile(times_, 1));
   j["mean"] = share(std::accumulate(times_.begin(), times_.end(), 0.0), times_.size());
   if (apart_) {

@@ -31,7 +31,8 @@ struct Counters {
 struct FlowResult {
   double seconds = 0;
   bool complete = false;
-  Counters sender;  ///< what the server's gateway did for it
+  bool timeout = false;  ///< a PTO of the server's gateway fired before it was complete
+  Counters sender;       ///< what the server's gateway did for it
 };
 
 class Figures {

@@ -29,6 +29,7 @@ FlowResult runFlow(Network& network, const Network::Pair& pair, uint16_t port, c
   FlowResult result;
   result.seconds = toSeconds(flow.completionTime());
   result.complete = flow.done();
+  result.timeout = (Counters(*pair.server) - before).timeouts > 0;
   network.world.run(settle);
   requireSound(network);
   result.sender = Counters(*pair.server) - before;

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   app.add_option("experiment", name, list)->required();
   app.add_option("--policy", policies, "recovery policies, one after the other");
   app.add_option("--seed", params.seed, "of losses, sizes, routes and arrivals");
-  app.add_option("--flows", params.flows, "how many flows (incast: rounds)");
+  app.add_option("--flows", params.flows, "how many flows (incast: rounds, bulk: seconds)");
   app.add_option("--loss", params.loss, "share of packets lost on the lossy links")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--burst", params.burst, "mean run of losses, packets")->check(CLI::Range(1.0, 1000.0));
