@@ -127,13 +127,13 @@ bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
   return true;
 }
 
-// The fastest path that may send it now and that the packet fits.
+// The path that may send it now, that the packet fits, and where it is likely to arrive first.
 Subflow* Session::pathForRepair(const Datum& datum, Time now) {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
     if (!s->isOpenForRepair(now) || datum.packet.size() + kDatagramOverhead > s->mtu()) continue;
     if (!mayRepair(datum, *s)) continue;
-    if (!best || s->rtt().smoothed() < best->rtt().smoothed()) best = s;
+    if (!best || s->expectedDelay() < best->expectedDelay()) best = s;
   }
   return best;
 }

@@ -53,7 +53,7 @@ struct SubflowStatus {
   double pacingRate = 0, deliveryRate = 0;
   uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
   uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0, ceMarks = 0;
-  uint64_t timeouts = 0;  ///< PTOs (RFC 9002 section 6.2)
+  uint64_t timeouts = 0;  ///< PTOs (RFC 9002 section 6.2) with data that nothing else had delivered
   uint64_t mtu = 0;
   // Proactive recovery. Protection sent on this subflow:
   uint64_t copies = 0, parities = 0, protectionBytes = 0;

@@ -192,11 +192,11 @@ Time Subflow::ptoDeadline() const {
 
 void Subflow::onPto(Time now) {
   ++ptoCount_;
-  ++counts_.timeouts;
   lastPtoAt_ = now;
   pings_ = 1;
-  if (ptoCount_ >= kSuspectPtos && state_ == State::kActive) return setState(State::kSuspect, now);
   oldestInFlight();
+  counts_.timeouts += isDataMissing(oldest_);
+  if (ptoCount_ >= kSuspectPtos && state_ == State::kActive) return setState(State::kSuspect, now);
   moveData(sent_.at(oldest_), now);
 }
 
@@ -300,6 +300,11 @@ bool Subflow::isOpen(Time now) const {
 Time Subflow::opensAt() const {
   if (!usable() || sent_.full() || inFlight_ + mtu_.current() > controller_->window()) return kNever;
   return pacer_.nextSend();
+}
+
+Duration Subflow::expectedDelay() const {
+  auto rtt = static_cast<double>(rtt_.smoothed().count());
+  return Duration(static_cast<Duration::rep>(rtt * (0.5 + 2 * lossEstimate_.recentRate())));
 }
 
 PathView Subflow::view(Time now) const {

@@ -142,6 +142,8 @@ class Subflow {
   /// When the pacer opens, provided that the window has room; kNever otherwise.
   Time opensAt() const;
   PathView view(Time now) const;
+  /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
+  Duration expectedDelay() const;
 
   uint64_t nextPacketNumber() const { return sent_.next(); }
   bool canNumber() const { return !sent_.full(); }
