@@ -6,8 +6,9 @@
 namespace braid {
 
 double Adaptive::lossRate(const RecoveryPath& path) {
-  return (path.recentRate * path.recentPackets + kPriorLoss * kPriorPackets) /
-         (path.recentPackets + kPriorPackets);
+  double packets = path.recentPackets + kPriorPackets;
+  double rate = (path.recentRate * path.recentPackets + kPriorLoss * kPriorPackets) / packets;
+  return rate + kDoubt * std::sqrt(rate * (1 - rate) / packets);
 }
 
 // The distribution of Polya and Aeppli, by its recursion.

@@ -23,6 +23,8 @@ class Adaptive final : public RecoveryPolicy {
   /// assumption. Radio links lose one to five per cent.
   static constexpr double kPriorLoss = 0.05;
   static constexpr double kPriorPackets = 20;
+  /// Standard deviations of that estimate to add to it.
+  static constexpr double kDoubt = 1;
   /// A burst ends when nothing was sent for this part of the smoothed RTT.
   static constexpr int kPausePerRtt = 8;
 

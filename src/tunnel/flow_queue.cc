@@ -60,7 +60,7 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
   if (!flow) return Drop::kFlowTableFull;
   if (!flow->head_ && now - flow->lastUse >= kBurstGap) flow->burstBytes = 0;
   flow->burstBytes += packet.size();
-  flow->ended = hint.ends;
+  flow->ended = hint.fin || (hint.push && flow->burstBytes <= kShortBurst);
   touch(*flow, now);
   QueuedPacket* entry;
   if (freeEntries_.empty()) {

@@ -40,8 +40,9 @@ struct QueuedPacket {
 
 /// What the sender knows of a packet beyond its flow key.
 struct PacketHint {
-  uint8_t recoveryClass = 0;  ///< of a flow's first packet: it stays
-  bool ends = false;          ///< the sender says that nothing follows at once: FIN, or PSH
+  uint8_t recoveryClass = 0;  ///< 0: none, else 1 + index; that of a flow's first packet stays
+  bool fin = false;           ///< the sender says that nothing follows
+  bool push = false;          ///< or that nothing follows at once, which bulk senders say often
 };
 
 /// An inner flow and the flow numbers it occupies. The object outlives the flow: another flow takes it over
@@ -57,7 +58,7 @@ struct Flow {
   Datum* newestSent = nullptr;
   uint64_t burstBytes = 0;  ///< queued since it last was quiet for FlowQueues::kBurstGap
   uint8_t recoveryClass = 0;
-  bool ended = false;    ///< the last packet queued said so: FIN, or PSH
+  bool ended = false;    ///< by its last packet: FIN, or PSH in a short burst
   Time lastUse;          ///< when a packet was last queued, or later while it may not be forgotten
   uint64_t packets = 0;  ///< handed out for sending
   uint64_t bytes = 0;
@@ -92,6 +93,8 @@ class FlowQueues {
   /// A flow that queues nothing for so long begins a new burst. Ours: shorter than the frames of a call are
   /// apart, longer than the gaps of a bulk sender that waits for ACKs.
   static constexpr Duration kBurstGap = 10ms;
+  /// Bytes of a burst up to which a flow is a short one: latency-sensitive in FUSO section VI-B.
+  static constexpr uint64_t kShortBurst = 100'000;
   /// A smaller packet counts as so many bytes towards queueBytes and in the choice of the fattest flow,
   /// because it occupies a whole buffer. Ours.
   static constexpr size_t kMinCharge = 256;

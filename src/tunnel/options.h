@@ -51,7 +51,10 @@ struct TunnelOptions {
   std::string recovery = "adaptive";  ///< policy of the flows that no class matches
   RecoveryOptions recoveryOptions{};  ///< of all policies
   std::vector<RecoveryClass> recoveryClasses;  ///< the first that matches holds; at most kMaxRecoveryClasses
-  TraceSink* trace = nullptr;                  ///< set by Tunnel::setTrace()
+  /// Least variance term of the PTO, as TCP's minimum RTO (RFC 6298 section 2.4; Linux: 200 ms): for
+  /// comparison with TCP. 0: that of RFC 9002.
+  Duration minRto{};
+  TraceSink* trace = nullptr;  ///< set by Tunnel::setTrace()
   size_t decodeBuffer =
       1024;  ///< packets of a subflow that the receiver keeps for decoding; 0: decodes nothing
 };

@@ -27,13 +27,14 @@ void PathValidator::onReceived(const Route& from, size_t bytes) {
 size_t PathValidator::allowance(size_t wanted, Time now) const {
   if (!route_ || now < next_ || sent_ >= kMaxChallenges) return 0;
   if (trusted_) return wanted;
-  return static_cast<size_t>(std::min<uint64_t>(wanted, budget()));
+  size_t most = sent_ < kLargeChallenges ? wanted : kSmallestChallenge;
+  return static_cast<size_t>(std::min<uint64_t>(most, budget()));
 }
 
 PathChallengeFrame PathValidator::challenge(size_t bytes, Time now) {
   bytesSent_ += bytes;
   lastSent_ = now;
-  next_ = now + timeout_ * (1 << std::min(sent_, 4));
+  next_ = now + timeout_ * (1 << std::min(sent_, kMaxBackoff));
   ++sent_;
   return {token_};
 }

@@ -17,6 +17,11 @@ class PathValidator {
   static constexpr int kMaxChallenges = 8;
   /// Bytes that may go to an unproven address for each byte that came from it (RFC 9000 section 8.1).
   static constexpr uint64_t kAmplification = 3;
+  /// Pauses between challenges double this often. Ours: a lossy path is not to wait for half a minute.
+  static constexpr int kMaxBackoff = 2;
+  /// Challenges to an address that is not trusted that may be as large as wanted; later ones are of the
+  /// smallest size, so that the bytes that came from there allow many. Ours.
+  static constexpr int kLargeChallenges = 2;
   /// A datagram with nothing but a challenge.
   static constexpr size_t kSmallestChallenge = kHeaderSize + 1 + sizeof(PathToken) + kTagSize;
 

@@ -119,7 +119,6 @@ void Session::announce(const Subflow& subflow, bool available) {
 
 std::optional<Drop> Session::onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
                                            Time now, PacketHint hint) {
-  lastEnded_ = hint.ends;
   return flows_.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
 }
 
@@ -278,9 +277,9 @@ void Session::fill(PeerStatus& status, Time now) const {
   status.retransmitted = counts_.repaired;
   status.heldPackets = resequencer_.heldPackets();
   status.heldBytes = resequencer_.heldBytes();
-  status.recovery = policyNames_.back();
+  status.recovery = options_.recovery;
   status.blocks = counts_.blocks;
-  status.paritiesReceived = decoder_.counts().parities;
+  status.paritiesReceived = counts_.parities;
   status.blocksDecoded = decoder_.counts().blocksDecoded;
   status.packetsDecoded = decoder_.counts().restored;
   status.blocksEvicted = decoder_.counts().evicted;

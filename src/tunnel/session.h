@@ -149,7 +149,7 @@ class Session final : public SubflowOwner {
   void setPolicies();
   /// After a reload a flow may be of a class that is no more.
   RecoveryPolicy& policyOf(uint8_t recoveryClass) const {
-    return *policies_[std::min<size_t>(recoveryClass, policies_.size() - 1)];
+    return *policies_[recoveryClass < policies_.size() ? recoveryClass : 0];
   }
   bool pollTail(Datagram& out, Time now);
   bool pollDuplicate(Datagram& out, Time now);
@@ -191,9 +191,8 @@ class Session final : public SubflowOwner {
   std::unique_ptr<PathScheduler> scheduler_;
   std::string schedulerName_;
 
-  std::vector<std::unique_ptr<RecoveryPolicy>> policies_;  ///< of each class; the last one: of the rest
-  std::vector<std::string> policyNames_;
-  std::vector<RecoveryPath> recoveryPaths_;  ///< scratch of look()
+  std::vector<std::unique_ptr<RecoveryPolicy>> policies_;  ///< of flows in no class; then of each class
+  std::vector<RecoveryPath> recoveryPaths_;                ///< scratch of look()
   /// Blocks whose parities are not all sent. Ours: a short flow has one of its own beside the idle one.
   static constexpr size_t kOpenBlocks = 8;
   std::vector<ProtectionBlock> blocks_;
@@ -201,7 +200,7 @@ class Session final : public SubflowOwner {
   ParityTail tail_;
   Ring<Datum*> duplicates_;       ///< to be sent a second time by a duplicating policy
   bool protectionWaits_ = false;  ///< for a path to open
-  bool lastEnded_ = false;        ///< the packet queued last ended something
+  bool lastEnded_ = false;        ///< the flow that sent last has ended
   BlockDecoder decoder_;
   static constexpr size_t kMaxRecovered = 64;
   std::vector<RecoveredFrame> recovered_;  ///< to be told
@@ -227,7 +226,7 @@ class Session final : public SubflowOwner {
 
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0, repaired = 0;
-    uint64_t blocks = 0;
+    uint64_t blocks = 0, parities = 0;
   } counts_;
 };
 

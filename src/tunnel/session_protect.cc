@@ -9,8 +9,6 @@
 namespace braid {
 
 namespace {
-/// A flow that has queued more since it was last quiet is no short one: FUSO section VI-B.
-constexpr uint64_t kShortFlow = 100'000;
 /// Second sendings that may wait. Ours: beyond it the oldest is dropped.
 constexpr size_t kMaxDuplicates = 1024;
 /// Choices of a policy in a row that come to nothing. Ours.
@@ -20,15 +18,12 @@ constexpr size_t kMaxParityHeader = 600;
 }  // namespace
 
 void Session::setPolicies() {
-  std::vector<std::string> names;
-  for (const RecoveryClass& c : options_.recoveryClasses) {
-    if (names.size() < kMaxRecoveryClasses) names.push_back(c.policy);
-  }
-  names.push_back(options_.recovery);
-  policyNames_ = names;
   policies_.clear();
-  for (const std::string& name : names)
-    policies_.push_back(makeRecoveryPolicy(name, options_.recoveryOptions, random_.next()));
+  policies_.push_back(makeRecoveryPolicy(options_.recovery, options_.recoveryOptions, random_.next()));
+  for (const RecoveryClass& c : options_.recoveryClasses) {
+    if (policies_.size() <= kMaxRecoveryClasses)
+      policies_.push_back(makeRecoveryPolicy(c.policy, options_.recoveryOptions, random_.next()));
+  }
 }
 
 // A flow that has sent its last packet for now may protect it in its next turn.
@@ -43,7 +38,9 @@ void Session::onNewData(Datum* datum) {
       duplicates_.popFront();
     }
   }
-  if (policy.takesTurns() && flow.queuedBytes == 0 && flow.burstBytes <= kShortFlow) flows_.claim(flow);
+  lastEnded_ = flow.ended;
+  if (policy.takesTurns() && flow.queuedBytes == 0 && flow.burstBytes <= FlowQueues::kShortBurst)
+    flows_.claim(flow);
 }
 
 // The second sending of a duplicating policy, at once and on its own terms: it waits for its path as the
@@ -219,8 +216,10 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
   if (!buffer) return false;
   Build build(on, on.route(), std::move(buffer), on.mtu());
   const SentPacket& packet = of.sentPacket(pn);
+  bool first = true;  // that it is protected
   for (size_t i = 0; i < packet.dataCount; ++i) {
     Datum* d = packet.data[i];
+    first &= !d->copied && !d->coded;
     if (d->done || d->queued || (d->copied && !newest)) continue;
     if (build.fits(d->packet.size())) build.addCopy(d);
     d->copied = true;
@@ -228,7 +227,7 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
   if (build.dataCount == 0) return false;
   for (size_t i = 0; i < build.dataCount; ++i) ledger_.onCopied(build.data[i]);
   build.addAck(now);
-  of.countProtected();
+  if (first) of.countProtected();
   on.countProtection(SentPacket::Role::kCopy, build.used);
   trace({.kind = TraceEvent::Kind::kCopySent,
          .time = now,

@@ -109,6 +109,7 @@ void Session::onFrame(Subflow& subflow, const WireFrame& frame, const Route& fro
 // ---- recovery
 
 void Session::onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time now) {
+  ++counts_.parities;
   if (options_.decodeBuffer == 0) return;
   BlockDescription block = frame.describe([this](uint8_t subflow) {
     const Subflow* s = find(subflow);

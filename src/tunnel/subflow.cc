@@ -35,8 +35,7 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
       activeSince_(now),
       deliveredAt_(now),
       firstSentAt_(now),
-      recovery_(options.recoveryOptions),
-      trace_(options.trace) {
+      options_(options) {
   validator_.start(route, trusted_, rtt_.smoothed(), random_, now);
 }
 
@@ -185,9 +184,10 @@ Time Subflow::ptoDeadline() const {
   if (state_ == State::kSuspect || state_ == State::kClosed) return kNever;
   const SentPacket* oldest = oldestInFlight();
   if (!oldest) return kNever;
-  if (ptoCount_ > 0) return lastPtoAt_ + pto() * (1 << std::min(ptoCount_ - 1, 10));
+  Duration timeout = std::max(pto(), rtt_.smoothed() + options_.minRto);
+  if (ptoCount_ > 0) return lastPtoAt_ + timeout * (1 << std::min(ptoCount_ - 1, 10));
   Duration quiet = std::max<Duration>(4 * rtt_.variation(), kQuiet) + kMaxAckDelay;
-  return std::max(oldest->sentAt + pto(), lastProgress_ + quiet);
+  return std::max(oldest->sentAt + timeout, lastProgress_ + quiet);
 }
 
 void Subflow::onPto(Time now) {

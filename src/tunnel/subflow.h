@@ -273,8 +273,7 @@ class Subflow {
     uint64_t code = 0;  ///< or coded
   };
   std::array<Cursors, kMaxRecoveryClasses + 1> cursors_{};
-  const RecoveryOptions& recovery_;
-  TraceSink* const& trace_;
+  const TunnelOptions& options_;
 };
 
 }  // namespace braid

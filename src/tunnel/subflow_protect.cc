@@ -127,14 +127,14 @@ void Subflow::noteLoss(uint64_t pn, const SentPacket& p, Time now) {
   for (size_t i = 0; i < p.dataCount; ++i)
     recovered |= p.data[i]->done && (p.data[i]->copied || p.data[i]->coded);
   if (recovered && p.role == SentPacket::Role::kOrdinary && !p.moved) ++counts_.recovered;
-  if (!trace_) return;
+  if (!options_.trace) return;
   TraceEvent event;
   event.kind = TraceEvent::Kind::kPacketLost;
   event.time = now;
   event.subflow = id_;
   event.pn = pn;
   event.lossRate = lossEstimate_.recentRate();
-  trace_->onTrace(event);
+  options_.trace->onTrace(event);
 }
 
 void Subflow::countProtection(SentPacket::Role role, size_t bytes) {
@@ -154,8 +154,8 @@ void Subflow::fillProtection(SubflowStatus& s) const {
   s.recovered = counts_.recovered;
   s.decoded = counts_.decoded;
   s.useless = counts_.useless;
-  s.lossRate = lossMetric(path, recovery_.alpha1, recovery_.beta1);
-  s.lossMetric = lossMetric(path, recovery_.alpha, recovery_.beta);
+  s.lossRate = lossMetric(path, options_.recoveryOptions.alpha1, options_.recoveryOptions.beta1);
+  s.lossMetric = lossMetric(path, options_.recoveryOptions.alpha, options_.recoveryOptions.beta);
   s.burst = lossEstimate_.burst();
 }
 

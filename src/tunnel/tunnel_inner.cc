@@ -45,8 +45,9 @@ PacketHint hintOf(const InnerPacket& ip, const FlowKey& key, const std::vector<R
   size_t count = std::min(classes.size(), kMaxRecoveryClasses);
   size_t i = 0;
   while (i < count && !matches(classes[i], ip, key)) ++i;
-  bool ends = ip.tcp && ip.tcp->flags & (TcpFields::kFin | TcpFields::kPsh);
-  return {static_cast<uint8_t>(i), ends};
+  uint8_t flags = ip.tcp ? ip.tcp->flags : uint8_t{0};
+  return {static_cast<uint8_t>(i < count ? i + 1 : 0), (flags & TcpFields::kFin) != 0,
+          (flags & TcpFields::kPsh) != 0};
 }
 }  // namespace
 
