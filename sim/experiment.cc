@@ -21,6 +21,7 @@ TunnelOptions tunnelOptions(const Params& params, const char* controller, size_t
   if (!params.scheduler.empty()) o.scheduler = params.scheduler;
   o.initialWindow = initialWindow;
   o.recovery = params.policy;
+  o.minRto = fromSeconds(params.minRto / 1000);
   if (params.mMax > 0) o.recoveryOptions.mMax = params.mMax;
   return o;
 }

@@ -69,9 +69,14 @@ void Network::start() {
 }
 
 Testbed::Testbed(uint64_t seed, const TunnelOptions& options, const Loss& p2) : Connection(seed, options) {
-  LinkOptions link{.rateBitsPerSecond = kRate, .delay = kRtt / 2, .queueBytes = kQueue};
-  Cable first = network.cable(link);
-  Cable second = network.cable(link);
+  // Which path is the faster one by a hair, and is filled first, differs from connection to connection.
+  Random hair(seed);
+  auto link = [&] {
+    Duration delay = kRtt / 2 + std::chrono::microseconds(hair.below(50));
+    return LinkOptions{.rateBitsPerSecond = kRate, .delay = delay, .queueBytes = kQueue};
+  };
+  Cable first = network.cable(link());
+  Cable second = network.cable(link());
   network.lose(*second.down, p2);
   Cable server = network.cable({.rateBitsPerSecond = kRate, .queueBytes = kQueue});
   network.join(pair, {first, server});
