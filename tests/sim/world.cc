@@ -334,7 +334,8 @@ std::string World::report() const {
         out << "    subflow " << f.id << " " << f.uplink << " " << f.remote << " " << f.state << " srtt "
             << toMilliseconds(f.srtt) << " ms window " << f.window << " inflight " << f.inFlight << " sent "
             << f.sentPackets << " received " << f.receivedPackets << " lost " << f.lostPackets << " spurious "
-            << f.spuriousLosses << " copies " << f.copies << " parities " << f.parities << " mtu " << f.mtu << "\n";
+            << f.spuriousLosses << " copies " << f.copies << " parities " << f.parities << " mtu " << f.mtu
+            << "\n";
       }
       for (const FlowStatus& f : p.flows) {
         if (f.queuedBytes + f.unacked > 0)
