@@ -33,6 +33,7 @@ struct Datum {
   bool moved = false;      ///< the subflow it last went on has fallen silent
   bool copied = false;     ///< a copy went out before it was known lost: no second one does
   bool coded = false;      ///< it is in a coding block
+  uint16_t block = 0;      ///< which, when coded
   uint64_t pn = 0;         ///< of the datagram it last went in, on `subflow`
   Datum* older = nullptr;  ///< of its flow, by DSN, while not done
   Datum* newer = nullptr;

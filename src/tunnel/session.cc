@@ -158,6 +158,7 @@ Time Session::nextDeadline(Time now) const {
     if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
     if (waiting && s->opensAt() > now) next = std::min(next, s->opensAt());
   }
+  if (ledger_.queued() > 0) next = std::min(next, std::max(now, repairAt_));
   if (flows_.packets() == 0 && ledger_.live() > 0) {
     for (const auto& policy : policies_) next = std::min(next, policy->nextDeadline());
   }

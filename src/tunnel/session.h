@@ -139,6 +139,7 @@ class Session final : public SubflowOwner {
   Subflow* ackCarrier(Subflow& of);
   Subflow* fastest();
   bool mayRepair(const Datum& datum, const Subflow& subflow) const;
+  Time paritiesDue(const Datum& datum) const;
   void addControl(Build& build);
   void addRecovered(Build& build);
   void addData(Build& build, Time now);
@@ -166,6 +167,7 @@ class Session final : public SubflowOwner {
   bool sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Time now);
   ProtectionBlock* blockOf(uint8_t recoveryClass, const Flow* flow);
   void onNewData(Datum* datum);
+  void duplicate(Datum* datum);
   void trace(const TraceEvent& event);
 
   // session.cc
@@ -197,6 +199,9 @@ class Session final : public SubflowOwner {
   static constexpr size_t kOpenBlocks = 8;
   std::vector<ProtectionBlock> blocks_;
   uint16_t nextBlock_ = 0;
+  /// By block number: when the peer's word on the parity sent last should be here.
+  std::array<Time, 256> paritiesDue_{};
+  Time repairAt_ = kNever;  ///< when a repair that waits for that word stops waiting
   ParityTail tail_;
   Ring<Datum*> duplicates_;       ///< to be sent a second time by a duplicating policy
   bool protectionWaits_ = false;  ///< for a path to open

@@ -9,6 +9,8 @@
 namespace braid {
 
 namespace {
+/// Packets that a flow may be ahead of the oldest that is missing: half of what the receiver holds. Ours.
+constexpr uint64_t kReceiveWindow = Resequencer::kSpan / 2;
 /// Second sendings that may wait. Ours: beyond it the oldest is dropped.
 constexpr size_t kMaxDuplicates = 1024;
 /// Choices of a policy in a row that come to nothing. Ours.
@@ -30,17 +32,22 @@ void Session::setPolicies() {
 void Session::onNewData(Datum* datum) {
   Flow& flow = *datum->flow;
   const RecoveryPolicy& policy = policyOf(flow.recoveryClass);
-  if (policy.duplication() != Duplication::kNone) {
-    ledger_.hold(datum);
-    duplicates_.pushBack(std::move(datum));
-    if (duplicates_.size() > kMaxDuplicates) {
-      ledger_.forget(duplicates_.front());
-      duplicates_.popFront();
-    }
-  }
+  if (policy.duplication() != Duplication::kNone) duplicate(datum);
+  // MPTCP's opportunistic retransmission (Raiciu et al., NSDI 2012): what holds a full receive window back
+  // goes over another path.
+  Datum* oldest = flow.oldestSent;
+  if (flow.reliable && datum->dsn - oldest->dsn >= kReceiveWindow && !oldest->copied) duplicate(oldest);
   lastEnded_ = flow.ended;
   if (policy.takesTurns() && flow.queuedBytes == 0 && flow.burstBytes <= FlowQueues::kShortBurst)
     flows_.claim(flow);
+}
+
+void Session::duplicate(Datum* datum) {
+  ledger_.hold(datum);
+  duplicates_.pushBack(std::move(datum));
+  if (duplicates_.size() <= kMaxDuplicates) return;
+  ledger_.forget(duplicates_.front());
+  duplicates_.popFront();
 }
 
 // The second sending of a duplicating policy, at once and on its own terms: it waits for its path as the
@@ -319,7 +326,10 @@ bool Session::addSymbol(ProtectionBlock& block, Subflow& of, uint64_t pn) {
     pieces[2 * i + 1] = d.packet.view();
   }
   if (!block.encoder.add({pieces.data(), size_t{2} * packet.dataCount})) return false;
-  for (size_t i = 0; i < packet.dataCount; ++i) packet.data[i]->coded = true;
+  for (size_t i = 0; i < packet.dataCount; ++i) {
+    packet.data[i]->coded = true;
+    packet.data[i]->block = block.description.block;
+  }
   of.countProtected();
   BlockDescription& d = block.description;
   SymbolRange* last = d.rangeCount > 0 ? &d.ranges[d.rangeCount - 1] : nullptr;
@@ -357,6 +367,7 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
     tail_.bytes.assign(parity.begin() + static_cast<ptrdiff_t>(part), parity.end());
   }
   on.countProtection(SentPacket::Role::kParity, build.used);
+  paritiesDue_[d.block % paritiesDue_.size()] = now + on.rtt().smoothed() * 9 / 8;
   trace({.kind = TraceEvent::Kind::kParitySent,
          .time = now,
          .on = on.id(),
@@ -366,6 +377,12 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
          .block = d.block,
          .onPn = on.nextPacketNumber()});
   return finish(build, out, now);
+}
+
+// What a parity on its way may give back is not sent again before the peer could say so: 9/8 of the RTT, as
+// in loss detection (RFC 9002 section 6.1.2). The peer answers a decoded block at once.
+Time Session::paritiesDue(const Datum& datum) const {
+  return datum.coded ? paritiesDue_[datum.block % paritiesDue_.size()] : Time::min();
 }
 
 void Session::trace(const TraceEvent& event) {

@@ -88,7 +88,13 @@ bool Session::pollRepair(Datagram& out, Time now) {
 // open.
 Datum* Session::pickRepair(Subflow*& path, Time now) {
   Datum* datum = ledger_.nextRepair(now);
+  repairAt_ = kNever;
   for (int tries = 0; datum && tries < kRepairTries; ++tries) {
+    if (Time due = paritiesDue(*datum); now < due) {
+      repairAt_ = std::min(repairAt_, due);
+      datum = DataLedger::repairAfter(datum);
+      continue;
+    }
     if ((path = pathForRepair(*datum, now))) return datum;
     bool fitsSomewhere = false;
     for (Subflow* other : subflows_) {
@@ -236,7 +242,8 @@ void Session::addRecovered(Build& build) {
 void Session::addData(Build& build, Time now) {
   while (build.dataCount < kMaxDataPerDatagram) {
     Datum* repair = ledger_.nextRepair(now);
-    if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow)) {
+    if (repair && now >= paritiesDue(*repair) && build.fits(repair->packet.size()) &&
+        mayRepair(*repair, build.subflow)) {
       addRepair(build, repair);
       continue;
     }
