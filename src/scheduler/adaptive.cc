@@ -61,12 +61,13 @@ std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   if (!best) return std::nullopt;
   if (view.paritiesLeft > 0) return Protection{.kind = Protection::Kind::kNextParity, .on = *best};
 
+  double burst = bursts / std::max(expected, 1e-12);
   size_t k = std::min(symbols, options_.kMax);
   if (symbols > k) expected *= static_cast<double>(k) / static_cast<double>(symbols);
   RecoveryOptions bounds = options_;
   bounds.mMax = bounds.decodeTime.size();
   size_t most = std::min(maxParities(bounds, slowest), k);
-  size_t m = paritiesFor(expected, bursts / std::max(expected, 1e-12), most);
+  size_t m = paritiesFor(expected, burst, most);
   if (m == 0) return std::nullopt;
   // Parities are lost too.
   m = std::min(most,

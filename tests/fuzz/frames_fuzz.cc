@@ -1,4 +1,5 @@
-// The frame parser: whatever it accepts encodes to something that it reads as the same again.
+// The frame parser: whatever it accepts encodes to something that it reads as the same again. What a PARITY
+// describes stays within the bounds of a block.
 
 #include <cstdlib>
 #include <vector>
@@ -9,21 +10,42 @@ namespace {
 
 using namespace braid;
 
+BlockDescription describe(const ParityFrame& parity) {
+  BlockDescription block = parity.describe([](uint8_t subflow) { return uint64_t{subflow} << 30; });
+  if (block.rangeCount == 0 || block.rangeCount > kMaxBlockSymbols || block.symbols() > kMaxBlockSymbols)
+    std::abort();
+  return block;
+}
+
+void write(Writer& out, const DataFrame& data) {
+  uint8_t header[kDataFrameHeader];
+  writeDataHeader(data.flow, data.dsn, data.payload.size(), header);
+  out.bytes(header);
+  out.bytes(data.payload);
+}
+
+void write(Writer& out, const ParityFrame& parity) {
+  BlockDescription block = describe(parity);
+  size_t before = out.size();
+  writeParityHeader(out, block, parity.index, parity.part.size());
+  if (out.size() - before != parityHeaderSize(block)) std::abort();
+  out.bytes(parity.part);
+}
+
+void write(Writer& out, const ParityTailFrame& tail) {
+  writeParityTailHeader(out, tail);
+  out.bytes(tail.part);
+}
+
+template <typename F>
+void write(Writer& out, const F& frame) {
+  writeFrame(out, frame);
+}
+
 std::vector<uint8_t> encode(const WireFrame& frame) {
   std::vector<uint8_t> out(70000);
   Writer writer(out);
-  if (const auto* data = std::get_if<DataFrame>(&frame)) {
-    uint8_t header[kDataFrameHeader];
-    writeDataHeader(data->flow, data->dsn, data->payload.size(), header);
-    writer.bytes(header);
-    writer.bytes(data->payload);
-  } else {
-    std::visit(
-        [&](const auto& f) {
-          if constexpr (!std::is_same_v<std::decay_t<decltype(f)>, DataFrame>) writeFrame(writer, f);
-        },
-        frame);
-  }
+  std::visit([&](const auto& f) { write(writer, f); }, frame);
   if (!writer.ok()) std::abort();
   out.resize(writer.size());
   return out;

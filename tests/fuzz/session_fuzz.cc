@@ -1,6 +1,6 @@
 // Frames of an authenticated but hostile peer: the input is cut into datagrams that are sealed with the
 // session's real keys. Each begins with a byte for the subflow, one for ECN, route and time, and two for its
-// length.
+// length. The size of the input chooses the recovery policy and the buffer for decoding.
 
 #include <cstdlib>
 
@@ -49,6 +49,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PacketPool pool(2048, kPoolLimit);
   TunnelOptions options;
   options.holdBytes = 64 << 10;
+  constexpr const char* kPolicies[] = {"adaptive", "fuso", "cofuso", "redundant", "proactive", "corrective"};
+  options.recovery = kPolicies[size % 6];
+  options.decodeBuffer = size % 7 == 0 ? 0 : size % 7 == 1 ? 1 : 64;
   Owner owner;
   Time now = Time{} + 1s;
   KeySchedule peer(secrets(), KeySchedule::Role::kInitiator, {}, now);
