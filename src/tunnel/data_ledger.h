@@ -86,14 +86,16 @@ class DataLedger {
   std::optional<SkipFrame> takeSkip();
   bool hasSkips() const { return !skips_.empty(); }
 
+  /// Nobody waits for it any more.
+  bool isTooLate(const Datum& datum, Time now) const {
+    return now - datum.firstSent > (datum.reliable ? repairTime_ : kTimely);
+  }
+
   size_t live() const { return live_; }
   size_t queued() const { return queuedCount_; }
   const DropCounts& drops() const { return drops_; }
 
  private:
-  bool isTooLate(const Datum& datum, Time now) const {
-    return now - datum.firstSent > (datum.reliable ? repairTime_ : kTimely);
-  }
   void finish(Datum* datum);
   void addSkip(const SkipFrame& skip);
   void enqueue(Datum* datum);

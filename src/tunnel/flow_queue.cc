@@ -60,7 +60,8 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
   if (!flow) return Drop::kFlowTableFull;
   if (!flow->head_ && now - flow->lastUse >= kBurstGap) flow->burstBytes = 0;
   flow->burstBytes += packet.size();
-  flow->ended = hint.fin || (hint.push && flow->burstBytes <= kShortBurst);
+  flow->ended = hint.fin || (hint.push && flow->burstBytes <= kShortBurst) ||
+                (!reliable && flow->burstBytes == packet.size());
   touch(*flow, now);
   QueuedPacket* entry;
   if (freeEntries_.empty()) {
@@ -81,6 +82,7 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
   (flow->tail_ ? flow->tail_->next : flow->head_) = entry;
   flow->tail_ = entry;
   activate(*flow);
+  if (readyFlow_ == flow && !ready_) readyFlow_ = nullptr;  // its packet goes before its turn without one
   while (charged_ > options_.queueBytes) {
     size_t before = packets_;
     dropFromFattest();

@@ -58,7 +58,8 @@ struct Flow {
   Datum* newestSent = nullptr;
   uint64_t burstBytes = 0;  ///< queued since it last was quiet for FlowQueues::kBurstGap
   uint8_t recoveryClass = 0;
-  bool ended = false;    ///< by its last packet: FIN, or PSH in a short burst
+  /// By its last packet: FIN, PSH in a short burst, or a lone datagram (a call, a query).
+  bool ended = false;
   Time lastUse;          ///< when a packet was last queued, or later while it may not be forgotten
   uint64_t packets = 0;  ///< handed out for sending
   uint64_t bytes = 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/time.h"
 #include "coding/block.h"
 #include "coding/block_encoder.h"
 
@@ -16,7 +17,8 @@ struct ProtectionBlock {
 
   BlockDescription description;
   BlockEncoder encoder;
-  size_t next = 0;             ///< the parity that comes next
+  size_t next = 0;  ///< the parity that comes next
+  Time began;
   const Flow* flow = nullptr;  ///< whose block it is; nullptr: of all flows of the class
   uint8_t recoveryClass = 0;
 

@@ -28,7 +28,7 @@ void Session::setPolicies() {
   }
 }
 
-// A flow that has sent its last packet for now may protect it in its next turn.
+// A short flow that has sent its last packet may protect it in its next turn.
 void Session::onNewData(Datum* datum) {
   Flow& flow = *datum->flow;
   const RecoveryPolicy& policy = policyOf(flow.recoveryClass);
@@ -38,7 +38,8 @@ void Session::onNewData(Datum* datum) {
   Datum* oldest = flow.oldestSent;
   if (flow.reliable && datum->dsn - oldest->dsn >= kReceiveWindow && !oldest->copied) duplicate(oldest);
   lastEnded_ = flow.ended;
-  if (policy.takesTurns() && flow.queuedBytes == 0 && flow.burstBytes <= FlowQueues::kShortBurst)
+  if (policy.takesTurns() && flow.ended && flow.queuedBytes == 0 &&
+      flow.burstBytes <= FlowQueues::kShortBurst)
     flows_.claim(flow);
 }
 
@@ -172,7 +173,8 @@ RecoveryView Session::look(uint8_t recoveryClass, Flow* flow, Time now) {
   if (flow) lookAtFlow(*flow);
   view.paths = recoveryPaths_;
   if (ProtectionBlock* block = blockOf(recoveryClass, flow)) {
-    if (!isWanted(*block)) block->next = block->description.parities;
+    bool late = now - block->began > DataLedger::kTimely;
+    if (late || !isWanted(*block)) block->next = block->description.parities;
     view.paritiesLeft = block->left();
   }
   return view;
@@ -228,7 +230,7 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
     Datum* d = packet.data[i];
     first &= !d->copied && !d->coded;
     if (d->done || d->queued || (d->copied && !newest)) continue;
-    if (build.fits(d->packet.size())) build.addCopy(d);
+    if (!ledger_.isTooLate(*d, now) && build.fits(d->packet.size())) build.addCopy(d);
     d->copied = true;
   }
   if (build.dataCount == 0) return false;
@@ -270,6 +272,7 @@ bool Session::startBlock(uint8_t recoveryClass, Flow* flow, const Protection& pr
   }
   block->encoder.begin();
   block->next = 0;
+  block->began = now;
   block->flow = flow;
   block->recoveryClass = recoveryClass;
   BlockDescription& d = block->description;
@@ -317,6 +320,11 @@ void Session::gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* 
 bool Session::addSymbol(ProtectionBlock& block, Subflow& of, uint64_t pn) {
   if (!of.isCodable(pn)) return false;
   const SentPacket& packet = of.sentPacket(pn);
+  for (size_t i = 0; i < packet.dataCount; ++i) {
+    if (!ledger_.isTooLate(*packet.data[i], block.began)) continue;
+    packet.data[i]->coded = true;
+    return false;
+  }
   std::array<std::array<uint8_t, kDataFrameHeader>, kMaxDataPerDatagram> headers;
   std::array<ByteView, 2 * kMaxDataPerDatagram> pieces;
   for (size_t i = 0; i < packet.dataCount; ++i) {

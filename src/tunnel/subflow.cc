@@ -66,6 +66,7 @@ void Subflow::setState(State state, Time now) {
   if (state == State::kSuspect) {
     suspectSince_ = now;
     probeInterval_ = pto();
+    probes_ = 0;
     probeAt_ = now;
     moveData(now);
   }
@@ -250,7 +251,7 @@ void Subflow::onTimer(Time now) {
     pings_ = 1;
     abandonOld(now);
     probeAt_ = now + probeInterval_;
-    probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
+    if (++probes_ >= kQuickProbes) probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
   }
   mtu_.onTimer(now);
   if (validator_.onTimer(now) && isUnproven()) {

@@ -51,6 +51,9 @@ class Subflow {
   };
   /// PTOs in a row, without any acknowledgment, that make a subflow suspect.
   static constexpr int kSuspectPtos = 2;
+  /// Probes of a suspect subflow before their pauses grow: on a path that loses one packet in three, the
+  /// first few may be lost. Ours.
+  static constexpr int kQuickProbes = 4;
   /// Longest pause between probes of a suspect subflow.
   static constexpr Duration kMaxProbeInterval = 1s;
   /// A subflow suspect for longer is shown as failed; it is probed all the same.
@@ -248,6 +251,7 @@ class Subflow {
   bool startAnew_ = false;  ///< the path is back after a long silence: the controller's model of it is stale
   Time probeAt_ = kNever;   ///< next probe of a suspect subflow
   Duration probeInterval_{};
+  int probes_ = 0;  ///< since it became suspect
   Time activeSince_;
   int silentLosses_ = 0;  ///< of those sent before activeSince_, that count towards a black hole
 
