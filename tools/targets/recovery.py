@@ -6,9 +6,11 @@ import subprocess
 
 from lab import binary
 
+from . import _recovery_lab as lab
 from . import target
 
 PROGRAMS = ["sim_recovery"]
+WITH_LAB = [*PROGRAMS, *lab.LAB_PROGRAMS]
 POLICIES = ["none", "fuso", "cofuso", "adaptive", "redundant", "proactive", "reactive", "corrective"]
 # The paper's testbed coded with XOR only, its simulations with up to three parities (CoFUSO section 6.2.4).
 TESTBED_PARITIES = ["--m-max", "1"]
@@ -65,7 +67,7 @@ def targeted_random():
 
 
 @target("recovery.2", "web responses, each in a fresh tunnel of 3 subflows over two 50 ms paths with 2 % loss on one: p99 FCT of cofuso "
-        "/ p99 of none", "ratio", at_most=0.41, programs=PROGRAMS)
+        "/ p99 of none", "ratio", at_most=0.41, programs=WITH_LAB)
 def responses():
     flows = ["--flows", 3000, *LINUX_RTO]
     wanted = _policies("responses", *flows)
@@ -92,11 +94,12 @@ def responses():
     own = [runs[f"{policy}, Braid's own timeout"]["p99"] for policy in ("cofuso", "none")]
     detail["ratio with Braid's own timeout"] = round(own[0] / own[1], 3)
     detail.update(_briefs(runs))
+    detail["lab"] = lab.responses(["none", "cofuso", "adaptive"], warm_rounds=6, cold_rounds=6)
     return runs["cofuso"]["p99"] / runs["none"]["p99"], detail
 
 
 @target("recovery.2b", "the same responses one after the other in one warm tunnel: p99 of adaptive / its p99 without loss", "ratio",
-        at_most=1.15, programs=PROGRAMS)
+        at_most=1.15, programs=WITH_LAB)
 def responses_warm():
     warm = ["--warm", "--flows", 10_000]
     runs, ratios = {}, {}
@@ -107,7 +110,8 @@ def responses_warm():
         clean = runs[controller]["adaptive, loss-free"]["p99"]
         ratios[controller] = {name: round(run["p99"] / clean, 3) for name, run in runs[controller].items()}
     detail = {"flows": 10_000, "p99 / loss-free p99 of adaptive": ratios,
-              **{controller: _briefs(each) for controller, each in runs.items()}}
+              **{controller: _briefs(each) for controller, each in runs.items()},
+              "lab": lab.responses(["none", "cofuso", "adaptive"], warm_rounds=10)}
     return runs["bbr"]["adaptive"]["p99"] / runs["bbr"]["adaptive, loss-free"]["p99"], detail
 
 
@@ -196,7 +200,7 @@ BULK_SEEDS = 3
 
 
 @target("recovery.6", "share of a download's goodput lost to protection while WiFi 50 Mbit/s and LTE 30 Mbit/s are full: 1 - adaptive / "
-        "none, mean of 3 seeds", "share", at_most=0.02, programs=PROGRAMS)
+        "none, mean of 3 seeds", "share", at_most=0.02, programs=WITH_LAB)
 def bulk():
     policies = ["none", "adaptive", "fuso", "cofuso", "redundant"]
     runs = _simulate({f"{loss} {policy} {seed}": ["bulk", "--policy", policy, "--loss", loss, "--seed", seed]
@@ -208,11 +212,12 @@ def bulk():
     detail = {f"{loss:.0%} loss on WiFi": {policy: {"goodput_mbit": round(mean(loss, policy, "goodput_mbit"), 2),
                                                     "extra_load": round(mean(loss, policy, "extra_load"), 4)}
                                            for policy in policies} for loss in (0, 0.01)}
+    detail["lab"] = lab.bulk(["none", "adaptive"], rounds=3)
     return 1 - mean(0, "adaptive", "goodput_mbit") / mean(0, "none", "goodput_mbit"), detail
 
 
 @target("recovery.8", "16 KB flows beside an elephant on full WiFi 50 Mbit/s (2 % loss) and LTE 30 Mbit/s: p99 of adaptive / p99 without "
-        "the elephant", "ratio", at_most=1.5, programs=PROGRAMS)
+        "the elephant", "ratio", at_most=1.5, programs=WITH_LAB)
 def mice():
     wanted = {}
     for policy in ("none", "fuso", "cofuso", "adaptive"):
@@ -221,5 +226,5 @@ def mice():
     runs = _simulate(wanted)
     detail = {"flows": runs["adaptive"]["flows"],
               "elephant_mbit": {name: round(run["elephant_mbit"], 2) for name, run in runs.items() if run["elephant_mbit"]},
-              **_briefs(runs)}
+              **_briefs(runs), "lab": lab.mice(["none", "cofuso", "adaptive"], rounds=2)}
     return runs["adaptive"]["p99"] / runs["adaptive, no elephant"]["p99"], detail

@@ -1,0 +1,349 @@
+"""Recovery with real kernels, nginx and TCP in the lab, beside the same experiments in virtual time.
+
+Responses: several sites, each with two links of its own to one concentrator and so with a tunnel of its own, fetch at the
+same time, each one response after the other. One link of the lossy sites loses packets; the other sites lose none, so that
+every moment of a noisy machine is in both. Policies take turns, all gateways at once. Times are those of the client: from
+the request to the last byte, over a connection that is open already.
+"""
+
+import bisect
+import concurrent.futures
+import functools
+import math
+import os
+import pathlib
+import random
+import socket
+import time
+
+from lab import Download, Lab, Link, median
+from lab.measure import cpu_seconds
+from lab.services import Nginx
+
+LAB_PROGRAMS = ["braidd", "braidctl", "linkemu"]
+SENDERS = ["cubic", "bbr"]
+LOSS = 0.02
+MOST_BYTES = 100_000
+SITES = 10
+LOSSY_SITES = 5
+TIMEOUT = 10  # seconds without a byte: the lab is broken
+_DATA = pathlib.Path(__file__).resolve().parents[2] / "sim" / "data"
+
+
+def in_the_lab(measure):
+    """A function that measures in the lab; its result is a text where there can be no lab, or none that works in time."""
+    @functools.wraps(measure)
+    def guarded(*arguments, **options):
+        if os.geteuid() != 0:
+            return "not measured: network namespaces need root"
+        began = time.monotonic()
+        try:
+            figures = measure(*arguments, **options)
+        except (OSError, RuntimeError) as error:
+            return f"not measured: {type(error).__name__}: {str(error)[:300]}"
+        figures["lab_s"] = round(time.monotonic() - began, 1)
+        return figures
+    return guarded
+
+
+class Sizes:
+    """Sizes drawn from a file of sim/data, by the rule of the simulator (sim/sizes.cc)."""
+
+    def __init__(self, name):
+        rows = [line.split() for line in (_DATA / f"{name}.txt").read_text(encoding="ascii").splitlines()]
+        points = [(float(row[1]), float(row[0])) for row in rows if len(row) == 2]
+        self._shares, self._bytes = zip(*points)
+
+    def draw(self, generator, most):
+        while (size := math.ceil(self._quantile(generator.random()))) > most:
+            pass
+        return max(size, 1)
+
+    def _quantile(self, share):
+        upper = bisect.bisect_right(self._shares, share)
+        if upper in (0, len(self._shares)):
+            return self._bytes[min(upper, len(self._shares) - 1)]
+        part = (share - self._shares[upper - 1]) / (self._shares[upper] - self._shares[upper - 1])
+        return self._bytes[upper - 1] + part * (self._bytes[upper] - self._bytes[upper - 1])
+
+
+class Connection:
+    """A keep-alive HTTP connection to nginx that asks for the first bytes of one file."""
+
+    def __init__(self, path, content):
+        self._path = path
+        self._content = content
+        self._socket = socket.create_connection((Lab.server_addresses()[0], 80), TIMEOUT)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def fetch(self, size):
+        """Fetches `size` bytes and returns the seconds from the request to the last of them."""
+        question = f"GET {self._path} HTTP/1.1\r\nHost: lab\r\nRange: bytes=0-{size - 1}\r\n\r\n".encode()
+        began = time.monotonic()
+        self._socket.sendall(question)
+        answer, body = b"", None
+        while body is None or len(answer) - body < size:
+            part = self._socket.recv(1 << 18)
+            if not part:
+                raise ConnectionError("nginx closed the connection")
+            answer += part
+            if body is None and b"\r\n\r\n" in answer:
+                body = answer.index(b"\r\n\r\n") + 4
+        seconds = time.monotonic() - began
+        if answer[body:] != self._content[:size]:
+            raise ValueError(f"a response of {size} bytes differs from the file")
+        return seconds
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._socket.close()
+
+
+class Site:
+    """Gives Lab's client of one site a file to fetch."""
+
+    def __init__(self, site, path, content):
+        self.site = site
+        self._connect = functools.partial(Connection, path, content)
+
+    def series(self, sizes, warm_up=()):
+        """The times of these fetches, one after the other over a new connection; those of the warm-up do not count."""
+        def fetch():
+            with self._connect() as connection:
+                for size in warm_up:
+                    connection.fetch(size)
+                return [connection.fetch(size) for size in sizes]
+        return self.site.client.inside(fetch)
+
+    def visits(self, size, seconds, pause):
+        """The times of fetches of one size over a new connection, with pauses between them, for about so long."""
+        def fetch():
+            times, end = [], time.monotonic() + seconds
+            with self._connect() as connection:
+                connection.fetch(size)
+                while time.monotonic() < end:
+                    time.sleep(pause())
+                    times.append(connection.fetch(size))
+            return times
+        return self.site.client.inside(fetch)
+
+
+class Fleet:
+    """A lab with nginx, sites and gateways, whose policies change at run time."""
+
+    def __init__(self, links, sites=1, size=MOST_BYTES, **changes):
+        self.lab = Lab(links, sites=sites)
+        self._size = size
+        self._changes = changes
+
+    def __enter__(self):
+        self.lab.__enter__()
+        try:
+            self.nginx = Nginx(self.lab)
+            path = self.nginx.add("response", self._size)
+            content = (self.lab.directory / "nginx" / "files" / "response").read_bytes()
+            # Pauses between requests are the experiment's, and not to be punished with a new slow start.
+            self.lab.server.sysctl(net__ipv4__tcp_slow_start_after_idle=0)
+            self.sites = [Site(site, path, content) for site in self.lab.sites]
+        except BaseException:
+            self.lab.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, *error):
+        self.lab.__exit__(*error)
+
+    def start(self, policy):
+        self._changes["recovery"] = {"policy": policy}
+        self.lab.start_gateways(edge=self._changes, concentrator=self._changes)
+
+    def set_policy(self, policy):
+        """Both directions of every tunnel change their policy; the tunnels stay."""
+        for gateway in self.lab.gateways():
+            gateway.config["recovery"] = {"policy": policy}
+            gateway.write_config()
+            gateway.ctl("reload")
+
+    def restart(self, policy):
+        """New tunnels everywhere."""
+        for gateway in self.lab.gateways():
+            gateway.config["recovery"] = {"policy": policy}
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(lambda gateway: gateway.stop(), self.lab.gateways()))
+            list(pool.map(lambda gateway: gateway.start(), self.lab.gateways()))
+        for site in self.lab.sites:
+            site.gateway.wait_up(subflows=len(site.links))
+
+    def protection(self):
+        """{name: count} over all subflows of the sending gateway."""
+        names = ("copies", "parities", "protection_bytes", "sent_bytes")
+        return {name: sum(subflow[name] for subflow in self.lab.gateway.paths()) for name in names}
+
+
+def _percentile(times, share):
+    """By nearest rank, as sim_recovery does it."""
+    return sorted(times)[math.ceil(share * len(times)) - 1]
+
+
+def _brief(times):
+    brief = {f"p{round(share * 100)}_ms": round(_percentile(times, share) * 1000, 1) for share in (0.5, 0.95, 0.99)}
+    return {"requests": len(times), **brief, "max_ms": round(max(times) * 1000, 1),
+            "mean_ms": round(sum(times) / len(times) * 1000, 1)}
+
+
+def _ratio(runs, name, base, share=0.99):
+    return round(_percentile(runs[name], share) / _percentile(runs[base], share), 3)
+
+
+class _Responses:
+    """Rounds of responses at all sites of a fleet at once. `times` is {policy: seconds} and {"policy, loss-free": ...}."""
+
+    REQUESTS = 10  # of a site in a round
+
+    def __init__(self, fleet):
+        self._fleet = fleet
+        self._sizes = Sizes("web_search")
+        self.times = {}
+
+    def round(self, policy, number, warm_up=()):
+        """Every policy gets the same sizes in the round of that number."""
+        def fetch(site):
+            generator = random.Random(f"{number} {site.site.number}")
+            return site.series([self._sizes.draw(generator, MOST_BYTES) for _ in range(self.REQUESTS)], warm_up)
+
+        with concurrent.futures.ThreadPoolExecutor(SITES) as pool:
+            for site, times in zip(self._fleet.sites, pool.map(fetch, self._fleet.sites)):
+                name = policy if site.site.number < LOSSY_SITES else f"{policy}, loss-free"
+                self.times.setdefault(name, []).extend(times)
+
+    def figures(self, ratios):
+        return {"p99 ratios": {f"{name} / {base}": _ratio(self.times, name, base) for name, base in ratios},
+                **{name: _brief(times) for name, times in self.times.items()}}
+
+
+def _responses_fleet():
+    return Fleet([Link("good", 100, 50), Link("bad", 100, 50, LOSS)], SITES)
+
+
+def _no_loss_at_the_rest(fleet):
+    for site in fleet.lab.sites[LOSSY_SITES:]:
+        fleet.lab.links.set(site.link_name(1), loss=0)
+
+
+RATIOS = [("cofuso", "none"), ("adaptive", "none"), ("none, loss-free", "none"), ("cofuso", "cofuso, loss-free"),
+          ("adaptive", "adaptive, loss-free")]
+
+
+@in_the_lab
+def responses(policies, warm_rounds, cold_rounds=0):
+    """Responses of web search up to 100 KB: in warm tunnels, and in tunnels that a few requests ago were not there."""
+    figures = {"links": "2 x 100 Mbit/s, 50 ms, 2 % loss on one, both directions", "sizes": "web search up to 100 KB"}
+    wanted = [pair for pair in RATIOS if all(name.partition(",")[0] in policies for name in pair)]
+    with _responses_fleet() as fleet:
+        _no_loss_at_the_rest(fleet)
+        fleet.start(policies[0])
+        for sender in SENDERS:
+            fleet.lab.server.set_congestion_control(sender)
+            warm = _Responses(fleet)
+            for number in range(warm_rounds):
+                for policy in policies:
+                    fleet.set_policy(policy)
+                    # What the inner TCP sender needs to have no slow start left before it.
+                    warm.round(policy, number, warm_up=[MOST_BYTES] * 2)
+            figures[f"warm, {sender}"] = warm.figures(wanted)
+        if cold_rounds:
+            fleet.lab.server.set_congestion_control(SENDERS[0])
+            cold = _Responses(fleet)
+            for number in range(cold_rounds):
+                for policy in policies:
+                    fleet.restart(policy)
+                    cold.round(policy, number)
+            title = f"fresh tunnels, {_Responses.REQUESTS} requests each, {SENDERS[0]}"
+            figures[title] = cold.figures(wanted)
+    return figures
+
+
+WIFI, LTE = Link("wifi", 50, 20), Link("lte", 30, 60)
+BULK_SECONDS, BULK_SKIPPED = 6, 1.5  # of a download; what does not count of it: TCP's slow start
+
+
+@in_the_lab
+def bulk(policies, rounds, losses=(0, 0.01)):
+    """Goodput of a download over full links, protection and CPU time, policies in turns in the same warm tunnel."""
+    figures = {"links": "wifi 50 Mbit/s 20 ms + lte 30 Mbit/s 60 ms", "download_s": BULK_SECONDS}
+    with Fleet([WIFI, LTE]) as fleet:
+        fleet.start(policies[0])
+        path = fleet.nginx.add("endless", 10 * BULK_SECONDS * 80_000_000 // 8)
+        for loss in losses:
+            fleet.lab.links.set("wifi", loss=loss)
+            runs = {policy: [] for policy in policies}
+            for number in range(rounds):
+                for policy in policies if number % 2 == 0 else reversed(policies):
+                    fleet.set_policy(policy)
+                    runs[policy].append(_bulk_run(fleet, path))
+            medians = {policy: {name: round(median([run[name] for run in each]), 4) for name in each[0]}
+                       for policy, each in runs.items()}
+            base = medians["none"]
+            figures[f"{loss:.0%} loss on wifi"] = {
+                policy: {**each, "goodput / none": round(each["goodput_mbit"] / base["goodput_mbit"], 4),
+                         "cpu / none": round(each["cpu"] / base["cpu"], 3),
+                         "goodputs": [round(run["goodput_mbit"], 2) for run in runs[policy]]}
+                for policy, each in medians.items()}
+    return figures
+
+
+def _bulk_run(fleet, path):
+    gateway = fleet.lab.gateway.process.pid
+    download = Download(fleet.lab, f"http://{Lab.server_addresses()[0]}{path}")
+    time.sleep(BULK_SKIPPED)
+    began, before, processor = download.elapsed(), fleet.protection(), cpu_seconds(gateway)
+    time.sleep(BULK_SECONDS - BULK_SKIPPED)
+    ended, after, processor = download.elapsed(), fleet.protection(), cpu_seconds(gateway) - processor
+    download.stop()
+    grown = {name: after[name] - before[name] for name in after}
+    time.sleep(0.5)  # what is under way still arrives
+    return {"goodput_mbit": download.rate_mbit(began, ended), "cpu": processor / (ended - began),
+            "extra_load": grown["protection_bytes"] / grown["sent_bytes"]}
+
+
+MOUSE_BYTES = 16_000
+MOUSE_CONNECTIONS, MOUSE_PAUSE = 8, 0.2  # pauses of a connection are exponential with that mean, s
+MICE_SECONDS = 5  # of a round
+
+
+@in_the_lab
+def mice(policies, rounds):
+    """16 KB responses with pauses, alone and beside a download that fills both links."""
+    figures = {"links": "wifi 50 Mbit/s 20 ms 2 % loss + lte 30 Mbit/s 60 ms", "flow_bytes": MOUSE_BYTES}
+    times, elephants = {}, {}
+    with Fleet([Link("wifi", 50, 20, LOSS), LTE], size=MOUSE_BYTES) as fleet:
+        fleet.start(policies[0])
+        path = fleet.nginx.add("endless", 10 * MICE_SECONDS * 80_000_000 // 8)
+        for number in range(rounds):
+            for policy in policies:
+                fleet.set_policy(policy)
+                times.setdefault(f"{policy}, no elephant", []).extend(_mice_run(fleet, number))
+                elephant = Download(fleet.lab, f"http://{Lab.server_addresses()[0]}{path}")
+                time.sleep(BULK_SKIPPED)
+                began = elephant.elapsed()
+                times.setdefault(policy, []).extend(_mice_run(fleet, number))
+                elephants.setdefault(policy, []).append(elephant.rate_mbit(began, elephant.elapsed()))
+                elephant.stop()
+                time.sleep(0.5)
+    ratios = {policy: _ratio(times, policy, f"{policy}, no elephant") for policy in policies}
+    return {**figures, "p99 / p99 without the elephant": ratios,
+            "elephant_mbit": {policy: round(median(rates), 2) for policy, rates in elephants.items()},
+            **{name: _brief(each) for name, each in times.items()}}
+
+
+def _mice_run(fleet, number):
+    site = fleet.sites[0]
+
+    def fetch(index):
+        generator = random.Random(f"{number} {index}")
+        return site.visits(MOUSE_BYTES, MICE_SECONDS, lambda: generator.expovariate(1 / MOUSE_PAUSE))
+
+    with concurrent.futures.ThreadPoolExecutor(MOUSE_CONNECTIONS) as pool:
+        return [seconds for times in pool.map(fetch, range(MOUSE_CONNECTIONS)) for seconds in times]
