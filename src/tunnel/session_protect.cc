@@ -75,8 +75,8 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
       Packet buffer = pool_.allocate();
       if (!buffer) return false;
       Build build(*path, path->route(), std::move(buffer), path->mtu());
-      build.addAck(now);
       build.addCopy(datum);
+      build.addAck(now);
       table_[datum->subflow]->countProtected();
       ledger_.onCopied(datum);
       path->countProtection(build.role, build.used);

@@ -78,8 +78,8 @@ bool Session::pollRepair(Datagram& out, Time now) {
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
   Build build(*path, path->route(), std::move(buffer), path->mtu());
-  build.addAck(now);
   addRepair(build, datum);
+  build.addAck(now);
   addData(build, now);
   return finish(build, out, now);
 }
@@ -157,7 +157,7 @@ bool Session::pollNewData(Datagram& out, Time now) {
   while (true) {
     if (Flow* flow = flows_.turn(now)) {
       if (pollTurn(*flow, out, now)) return true;
-      if (flows_.turn(now)) return false;  // no path is open
+      if (flows_.turn(now) == flow) return false;  // no path is open
       continue;
     }
     const Packet* head = flows_.peek(now);

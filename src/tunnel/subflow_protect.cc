@@ -28,9 +28,10 @@ RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, size_t most, Time now)
   path.burst = lossEstimate_.burst();
   path.lastAcked = lastProgress_;
   uint64_t newest = newestUnacked(recoveryClass);
-  if (newest == sent_.next()) return path;
-  path.unacked = 1;
-  path.newestSent = sent_.at(newest).sentAt;
+  if (newest != sent_.next()) {
+    path.unacked = 1;
+    path.newestSent = sent_.at(newest).sentAt;
+  }
   uint64_t uncopied = firstUncopied(recoveryClass);
   if (uncopied == sent_.next()) return path;
   path.uncopied = 1;
@@ -93,7 +94,7 @@ bool Subflow::isCodable(uint64_t pn) const {
 bool Subflow::isDataMissing(uint64_t pn) const {
   if (!sent_.contains(pn)) return false;
   const SentPacket& p = sent_.at(pn);
-  return std::any_of(&p.data[0], &p.data[p.dataCount], [](const Datum* d) { return !d->done; });
+  return std::any_of(p.data.data(), p.data.data() + p.dataCount, [](const Datum* d) { return !d->done; });
 }
 
 uint64_t Subflow::newestUnacked(uint8_t recoveryClass) const {

@@ -66,5 +66,23 @@ TEST(AckSender, OnAFastPathItWaitsForAQuarterOfTheRtt) {
   EXPECT_EQ(acks.deadline(), now + 70us);
 }
 
+TEST(AckSender, FiveMillisecondsAreTheMost) {
+  for (auto [rtt, wait] : {std::pair<Duration, Duration>{20ms, 5ms}, {19ms, 4750us}, {2s, 5ms}, {0ms, 0ms}}) {
+    AckSender acks;
+    Time now{};
+    acks.onPacket(0, true, Ecn::kEct0, rtt, now);
+    EXPECT_EQ(acks.deadline(), now + wait);
+    EXPECT_TRUE(acks.due(now + wait));
+  }
+}
+
+TEST(AckSender, TheFirstPacketThatAsksBeginsTheWait) {
+  AckSender acks;
+  Time now{};
+  acks.onPacket(0, true, Ecn::kEct0, 280us, now);
+  acks.onPacket(1, true, Ecn::kEct0, 280us, now + 50us);
+  EXPECT_EQ(acks.deadline(), now + 70us);
+}
+
 }  // namespace
 }  // namespace braid

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/random.h"
 #include "tunnel/flow_queue.h"
 
@@ -177,7 +179,7 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
     std::vector<Copy> copies;
     for (int step = 0; step < 500; ++step) {
       now += Duration(random.below(10'000'000));
-      uint64_t what = random.below(6);
+      uint64_t what = random.below(8);
       if (what == 0 && flow.unacked < 500) copies.push_back({send(random.chance(0.7)), true});
       if (copies.empty()) continue;
       Copy& c = copies[random.below(copies.size())];
@@ -206,6 +208,11 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
           copies.push_back({d, true});
         }
       }
+      if (what == 6 && !c.datum->done) {
+        ledger.onCopied(c.datum);
+        copies.push_back({copies[static_cast<size_t>(&c - copies.data())].datum, true});
+      }
+      if (what == 7) ledger.onRecovered(copies[random.below(copies.size())].datum);
       while (ledger.takeSkip()) {
       }
     }
@@ -216,6 +223,137 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
     ASSERT_EQ(pool.inUse(), 0u) << "seed " << seed;
     ASSERT_EQ(flow.unacked, 0u) << "seed " << seed;
   }
+}
+
+// ---- copies, recovery, the list of a flow's packets
+
+TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
+  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  ledger.onSent(d, 2, 77);
+  ledger.onCopied(d);
+  EXPECT_TRUE(d->copied);
+  EXPECT_EQ(d->copies, 2);
+  EXPECT_EQ(d->subflow, 2);
+  EXPECT_EQ(d->pn, 77u);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr) << "the copy may arrive";
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.giveUpAll(Drop::kPeerDown);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ACopyDoesNotTakeTheDatumOffTheRepairQueue) {
+  Datum* d = send();
+  ledger.onLost(d, now);
+  ledger.onCopied(d);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.onDelivered(d, true);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, WhatIsRecoveredIsDeliveredAndNotRepaired) {
+  Datum* d = send();
+  ledger.onRecovered(d);
+  EXPECT_TRUE(d->done);
+  EXPECT_EQ(pool.inUse(), 0u);
+  EXPECT_EQ(flow.unacked, 0u);
+  EXPECT_EQ(d->copies, 1) << "its datagram is still in flight";
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_FALSE(ledger.hasSkips());
+  ledger.onRecovered(d);
+  EXPECT_EQ(flow.unacked, 0u) << "once";
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, RecoveryEndsARepairThatWaits) {
+  Datum* d = send();
+  ledger.onLost(d, now);
+  ledger.onRecovered(d);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(ledger.queued(), 0u);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, WhoHoldsADatumKeepsItsEntry) {
+  Datum* d = send();
+  ledger.hold(d);
+  ledger.onDelivered(d, true);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 1u);
+  EXPECT_TRUE(d->done);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
+  Datum* d = send();
+  ledger.onMoved(d, now);
+  EXPECT_TRUE(d->moved);
+  ledger.onSent(d, 3, 9);
+  EXPECT_EQ(d->subflow, 3);
+  EXPECT_EQ(d->pn, 9u);
+  EXPECT_FALSE(d->moved);
+  ledger.onDelivered(d, true);
+  ledger.forget(d);
+  ledger.forget(d);
+}
+
+/// DSNs of a flow's list, oldest first; checked in both directions.
+std::vector<uint64_t> listOf(const Flow& flow) {
+  std::vector<uint64_t> list;
+  const Datum* before = nullptr;
+  for (const Datum* d = flow.oldestSent; d; before = d, d = d->newer) {
+    EXPECT_EQ(d->older, before);
+    list.push_back(d->dsn);
+  }
+  EXPECT_EQ(flow.newestSent, before);
+  return list;
+}
+
+TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
+  using List = std::vector<uint64_t>;
+  EXPECT_EQ(listOf(flow), List{});
+  std::vector<Datum*> all;
+  for (int i = 0; i < 5; ++i) all.push_back(send());
+  EXPECT_EQ(listOf(flow), (List{0, 1, 2, 3, 4}));
+  ledger.onDelivered(all[2], true);
+  EXPECT_EQ(listOf(flow), (List{0, 1, 3, 4}));
+  ledger.onRecovered(all[0]);
+  EXPECT_EQ(listOf(flow), (List{1, 3, 4}));
+  ledger.giveUp(all[4], Drop::kExpired);
+  EXPECT_EQ(listOf(flow), (List{1, 3}));
+  ledger.onLost(all[1], now);
+  EXPECT_EQ(listOf(flow), (List{1, 3})) << "lost is not delivered";
+  ledger.giveUpAll(Drop::kPeerDown);
+  EXPECT_EQ(listOf(flow), (List{3}));
+  ledger.onDelivered(all[3], true);
+  EXPECT_EQ(listOf(flow), List{});
+  for (Datum* d : all) ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
+  Flow other;
+  Datum* a = send();
+  Datum* b = ledger.create(other, 6, other.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+  ledger.onSent(b, 0, 1);
+  EXPECT_EQ(listOf(flow).size(), 1u);
+  EXPECT_EQ(listOf(other).size(), 1u);
+  ledger.onDelivered(a, true);
+  EXPECT_EQ(listOf(flow).size(), 0u);
+  EXPECT_EQ(listOf(other).size(), 1u);
+  ledger.onDelivered(b, true);
+  ledger.forget(a);
+  ledger.forget(b);
 }
 
 }  // namespace

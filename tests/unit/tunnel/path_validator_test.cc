@@ -85,5 +85,47 @@ TEST_F(PathValidatorTest, MeasuresTheRttOnlyOfASingleChallenge) {
   EXPECT_FALSE(validator.rtt(now + 30ms));
 }
 
+TEST_F(PathValidatorTest, PausesDoubleTwiceAndStayThere) {
+  validator.start(route(1), true, kTimeout, random, now);
+  for (int factor : {1, 2, 4, 4, 4, 4, 4, 4}) {
+    validator.challenge(1200, now);
+    EXPECT_EQ(validator.nextDeadline() - now, factor * kTimeout);
+    now = validator.nextDeadline();
+  }
+  EXPECT_TRUE(validator.onTimer(now));
+}
+
+TEST_F(PathValidatorTest, AStrangerGetsTwoLargeChallengesAndSmallOnesThen) {
+  validator.start(route(1), false, kTimeout, random, now);
+  validator.onReceived(route(1), 1200);
+  uint64_t sent = 0;
+  for (int i = 0; i < PathValidator::kMaxChallenges; ++i) {
+    size_t size = validator.allowance(1200, now);
+    EXPECT_EQ(size, i < PathValidator::kLargeChallenges ? 1200 : PathValidator::kSmallestChallenge) << i;
+    validator.challenge(size, now);
+    sent += size;
+    now = validator.nextDeadline();
+  }
+  EXPECT_LE(sent, 1200 * PathValidator::kAmplification);
+}
+
+TEST_F(PathValidatorTest, ATrustedAddressGetsLargeOnesOnly) {
+  validator.start(route(1), true, kTimeout, random, now);
+  for (int i = 0; i < PathValidator::kMaxChallenges; ++i) {
+    EXPECT_EQ(validator.allowance(1200, now), 1200u);
+    validator.challenge(1200, now);
+    now = validator.nextDeadline();
+  }
+}
+
+TEST_F(PathValidatorTest, BelowTheSmallestChallengeNothingGoes) {
+  validator.start(route(1), false, kTimeout, random, now);
+  validator.onReceived(route(1), (PathValidator::kSmallestChallenge - 1) / 3);
+  EXPECT_EQ(validator.allowance(1200, now), 0u);
+  EXPECT_EQ(validator.nextDeadline(), kNever);
+  validator.onReceived(route(1), 1);
+  EXPECT_GE(validator.allowance(1200, now), PathValidator::kSmallestChallenge);
+}
+
 }  // namespace
 }  // namespace braid

@@ -66,12 +66,12 @@ struct SessionTest : testing::Test {
       }
     }
   }
-  void offer(Session& from, uint16_t flow, size_t size = 100) {
+  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {}) {
     FlowKey key;
     key.sport = flow;
     Packet packet = pool.allocate();
     packet.append(size);
-    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, true, false, now));
+    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, true, false, now, hint));
   }
 };
 
@@ -122,6 +122,18 @@ TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
   for (Drop expected : {Drop::kBadFrame, Drop::kReplay, Drop::kReplay}) {
     EXPECT_EQ(hub->onDatagram(header, hubRoute, Ecn::kNotEct, pool.copy(bytes), now), expected);
   }
+}
+
+// Found by reading: when two flows had a turn and nothing to protect, what waited behind them stayed there.
+TEST_F(SessionTest, TurnsThatComeToNothingHoldNothingUp) {
+  options.controller = "newreno";
+  options.initialWindow = 40;
+  start();
+  for (uint16_t flow : {1, 2, 3}) offer(*edge, flow, 1000, {.push = true});
+  for (int i = 0; i < 4; ++i) offer(*edge, 4, 1000);
+  while (carry(*edge, *hub, hubRoute)) {
+  }
+  EXPECT_EQ(hubEnd.delivered, 7u) << "all of it at once: the window has room";
 }
 
 }  // namespace

@@ -283,7 +283,8 @@ TEST(Parity, RunsOutOfOrderOrFarApartAreGroupsOfTheirOwn) {
 TEST(Parity, PacketNumbersExpandNextToWhatIsExpectedOnEachSubflow) {
   uint64_t base = uint64_t{5} << 32;
   Ranges ranges{{1, base - 2, 5}, {2, 0xfffffffeu, 5}};  // both runs cross a multiple of 2^32
-  ParityFrame frame = decodeOne<ParityFrame>(encodeParity(blockOf(ranges), 0, {9}));
+  Bytes bytes = encodeParity(blockOf(ranges), 0, {9});
+  ParityFrame frame = decodeOne<ParityFrame>(bytes);
   BlockDescription read =
       frame.describe([&](uint8_t subflow) { return subflow == 1 ? base + 9 : uint64_t{0x100000009}; });
   EXPECT_EQ(rangesOf(read), ranges);
@@ -306,7 +307,8 @@ TEST(Parity, AnyBlockRoundTrips) {
     }
     Bytes part(1 + random.below(std::min<size_t>(block.symbolSize, 300)), 0x5a);
     size_t index = random.below(block.parities);
-    ParityFrame frame = decodeOne<ParityFrame>(encodeParity(block, index, part));
+    Bytes bytes = encodeParity(block, index, part);
+    ParityFrame frame = decodeOne<ParityFrame>(bytes);
     ASSERT_EQ(frame.index, index) << "seed " << seed;
     ASSERT_EQ(frame.parities, block.parities) << "seed " << seed;
     ASSERT_EQ(frame.symbolSize, block.symbolSize) << "seed " << seed;
@@ -318,7 +320,8 @@ TEST(Parity, AnyBlockRoundTrips) {
 TEST(Parity, TheLargestDescriptionIsAccepted) {
   Ranges ranges;
   for (uint64_t i = 0; i < kMaxBlockSymbols; ++i) ranges.push_back({static_cast<uint8_t>(i), 5, 1});
-  ParityFrame frame = decodeOne<ParityFrame>(encodeParity(blockOf(ranges, 16, 65535), 15, {1}));
+  Bytes bytes = encodeParity(blockOf(ranges, 16, 65535), 15, {1});
+  ParityFrame frame = decodeOne<ParityFrame>(bytes);
   EXPECT_EQ(described(frame, 6), ranges);
 }
 
