@@ -1,6 +1,7 @@
 #include "chaos_run.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <sstream>
 
@@ -42,6 +43,8 @@ class Chaos {
   }
 
   void chooseOptions();
+  void chooseRecovery(TunnelOptions& options);
+  const char* choosePolicy();
   LinkOptions chooseLink();
   void choosePaths();
   void chooseTraffic();
@@ -75,11 +78,36 @@ void Chaos::chooseOptions() {
   o.holdTime = between(50ms, 500ms);
   o.repairTime = between(500ms, 3s);
   if (chance(0.5)) o.rekeyPackets = 100 + random_.below(600);
+  chooseRecovery(o);
+  o.decodeBuffer = std::array<size_t, 5>{0, 1, 7, 100, 1024}[random_.below(5)];
   edge_.options = hub_.options = o;
   edge_.poolLimit = hub_.poolLimit = chance(0.2) ? 600 : 8192;
   say() << o.scheduler << ", queue " << o.queueBytes << ", hold " << o.holdBytes << " for "
         << toMilliseconds(o.holdTime) << " ms, repair " << toMilliseconds(o.repairTime) << " ms, rekey "
-        << o.rekeyPackets << ", pool " << edge_.poolLimit;
+        << o.rekeyPackets << ", pool " << edge_.poolLimit << ", decode " << o.decodeBuffer;
+}
+
+const char* Chaos::choosePolicy() {
+  static constexpr std::array kPolicies{"none",      "fuso",     "cofuso",     "redundant",
+                                        "proactive", "reactive", "corrective", "adaptive"};
+  return kPolicies[random_.below(kPolicies.size())];
+}
+
+void Chaos::chooseRecovery(TunnelOptions& o) {
+  o.recovery = choosePolicy();
+  o.recoveryOptions.mMax = 1 + random_.below(16);
+  o.recoveryOptions.kMax = static_cast<size_t>(spread(1.0, 128.99));
+  o.recoveryClasses.clear();
+  say() << "recovery " << o.recovery << ", M " << o.recoveryOptions.mMax << ", K " << o.recoveryOptions.kMax;
+  for (size_t i = random_.below(4); i > 0; --i) {
+    RecoveryClass c;
+    if (chance(0.3)) c.protocol = chance(0.5) ? 6 : 17;
+    c.firstPort = static_cast<uint16_t>(1000 + random_.below(6));
+    c.lastPort = chance(0.3) ? 65535 : c.firstPort;
+    c.policy = choosePolicy();
+    o.recoveryClasses.push_back(c);
+    story_ << ", from port " << c.firstPort << " " << c.policy;
+  }
 }
 
 LinkOptions Chaos::chooseLink() {
@@ -229,6 +257,7 @@ void Chaos::trouble() {
       next.holdTime = between(20ms, 500ms);
       next.repairTime = between(300ms, 3s);
       next.rekeyPackets = 100 + random_.below(600);
+      chooseRecovery(next);
       node.tunnel().setTunables(next);
       node.tunnel().setPeers(node.peers, node.clock());
       break;
