@@ -237,7 +237,7 @@ class Lab:
             value = condition()
             if value:
                 return value
-            for process in self._processes.values():
+            for process in list(self._processes.values()):  # other threads start and stop some meanwhile
                 if process.poll() not in (None, 0):
                     raise RuntimeError(f"{process.lab_name} ended with {process.returncode} while waiting for {what}\n"
                                        + self.log_tail(process.lab_name))

@@ -15,6 +15,7 @@ import pathlib
 import random
 import socket
 import time
+import traceback
 
 from lab import Download, Lab, Link, median
 from lab.measure import cpu_seconds
@@ -40,6 +41,7 @@ def in_the_lab(measure):
         try:
             figures = measure(*arguments, **options)
         except (OSError, RuntimeError) as error:
+            traceback.print_exc()
             return f"not measured: {type(error).__name__}: {str(error)[:300]}"
         figures["lab_s"] = round(time.monotonic() - began, 1)
         return figures
@@ -232,13 +234,31 @@ def _no_loss_at_the_rest(fleet):
         fleet.lab.links.set(site.link_name(1), loss=0)
 
 
+def _large_initial_windows(fleet):
+    """New connections send a whole response at once, as hosts do in virtual time: what is left is the tunnel's own."""
+    packets = 100
+    fleet.lab.server.route("0.0.0.0/0", "via", "192.168.100.1", "initcwnd", packets)
+    for site in fleet.lab.sites:
+        site.client.route("0.0.0.0/0", "via", site.client_address[0][:-1] + "1", "initrwnd", packets)
+
+
+def _cold(fleet, policies, rounds):
+    """Rounds of responses, each over tunnels and TCP connections that are new at its first request."""
+    cold = _Responses(fleet)
+    for number in range(rounds):
+        for policy in policies:
+            fleet.restart(policy)
+            cold.round(policy, number)
+    return cold
+
+
 RATIOS = [("cofuso", "none"), ("adaptive", "none"), ("none, loss-free", "none"), ("cofuso", "cofuso, loss-free"),
           ("adaptive", "adaptive, loss-free")]
 
 
 @in_the_lab
 def responses(policies, warm_rounds, cold_rounds=0):
-    """Responses of web search up to 100 KB: in warm tunnels, and in tunnels that a few requests ago were not there."""
+    """Responses of web search up to 100 KB: in warm tunnels, and in fresh ones, 10 requests each."""
     figures = {"links": "2 x 100 Mbit/s, 50 ms, 2 % loss on one, both directions", "sizes": "web search up to 100 KB"}
     wanted = [pair for pair in RATIOS if all(name.partition(",")[0] in policies for name in pair)]
     with _responses_fleet() as fleet:
@@ -255,13 +275,9 @@ def responses(policies, warm_rounds, cold_rounds=0):
             figures[f"warm, {sender}"] = warm.figures(wanted)
         if cold_rounds:
             fleet.lab.server.set_congestion_control(SENDERS[0])
-            cold = _Responses(fleet)
-            for number in range(cold_rounds):
-                for policy in policies:
-                    fleet.restart(policy)
-                    cold.round(policy, number)
-            title = f"fresh tunnels, {_Responses.REQUESTS} requests each, {SENDERS[0]}"
-            figures[title] = cold.figures(wanted)
+            figures["fresh tunnels"] = _cold(fleet, policies, cold_rounds).figures(wanted)
+            _large_initial_windows(fleet)
+            figures["fresh tunnels, large initial windows"] = _cold(fleet, policies, cold_rounds).figures(wanted)
     return figures
 
 

@@ -94,7 +94,7 @@ def responses():
     own = [runs[f"{policy}, Braid's own timeout"]["p99"] for policy in ("cofuso", "none")]
     detail["ratio with Braid's own timeout"] = round(own[0] / own[1], 3)
     detail.update(_briefs(runs))
-    detail["lab"] = lab.responses(["none", "cofuso", "adaptive"], warm_rounds=6, cold_rounds=6)
+    detail["lab"] = lab.responses(["none", "cofuso", "adaptive"], warm_rounds=5, cold_rounds=5)
     return runs["cofuso"]["p99"] / runs["none"]["p99"], detail
 
 
