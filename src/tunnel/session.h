@@ -99,7 +99,6 @@ class Session final : public SubflowOwner {
   void onControlFate(Subflow& subflow, uint64_t pn, bool delivered) override;
   void onStateChange(Subflow& subflow) override;
   void onAddressChange(Subflow& subflow) override;
-  void onTrace(const TraceEvent& event) override { trace(event); }
 
  private:
   /// A control frame that is sent again until it arrives.

@@ -39,8 +39,6 @@ class SubflowOwner {
   virtual void onStateChange(Subflow& subflow) = 0;
   /// The peer is proven to be at a new route.
   virtual void onAddressChange(Subflow& subflow) = 0;
-  /// Something for the recovery trace, while there is one.
-  virtual void onTrace(const TraceEvent&) {}
 };
 
 class Subflow {

@@ -135,7 +135,7 @@ void Subflow::noteLoss(uint64_t pn, const SentPacket& p, Time now) {
   event.subflow = id_;
   event.pn = pn;
   event.lossRate = lossEstimate_.recentRate();
-  owner_.onTrace(event);
+  options_.trace->onTrace(event);
 }
 
 void Subflow::countProtection(SentPacket::Role role, size_t bytes) {
