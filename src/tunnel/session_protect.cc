@@ -230,6 +230,7 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
     Datum* d = packet.data[i];
     first &= !d->copied && !d->coded;
     if (d->done || d->queued || (d->copied && !newest)) continue;
+    if (d->flow->recoveryClass != recoveryClass) continue;
     if (!ledger_.isTooLate(*d, now) && build.fits(d->packet.size())) build.addCopy(d);
     d->copied = true;
   }
