@@ -14,6 +14,7 @@ import os
 import pathlib
 import random
 import socket
+import threading
 import time
 import traceback
 
@@ -103,11 +104,47 @@ class Connection:
         self._socket.close()
 
 
+class Stalls:
+    """When other work on the machine kept this process, and so the gateways, from running. What was being fetched
+    then is no measurement; it is left out for every policy, and counted."""
+
+    SLEEP, LATE = 0.005, 0.03  # s
+    AFTER = 0.3  # s that queues need to calm down
+
+    def __init__(self):
+        self.left_out = 0
+        self._stalls = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self):
+        last = time.monotonic()
+        while not self._ended.is_set():
+            time.sleep(self.SLEEP)
+            now = time.monotonic()
+            if now - last > self.SLEEP + self.LATE:
+                self._stalls.append((last, now + self.AFTER))
+            last = now
+
+    def close(self):
+        self._ended.set()
+        self._thread.join()
+
+    def undisturbed(self, fetches):
+        """The durations of those (begin, duration) that no stall met."""
+        good = [seconds for began, seconds in fetches
+                if not any(begin < began + seconds and began < end for begin, end in self._stalls)]
+        self.left_out += len(fetches) - len(good)
+        return good
+
+
 class Site:
     """Gives Lab's client of one site a file to fetch."""
 
-    def __init__(self, site, path, content):
+    def __init__(self, site, path, content, stalls):
         self.site = site
+        self._stalls = stalls
         self._connect = functools.partial(Connection, path, content)
 
     def series(self, sizes, warm_up=()):
@@ -116,8 +153,8 @@ class Site:
             with self._connect() as connection:
                 for size in warm_up:
                     connection.fetch(size)
-                return [connection.fetch(size) for size in sizes]
-        return self.site.client.inside(fetch)
+                return [(time.monotonic(), connection.fetch(size)) for size in sizes]
+        return self._stalls.undisturbed(self.site.client.inside(fetch))
 
     def visits(self, size, seconds, pause):
         """The times of fetches of one size over a new connection, with pauses between them, for about so long."""
@@ -127,9 +164,9 @@ class Site:
                 connection.fetch(size)
                 while time.monotonic() < end:
                     time.sleep(pause())
-                    times.append(connection.fetch(size))
+                    times.append((time.monotonic(), connection.fetch(size)))
             return times
-        return self.site.client.inside(fetch)
+        return self._stalls.undisturbed(self.site.client.inside(fetch))
 
 
 class Fleet:
@@ -148,13 +185,15 @@ class Fleet:
             content = (self.lab.directory / "nginx" / "files" / "response").read_bytes()
             # Pauses between requests are the experiment's, and not to be punished with a new slow start.
             self.lab.server.sysctl(net__ipv4__tcp_slow_start_after_idle=0)
-            self.sites = [Site(site, path, content) for site in self.lab.sites]
+            self.stalls = Stalls()
+            self.sites = [Site(site, path, content, self.stalls) for site in self.lab.sites]
         except BaseException:
             self.lab.__exit__(None, None, None)
             raise
         return self
 
     def __exit__(self, *error):
+        self.stalls.close()
         self.lab.__exit__(*error)
 
     def start(self, policy):
@@ -278,6 +317,7 @@ def responses(policies, warm_rounds, cold_rounds=0):
             figures["fresh tunnels"] = _cold(fleet, policies, cold_rounds).figures(wanted)
             _large_initial_windows(fleet)
             figures["fresh tunnels, large initial windows"] = _cold(fleet, policies, cold_rounds).figures(wanted)
+        figures["left out, as the machine stalled"] = fleet.stalls.left_out
     return figures
 
 
@@ -348,6 +388,7 @@ def mice(policies, rounds):
                 elephants.setdefault(policy, []).append(elephant.rate_mbit(began, elephant.elapsed()))
                 elephant.stop()
                 time.sleep(0.5)
+        figures["left out, as the machine stalled"] = fleet.stalls.left_out
     ratios = {policy: _ratio(times, policy, f"{policy}, no elephant") for policy in policies}
     return {**figures, "p99 / p99 without the elephant": ratios,
             "elephant_mbit": {policy: round(median(rates), 2) for policy, rates in elephants.items()},
