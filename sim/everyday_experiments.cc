@@ -31,6 +31,7 @@ Json runBulk(const Params& params) {
   Home home(params.seed, tunnelOptions(params, "bbr"), loss);
   World& world = home.network.world;
   home.network.start();
+  world.run(std::chrono::microseconds(Random(params.seed).below(20'000)));  // without loss nothing else is random
   auto& download =
       world.add<TcpFlow>(*home.pair.server, *home.pair.client, kElephantPort, TcpOptions{.bytes = kEndless});
   world.run(kRampUp);

@@ -35,7 +35,7 @@ std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   double expected = 0;
   double bursts = 0;
   size_t symbols = 0;
-  size_t worst = 0;
+  size_t worst = SIZE_MAX;
   double worstLosses = -1;
   Duration slowest{};
   Time pause = Time::min();
@@ -62,8 +62,14 @@ std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   if (view.paritiesLeft > 0) return Protection{.kind = Protection::Kind::kNextParity, .on = *best};
 
   double burst = bursts / std::max(expected, 1e-12);
-  size_t k = std::min(symbols, options_.kMax);
-  if (symbols > k) expected *= static_cast<double>(k) / static_cast<double>(symbols);
+  size_t of = Protection::kAllPaths;
+  size_t k = symbols;
+  if (symbols > options_.kMax) {  // then path by path, the worst first
+    of = worst;
+    k = std::min(view.paths[worst].uncoded, options_.kMax);
+    expected = static_cast<double>(k) * lossRate(view.paths[worst]);
+    burst = view.paths[worst].burst;
+  }
   RecoveryOptions bounds = options_;
   bounds.mMax = bounds.decodeTime.size();
   size_t most = std::min(maxParities(bounds, slowest), k);
@@ -72,12 +78,8 @@ std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   // Parities are lost too.
   m = std::min(most,
                m + static_cast<size_t>(std::lround(static_cast<double>(m) * lossRate(view.paths[*best]))));
-  if (k == 1) return Protection{.kind = Protection::Kind::kCopy, .of = worst, .on = *best};
-  return Protection{.kind = Protection::Kind::kNewBlock,
-                    .of = Protection::kAllPaths,
-                    .on = *best,
-                    .symbols = k,
-                    .parities = m};
+  if (k == 1) return Protection{.kind = Protection::Kind::kCopy, .of = worst, .on = *best, .uncoded = true};
+  return Protection{.kind = Protection::Kind::kNewBlock, .of = of, .on = *best, .symbols = k, .parities = m};
 }
 
 // The open path on which protection is likely to be there first: half a round trip, and what is lost costs

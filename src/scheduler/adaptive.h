@@ -32,6 +32,7 @@ class Adaptive final : public RecoveryPolicy {
 
   std::optional<Protection> choose(const RecoveryView& view) override;
   Time nextDeadline() const override { return deadline_; }
+  int pausePerRtt() const override { return kPausePerRtt; }
   RepairPlace repairPlace() const override { return RepairPlace::kBestPath; }
   bool takesTurns() const override { return true; }
 

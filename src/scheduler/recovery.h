@@ -88,6 +88,7 @@ struct Protection {
   size_t on = 0;            ///< path to send it on: open
   size_t symbols = 0;       ///< kNewBlock: K, the oldest so many uncoded packets
   size_t parities = 0;      ///< kNewBlock: M
+  bool uncoded = false;     ///< kCopy: the oldest that is in no block either
   Time sentUntil = kNever;  ///< kNewBlock: packets that left later are left out, K is what remains then
 };
 
@@ -113,6 +114,9 @@ class RecoveryPolicy {
   /// When to be asked again though nothing was sent or acknowledged; kNever: only then. Holds from the last
   /// choose() on, and only while there is nothing new to send: nobody asks before, so it may be in the past.
   virtual Time nextDeadline() const { return kNever; }
+  /// It does nothing at kIdle before nothing new was sent for this part of the RTT, unless the flow has
+  /// ended; 0: it does not wait.
+  virtual int pausePerRtt() const { return 0; }
   virtual Duplication duplication() const { return Duplication::kNone; }
   virtual RepairPlace repairPlace() const { return RepairPlace::kOwnPath; }
   /// Protection may use the turn of a short flow that has sent its last packet.

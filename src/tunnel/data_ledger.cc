@@ -45,7 +45,8 @@ void DataLedger::onSent(Datum* datum, uint8_t subflow, uint64_t pn) {
   dequeue(datum);
 }
 
-void DataLedger::onCopied(Datum* datum) {
+void DataLedger::onCopied(Datum* datum, Time answerDue) {
+  datum->answerDue = answerDue;
   datum->copied = true;
   ++datum->refs;
   ++datum->copies;
@@ -53,21 +54,22 @@ void DataLedger::onCopied(Datum* datum) {
 
 void DataLedger::onDelivered(Datum* datum, bool counted) {
   if (counted) --datum->copies;
-  if (!datum->done) finish(datum);
+  if (!datum->done) finish(datum, true);
 }
 
-void DataLedger::onLost(Datum* datum, Time now) {
+void DataLedger::onLost(Datum* datum, Time now, bool copy) {
   --datum->copies;
-  if (datum->done || datum->queued || datum->copies > 0) return;
+  if (datum->done || datum->queued || (datum->copies > 0 && (copy || !datum->copied))) return;
+  if (!datum->reliable && datum->copies > 0) return;
   if (!datum->reliable) return giveUp(datum, Drop::kLostDatagram);
   if (isTooLate(*datum, now)) return giveUp(datum, Drop::kExpired);
   enqueue(datum);
 }
 
-void DataLedger::onMoved(Datum* datum, Time now) {
+void DataLedger::onMoved(Datum* datum, Time now, bool copy) {
   --datum->copies;
-  datum->moved = true;
-  if (datum->done || datum->queued || datum->copies > 0) return;
+  datum->moved |= !copy;
+  if (datum->done || datum->queued || (datum->copies > 0 && (copy || !datum->copied))) return;
   if (isTooLate(*datum, now)) return giveUp(datum, lateCause(*datum));
   enqueue(datum);
 }
@@ -81,7 +83,7 @@ void DataLedger::giveUp(Datum* datum, Drop cause) {
   if (datum->done) return;
   ++drops_[static_cast<size_t>(cause)];
   if (datum->reliable) addSkip({datum->slot, datum->dsn, 1});
-  finish(datum);
+  finish(datum, false);
 }
 
 void DataLedger::giveUpAll(Drop cause) {
@@ -107,8 +109,9 @@ void DataLedger::addSkip(const SkipFrame& skip) {
   if (skips_.size() < kMaxSkips) skips_.push_back(skip);
 }
 
-void DataLedger::finish(Datum* datum) {
+void DataLedger::finish(Datum* datum, bool delivered) {
   datum->done = true;
+  datum->delivered = delivered;
   datum->packet.reset();
   Flow& flow = *datum->flow;
   (datum->older ? datum->older->newer : flow.oldestSent) = datum->newer;
@@ -141,7 +144,7 @@ void DataLedger::dequeue(Datum* datum) {
 
 void DataLedger::forget(Datum* datum) {
   if (--datum->refs > 0) return;
-  if (!datum->done) finish(datum);
+  if (!datum->done) finish(datum, false);
   --live_;
   free_.push_back(datum);
 }

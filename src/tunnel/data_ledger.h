@@ -28,14 +28,15 @@ struct Datum {
   uint16_t copies = 0;  ///< datagrams in flight that carry it, on subflows that are not silent
   uint8_t subflow = 0;  ///< the subflow it last went on
   bool reliable = false;
-  bool done = false;       ///< delivered or given up
-  bool queued = false;     ///< waits in the repair queue
-  bool moved = false;      ///< the subflow it last went on has fallen silent
-  bool copied = false;     ///< a copy went out before it was known lost: no second one does
-  bool coded = false;      ///< it is in a coding block
-  uint16_t block = 0;      ///< which, when coded
-  uint64_t pn = 0;         ///< of the datagram it last went in, on `subflow`
-  Datum* older = nullptr;  ///< of its flow, by DSN, while not done
+  bool done = false;             ///< delivered or given up
+  bool queued = false;           ///< waits in the repair queue
+  bool moved = false;            ///< the subflow it last went on has fallen silent
+  bool copied = false;           ///< a copy went out before it was known lost: no second one does
+  bool coded = false;            ///< it is in a coding block
+  bool delivered = false;        ///< done, and not given up
+  Time answerDue = Time::min();  ///< when the peer's word on its copy or parity should be here
+  uint64_t pn = 0;               ///< of the datagram it last went in, on `subflow`
+  Datum* older = nullptr;        ///< of its flow, by DSN, while not done
   Datum* newer = nullptr;
   Datum* previous = nullptr;
   Datum* next = nullptr;
@@ -55,21 +56,24 @@ class DataLedger {
   /// The datagram `pn` that carries it leaves. Takes it off the repair queue.
   void onSent(Datum* datum, uint8_t subflow, uint64_t pn);
   /// A copy of it leaves, in protection: where it last went stays what it was.
-  void onCopied(Datum* datum);
+  void onCopied(Datum* datum, Time answerDue = Time::min());
   /// It came by other means than its datagrams, which may still be acknowledged or lost.
   void onRecovered(Datum* datum) {
-    if (!datum->done) finish(datum);
+    if (!datum->done) finish(datum, true);
   }
   /// Somebody else remembers it too, until forget().
   void hold(Datum* datum) { ++datum->refs; }
   /// A datagram that carried it arrived. `counted`: that datagram still counted as in flight.
   void onDelivered(Datum* datum, bool counted);
-  /// A datagram that carried it is lost: it is queued for repair when no other copy is in flight.
-  void onLost(Datum* datum, Time now);
+  /// A datagram that carried it is lost: it is queued for repair when no other one is in flight, or only one
+  /// in protection, whose fate need not be awaited for longer than until answerDue.
+  /// `copy`: what is lost was the one in protection.
+  void onLost(Datum* datum, Time now, bool copy = false);
   /// Its datagram may still arrive, but do not wait: send a copy elsewhere unless another is on its way. That
   /// datagram no longer counts as in flight: for it, onLost() must not follow and onDelivered() is not
   /// `counted`. A timely datagram moves only while it is younger than kTimely, else it is given up.
-  void onMoved(Datum* datum, Time now);
+  /// `copy`: it was one, and says nothing of the path that the datum itself went on.
+  void onMoved(Datum* datum, Time now, bool copy = false);
   /// A sent datagram forgets it.
   void forget(Datum* datum);
 
@@ -96,7 +100,7 @@ class DataLedger {
   const DropCounts& drops() const { return drops_; }
 
  private:
-  void finish(Datum* datum);
+  void finish(Datum* datum, bool delivered);
   void addSkip(const SkipFrame& skip);
   void enqueue(Datum* datum);
   void dequeue(Datum* datum);

@@ -95,6 +95,12 @@ const Packet* FlowQueues::peek(Time now) {
   return settle(now) && ready_ ? &ready_ : nullptr;
 }
 
+void FlowQueues::limitClasses(size_t count) {
+  for (Flow& flow : table_) {
+    if (flow.recoveryClass >= count) flow.recoveryClass = 0;
+  }
+}
+
 Flow* FlowQueues::turn(Time now) {
   return settle(now) && !ready_ ? readyFlow_ : nullptr;
 }

@@ -118,6 +118,8 @@ class FlowQueues {
   /// The packet that peek() shows, and its flow; an empty handle and nullptr when there is none.
   Packet pop(Time now, Flow*& flow);
 
+  /// Flows of a class from `count` on are of none from now on.
+  void limitClasses(size_t count);
   /// The flow wants a turn among the others even when it has no packet: to protect those it has sent.
   void claim(Flow& flow);
   /// The flow whose turn it is without a packet; nullptr when there is none. Stays until endTurn().

@@ -31,6 +31,7 @@ struct SentPacket {
   bool hasControl = false;          ///< carries control frames that are sent again when lost
   bool appLimited = false;
   Role role = Role::kOrdinary;
+  bool countedLost = false;  ///< in the loss estimate
   uint8_t dataCount = 0;
   /// Delivery-rate state when it left (draft-cheng-iccrg-delivery-rate-estimation section 3.2).
   uint64_t delivered = 0;

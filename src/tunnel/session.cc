@@ -91,6 +91,7 @@ bool Session::openSubflow(const std::string& name, const std::string& uplink, co
   if (subflows_.size() >= std::min(options_.maxSubflows, table_.size())) return false;
   auto id = static_cast<uint8_t>(subflows_.size());
   table_[id] = std::make_unique<Subflow>(id, uplink, route, true, options_, *this, ledger_, random_, now);
+  position_[id] = static_cast<uint8_t>(subflows_.size());
   subflows_.push_back(table_[id].get());
   names_.push_back(name);
   views_.resize(subflows_.size());
@@ -160,7 +161,10 @@ Time Session::nextDeadline(Time now) const {
   }
   if (ledger_.queued() > 0) next = std::min(next, std::max(now, repairAt_));
   if (flows_.packets() == 0 && ledger_.live() > 0) {
-    for (const auto& policy : policies_) next = std::min(next, policy->nextDeadline());
+    for (const auto& policy : policies_) {
+      if (policy->nextDeadline() > askedAt_) next = std::min(next, policy->nextDeadline());
+    }
+    next = std::min(next, std::max(now, pauseEnd_));
   }
   if (unusableSince_ != kNever && waiting)
     next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));

@@ -116,7 +116,7 @@ class Session final : public SubflowOwner {
   void onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, size_t size, const Route& from,
                 Time now, bool& malformed);
   void onFrame(Subflow& subflow, const WireFrame& frame, const Route& from, Time now);
-  void onData(const DataFrame& frame, Packet packet, Time now);
+  bool onData(const DataFrame& frame, Packet packet, Time now);
   void onSkip(const SkipFrame& skip, Time now);
   void onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time now);
   void onParityTail(const ParityTailFrame& frame);
@@ -139,7 +139,8 @@ class Session final : public SubflowOwner {
   Subflow* ackCarrier(Subflow& of);
   Subflow* fastest();
   bool mayRepair(const Datum& datum, const Subflow& subflow) const;
-  Time paritiesDue(const Datum& datum) const;
+  bool fits(const Datum& datum, const Subflow& subflow) const;
+  Datum* nextReady(Datum* datum, Time now);
   void addControl(Build& build);
   void addRecovered(Build& build);
   void addData(Build& build, Time now);
@@ -158,12 +159,13 @@ class Session final : public SubflowOwner {
   bool pollTurn(Flow& flow, Datagram& out, Time now);
   bool protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now);
   RecoveryView look(uint8_t recoveryClass, Flow* flow, Time now);
+  bool isPausing(const RecoveryPolicy& policy, Time now);
   void lookAtFlow(const Flow& flow);
   bool isWanted(const ProtectionBlock& block);
   bool sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& protection, Datagram& out, Time now);
   bool startBlock(uint8_t recoveryClass, Flow* flow, const Protection& protection, Time now);
   void gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* flow, const Protection& protection);
-  bool addSymbol(ProtectionBlock& block, Subflow& of, uint64_t pn);
+  bool addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn);
   bool sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Time now);
   ProtectionBlock* blockOf(uint8_t recoveryClass, const Flow* flow);
   void onNewData(Datum* datum);
@@ -199,18 +201,19 @@ class Session final : public SubflowOwner {
   static constexpr size_t kOpenBlocks = 8;
   std::vector<ProtectionBlock> blocks_;
   uint16_t nextBlock_ = 0;
-  /// By block number: when the peer's word on the parity sent last should be here.
-  std::array<Time, 256> paritiesDue_{};
-  Time repairAt_ = kNever;  ///< when a repair that waits for that word stops waiting
+  Time repairAt_ = kNever;      ///< when a repair stops waiting for the peer's word on its protection
+  Time askedAt_ = Time::min();  ///< when the policies could last choose
+  Time pauseEnd_ = kNever;      ///< when a pause of new data is long enough for a policy that waits for one
   ParityTail tail_;
   Ring<Datum*> duplicates_;       ///< to be sent a second time by a duplicating policy
   bool protectionWaits_ = false;  ///< for a path to open
-  bool lastEnded_ = false;        ///< the flow that sent last has ended
+  bool lastEnded_ = false;        ///< the flow that sent last has ended and takes no turn of its own
   BlockDecoder decoder_;
   static constexpr size_t kMaxRecovered = 64;
   std::vector<RecoveredFrame> recovered_;  ///< to be told
 
   std::array<std::unique_ptr<Subflow>, 256> table_;  ///< by number
+  std::array<uint8_t, 256> position_{};              ///< in subflows_, by number
   std::vector<Subflow*> subflows_;                   ///< the ones there are, in order of their numbers
   std::vector<std::string> names_;                   ///< initiator: of subflows_, by position
   std::vector<PathView> views_;

@@ -11,12 +11,20 @@ namespace braid {
 namespace {
 /// Packets that a flow may be ahead of the oldest that is missing: half of what the receiver holds. Ours.
 constexpr uint64_t kReceiveWindow = Resequencer::kSpan / 2;
+/// Un-ACKed packets of a flow that are looked at in its turn: some short bursts. Ours.
+constexpr size_t kMostOfAFlow = 256;
 /// Second sendings that may wait. Ours: beyond it the oldest is dropped.
 constexpr size_t kMaxDuplicates = 1024;
 /// Choices of a policy in a row that come to nothing. Ours.
 constexpr size_t kChoices = 4;
 /// The description of a block that a PARITY frame can hold beside an ACK. Ours.
 constexpr size_t kMaxParityHeader = 600;
+
+/// When the peer's word on protection sent now should be here. Not later than the own path would tell of a
+/// loss (RFC 9002 section 6.1.2), lest a slow path holds repairs up.
+Duration answerTime(const Subflow& of, const Subflow& on) {
+  return std::min(of.rtt().smoothed(), on.rtt().smoothed()) * 9 / 8;
+}
 }  // namespace
 
 void Session::setPolicies() {
@@ -26,6 +34,7 @@ void Session::setPolicies() {
     if (policies_.size() <= kMaxRecoveryClasses)
       policies_.push_back(makeRecoveryPolicy(c.policy, options_.recoveryOptions, random_.next()));
   }
+  flows_.limitClasses(policies_.size());
 }
 
 // A short flow that has sent its last packet may protect it in its next turn.
@@ -37,10 +46,10 @@ void Session::onNewData(Datum* datum) {
   // goes over another path.
   Datum* oldest = flow.oldestSent;
   if (flow.reliable && datum->dsn - oldest->dsn >= kReceiveWindow && !oldest->copied) duplicate(oldest);
-  lastEnded_ = flow.ended;
-  if (policy.takesTurns() && flow.ended && flow.queuedBytes == 0 &&
-      flow.burstBytes <= FlowQueues::kShortBurst)
-    flows_.claim(flow);
+  bool takesTurn = policy.takesTurns() && flow.ended && flow.queuedBytes == 0 &&
+                   flow.burstBytes <= FlowQueues::kShortBurst;
+  if (takesTurn) flows_.claim(flow);
+  lastEnded_ = flow.ended && !takesTurn;
 }
 
 void Session::duplicate(Datum* datum) {
@@ -57,7 +66,7 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
   while (!duplicates_.empty()) {
     Datum* datum = duplicates_.front();
     Subflow* path = nullptr;
-    bool wanted = !datum->done && !datum->queued && !datum->copied;
+    bool wanted = !datum->done && !datum->queued && !datum->copied && !ledger_.isTooLate(*datum, now);
     if (wanted) {
       bool same = policyOf(datum->flow->recoveryClass).duplication() == Duplication::kSamePath;
       size_t candidates = 0;
@@ -78,7 +87,7 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
       build.addCopy(datum);
       build.addAck(now);
       table_[datum->subflow]->countProtected();
-      ledger_.onCopied(datum);
+      ledger_.onCopied(datum, now + answerTime(*table_[datum->subflow], *path));
       path->countProtection(build.role, build.used);
       sent = finish(build, out, now);
     }
@@ -115,6 +124,8 @@ bool Session::pollTail(Datagram& out, Time now) {
 
 bool Session::pollProtection(Datagram& out, Time now) {
   protectionWaits_ = false;
+  pauseEnd_ = kNever;
+  askedAt_ = now;
   if (flows_.packets() > 0 || ledger_.live() == 0) return false;
   for (uint8_t c = 0; c < policies_.size(); ++c) {
     if (protect(c, nullptr, out, now)) return true;
@@ -132,6 +143,7 @@ bool Session::pollTurn(Flow& flow, Datagram& out, Time now) {
 }
 
 bool Session::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now) {
+  if (!flow && isPausing(policyOf(recoveryClass), now)) return false;
   for (size_t tries = 0; tries < kChoices; ++tries) {
     RecoveryView view = look(recoveryClass, flow, now);
     std::optional<Protection> choice = policyOf(recoveryClass).choose(view);
@@ -160,6 +172,19 @@ bool Session::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now
   return false;
 }
 
+// Spares the search for packets while the policy would not protect them yet.
+bool Session::isPausing(const RecoveryPolicy& policy, Time now) {
+  if (policy.pausePerRtt() == 0 || lastEnded_) return false;
+  Time end = Time::min();
+  for (const Subflow* s : subflows_) {
+    if (s->lastDataAt() > Time::min())
+      end = std::max(end, s->lastDataAt() + s->rtt().smoothed() / policy.pausePerRtt());
+  }
+  if (end <= now) return false;
+  pauseEnd_ = std::min(pauseEnd_, end);
+  return true;
+}
+
 // ---- what the policy sees
 
 RecoveryView Session::look(uint8_t recoveryClass, Flow* flow, Time now) {
@@ -168,8 +193,14 @@ RecoveryView Session::look(uint8_t recoveryClass, Flow* flow, Time now) {
   view.chance = flow ? RecoveryChance::kTurn : RecoveryChance::kIdle;
   view.ended = flow ? flow->ended : lastEnded_;
   recoveryPaths_.resize(subflows_.size());
-  for (size_t i = 0; i < subflows_.size(); ++i)
+  size_t largest = 0;
+  for (size_t i = 0; i < subflows_.size(); ++i) {
     recoveryPaths_[i] = subflows_[i]->recoveryPath(recoveryClass, options_.recoveryOptions.kMax, now);
+    if (recoveryPaths_[i].usable) largest = std::max(largest, subflows_[i]->mtu());
+  }
+  // Two datagrams must hold what was one elsewhere.
+  for (size_t i = 0; i < subflows_.size(); ++i)
+    recoveryPaths_[i].open &= 2 * subflows_[i]->mtu() >= largest + kMaxParityHeader;
   if (flow) lookAtFlow(*flow);
   view.paths = recoveryPaths_;
   if (ProtectionBlock* block = blockOf(recoveryClass, flow)) {
@@ -195,13 +226,13 @@ bool Session::isWanted(const ProtectionBlock& block) {
 
 void Session::lookAtFlow(const Flow& flow) {
   for (RecoveryPath& path : recoveryPaths_) path.uncopied = path.uncoded = 0;
-  for (const Datum* d = flow.oldestSent; d; d = d->newer) {
-    for (size_t i = 0; i < subflows_.size(); ++i) {
-      if (subflows_[i]->id() != d->subflow || d->queued || d->moved) continue;
-      RecoveryPath& path = recoveryPaths_[i];
-      if (!d->copied && path.uncopied++ == 0) path.oldest = d->firstSent;
-      path.uncoded += subflows_[i]->isCodable(d->pn);
-    }
+  size_t left = kMostOfAFlow;
+  for (const Datum* d = flow.oldestSent; d && left > 0; d = d->newer, --left) {
+    if (d->queued || d->moved) continue;
+    size_t i = position_[d->subflow];
+    RecoveryPath& path = recoveryPaths_[i];
+    if (!d->copied && path.uncopied++ == 0) path.oldest = d->firstSent;
+    path.uncoded += subflows_[i]->isCodable(d->pn);
   }
 }
 
@@ -213,10 +244,13 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
   Subflow& of = *subflows_[protection.of];
   Subflow& on = *subflows_[protection.on];
   bool newest = protection.kind == Protection::Kind::kNewest;
-  uint64_t pn = newest ? of.newestUnacked(recoveryClass) : of.firstUncopied(recoveryClass);
+  uint64_t pn = newest               ? of.newestUnacked(recoveryClass)
+                : protection.uncoded ? of.firstUncoded(recoveryClass)
+                                     : of.firstUncopied(recoveryClass);
   if (flow) {
     const Datum* d = flow->oldestSent;
-    while (d && (d->copied || d->queued || d->subflow != of.id())) d = d->newer;
+    auto skip = [&](const Datum& x) { return x.copied || x.queued || (x.coded && protection.uncoded); };
+    while (d && (skip(*d) || d->subflow != of.id())) d = d->newer;
     if (!d) return false;
     pn = d->pn;
   }
@@ -229,13 +263,13 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
   for (size_t i = 0; i < packet.dataCount; ++i) {
     Datum* d = packet.data[i];
     first &= !d->copied && !d->coded;
-    if (d->done || d->queued || (d->copied && !newest)) continue;
+    if (d->done || d->queued || (d->copied && !newest) || (d->coded && protection.uncoded)) continue;
     if (d->flow->recoveryClass != recoveryClass) continue;
     if (!ledger_.isTooLate(*d, now) && build.fits(d->packet.size())) build.addCopy(d);
     d->copied = true;
   }
   if (build.dataCount == 0) return false;
-  for (size_t i = 0; i < build.dataCount; ++i) ledger_.onCopied(build.data[i]);
+  for (size_t i = 0; i < build.dataCount; ++i) ledger_.onCopied(build.data[i], now + answerTime(of, on));
   build.addAck(now);
   if (first) of.countProtected();
   on.countProtection(SentPacket::Role::kCopy, build.used);
@@ -298,12 +332,13 @@ bool Session::startBlock(uint8_t recoveryClass, Flow* flow, const Protection& pr
 // The oldest packets of each path, path by path.
 void Session::gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* flow, const Protection& p) {
   size_t most = std::min(p.symbols, options_.recoveryOptions.kMax);
+  const Subflow& on = *subflows_[p.on];
   auto isOf = [&](size_t i) { return p.of == Protection::kAllPaths || p.of == i; };
   if (flow) {
     for (size_t i = 0; i < subflows_.size(); ++i) {
       if (!isOf(i)) continue;
       for (const Datum* d = flow->oldestSent; d && block.encoder.symbols() < most; d = d->newer) {
-        if (d->subflow == subflows_[i]->id() && !d->queued) addSymbol(block, *subflows_[i], d->pn);
+        if (d->subflow == subflows_[i]->id() && !d->queued) addSymbol(block, *subflows_[i], on, d->pn);
       }
     }
     return;
@@ -312,13 +347,14 @@ void Session::gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* 
     if (!isOf(i)) continue;
     Subflow& s = *subflows_[i];
     for (uint64_t pn = s.firstUncoded(recoveryClass);
-         pn < s.nextPacketNumber() && block.encoder.symbols() < most;
+         pn < s.nextPacketNumber() && block.encoder.symbols() < most &&
+         s.sentPacket(pn).sentAt <= p.sentUntil;
          pn = s.firstUncoded(recoveryClass, pn + 1))
-      if (s.sentPacket(pn).sentAt <= p.sentUntil) addSymbol(block, s, pn);
+      addSymbol(block, s, on, pn);
   }
 }
 
-bool Session::addSymbol(ProtectionBlock& block, Subflow& of, uint64_t pn) {
+bool Session::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn) {
   if (!of.isCodable(pn)) return false;
   const SentPacket& packet = of.sentPacket(pn);
   for (size_t i = 0; i < packet.dataCount; ++i) {
@@ -337,7 +373,7 @@ bool Session::addSymbol(ProtectionBlock& block, Subflow& of, uint64_t pn) {
   if (!block.encoder.add({pieces.data(), size_t{2} * packet.dataCount})) return false;
   for (size_t i = 0; i < packet.dataCount; ++i) {
     packet.data[i]->coded = true;
-    packet.data[i]->block = block.description.block;
+    packet.data[i]->answerDue = block.began + answerTime(of, on);
   }
   of.countProtected();
   BlockDescription& d = block.description;
@@ -376,7 +412,6 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
     tail_.bytes.assign(parity.begin() + static_cast<ptrdiff_t>(part), parity.end());
   }
   on.countProtection(SentPacket::Role::kParity, build.used);
-  paritiesDue_[d.block % paritiesDue_.size()] = now + on.rtt().smoothed() * 9 / 8;
   trace({.kind = TraceEvent::Kind::kParitySent,
          .time = now,
          .on = on.id(),
@@ -386,12 +421,6 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
          .block = d.block,
          .onPn = on.nextPacketNumber()});
   return finish(build, out, now);
-}
-
-// What a parity on its way may give back is not sent again before the peer could say so: 9/8 of the RTT, as
-// in loss detection (RFC 9002 section 6.1.2). The peer answers a decoded block at once.
-Time Session::paritiesDue(const Datum& datum) const {
-  return datum.coded ? paritiesDue_[datum.block % paritiesDue_.size()] : Time::min();
 }
 
 void Session::trace(const TraceEvent& event) {

@@ -49,6 +49,7 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
 Subflow* Session::acceptSubflow(uint8_t id, const Route& from, Time now) {
   if (role_ == KeySchedule::Role::kInitiator || subflows_.size() >= options_.maxSubflows) return nullptr;
   table_[id] = std::make_unique<Subflow>(id, "", from, false, options_, *this, ledger_, random_, now);
+  position_[id] = static_cast<uint8_t>(subflows_.size());
   subflows_.push_back(table_[id].get());
   names_.emplace_back();
   views_.resize(subflows_.size());
@@ -139,16 +140,17 @@ void Session::takeRestored(Time now) {
   BlockDecoder::Restored restored;
   while (decoder_.poll(restored)) {
     FrameReader frames(restored.symbol);
+    bool good = true;
+    bool taken = true;
     while (std::optional<WireFrame> frame = frames.next()) {
       const auto* data = std::get_if<DataFrame>(&*frame);
-      if (!data) {
-        owner_.onDrop(Drop::kBadParity, 1);
-        break;
-      }
-      onData(*data, pool_.copy(data->payload), now);
+      good = data != nullptr;
+      if (!good) break;
+      taken &= onData(*data, pool_.copy(data->payload), now);
     }
-    if (!frames.ok()) owner_.onDrop(Drop::kBadParity, 1);
-    tellRecovered(restored.subflow, restored.pn);
+    good &= frames.ok();
+    if (!good) owner_.onDrop(Drop::kBadParity, 1);
+    if (good && taken) tellRecovered(restored.subflow, restored.pn);
     trace({.kind = TraceEvent::Kind::kBlockDecoded,
            .time = now,
            .subflow = restored.subflow,
@@ -178,20 +180,28 @@ void Session::onRecovered(const RecoveredFrame& frame, Time now) {
   }
 }
 
-void Session::onData(const DataFrame& frame, Packet packet, Time now) {
-  if (!packet) return owner_.onDrop(Drop::kNoBuffer, 1);
+// False when there is no buffer for it.
+bool Session::onData(const DataFrame& frame, Packet packet, Time now) {
+  if (!packet) {
+    owner_.onDrop(Drop::kNoBuffer, 1);
+    return false;
+  }
   ++counts_.receivedPackets;
   counts_.receivedBytes += packet.size();
   uint16_t slot = frame.flow & (kDatagramFlow - 1);
   if (frame.flow < kDatagramFlow) {
     if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) resequencer_.relieve();
     resequencer_.onPacket(slot, expandDsn(frame.dsn, resequencer_.next(slot)), std::move(packet), now);
-    return;
+    return true;
   }
   if (slot >= datagramFilters_.size()) datagramFilters_.resize(slot + 1u);
   DuplicateFilter& filter = datagramFilters_[slot];
-  if (!filter.accept(expandDsn(frame.dsn, filter.next()))) return owner_.onDrop(Drop::kDuplicate, 1);
-  owner_.onDelivered(std::move(packet));
+  if (filter.accept(expandDsn(frame.dsn, filter.next()))) {
+    owner_.onDelivered(std::move(packet));
+  } else {
+    owner_.onDrop(Drop::kDuplicate, 1);
+  }
+  return true;
 }
 
 void Session::onSkip(const SkipFrame& skip, Time now) {

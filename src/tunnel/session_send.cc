@@ -7,6 +7,8 @@ namespace braid {
 namespace {
 /// Packets waiting for repair that are looked at for one whose own path is open.
 constexpr int kRepairTries = 32;
+/// And for one that is not to be given back by protection any moment. Ours.
+constexpr int kAnswersAwaited = 256;
 }  // namespace
 
 bool Session::pollDatagram(Datagram& out, Time now) {
@@ -87,28 +89,34 @@ bool Session::pollRepair(Datagram& out, Time now) {
 // With the best path for all it is the first one or none; a path of its own may be closed while another's is
 // open.
 Datum* Session::pickRepair(Subflow*& path, Time now) {
-  Datum* datum = ledger_.nextRepair(now);
   repairAt_ = kNever;
+  Datum* datum = nextReady(ledger_.nextRepair(now), now);
   for (int tries = 0; datum && tries < kRepairTries; ++tries) {
-    if (Time due = paritiesDue(*datum); now < due) {
-      repairAt_ = std::min(repairAt_, due);
-      datum = DataLedger::repairAfter(datum);
-      continue;
-    }
     if ((path = pathForRepair(*datum, now))) return datum;
     bool fitsSomewhere = false;
-    for (Subflow* other : subflows_) {
-      bool fits = other->searchesMtu() || datum->packet.size() + kDatagramOverhead <= other->mtu();
-      fitsSomewhere |= fits || !other->usable();
-    }
+    for (Subflow* other : subflows_) fitsSomewhere |= fits(*datum, *other) || !other->usable();
     Datum* next = DataLedger::repairAfter(datum);
     if (!fitsSomewhere) {
       owner_.onTooLarge(datum->packet.view());
       ledger_.giveUp(datum, Drop::kTooBig);
     }
-    datum = next;
+    datum = nextReady(next, now);
   }
   return nullptr;
+}
+
+// What a copy or a parity on its way may give back is not sent again before the peer could say so.
+Datum* Session::nextReady(Datum* datum, Time now) {
+  for (int tries = 0; datum && tries < kAnswersAwaited; ++tries) {
+    if (datum->answerDue <= now) return datum;
+    repairAt_ = std::min(repairAt_, datum->answerDue);
+    datum = DataLedger::repairAfter(datum);
+  }
+  return nullptr;
+}
+
+bool Session::fits(const Datum& datum, const Subflow& subflow) const {
+  return subflow.searchesMtu() || datum.packet.size() + kDatagramOverhead <= subflow.mtu();
 }
 
 bool Session::sendData(Subflow& s, Datagram& out, Time now) {
@@ -124,7 +132,8 @@ bool Session::sendData(Subflow& s, Datagram& out, Time now) {
 // keeps it on its path as long as that is alive.
 bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
   const RecoveryPolicy& policy = policyOf(datum.flow->recoveryClass);
-  if (policy.repairPlace() == RepairPlace::kOwnPath && table_[datum.subflow]->usable())
+  const Subflow& own = *table_[datum.subflow];
+  if (policy.repairPlace() == RepairPlace::kOwnPath && own.usable() && fits(datum, own))
     return datum.subflow == subflow.id();
   if (!datum.moved || datum.subflow != subflow.id()) return true;
   for (const Subflow* s : subflows_) {
@@ -241,9 +250,8 @@ void Session::addRecovered(Build& build) {
 // Known losses go before new data (architecture, decision 4).
 void Session::addData(Build& build, Time now) {
   while (build.dataCount < kMaxDataPerDatagram) {
-    Datum* repair = ledger_.nextRepair(now);
-    if (repair && now >= paritiesDue(*repair) && build.fits(repair->packet.size()) &&
-        mayRepair(*repair, build.subflow)) {
+    Datum* repair = nextReady(ledger_.nextRepair(now), now);
+    if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow)) {
       addRepair(build, repair);
       continue;
     }
@@ -296,6 +304,7 @@ bool Session::finish(Build& build, Datagram& out, Time now) {
   sent.hasControl = build.hasControl;
   sent.dataCount = static_cast<uint8_t>(build.dataCount);
   for (size_t i = 0; i < build.dataCount; ++i) sent.data[i] = build.data[i];
+  if (build.dataCount > 0 && build.role == SentPacket::Role::kOrdinary) s.noteData(now);
   if (build.dataCount > 0 && !s.usable()) s.moveData(sent, now);
   if (!sealed) {
     over_ = true;  // the cipher's limit: a new session takes over

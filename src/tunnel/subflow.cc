@@ -126,6 +126,7 @@ void Subflow::changeRoute(const Route& route, bool newAddress, Time now) {
   if (!newAddress) return;  // RFC 9000 section 9.4: a new port alone is the same path
   controller_->reset(now);
   rtt_.reset();
+  lossEstimate_ = {};
   mtu_.restart();
 }
 
@@ -204,12 +205,12 @@ void Subflow::onPto(Time now) {
 void Subflow::moveData(SentPacket& p, Time now) {
   if (p.moved) return;
   p.moved = true;
-  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now);
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now, p.role == SentPacket::Role::kCopy);
 }
 
 void Subflow::loseData(SentPacket& p, Time now) {
   if (p.moved) return;
-  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now);
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now, p.role == SentPacket::Role::kCopy);
 }
 
 // What went to the old route has most likely not arrived, which is no sign of congestion on the new one.

@@ -137,6 +137,9 @@ class Subflow {
   }
   void requestPing() { pings_ = 1; }
   Time lastSentAt() const { return lastSentAt_; }
+  /// When data left that was neither a copy nor a parity.
+  Time lastDataAt() const { return lastDataAt_; }
+  void noteData(Time now) { lastDataAt_ = now; }
 
   /// Window, pacer and sent-map allow one more datagram of full size.
   bool isOpen(Time now) const;
@@ -189,7 +192,7 @@ class Subflow {
   bool isUncopied(const SentPacket& packet, uint8_t recoveryClass) const;
   bool isUncoded(const SentPacket& packet, uint8_t recoveryClass) const;
   void fillProtection(SubflowStatus& status) const;
-  void noteLoss(uint64_t pn, const SentPacket& packet, Time now);
+  void noteLoss(uint64_t pn, SentPacket& packet, Time now);
   void setState(State state, Time now);
   /// It has a route, and the peer has not answered there yet.
   bool isUnproven() const { return state_ == State::kValidating || (state_ == State::kClosed && reopened_); }
@@ -247,6 +250,7 @@ class Subflow {
   Time lastPtoAt_;
   Time lastProgress_;  ///< when an ACK last acknowledged something new
   Time lastSentAt_;
+  Time lastDataAt_ = Time::min();
   Time suspectSince_;
   bool startAnew_ = false;  ///< the path is back after a long silence: the controller's model of it is stale
   Time probeAt_ = kNever;   ///< next probe of a suspect subflow

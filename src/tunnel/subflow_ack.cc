@@ -97,7 +97,7 @@ void Subflow::acknowledge(uint64_t pn, SentPacket& p, Time now) {
     lossEstimate_.onAcked();
   } else {
     ++counts_.spurious;
-    lossEstimate_.onSpurious();
+    if (p.countedLost) lossEstimate_.onSpurious();
     loss_.onSpurious();
     if (!p.mtuProbe) controller_->onSpuriousLoss(p.sentAt, now);
   }

@@ -10,6 +10,9 @@ namespace braid {
 namespace {
 /// Packets looked at in the search for the newest one with data. Ours.
 constexpr uint64_t kNewestSearch = 64;
+/// Packets behind the oldest one that may be coded among which more are looked for: keeps the work bounded.
+/// Ours.
+constexpr uint64_t kMostScanned = 512;
 }  // namespace
 
 RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, size_t most, Time now) {
@@ -36,8 +39,9 @@ RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, size_t most, Time now)
   if (uncopied == sent_.next()) return path;
   path.uncopied = 1;
   path.oldest = sent_.at(uncopied).sentAt;
-  for (uint64_t pn = firstUncoded(recoveryClass); pn < sent_.next() && path.uncoded < most;
-       pn = firstUncoded(recoveryClass, pn + 1)) {
+  uint64_t first = firstUncoded(recoveryClass);
+  uint64_t end = std::min(sent_.next(), first + kMostScanned);
+  for (uint64_t pn = first; pn < end && path.uncoded < most; pn = firstUncoded(recoveryClass, pn + 1)) {
     if (path.uncoded++ == 0) path.oldestUncoded = sent_.at(pn).sentAt;
   }
   return path;
@@ -121,12 +125,13 @@ bool Subflow::onRecovered(uint64_t pn) {
 }
 
 // Useful protection is what has delivered the data before its own packet is given up.
-void Subflow::noteLoss(uint64_t pn, const SentPacket& p, Time now) {
+void Subflow::noteLoss(uint64_t pn, SentPacket& p, Time now) {
   if (p.mtuProbe) return;
   lossEstimate_.onLost(pn);
+  p.countedLost = true;
   bool recovered = false;
   for (size_t i = 0; i < p.dataCount; ++i)
-    recovered |= p.data[i]->done && (p.data[i]->copied || p.data[i]->coded);
+    recovered |= p.data[i]->delivered && (p.data[i]->copied || p.data[i]->coded);
   if (recovered && p.role == SentPacket::Role::kOrdinary && !p.moved) ++counts_.recovered;
   if (!options_.trace) return;
   TraceEvent event;
