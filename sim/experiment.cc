@@ -23,6 +23,12 @@ TunnelOptions tunnelOptions(const Params& params, const char* controller, size_t
   o.recovery = params.policy;
   o.minRto = fromSeconds(params.minRto / 1000);
   if (params.mMax > 0) o.recoveryOptions.mMax = params.mMax;
+  if (params.testbed && params.policy == "cofuso") {
+    o.recoveryOptions.mMax = 1;
+    o.recoveryOptions.kMax = 30;
+    o.recoveryOptions.alpha1 = 0.05;
+    o.recoveryOptions.beta1 = 0.95;
+  }
   return o;
 }
 

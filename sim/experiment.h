@@ -28,6 +28,7 @@ struct Params {
   std::optional<size_t> subflows;
   std::string controller;            ///< empty: the experiment's own
   std::string scheduler;             ///< empty: Braid's default
+  bool testbed = false;              ///< cofuso with the settings of CoFUSO's testbed (section 5.2)
   double minRto = 0;                 ///< least RTO of the end hosts that the papers used, ms; 0: RFC 9002
   size_t mMax = 0;                   ///< most parities of a block; 0: Braid's default
   std::string sizes;                 ///< name in sim/data; empty: the experiment's own

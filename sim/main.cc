@@ -49,6 +49,8 @@ int main(int argc, char** argv) {
   app.add_option("--scheduler", params.scheduler, "minrtt or ecf")->check(CLI::IsMember({"minrtt", "ecf"}));
   app.add_option("--min-rto", params.minRto, "least retransmission timeout of every policy, ms (Linux: 200)")
       ->check(CLI::Range(0.0, 1000.0));
+  app.add_flag("--testbed", params.testbed,
+               "cofuso with K_max 30, M_max 1, alpha1 0.05, beta1 0.95 (section 5.2)");
   app.add_option("--m-max", params.mMax, "most parities of a block")->check(CLI::Range(1, 16));
   app.add_option("--sizes", params.sizes, "distribution of flow sizes, a name in sim/data");
   app.add_option("--max-bytes", params.maxBytes, "largest flow")->check(CLI::PositiveNumber);

@@ -89,7 +89,7 @@ Config withDecodeTimes(Config config) {
   TunnelOptions& tunnel = config.tunnel;
   RecoveryOptions& options = tunnel.recoveryOptions;
   size_t size = tunnel.outerMtu ? tunnel.outerMtu : tunnel.maxOuterMtu;
-  options.decodeTime = measureDecodeTimes(options.kMax, options.mMax, size);
+  options.decodeTime = measureDecodeTimes(options.kMax, options.decodeTime.size(), size);
   spdlog::info("restoring lost packets of a block of {} takes: {}", options.kMax, decodeTimesText(options));
   return config;
 }
@@ -249,7 +249,7 @@ std::string Daemon::apply(Config next) {
   }
   const RecoveryOptions& before = config_.tunnel.recoveryOptions;
   RecoveryOptions& after = next.tunnel.recoveryOptions;
-  if (before.kMax == after.kMax && before.mMax == after.mMax) {
+  if (before.kMax == after.kMax) {
     after.decodeTime = before.decodeTime;
   } else {
     next = withDecodeTimes(std::move(next));

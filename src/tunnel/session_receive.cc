@@ -9,6 +9,14 @@ constexpr size_t kHoldReserve = 16;
 /// DATA frames of one datagram that decoding takes notice of: more than a sender packs.
 constexpr size_t kMaxSymbolPieces = 64;
 
+/// PARITY and RECOVERED frames of one datagram that are acted on: a sender packs one of the former and some
+/// of the latter, and each may cost a hundred look-ups. Ours.
+constexpr size_t kMaxCostlyFrames = 16;
+
+bool isCostly(const WireFrame& frame) {
+  return std::holds_alternative<ParityFrame>(frame) || std::holds_alternative<RecoveredFrame>(frame);
+}
+
 /// Whether the frame asks for an ACK (docs/protocol.md section 7). Path frames have answers of their own.
 bool isEliciting(const WireFrame& frame) {
   return std::holds_alternative<PingFrame>(frame) || std::holds_alternative<DataFrame>(frame) ||
@@ -62,6 +70,7 @@ void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, 
   std::optional<DataFrame> last;  // the last DATA frame takes over the datagram's buffer
   std::array<ByteView, kMaxSymbolPieces> symbol;
   size_t pieces = 0;
+  size_t costly = 0;
   FrameReader frames(datagram.view());
   while (std::optional<WireFrame> frame = frames.next()) {
     eliciting |= isEliciting(*frame);
@@ -70,6 +79,8 @@ void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, 
       last = *data;
       if (pieces < symbol.size())
         symbol[pieces++] = {data->payload.data() - kDataFrameHeader, data->payload.size() + kDataFrameHeader};
+    } else if (isCostly(*frame) && ++costly > kMaxCostlyFrames) {
+      owner_.onDrop(Drop::kBadParity, 1);
     } else if (const auto* parity = std::get_if<ParityFrame>(&*frame)) {
       onParity(*parity, subflow.id(), pn, now);
     } else {

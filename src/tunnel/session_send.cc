@@ -7,6 +7,8 @@ namespace braid {
 namespace {
 /// Packets waiting for repair that are looked at for one whose own path is open.
 constexpr int kRepairTries = 32;
+/// RECOVERED frames of a datagram: as many as a receiver heeds (docs/protocol.md section 11).
+constexpr size_t kRecoveredFrames = 16;
 /// And for one that is not to be given back by protection any moment. Ours.
 constexpr int kAnswersAwaited = 256;
 }  // namespace
@@ -241,7 +243,8 @@ void Session::addControl(Build& build) {
 
 // Not sent again when lost: it only saves the peer a repair.
 void Session::addRecovered(Build& build) {
-  while (!recovered_.empty() && build.used + 20 <= std::min(build.limit, Build::kMaxControlBytes)) {
+  for (size_t i = 0; i < kRecoveredFrames && !recovered_.empty(); ++i) {
+    if (build.used + 20 > std::min(build.limit, Build::kMaxControlBytes)) return;
     build.add(recovered_.back());
     recovered_.pop_back();
   }

@@ -27,13 +27,12 @@ TEST(NeedsRestart, NothingForTheSameAndForWhatAReloadCarriesOut) {
   EXPECT_THAT(needsRestart(before, after, 2048), IsEmpty());
 }
 
-TEST(DecodeTimes, AreMeasuredForWhatTheConfigurationAllows) {
+TEST(DecodeTimes, AreMeasuredForAsManyAsAnyPolicyTakes) {
   Config config;
   config.tunnel.recoveryOptions.mMax = 2;
   auto times = withDecodeTimes(config).tunnel.recoveryOptions.decodeTime;
   EXPECT_GT(times[0], Duration::zero());
-  EXPECT_GE(times[1], times[0]);
-  EXPECT_EQ(times[2], Duration::zero());
+  for (size_t i = 1; i < times.size(); ++i) EXPECT_GE(times[i], times[i - 1]) << i + 1 << " lost";
 }
 
 TEST(NeedsRestart, ForADeviceMtuThatBuffersDoNotHold) {

@@ -201,6 +201,7 @@ TEST_F(AdaptiveTest, ASinglePacketIsCopied) {
   EXPECT_EQ(p->kind, Protection::Kind::kCopy);
   EXPECT_EQ(p->of, 1u);
   EXPECT_EQ(p->on, 0u);
+  EXPECT_TRUE(p->uncoded) << "not one that is in a block already";
 }
 
 TEST_F(AdaptiveTest, NothingForPacketsThatAreNextToCertainToArrive) {

@@ -235,10 +235,55 @@ TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
   EXPECT_EQ(d->copies, 2);
   EXPECT_EQ(d->subflow, 2);
   EXPECT_EQ(d->pn, 77u);
-  ledger.onLost(d, now);
-  EXPECT_EQ(ledger.nextRepair(now), nullptr) << "the copy may arrive";
+  ledger.onLost(d, now, true);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr) << "only the copy is lost";
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.giveUpAll(Drop::kPeerDown);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
+  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  ledger.onSent(d, 2, 77);
+  ledger.onCopied(d, now + 30ms);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), d) << "queued, though the copy is in flight";
+  EXPECT_EQ(d->answerDue, now + 30ms) << "and the sender waits so long";
+  ledger.onDelivered(d, true);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
+  Datum* d =
+      ledger.create(flow, kDatagramFlow, flow.nextDsn++, false, pool.copy(std::array<uint8_t, 3>{}), now);
+  ledger.onSent(d, 2, 77);
+  ledger.onCopied(d, now + 30ms);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.queued(), 0u);
+  EXPECT_FALSE(d->done);
+  ledger.onLost(d, now, true);
+  EXPECT_TRUE(d->done);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
+  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  ledger.onSent(d, 2, 77);
+  ledger.onCopied(d);
+  ledger.onMoved(d, now, true);
+  EXPECT_FALSE(d->moved);
+  EXPECT_EQ(ledger.queued(), 0u);
+  ledger.onMoved(d, now);
+  EXPECT_TRUE(d->moved);
+  EXPECT_EQ(ledger.queued(), 1u);
   ledger.giveUpAll(Drop::kPeerDown);
   ledger.forget(d);
   ledger.forget(d);

@@ -231,5 +231,15 @@ TEST(FlowQueues, TheClassIsThatOfTheFirstPacket) {
   EXPECT_EQ(b.flow(2)->burstBytes, 100u);
 }
 
+TEST(FlowQueues, FlowsOfAClassThatIsGoneAreOfNone) {
+  Bench b;
+  for (uint8_t n = 1; n <= 3; ++n)
+    b.queues.enqueue(b.make(n, 100), key(n), true, false, at(1s), {.recoveryClass = n});
+  b.queues.limitClasses(3);
+  EXPECT_EQ(b.flow(1)->recoveryClass, 1);
+  EXPECT_EQ(b.flow(2)->recoveryClass, 2);
+  EXPECT_EQ(b.flow(3)->recoveryClass, 0);
+}
+
 }  // namespace
 }  // namespace braid

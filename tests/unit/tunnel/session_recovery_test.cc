@@ -257,6 +257,29 @@ TEST_F(SessionRecoveryTest, WhatIsRestoredIsDataOrBad) {
   EXPECT_EQ(end.delivered.size(), 0u);
 }
 
+TEST_F(SessionRecoveryTest, WhatThereWasNoBufferForIsNotToldAsRecovered) {
+  prove();
+  receive(0, 2, a);
+  std::vector<Packet> hoard;
+  while (pool.limit() - pool.inUse() > 1) hoard.push_back(pool.allocate());
+  receive(0, 9,
+          parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));  // takes the last buffer while it is read
+  hoard.clear();
+  EXPECT_EQ(drops(Drop::kNoBuffer), 1u);
+  EXPECT_EQ(end.delivered.size(), 1u);
+  listen();
+  EXPECT_TRUE(told.empty()) << "the sender would not repair it";
+}
+
+TEST_F(SessionRecoveryTest, OnlySoManyParitiesOfADatagramAreActedOn) {
+  prove();
+  Bytes frames;
+  for (uint16_t id = 0; id < 20; ++id) frames = frames + parity(blockOf(id, {{0, 90, 2}}, 5), Bytes(5));
+  EXPECT_EQ(receive(0, 9, frames), std::nullopt);
+  EXPECT_EQ(drops(Drop::kBadParity), 4u);
+  EXPECT_EQ(status().paritiesReceived, 16u);
+}
+
 TEST_F(SessionRecoveryTest, AFloodOfBlocksKeepsNoBuffers) {
   prove();
   size_t before = pool.inUse();
