@@ -29,6 +29,7 @@ class Gateway : public ControlHandler {
     return status;
   }
   GatewayStatus gatewayStatus() override { return {}; }
+  std::string trace(UniqueFd) override { return {}; }
   std::string reload() override { return ++reloads_ % 2 == 0 ? "x.yaml:1:1: \xff\n" : ""; }
 
  private:
