@@ -19,7 +19,8 @@ TEST(Start, PageOverTwoPaths) {
   TcpFlow& up = s.upload(2_MB);
   ASSERT_TRUE(s.finish(down, 10s));
   ASSERT_TRUE(s.finish(up, 10s));
-  EXPECT_EQ(down.retransmits() + up.retransmits(), 0u) << down.describe() << "\n" << up.describe() << s.report();
+  EXPECT_EQ(down.retransmits() + up.retransmits(), 0u) << down.describe() << "\n"
+                                                       << up.describe() << s.report();
 }
 
 TEST(Start, TheSameSeedGivesTheSameBytes) {
