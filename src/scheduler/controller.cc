@@ -1,14 +1,31 @@
 #include "scheduler/controller.h"
 
+#include "scheduler/amp.h"
 #include "scheduler/bbr.h"
+#include "scheduler/cubic.h"
+#include "scheduler/dcm.h"
+#include "scheduler/dctcp.h"
+#include "scheduler/lia.h"
 #include "scheduler/newreno.h"
+#include "scheduler/xmp.h"
 
 namespace braid {
 
-std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram, uint64_t initialWindow) {
-  if (name == "newreno") return std::make_unique<NewReno>(datagram, initialWindow);
-  if (name == "bbr") return std::make_unique<Bbr>(datagram, initialWindow);
+std::unique_ptr<Controller> makeController(std::string_view name, const ControllerOptions& o,
+                                           ControllerGroup* group) {
+  if (name == "newreno") return std::make_unique<NewReno>(o.datagram, o.initialWindow);
+  if (name == "bbr") return std::make_unique<Bbr>(o.datagram, o.initialWindow);
+  if (name == "cubic") return std::make_unique<Cubic>(o.datagram, o.initialWindow);
+  if (name == "dctcp") return std::make_unique<Dctcp>(o.datagram, o.initialWindow);
+  if (name == "lia") return std::make_unique<Lia>(o.datagram, o.initialWindow, group);
+  if (name == "dcm") return std::make_unique<Dcm>(o.datagram, o.initialWindow, group);
+  if (name == "xmp") return std::make_unique<Xmp>(o.datagram, o.initialWindow, group);
+  if (name == "amp") return std::make_unique<Amp>(o.datagram, o.initialWindow, o.amp, group);
   return nullptr;
+}
+
+std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram, uint64_t initialWindow) {
+  return makeController(name, ControllerOptions{datagram, initialWindow, {}});
 }
 
 }  // namespace braid

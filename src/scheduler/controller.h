@@ -22,6 +22,7 @@ struct AckSample {
   uint64_t priorDelivered = 0;  ///< `delivered` when the largest newly acknowledged packet was sent
   double deliveryRate = 0;      ///< bytes per second over the acked packet's flight; 0 when unknown
   bool appLimited = false;      ///< that rate was limited by the sender having nothing to send
+  uint64_t marks = 0;           ///< CE-marked packets that it newly counts; onMarks() follows
 };
 
 /// Packets that loss detection just declared lost on one subflow.
@@ -47,6 +48,11 @@ class Controller {
   virtual void onMarks(uint64_t marks, Time largestSentAt, Time now) = 0;
   /// A loss reported before turned out to be none (the packet was acknowledged late).
   virtual void onSpuriousLoss(Time sentAt, Time now) = 0;
+  /// The subflow came into use, or fell silent or was closed. New ones are not in use.
+  virtual void setUsable(bool, Time) {}
+  /// Since when it is to carry no new data, because the controllers of the session together decided so;
+  /// kNever: it is active.
+  virtual Time suppressedAt() const { return kNever; }
   /// The path changed (new address, or taken back after failure): forget what was learnt.
   virtual void reset(Time now) = 0;
   /// Congestion window in bytes.
@@ -58,8 +64,33 @@ class Controller {
 /// Datagrams (RFC 9002 section 7.2).
 inline constexpr uint64_t kInitialWindow = 10;
 
-/// Makes a controller by its configuration name ("newreno", "bbr"); nullptr for an unknown name. `datagram`
-/// is the size of a full datagram in bytes, `initialWindow` the window to begin with, in datagrams.
+class ControllerGroup;
+
+/// AMP's parameters (section 5.1).
+struct AmpOptions {
+  uint64_t gamma = 2;          ///< rounds with all subflows at the minimum window before suppression
+  uint64_t tau = 8;            ///< rounds without marks before release
+  double beta = 4;             ///< a mark takes 1/beta of the window; at least 2, see ampBeta()
+  uint64_t minimumWindow = 2;  ///< cwnd_min, datagrams
+};
+
+/// The names that makeController() knows.
+inline constexpr std::string_view kControllerNames[] = {"amp",   "bbr", "cubic",   "dcm",
+                                                        "dctcp", "lia", "newreno", "xmp"};
+
+/// What a controller is made from.
+struct ControllerOptions {
+  uint64_t datagram = 1500;                 ///< bytes of a full datagram
+  uint64_t initialWindow = kInitialWindow;  ///< datagrams, at least 2
+  AmpOptions amp{};
+};
+
+/// Makes a controller by its configuration name (kControllerNames); nullptr for an unknown name. Those that
+/// couple subflows ("amp", "dcm", "lia", "xmp") share `group`, which must outlive them; without one they are
+/// alone. The others ignore it.
+std::unique_ptr<Controller> makeController(std::string_view name, const ControllerOptions& options,
+                                           ControllerGroup* group = nullptr);
+/// The same for one alone.
 std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram,
                                            uint64_t initialWindow = kInitialWindow);
 

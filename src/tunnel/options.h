@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
+#include "scheduler/controller.h"
 #include "scheduler/recovery.h"
 #include "tunnel/handshake.h"
 #include "tunnel/trace.h"
@@ -31,6 +32,7 @@ struct TunnelOptions {
   enum class Mode : uint8_t { kTun, kTap };
   Mode mode = Mode::kTun;
   std::string controller = "bbr";
+  AmpOptions amp{};
   size_t initialWindow = 10;  ///< of a subflow, datagrams, at least 2
   std::string scheduler = "minrtt";
   size_t outerMtu = 0;             ///< IP packet size on uplinks; 0: probe for it (RFC 8899)

@@ -90,7 +90,8 @@ bool Session::openSubflow(const std::string& name, const std::string& uplink, co
   }
   if (subflows_.size() >= std::min(options_.maxSubflows, table_.size())) return false;
   auto id = static_cast<uint8_t>(subflows_.size());
-  table_[id] = std::make_unique<Subflow>(id, uplink, route, true, options_, *this, ledger_, random_, now);
+  table_[id] = std::make_unique<Subflow>(id, uplink, route, true, options_, *this, ledger_, controllers_,
+                                         random_, now);
   position_[id] = static_cast<uint8_t>(subflows_.size());
   subflows_.push_back(table_[id].get());
   names_.push_back(name);
@@ -282,6 +283,7 @@ void Session::fill(PeerStatus& status, Time now) const {
   status.retransmitted = counts_.repaired;
   status.heldPackets = resequencer_.heldPackets();
   status.heldBytes = resequencer_.heldBytes();
+  status.suppressions = controllers_.episodes();
   status.recovery = options_.recovery;
   status.blocks = counts_.blocks;
   status.paritiesReceived = counts_.parities;

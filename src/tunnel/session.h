@@ -212,6 +212,7 @@ class Session final : public SubflowOwner {
   static constexpr size_t kMaxRecovered = 64;
   std::vector<RecoveredFrame> recovered_;  ///< to be told
 
+  ControllerGroup controllers_;                      ///< of all subflows
   std::array<std::unique_ptr<Subflow>, 256> table_;  ///< by number
   std::array<uint8_t, 256> position_{};              ///< in subflows_, by number
   std::vector<Subflow*> subflows_;                   ///< the ones there are, in order of their numbers

@@ -71,7 +71,7 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
       bool same = policyOf(datum->flow->recoveryClass).duplication() == Duplication::kSamePath;
       size_t candidates = 0;
       for (Subflow* s : subflows_) {
-        if (!s->usable() || (s->id() == datum->subflow) != same) continue;
+        if (!s->takesData() || (s->id() == datum->subflow) != same) continue;
         if (datum->packet.size() + kDatagramOverhead > s->mtu()) continue;
         ++candidates;
         if (s->isOpen(now) && (!path || s->rtt().smoothed() < path->rtt().smoothed())) path = s;

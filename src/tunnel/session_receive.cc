@@ -56,7 +56,8 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
 // Only the initiator makes subflows; the responder learns of one from its first packet.
 Subflow* Session::acceptSubflow(uint8_t id, const Route& from, Time now) {
   if (role_ == KeySchedule::Role::kInitiator || subflows_.size() >= options_.maxSubflows) return nullptr;
-  table_[id] = std::make_unique<Subflow>(id, "", from, false, options_, *this, ledger_, random_, now);
+  table_[id] =
+      std::make_unique<Subflow>(id, "", from, false, options_, *this, ledger_, controllers_, random_, now);
   position_[id] = static_cast<uint8_t>(subflows_.size());
   subflows_.push_back(table_[id].get());
   names_.emplace_back();

@@ -135,11 +135,11 @@ bool Session::sendData(Subflow& s, Datagram& out, Time now) {
 bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
   const RecoveryPolicy& policy = policyOf(datum.flow->recoveryClass);
   const Subflow& own = *table_[datum.subflow];
-  if (policy.repairPlace() == RepairPlace::kOwnPath && own.usable() && fits(datum, own))
+  if (policy.repairPlace() == RepairPlace::kOwnPath && own.takesData() && fits(datum, own))
     return datum.subflow == subflow.id();
   if (!datum.moved || datum.subflow != subflow.id()) return true;
   for (const Subflow* s : subflows_) {
-    if (s->usable() && s != &subflow) return false;
+    if (s->takesData() && s != &subflow) return false;
   }
   return true;
 }
@@ -158,7 +158,7 @@ Subflow* Session::pathForRepair(const Datum& datum, Time now) {
 Subflow* Session::fastest() {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
-    if (!s->usable()) continue;
+    if (!s->takesData()) continue;
     if (!best || s->rtt().smoothed() < best->rtt().smoothed()) best = s;
   }
   return best;

@@ -55,6 +55,7 @@ struct SubflowStatus {
   uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0, ceMarks = 0;
   uint64_t timeouts = 0;  ///< PTOs (RFC 9002 section 6.2) with data that nothing else had delivered
   uint64_t mtu = 0;
+  bool suppressed = false;  ///< carries no data for now: AMP found its subflows at one bottleneck
   // Proactive recovery. Protection sent on this subflow:
   uint64_t copies = 0, parities = 0, protectionBytes = 0;
   // What became of this subflow's own packets:
@@ -83,8 +84,9 @@ struct PeerStatus {
   size_t innerMtu = 0;
   uint64_t innerSentPackets = 0, innerSentBytes = 0, innerReceivedPackets = 0, innerReceivedBytes = 0;
   uint64_t retransmitted = 0, heldPackets = 0, heldBytes = 0;
-  std::string recovery;  ///< policy of flows in no class
-  uint64_t blocks = 0;   ///< coding blocks begun as sender
+  uint64_t suppressions = 0;  ///< how often AMP sent over one subflow only
+  std::string recovery;       ///< policy of flows in no class
+  uint64_t blocks = 0;        ///< coding blocks begun as sender
   /// As receiver: parities that came, blocks that they completed, packets that they gave back, blocks evicted
   /// before they were complete.
   uint64_t paritiesReceived = 0, blocksDecoded = 0, packetsDecoded = 0, blocksEvicted = 0;

@@ -17,8 +17,8 @@ size_t datagramLimit(const Route& route, size_t ipPacket) {
 }  // namespace
 
 Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted,
-                 const TunnelOptions& options, SubflowOwner& owner, DataLedger& ledger, Random& random,
-                 Time now)
+                 const TunnelOptions& options, SubflowOwner& owner, DataLedger& ledger,
+                 ControllerGroup& group, Random& random, Time now)
     : id_(id),
       uplink_(std::move(uplink)),
       route_(route),
@@ -26,8 +26,9 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
       owner_(owner),
       ledger_(ledger),
       random_(random),
-      controller_(makeController(options.controller, datagramLimit(route, options.maxOuterMtu),
-                                 options.initialWindow)),
+      controller_(makeController(
+          options.controller, {datagramLimit(route, options.maxOuterMtu), options.initialWindow, options.amp},
+          &group)),
       mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
       lastProgress_(now),
       lastSentAt_(now),
@@ -55,6 +56,7 @@ void Subflow::setState(State state, Time now) {
   if (state == state_) return;
   State before = state_;
   state_ = state;
+  controller_->setUsable(usable(), now);
   if (state == State::kActive) {
     activeSince_ = now;
     silentLosses_ = 0;
@@ -242,12 +244,24 @@ void Subflow::moveData(Time now) {
   }
 }
 
+// A subflow that has been suppressed sends nothing that would show its losses: what should be acknowledged by
+// now goes elsewhere.
+Time Subflow::moveSuppressedAt() const {
+  Time since = controller_->suppressedAt();
+  if (!usable() || since == kNever || since == movedSuppressed_ || !oldestInFlight()) return kNever;
+  return since + rtt_.smoothed() + 4 * rtt_.variation();
+}
+
 void Subflow::onTimer(Time now) {
   if (loss_.lossTime() <= now) {
     detectLosses(now);
     trim(now);
   }
   if (ptoDeadline() <= now) onPto(now);
+  if (moveSuppressedAt() <= now) {
+    movedSuppressed_ = controller_->suppressedAt();
+    moveData(now);
+  }
   if (state_ == State::kSuspect && probeAt_ <= now) {
     pings_ = 1;
     abandonOld(now);
@@ -261,7 +275,7 @@ void Subflow::onTimer(Time now) {
 }
 
 Time Subflow::nextDeadline() const {
-  Time next = std::min({loss_.lossTime(), ptoDeadline(), mtu_.nextDeadline()});
+  Time next = std::min({loss_.lossTime(), ptoDeadline(), moveSuppressedAt(), mtu_.nextDeadline()});
   if (state_ == State::kSuspect) next = std::min(next, probeAt_);
   if (!canNumber()) return next;  // nothing can leave before an ACK has come
   if (state_ != State::kClosed) next = std::min(next, acks_.deadline());
@@ -292,7 +306,7 @@ size_t Subflow::mtuProbe() const {
 }
 
 bool Subflow::isOpenForRepair(Time now) const {
-  return isOpen(now) || (usable() && !sent_.full() && inFlight_ + mtu_.current() <= kRepairWindow);
+  return isOpen(now) || (takesData() && !sent_.full() && inFlight_ + mtu_.current() <= kRepairWindow);
 }
 
 bool Subflow::isOpen(Time now) const {
@@ -300,7 +314,7 @@ bool Subflow::isOpen(Time now) const {
 }
 
 Time Subflow::opensAt() const {
-  if (!usable() || sent_.full() || inFlight_ + mtu_.current() > controller_->window()) return kNever;
+  if (!takesData() || sent_.full() || inFlight_ + mtu_.current() > controller_->window()) return kNever;
   return pacer_.nextSend();
 }
 
@@ -316,7 +330,7 @@ PathView Subflow::view(Time now) const {
   v.window = controller_->window();
   v.inFlight = inFlight_;
   v.rate = deliveryRate_;
-  v.usable = usable();
+  v.usable = takesData();
   v.open = isOpen(now);
   return v;
 }
@@ -388,6 +402,7 @@ SubflowStatus Subflow::status(Time now) const {
   s.spuriousLosses = counts_.spurious;
   s.timeouts = counts_.timeouts;
   s.retransmittedBytes = counts_.repairedBytes;
+  s.suppressed = isSuppressed();
   s.ceMarks = peerEcn_.ce;
   s.mtu = mtu_.current() + outerHeaders(route_);
   fillProtection(s);

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "scheduler/controller.h"
+#include "scheduler/controller_group.h"
 #include "scheduler/loss_estimate.h"
 #include "scheduler/pacer.h"
 #include "scheduler/path_scheduler.h"
@@ -70,7 +71,7 @@ class Subflow {
 
   /// `trusted`: our configuration names the remote address.
   Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const TunnelOptions& options,
-          SubflowOwner& owner, DataLedger& ledger, Random& random, Time now);
+          SubflowOwner& owner, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
   ~Subflow();
   Subflow(const Subflow&) = delete;
   Subflow& operator=(const Subflow&) = delete;
@@ -80,6 +81,9 @@ class Subflow {
   const Route& route() const { return route_; }
   const std::string& uplink() const { return uplink_; }
   bool usable() const { return state_ == State::kActive; }
+  /// Its controller wants it to carry no data for now. What is in flight is acknowledged as ever, or moved.
+  bool isSuppressed() const { return controller_->suppressedAt() != kNever; }
+  bool takesData() const { return usable() && !isSuppressed(); }
   const RttEstimator& rtt() const { return rtt_; }
   /// Largest datagram that the path carries, in bytes of UDP payload.
   size_t mtu() const { return mtu_.current(); }
@@ -206,6 +210,7 @@ class Subflow {
   Time ptoDeadline() const;
   void onPto(Time now);
   void moveData(Time now);
+  Time moveSuppressedAt() const;
   void loseFlight(Time now);
   void loseData(SentPacket& packet, Time now);
   void abandonOld(Time now);
@@ -252,6 +257,7 @@ class Subflow {
   Time lastSentAt_;
   Time lastDataAt_ = Time::min();
   Time suspectSince_;
+  Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
   bool startAnew_ = false;  ///< the path is back after a long silence: the controller's model of it is stale
   Time probeAt_ = kNever;   ///< next probe of a suspect subflow
   Duration probeInterval_{};

@@ -59,6 +59,7 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   sample_.srtt = rtt_.smoothed();
   sample_.minRtt = rtt_.windowedMin();
   sample_.delivered = delivered_;
+  sample_.marks = ack.ecn.ce - std::min(ack.ecn.ce, peerEcn_.ce);
   controller_->onAck(sample_);
   onEcnCounts(ack.ecn, largestSentAt, now);
   // Only now: what the silence lost, and how slow it was, tells nothing of the path that is back.

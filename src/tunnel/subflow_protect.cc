@@ -17,7 +17,7 @@ constexpr uint64_t kMostScanned = 512;
 
 RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, size_t most, Time now) {
   RecoveryPath path;
-  path.usable = usable();
+  path.usable = takesData();
   path.open = isOpen(now);
   path.srtt = rtt_.smoothed();
   path.minRtt = rtt_.windowedMin();

@@ -23,6 +23,7 @@ struct SubflowTest : testing::Test {
   Flow flow;
   TunnelOptions options;
   DataLedger ledger{3s};
+  ControllerGroup group;
   Owner owner;
   Random random{3};
   Time now = Time{} + 1s;
@@ -30,7 +31,7 @@ struct SubflowTest : testing::Test {
   std::unique_ptr<Subflow> s;
 
   void SetUp() override {
-    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, random, now);
+    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, group, random, now);
   }
   /// Answers the challenge after an RTT, and `samples` single packets, so that the RTT is known well.
   void activate(int samples = 40) {
@@ -322,7 +323,7 @@ TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
 
 TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
   for (bool trusted : {false, true}) {
-    s = std::make_unique<Subflow>(3, "wifi", home, trusted, options, owner, ledger, random, now);
+    s = std::make_unique<Subflow>(3, "wifi", home, trusted, options, owner, ledger, group, random, now);
     s->onPacket(0, false, Ecn::kNotEct, 1200, home, now);
     s->onPacket(1, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")}, now);
     s->onPacket(2, false, Ecn::kNotEct, 1200, home, now);
