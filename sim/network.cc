@@ -14,9 +14,9 @@ Cable Network::cable(const LinkOptions& up, const LinkOptions& down) {
   return {&world.addLink(up), &world.addLink(down)};
 }
 
-Network::Pair Network::addPair() {
+Network::Pair Network::addPair(const TunnelOptions& options) {
   std::string n = std::to_string(pairs.size());
-  Pair pair{&world.addNode("client" + n, options_), &world.addNode("server" + n, options_)};
+  Pair pair{&world.addNode("client" + n, options), &world.addNode("server" + n, options)};
   pair.client->poolLimit = pair.server->poolLimit = kPool;
   world.pair(*pair.client, *pair.server);
   pairs.push_back(pair);

@@ -30,7 +30,9 @@ class Network {
   Cable cable(const LinkOptions& up, const LinkOptions& down);
   Cable cable(const LinkOptions& both) { return cable(both, both); }
   /// A new pair without a path. Before start().
-  Pair addPair();
+  Pair addPair() { return addPair(options_); }
+  /// The same with options of its own.
+  Pair addPair(const TunnelOptions& options);
   /// One more subflow of the pair, over these cables, from the client's side on.
   void join(const Pair& pair, const std::vector<Cable>& route);
   /// One over a link of its own.

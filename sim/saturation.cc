@@ -1,0 +1,31 @@
+#include "saturation.h"
+
+#include <array>
+
+#include "inet/protocol.h"
+
+namespace braid::sim {
+
+namespace {
+constexpr std::array<uint8_t, 9000> kPayload{};
+constexpr uint16_t kWindow = 65535;
+}  // namespace
+
+Saturation::Saturation(World&, Node& client, Node& server, uint16_t port, uint16_t mss, size_t ahead)
+    : client_(client), server_(server), port_(port), mss_(mss) {
+  client.listen(ip::kTcp, port, [this](ByteView, const InnerPacket& ip) {
+    if (!ip.tcp || ip.tcp->payloadLength == 0) return;
+    received_ += ip.tcp->payloadLength;
+    if (!stopped_) send();
+  });
+  for (size_t i = 0; i < ahead; ++i) send();
+}
+
+void Saturation::send() {
+  IpFields ip{server_.host(), client_.host(), ip::kTcp, Ecn::kEct0, true};
+  server_.send(tcpPacket(
+      ip, {port_, port_, next_, 1, TcpFields::kAck, kWindow, 0, 0, ByteView(kPayload).first(mss_)}));
+  next_ += mss_;
+}
+
+}  // namespace braid::sim

@@ -1,0 +1,37 @@
+#pragma once
+
+// A sender that always has more: what AMP's long flows are, without an inner TCP.
+
+#include "sim/world.h"
+
+namespace braid::sim {
+
+/// Keeps `ahead` full segments on their way from the server's host to the client's, in queues and links
+/// together: each one that arrives lets the next one go, without delay. ECN-capable, so that queue management
+/// does not drop them.
+class Saturation final : public Host {
+ public:
+  /// More than windows and queues of a fabric hold. Segments.
+  static constexpr size_t kAhead = 256;
+
+  /// Begins at once. `port`: fresh for each flow between these two.
+  Saturation(World& world, Node& client, Node& server, uint16_t port, uint16_t mss, size_t ahead = kAhead);
+
+  /// No more segments from now on.
+  void stop() { stopped_ = true; }
+  /// Bytes that came out at the client.
+  uint64_t received() const { return received_; }
+
+ private:
+  void send();
+
+  Node& client_;
+  Node& server_;
+  uint16_t port_;
+  uint16_t mss_;
+  uint32_t next_ = 1;
+  uint64_t received_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace braid::sim
