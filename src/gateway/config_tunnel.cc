@@ -4,13 +4,13 @@
 
 #include "gateway/config_sections.h"
 #include "gateway/units.h"
+#include "scheduler/amp.h"
 #include "scheduler/controller.h"
 #include "scheduler/path_scheduler.h"
 
 namespace braid {
 namespace {
 
-constexpr std::string_view kControllers[] = {"bbr", "newreno"};
 constexpr std::string_view kSwitch[] = {"on", "off"};
 constexpr std::string_view kSchedulers[] = {"ecf", "minrtt"};
 constexpr std::string_view kCiphers[] = {"auto", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"};
@@ -50,6 +50,41 @@ void readSizes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagno
   assign(tunnel.maxSubflows, readNumber(section.find("max-subflows"), 1, 256, out));
 }
 
+// beta is given, or follows from the fabric's bandwidth-delay product and marking threshold.
+void readBeta(const ConfigSection& section, AmpOptions& amp, ConfigDiagnostics& out) {
+  ConfigValue beta = section.find("beta"), bdp = section.find("bdp"), k = section.find("mark-threshold");
+  assign(amp.beta, readNumber(beta, 2, 1000, out));
+  std::optional<uint64_t> product = readNumber(bdp, 1, 1 << 20, out);
+  std::optional<uint64_t> threshold = readNumber(k, 1, 1 << 20, out);
+  if (beta && (bdp || k)) {
+    out.add(bdp ? bdp : k, "beta is given as well", "remove beta, or bdp and mark-threshold");
+  } else if (bool(bdp) != bool(k)) {
+    out.add(bdp ? bdp : k, std::string("says nothing without ") + (bdp ? "mark-threshold" : "bdp"),
+            "give both, in packets, or beta");
+  } else if (product && threshold) {
+    amp.beta = ampBeta(static_cast<double>(*product), static_cast<double>(*threshold));
+  }
+}
+
+void readAmp(const ConfigValue& value, TunnelOptions& tunnel, ConfigDiagnostics& out) {
+  if (!value) return;
+  ConfigSection section(value, {"gamma", "tau", "beta", "cwnd-min", "bdp", "mark-threshold"}, out);
+  assign(tunnel.amp.gamma, readNumber(section.find("gamma"), 1, 1000, out));
+  assign(tunnel.amp.tau, readNumber(section.find("tau"), 1, 1000, out));
+  ConfigValue least = section.find("cwnd-min");
+  assign(tunnel.amp.minimumWindow, readNumber(least, 1, 100, out));
+  readBeta(section, tunnel.amp, out);
+  if (tunnel.amp.minimumWindow > tunnel.initialWindow) {
+    out.add(least,
+            std::to_string(tunnel.amp.minimumWindow) + " is above initial-window, " +
+                std::to_string(tunnel.initialWindow),
+            "raise initial-window as well");
+  }
+  if (tunnel.controller != "amp") {
+    out.add(value, "has no effect with controller " + tunnel.controller, "set controller: amp, or remove it");
+  }
+}
+
 void readTimes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagnostics& out) {
   ConfigValue target = section.find("codel-target");
   assign(tunnel.codelTarget, readDuration(target, 100us, 1s, out));
@@ -75,15 +110,14 @@ void readTimes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagno
 
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   if (!value) return;
-  ConfigSection section(value,
-                        {"controller", "scheduler", "cipher", "mtu", "max-mtu", "rekey-after",
-                         "rekey-packets", "codel-target", "codel-interval", "queue-limit", "hold-time",
-                         "hold-limit", "repair-time", "max-flows", "flow-idle", "max-subflows", "ecn-proxy"},
-                        out);
+  ConfigSection section(
+      value,
+      {"controller", "amp", "initial-window", "scheduler", "cipher", "mtu", "max-mtu", "rekey-after",
+       "rekey-packets", "codel-target", "codel-interval", "queue-limit", "hold-time", "hold-limit",
+       "repair-time", "max-flows", "flow-idle", "max-subflows", "ecn-proxy"},
+      out);
   TunnelOptions& tunnel = config.tunnel;
-  assign(tunnel.controller, readPolicy(
-                                section.find("controller"), kControllers,
-                                [](auto& name) { return makeController(name, 1500) != nullptr; }, out));
+  assign(tunnel.controller, readChoice(section.find("controller"), kControllerNames, out));
   assign(tunnel.scheduler, readPolicy(
                                section.find("scheduler"), kSchedulers,
                                [](auto& name) { return makePathScheduler(name) != nullptr; }, out));
@@ -91,6 +125,8 @@ void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   assign(tunnel.rekeyAfter, readDuration(section.find("rekey-after"), 60s, 24h * 7, out));
   assign(tunnel.rekeyPackets, readNumber(section.find("rekey-packets"), 1 << 10, 1 << 23, out));
   if (auto proxy = readChoice(section.find("ecn-proxy"), kSwitch, out)) tunnel.ecnProxy = *proxy == "on";
+  assign(tunnel.initialWindow, readNumber(section.find("initial-window"), 2, 1000, out));
+  readAmp(section.find("amp"), tunnel, out);
   readSizes(section, tunnel, out);
   readTimes(section, tunnel, out);
 }

@@ -18,7 +18,6 @@ class Amp final : public CoupledController {
  protected:
   void grow(const AckSample& ack) override;
   double afterMark() const override { return cwnd() * (1 - 1 / options_.beta); }
-  bool growsAfterMark() const override { return true; }
   void onUnused(Duration) override { unused_ = true; }
   void onReset() override;
 

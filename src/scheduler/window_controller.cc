@@ -44,7 +44,7 @@ void WindowController::onAck(const AckSample& ack) {
   lastAck_ = ack.now;
   observe(ack);
   if (!isUtilised(ack)) return onUnused(since);
-  bool recovers = ack.largestSentAt < lossAt_ || (ack.largestSentAt < markAt_ && !growsAfterMark());
+  bool recovers = ack.largestSentAt < std::max(lossAt_, markAt_);  // RFC 9002 section 7.3.2
   if (recovers) return;
   if (!inSlowStart()) return grow(ack);
   setWindow(std::min(window_ + static_cast<double>(ack.bytes), std::max(threshold_, window_)));

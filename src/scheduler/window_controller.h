@@ -62,8 +62,6 @@ class WindowController : public Controller {
   virtual void onWindow() {}
   /// Time in which the window was not used.
   virtual void onUnused(Duration) {}
-  /// Whether ACKs of packets sent before a cut for marks let the window grow.
-  virtual bool growsAfterMark() const { return false; }
 
   double datagram() const { return static_cast<double>(datagram_); }
   double cwnd() const { return window_; }

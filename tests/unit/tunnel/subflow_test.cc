@@ -375,6 +375,71 @@ TEST_F(SubflowTest, AReplayedNumberIsTold) {
   EXPECT_FALSE(s->isReplay(6));
 }
 
+/// The second subflow of a session with AMP, both at the minimum window.
+struct SuppressedSubflowTest : SubflowTest {
+  ControllerGroup::Member first{.window = 3000, .atMinimum = true, .usable = true};
+  void SetUp() override {
+    group.join(first);
+    options.controller = "amp";
+    options.initialWindow = 2;
+    SubflowTest::SetUp();
+    activate(1);
+  }
+  void suppress() {
+    group.onRound(true, 1, 8, now);
+    ASSERT_TRUE(s->isSuppressed());
+  }
+};
+
+TEST_F(SuppressedSubflowTest, TakesNoDataAndStaysInUse) {
+  ASSERT_TRUE(s->isOpen(now));
+  suppress();
+  EXPECT_FALSE(s->isOpen(now));
+  EXPECT_FALSE(s->isOpenForRepair(now));
+  EXPECT_FALSE(s->view(now).usable);
+  EXPECT_FALSE(s->recoveryPath(0, 1, now).usable);
+  EXPECT_TRUE(s->usable());
+  EXPECT_TRUE(s->status(now).suppressed);
+  EXPECT_EQ(s->status(now).state, "active");
+}
+
+TEST_F(SuppressedSubflowTest, WhatIsAcknowledgedInTimeIsNotSentAgain) {
+  uint64_t pn = send();
+  suppress();
+  now += kRtt;
+  ack(pn, pn);
+  runTo(now + 5s);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+}
+
+TEST_F(SuppressedSubflowTest, WhatIsNotAcknowledgedWithinTheRttIsMoved) {
+  uint64_t pn = send();
+  suppress();
+  Time due = now + s->rtt().smoothed() + 4 * s->rtt().variation();
+  EXPECT_EQ(s->nextDeadline(), due);
+  s->onTimer(due - 1ns);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  s->onTimer(due);
+  EXPECT_NE(ledger.nextRepair(now), nullptr);
+  EXPECT_GT(s->nextDeadline(), due);
+  EXPECT_TRUE(s->isDataMissing(pn));
+}
+
+TEST_F(SuppressedSubflowTest, EachSuppressionMovesWhatIsInFlightThen) {
+  suppress();
+  now += 1s;
+  s->onTimer(now);
+  group.leave(first);
+  EXPECT_FALSE(s->isSuppressed());
+  EXPECT_TRUE(s->isOpen(now));
+  ControllerGroup::Member next{.window = 3000, .atMinimum = true, .usable = true};
+  group.join(next);
+  send();
+  s->close(now);
+  EXPECT_NE(ledger.nextRepair(now), nullptr);
+  group.leave(next);
+}
+
 TEST_F(SubflowTest, TheWindowBoundsWhatIsInFlight) {
   activate();
   size_t count = 0;
