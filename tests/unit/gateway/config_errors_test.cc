@@ -205,9 +205,31 @@ TEST(ConfigErrors, WhatTwoPeersMayNotShare) {
           "network belongs to one peer; remove one of them"));
 }
 
+TEST(ConfigErrors, Amp) {
+  auto amp = [](const std::string& keys) { return "tunnel: {controller: amp, amp: {" + keys + "}}\n"; };
+  expectErrorBehind(amp("gamma: 0"),
+                    "e.yaml:12:40: tunnel.amp.gamma: '0' is outside 1 to 1000; use a number in that range");
+  expectErrorBehind(amp("beta: 1"),
+                    "e.yaml:12:39: tunnel.amp.beta: '1' is outside 2 to 1000; use a number in that range");
+  expectErrorBehind(
+      amp("beta: 4, bdp: 20"),
+      "e.yaml:12:47: tunnel.amp.bdp: beta is given as well; remove beta, or bdp and mark-threshold");
+  expectErrorBehind(
+      amp("mark-threshold: 10"),
+      "e.yaml:12:49: tunnel.amp.mark-threshold: says nothing without bdp; give both, in packets, or beta");
+  expectErrorBehind(
+      amp("cwnd-min: 11"),
+      "e.yaml:12:43: tunnel.amp.cwnd-min: 11 is above initial-window, 10; raise initial-window as well");
+  expectErrorBehind(amp("delta: 1"), "e.yaml:12:33: tunnel.amp.'delta': unknown key; did you mean 'beta'?");
+  expectErrorBehind("tunnel: {amp: {gamma: 2}}\n",
+                    "e.yaml:12:15: tunnel.amp: has no effect with controller bbr; set controller: amp, or "
+                    "remove it");
+}
+
 TEST(ConfigErrors, Tunnel) {
   expectErrorBehind("tunnel: {controller: reno}\n",
-                    "e.yaml:12:22: tunnel.controller: 'reno' is not known; use one of: bbr, newreno");
+                    "e.yaml:12:22: tunnel.controller: 'reno' is not known; use one of: amp, bbr, cubic, dcm, "
+                    "dctcp, lia, newreno, xmp");
   expectErrorBehind("tunnel: {scheduler: rr}\n",
                     "e.yaml:12:21: tunnel.scheduler: 'rr' is not known; use one of: ecf, minrtt");
   expectErrorBehind(

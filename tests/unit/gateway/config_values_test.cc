@@ -61,6 +61,34 @@ TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
   EXPECT_EQ(t.maxSubflows, 64u);
 }
 
+TEST(ConfigValues, EveryControllerIsAccepted) {
+  for (std::string_view name : kControllerNames) {
+    EXPECT_EQ(configOf(edgeText() + "tunnel: {controller: " + std::string(name) + "}\n").tunnel.controller,
+              name);
+  }
+}
+
+TEST(ConfigValues, AmpOptions) {
+  Config plain = configOf(edgeText() + "tunnel: {controller: amp}\n");
+  EXPECT_EQ(plain.tunnel.amp.gamma, 2u);
+  EXPECT_EQ(plain.tunnel.amp.tau, 8u);
+  EXPECT_EQ(plain.tunnel.amp.beta, 4);
+  EXPECT_EQ(plain.tunnel.amp.minimumWindow, 2u);
+  Config c = configOf(
+      edgeText() +
+      "tunnel: {controller: amp, initial-window: 4, amp: {gamma: 3, tau: 6, beta: 5, cwnd-min: 1}}\n");
+  EXPECT_EQ(c.tunnel.initialWindow, 4u);
+  EXPECT_EQ(c.tunnel.amp.gamma, 3u);
+  EXPECT_EQ(c.tunnel.amp.tau, 6u);
+  EXPECT_EQ(c.tunnel.amp.beta, 5);
+  EXPECT_EQ(c.tunnel.amp.minimumWindow, 1u);
+}
+
+TEST(ConfigValues, AmpBetaFromTheFabric) {
+  Config c = configOf(edgeText() + "tunnel: {controller: amp, amp: {bdp: 20, mark-threshold: 10}}\n");
+  EXPECT_EQ(c.tunnel.amp.beta, 3);
+}
+
 TEST(ConfigValues, CipherAndMtuAuto) {
   Config c = configOf(edgeText() + "tunnel: {cipher: auto, mtu: auto}\n");
   EXPECT_EQ(c.cipher, std::nullopt);

@@ -18,13 +18,14 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
   s.deliveryRate = 4;
   s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
   s.spuriousLosses = 10, s.retransmittedBytes = 11, s.ceMarks = 12, s.mtu = 1400;
+  s.suppressed = true;
   s.copies = 13, s.parities = 14, s.protectionBytes = 15, s.protectedPackets = 16, s.recovered = 17;
   s.decoded = 18, s.useless = 19, s.lossRate = 0.25, s.lossMetric = 0.5, s.burst = 1.5;
   EXPECT_EQ(subflowJson(s),
             json::parse(R"({"id":3,"uplink":"lte","local":"10.0.0.1:5","remote":"192.0.2.1:4433",
     "state":"active","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"window_bytes":1,"in_flight_bytes":2,
     "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"sent_packets":5,"sent_bytes":6,"received_packets":7,
-    "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ce_marks":12,"mtu_bytes":1400,
+    "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ce_marks":12,"suppressed":true,"mtu_bytes":1400,
     "copies":13,"parities":14,"protection_bytes":15,"protected_packets":16,"recovered_packets":17,
     "decoded_packets":18,"useless_packets":19,"loss_estimate":0.25,"loss_metric":0.5,"burst_packets":1.5})"));
 }
@@ -35,13 +36,13 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.innerMtu = 1400, p.innerSentPackets = 3, p.innerSentBytes = 4, p.innerReceivedPackets = 5;
   p.innerReceivedBytes = 6, p.retransmitted = 7, p.heldPackets = 8, p.heldBytes = 9;
   p.recovery = "cofuso", p.blocks = 10, p.paritiesReceived = 11, p.blocksDecoded = 12, p.packetsDecoded = 13;
-  p.blocksEvicted = 14;
+  p.blocksEvicted = 14, p.suppressions = 15;
   p.subflows.resize(2), p.flows.resize(3);
   EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
     "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
     "subflow_count":2,"flow_count":3,"recovery":"cofuso","blocks":10,"parities_received":11,
-    "blocks_decoded":12,"packets_decoded":13,"blocks_evicted":14})"));
+    "blocks_decoded":12,"packets_decoded":13,"blocks_evicted":14,"suppressions":15})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {
