@@ -24,6 +24,13 @@ LinkOptions fabricLink(const RateParams& p) {
           .ecnThresholdBytes = p.threshold * kPacket};
 }
 
+/// A host's own link. No two are of exactly the same length, so that seeds differ.
+LinkOptions accessLink(const RateParams& p, Random& hair) {
+  LinkOptions link = fabricLink(p);
+  link.delay += Duration(hair.below(200));
+  return link;
+}
+
 TunnelOptions rateOptions(const RateParams& p, const std::string& controller) {
   TunnelOptions o;
   o.outerMtu = o.maxOuterMtu = kPacket;
@@ -179,6 +186,7 @@ LongRun longRun(const RateParams& p, const std::vector<std::string>& controllers
   World& world = fabric.network.world;
   std::vector<const Saturation*> flows;
   for (const Network::Pair& pair : fabric.network.pairs) {
+    world.run(fabric.startOffset() / static_cast<int>(controllers.size()));
     flows.push_back(&world.add<Saturation>(*pair.client, *pair.server, 1000, segmentSize(*pair.server)));
   }
   Duration time = fromSeconds(p.time / 1000);
@@ -237,18 +245,31 @@ struct Shifting {
   Network network;
   Cable upper, lower;
   const RateParams& params;
+  Random hair;
 
   explicit Shifting(const RateParams& p)
       : network(p.seed, rateOptions(p, p.controller)),
         upper(network.cable(fabricLink(p))),
         lower(network.cable(fabricLink(p))),
-        params(p) {}
+        params(p),
+        hair(p.seed) {}
   Network::Pair add(const std::string& controller, std::initializer_list<Cable> paths) {
     Network::Pair pair = network.addPair(rateOptions(params, controller));
-    for (const Cable& path : paths) network.join(pair, {path, network.cable(fabricLink(params))});
+    for (const Cable& path : paths) network.join(pair, {path, network.cable(accessLink(params, hair))});
     return pair;
   }
 };
+
+/// The window in packets with which this pair's server sends over the subflow that its client calls `uplink`.
+double windowOn(const Network::Pair& pair, const std::string& uplink) {
+  TunnelStatus client = pair.client->status(), server = pair.server->status();
+  for (const SubflowStatus& c : client.peers.at(0).subflows) {
+    for (const SubflowStatus& s : server.peers.at(0).subflows) {
+      if (c.uplink == uplink && s.id == c.id) return static_cast<double>(s.window) / kPacket;
+    }
+  }
+  throw std::runtime_error("no subflow on " + uplink);
+}
 
 Json runShifting(const RateParams& p) {
   constexpr Duration kSample = 20us;
@@ -268,12 +289,12 @@ Json runShifting(const RateParams& p) {
   Saturation& third = flow(s3);
   world.run(phase);
   third.stop();
+  world.run(fromSeconds(p.rtt * 1e-6 * fabric.hair.uniform()));
   flow(s1);
   std::vector<double> up, low;
   for (Duration t{}; t < phase; t += kSample) {
-    std::vector<SubflowStatus> subflows = s2.server->status().peers.at(0).subflows;
-    up.push_back(static_cast<double>(subflows.at(0).window) / kPacket);
-    low.push_back(static_cast<double>(subflows.at(1).window) / kPacket);
+    up.push_back(windowOn(s2, "path0"));
+    low.push_back(windowOn(s2, "path1"));
     world.run(kSample);
   }
   requireSound(world);
@@ -299,11 +320,12 @@ Json runShifting(const RateParams& p) {
 ManyToOne::ManyToOne(const RateParams& params)
     : network(params.seed, rateOptions(params, params.controller)),
       params_(params),
+      hair_(params.seed),
       shared_(network.cable(fabricLink(params))) {}
 
 Network::Pair ManyToOne::add(const std::string& controller) {
   Network::Pair pair = network.addPair(rateOptions(params_, controller));
-  Cable access = network.cable(fabricLink(params_));
+  Cable access = network.cable(accessLink(params_, hair_));
   size_t count = isMultipath(controller) ? params_.subflows : 1;
   for (size_t i = 0; i < count; ++i) network.join(pair, {shared_, access});
   return pair;

@@ -46,11 +46,14 @@ class ManyToOne {
   explicit ManyToOne(const RateParams& params);
   /// One more sender; `controller` "dctcp", "newreno", ... or "bbr" have a single subflow.
   Network::Pair add(const std::string& controller);
+  /// Up to one RTT: no two flows begin at the same moment.
+  Duration startOffset() { return fromSeconds(params_.rtt * 1e-6 * hair_.uniform()); }
   SharedLink& bottleneck() { return *shared_.down; }
   Network network;
 
  private:
   const RateParams& params_;
+  Random hair_;
   Cable shared_;
 };
 

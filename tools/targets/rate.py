@@ -1,0 +1,109 @@
+"""Targets of AMP: its figures rerun in virtual time by sim_rate (docs/evaluation.md)."""
+
+import concurrent.futures
+import json
+import subprocess
+from statistics import mean, median
+
+from lab import binary
+
+from . import target
+
+PROGRAMS = ["sim_rate"]
+PROCESSES = 2
+RIVALS = ["amp", "dcm", "xmp"]
+TCP_RTO = ["--min-rto", "200"]
+
+
+def _simulate(runs):
+    """Runs sim_rate for each {key: arguments}, two at a time. Returns {key: its figures}."""
+    def one(arguments):
+        done = subprocess.run([binary("sim_rate"), *map(str, arguments)], stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)
+
+    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
+        pending = {key: pool.submit(one, arguments) for key, arguments in runs.items()}
+        return {key: future.result() for key, future in pending.items()}
+
+
+def _ms(seconds):
+    return round(seconds * 1000, 3)
+
+
+@target("rate.1", "incast of 10, 20, 30 senders of 128 KB over 4 subflows each at one 10 Gbit/s port with 100 packets of queue, K = 10: "
+        "largest ratio of the mean FCT of amp to that of dctcp", "ratio", at_most=1.2, programs=PROGRAMS)
+def incast():
+    senders, all_of_them = [10, 20, 30, 40], ["dctcp", *RIVALS]
+
+    def wanted(*arguments):
+        return _simulate({(k, name): ["incast", "--senders", k, "--controller", name, *arguments]
+                          for k in senders for name in all_of_them})
+
+    def table(runs, field, shown):
+        return {str(k): {name: shown(runs[k, name][field]) for name in all_of_them} for k in senders}
+
+    runs, patient = wanted(), wanted(*TCP_RTO)
+    ratios = {k: runs[k, "amp"]["mean"] / runs[k, "dctcp"]["mean"] for k in senders}
+    detail = {"rounds": 20, "amp / dctcp": {str(k): round(ratio, 3) for k, ratio in ratios.items()},
+              "mean_ms": table(runs, "mean", _ms), "deviation_ms": table(runs, "deviation", _ms),
+              "p99_ms": table(runs, "p99", _ms), "timeouts": table(runs, "timeouts", int),
+              "suppressions": table(runs, "suppressions", int),
+              "mean_ms with TCP's least RTO of 200 ms": table(patient, "mean", _ms)}
+    return max(ratio for k, ratio in ratios.items() if k <= 30), detail
+
+
+MULTIPATH, SINGLES, SEEDS = [1, 2, 4], [4, 8, 12, 16, 24, 32], [1, 2, 3]
+
+
+def _syndrome(multipath, singles, name, seed):
+    return ["syndrome", "--multipath", multipath, "--singles", singles, "--controller", name, "--seed", seed]
+
+
+@target("rate.1b", "1, 2, 4 multipath connections of 4 subflows beside 4 to 32 DCTCP connections at one port: smallest Jain index of amp, "
+        "3 seeds", "index", at_least=0.95, programs=PROGRAMS)
+def minimum_window_syndrome():
+    points = [(m, s) for m in MULTIPATH for s in SINGLES]
+    runs = _simulate({(*point, name, seed): _syndrome(*point, name, seed)
+                      for point in points for name in RIVALS for seed in SEEDS})
+
+    def table(show):
+        return {name: {f"{m} + {s}": show([runs[m, s, name, seed] for seed in SEEDS]) for m, s in points} for name in RIVALS}
+
+    worst = {name: min(runs[m, s, name, seed]["jain"] for m, s in points for seed in SEEDS) for name in RIVALS}
+    detail = {"smallest": {name: round(value, 3) for name, value in worst.items()},
+              "jain": table(lambda each: round(min(run["jain"] for run in each), 3)),
+              "mbit of a multipath / a DCTCP connection":
+              table(lambda each: f'{mean([run["multipath_mbit"] for run in each]):.0f} / {mean([run["single_mbit"] for run in each]):.0f}')}
+    return worst["amp"], detail
+
+
+THRESHOLD = 10
+
+
+@target("rate.1c", "4 DCTCP connections beside one and beside four of amp: largest distance of the median queue from K = 10, 3 seeds", "packets",
+        at_most=2, programs=PROGRAMS)
+def queue_length():
+    runs = _simulate({(m, name, seed): _syndrome(m, 4, name, seed) for m in (1, 4) for name in RIVALS for seed in SEEDS})
+    detail = {f"{m} + 4": {name: {field: median([runs[m, name, seed]["queue"][field] for seed in SEEDS])
+                                  for field in ("p10", "median", "p90", "max")} for name in RIVALS} for m in (1, 4)}
+    return max(abs(runs[m, "amp", seed]["queue"]["median"] - THRESHOLD) for m in (1, 4) for seed in SEEDS), detail
+
+
+SHIFTS = range(1, 11)
+
+
+@target("rate.1d", "a competitor moves from the lower path to the upper one: time until amp has moved the other way, mean of 10 seeds", "ms",
+        at_most=3, programs=PROGRAMS)
+def traffic_shifting():
+    runs = _simulate({(name, seed): ["shifting", "--time", 50, "--controller", name, "--seed", seed]
+                      for name in RIVALS for seed in SHIFTS})
+    times = {name: [runs[name, seed]["shift_ms"] for seed in SHIFTS] for name in RIVALS}
+    sweep = _simulate({(n, "tau", tau): ["sweep", "--senders", n, "--tau", tau] for n in (3, 4, 5) for tau in range(1, 13)} |
+                      {(n, "gamma", gamma): ["sweep", "--senders", n, "--gamma", gamma] for n in (3, 4, 5) for gamma in (1, 2, 3, 5, 10)})
+    episodes = {}
+    for (n, parameter, value), run in sweep.items():
+        episodes.setdefault(f"fig. 7: episodes of a connection in 200 ms, by {parameter}", {}).setdefault(
+            f"{n} connections", {})[str(value)] = round(run["episodes"], 2)
+    detail = {"mean_ms": {name: round(mean(each), 2) for name, each in times.items()},
+              "each_ms": {name: sorted(round(t, 2) for t in each) for name, each in times.items()}, **episodes}
+    return mean(times["amp"]), detail
