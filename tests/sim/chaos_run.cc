@@ -80,11 +80,13 @@ void Chaos::chooseOptions() {
   if (chance(0.5)) o.rekeyPackets = 100 + random_.below(600);
   chooseRecovery(o);
   o.decodeBuffer = std::array<size_t, 5>{0, 1, 7, 100, 1024}[random_.below(5)];
+  if (chance(0.7)) o.controller = kControllerNames[random_.below(std::size(kControllerNames))];
+  o.amp.gamma = 1 + random_.below(3);
   edge_.options = hub_.options = o;
   edge_.poolLimit = hub_.poolLimit = chance(0.2) ? 600 : 8192;
-  say() << o.scheduler << ", queue " << o.queueBytes << ", hold " << o.holdBytes << " for "
-        << toMilliseconds(o.holdTime) << " ms, repair " << toMilliseconds(o.repairTime) << " ms, rekey "
-        << o.rekeyPackets << ", pool " << edge_.poolLimit << ", decode " << o.decodeBuffer;
+  say() << o.controller << ", " << o.scheduler << ", queue " << o.queueBytes << ", hold " << o.holdBytes
+        << " for " << toMilliseconds(o.holdTime) << " ms, repair " << toMilliseconds(o.repairTime)
+        << " ms, rekey " << o.rekeyPackets << ", pool " << edge_.poolLimit << ", decode " << o.decodeBuffer;
 }
 
 const char* Chaos::choosePolicy() {
