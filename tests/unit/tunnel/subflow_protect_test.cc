@@ -25,6 +25,7 @@ struct SubflowProtectTest : testing::Test {
   Flow flow, other;  // of no class, and of class 2
   TunnelOptions options;
   DataLedger ledger{3s};
+  ControllerGroup group;
   Owner owner;
   Trace trace;
   Random random{3};
@@ -35,7 +36,7 @@ struct SubflowProtectTest : testing::Test {
   void SetUp() override {
     other.recoveryClass = 2;
     options.trace = &trace;
-    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, random, now);
+    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, group, random, now);
     auto frame = s->takePathFrame(now);
     now += kRtt;
     s->onPathResponse(frame->challenge->token, now);
