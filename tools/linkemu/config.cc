@@ -86,6 +86,13 @@ GilbertElliott readBursts(const Value& v, GilbertElliott bursts) {
   return bursts;
 }
 
+Policer readPolicer(const Value& v, Policer policer) {
+  readObject(v.value, v.where,
+             {{"rate_mbit", [&](const Value& r) { policer.bitsPerSecond = r.bitsPerSecond(); }},
+              {"burst_bytes", [&](const Value& b) { policer.burstBytes = b.integer(1, kMaxQueue); }}});
+  return policer;
+}
+
 std::vector<uint64_t> readDrops(const Value& v) {
   std::vector<uint64_t> drops;
   for (const json& n : v.array(kMaxList)) drops.push_back(Value{n, v.where}.integer(1, uint64_t{1} << 53));
@@ -188,6 +195,7 @@ void applyParams(const json& params, LinkOptions& options, const std::string& wh
               {"ge", [&](const Value& v) { o.bursts = readBursts(v, o.bursts); }},
               {"drop", [&](const Value& v) { o.dropPackets = readDrops(v); }},
               {"mtu", [&](const Value& v) { o.mtu = v.integer(0, kMaxPacket); }},
+              {"policer", [&](const Value& v) { o.policer = readPolicer(v, o.policer); }},
               {"duplicate", [&](const Value& v) { o.duplicate = v.probability(); }},
               {"corrupt", [&](const Value& v) { o.corrupt = v.probability(); }},
               {"reorder", [&](const Value& v) { o.reorder = v.probability(); }},

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "base/time.h"
 #include "linkmodel/link_options.h"
 #include "linkmodel/loss_model.h"
+#include "linkmodel/token_bucket.h"
 #include "linkmodel/transmitter.h"
 
 namespace braid {
@@ -63,6 +65,10 @@ class Link {
   const LinkOptions& options() const { return options_; }
   LinkStats stats(Time now);
 
+  /// Told of every packet whose transmission begins: how long it waited, and whether it is going to arrive
+  /// (not lost on the wire). Unset by default.
+  std::function<void(Duration waited, bool arrives)> onBegin;
+
  private:
   enum class Fate : uint8_t { kArrives, kHeld, kLost };
   struct Entry {
@@ -83,6 +89,7 @@ class Link {
     Item item{};
   };
 
+  static std::optional<TokenBucket> bucketOf(const LinkOptions& options, Time now);
   bool enters(size_t bytes, Time now);
   Fate fateOnWire(size_t bytes);
   void alter(Item& item, size_t waiting);
@@ -97,6 +104,7 @@ class Link {
   LinkOptions options_;
   Random draws_;  // source of the generators below
   LossModel loss_;
+  std::optional<TokenBucket> policer_;
   Random jitterRandom_;
   Random duplicateRandom_;
   Random corruptRandom_;
@@ -121,6 +129,7 @@ Link<Item>::Link(LinkOptions options, uint64_t seed, Time now)
     : options_(std::move(options)),
       draws_(seed),
       loss_(draws_.fork()),
+      policer_(bucketOf(options_, now)),
       jitterRandom_(draws_.fork()),
       duplicateRandom_(draws_.fork()),
       corruptRandom_(draws_.fork()),
@@ -199,6 +208,7 @@ void Link<Item>::setOptions(LinkOptions options, Time now) {
   bool newRate = options.trace != options_.trace ||
                  (options.trace.empty() && options.rateBitsPerSecond != options_.rateBitsPerSecond);
   bool newTimes = newRate || options.delay != options_.delay || (options.down && !options_.down);
+  if (options.policer != options_.policer) policer_ = bucketOf(options, now);
   options_ = std::move(options);
   queueLimit_ = options_.queueBytes ? options_.queueBytes : defaultQueueBytes(options_);
   loss_.setOptions(options_);
@@ -214,11 +224,18 @@ LinkStats Link<Item>::stats(Time now) {
   return stats_;
 }
 
+template <class Item>
+std::optional<TokenBucket> Link<Item>::bucketOf(const LinkOptions& options, Time now) {
+  if (options.policer.bitsPerSecond <= 0) return std::nullopt;
+  return TokenBucket(options.policer, now);
+}
+
 /// The checks before the wire; counts what fails them.
 template <class Item>
 bool Link<Item>::enters(size_t bytes, Time now) {
   if (options_.down) return stats_.dropDown.add(bytes), false;
   if (options_.mtu > 0 && bytes > options_.mtu) return stats_.dropMtu.add(bytes), false;
+  if (policer_ && !policer_->take(bytes, now)) return stats_.dropPolicer.add(bytes), false;
   bool waits = busyUntil_.rounded() > now;
   if (waits && stats_.queueBytes + bytes > queueLimit_) return stats_.dropQueue.add(bytes), false;
   return true;
@@ -276,7 +293,9 @@ void Link<Item>::advance(Time now) {
   while (begun_ < line_.size() && line_[begun_].start.rounded() <= now) {
     const Entry& entry = line_[begun_++];
     stats_.queueBytes -= entry.bytes;
-    stats_.queueDelayMax = std::max(stats_.queueDelayMax, entry.start.rounded() - entry.arrival);
+    Duration waited = entry.start.rounded() - entry.arrival;
+    stats_.queueDelayMax = std::max(stats_.queueDelayMax, waited);
+    if (onBegin) onBegin(waited, entry.fate != Fate::kLost);
   }
   skipAbsent();
   while (begun_ > 1 && next_ > 0) {

@@ -26,9 +26,17 @@ struct RateStep {
   bool operator==(const RateStep&) const = default;
 };
 
-/// One direction of a link. A packet passes, in this order: down, mtu, the drop-tail queue (ECN marking at
-/// its entry), serialisation at the rate, and the wire with its losses, corruption, duplication, delay and
-/// jitter. What is lost on the wire has used queue and rate like any packet.
+/// A token bucket that drops what exceeds it, without a queue: how providers enforce a rate. Full in the
+/// beginning. Off when bitsPerSecond is 0.
+struct Policer {
+  double bitsPerSecond = 0;      ///< at which tokens come, of IP packets
+  size_t burstBytes = 64 << 10;  ///< what it holds; a larger packet never passes
+  bool operator==(const Policer&) const = default;
+};
+
+/// One direction of a link. A packet passes, in this order: down, mtu, the policer, the drop-tail queue (ECN
+/// marking at its entry), serialisation at the rate, and the wire with its losses, corruption, duplication,
+/// delay and jitter. What is lost on the wire has used queue and rate like any packet.
 struct LinkOptions {
   double rateBitsPerSecond = 0;  ///< 0 = unlimited: no queue builds
   /// Replaces rateBitsPerSecond when not empty, and loops from the moment it was set. Some step must have a
@@ -46,6 +54,7 @@ struct LinkOptions {
   /// or since Link::restartDropCount(). Any order.
   std::vector<uint64_t> dropPackets{};
   size_t mtu = 0;           ///< larger packets vanish (an MTU black hole); 0 = off
+  Policer policer{};        ///< setting another one begins with a full bucket
   double duplicate = 0;     ///< probability that a packet arrives twice, back to back
   double corrupt = 0;       ///< probability that one random bit is flipped
   double reorder = 0;       ///< probability that a packet is held back by reorderDelay while others pass
@@ -82,6 +91,7 @@ struct LinkStats {
   LinkCount dropExact;
   LinkCount dropDown;
   LinkCount dropMtu;
+  LinkCount dropPolicer;
   uint64_t marked = 0;
   uint64_t duplicated = 0;
   uint64_t corrupted = 0;
@@ -92,7 +102,7 @@ struct LinkStats {
   Duration queueDelayMax{};  ///< longest wait before transmission, of packets whose transmission has begun
   uint64_t dropped() const {
     return dropQueue.packets + dropLoss.packets + dropBurst.packets + dropExact.packets + dropDown.packets +
-           dropMtu.packets;
+           dropMtu.packets + dropPolicer.packets;
   }
 };
 

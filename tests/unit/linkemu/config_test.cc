@@ -53,7 +53,7 @@ TEST(Config, ReadsEverything) {
                       "ecn_threshold_bytes": 30000, "loss": 0.01,
                       "ge": {"good_to_bad": 0.1, "bad_to_good": 0.2, "loss_good": 0.3, "loss_bad": 0.4},
                       "drop": [3, 1], "mtu": 1300, "duplicate": 0.5, "corrupt": 0.25, "reorder": 0.125,
-                      "reorder_delay_ms": 0.001, "down": true, "trace": [[1.5, 10], [0.5, 0]]}}]})");
+                      "reorder_delay_ms": 0.001, "policer": {"rate_mbit": 4, "burst_bytes": 32000}, "down": true, "trace": [[1.5, 10], [0.5, 0]]}}]})");
   EXPECT_EQ(config.seed, 7u);
   EXPECT_FALSE(config.realtime);
   EXPECT_EQ(config.control, "/run/emu.sock");
@@ -75,6 +75,7 @@ TEST(Config, ReadsEverything) {
                        .bursts = {0.1, 0.2, 0.3, 0.4},
                        .dropPackets = {3, 1},
                        .mtu = 1300,
+                       .policer = {4e6, 32000},
                        .duplicate = 0.5,
                        .corrupt = 0.25,
                        .reorder = 0.125,
@@ -155,6 +156,9 @@ TEST(Params, ChangeOnlyWhatTheyName) {
   expected.bursts.badToGood = 0.25;
   applyParams(json::parse(R"({"loss":0.5,"ge":{"bad_to_good":0.25}})"), options, "x");
   EXPECT_EQ(options, expected);
+  expected.policer.bitsPerSecond = 2e6;  // the burst stays at 64 KiB
+  applyParams(json::parse(R"({"policer":{"rate_mbit":2}})"), options, "x");
+  EXPECT_EQ(options, expected);
   applyParams(json::object(), options, "x");
   EXPECT_EQ(options, expected);
 }
@@ -199,6 +203,10 @@ TEST(Params, ProblemsNameTheKey) {
                           R"({"ge":5})",
                           R"({"ge":{"good_to_bad":2}})",
                           R"({"ge":{"good":0}})",
+                          R"({"policer":5})",
+                          R"({"policer":{"rate_mbit":-1}})",
+                          R"({"policer":{"burst_bytes":0}})",
+                          R"({"policer":{"rate":1}})",
                           R"({"trace":5})",
                           R"({"trace":[[1]]})",
                           R"({"trace":[[1,2,3]]})",
