@@ -15,6 +15,18 @@ double percentile(std::vector<double> values, double p) {
   return *at;
 }
 
+double mean(std::span<const double> values) {
+  double sum = 0;
+  for (double v : values) sum += v;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double jain(std::span<const double> values) {
+  double sum = 0, squares = 0;
+  for (double v : values) sum += v, squares += v * v;
+  return squares > 0 ? sum * sum / (static_cast<double>(values.size()) * squares) : 1;
+}
+
 Counters::Counters(const Node& node) {
   for (const PeerStatus& peer : node.status().peers) {
     repaired += peer.retransmitted;

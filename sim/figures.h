@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <vector>
 
 #include "sim/world.h"
@@ -14,6 +15,10 @@ using Json = nlohmann::ordered_json;
 
 /// The p-quantile by nearest rank; 0 of nothing.
 double percentile(std::vector<double> values, double p);
+/// 0 of nothing.
+double mean(std::span<const double> values);
+/// Jain's fairness index; 1 of nothing.
+double jain(std::span<const double> values);
 
 /// A gateway's counters, all peers and subflows together.
 struct Counters {

@@ -1,7 +1,6 @@
 #include "flows.h"
 
 #include <cmath>
-#include <stdexcept>
 
 namespace braid::sim {
 
@@ -11,10 +10,6 @@ constexpr uint16_t kFirstPort = 1000;
 constexpr Duration kSettle = 200ms;
 /// Mean pause between the flows of a warm tunnel.
 constexpr Duration kPause = 200ms;
-
-void requireSound(const Network& network) {
-  if (!network.world.failure().empty()) throw std::runtime_error(network.world.failure());
-}
 }  // namespace
 
 Duration exponential(Random& random, Duration mean) {
@@ -31,7 +26,7 @@ FlowResult runFlow(Network& network, const Network::Pair& pair, uint16_t port, c
   result.complete = flow.done();
   result.timeout = (Counters(*pair.server) - before).timeouts > 0;
   network.world.run(settle);
-  requireSound(network);
+  requireSound(network.world);
   result.sender = Counters(*pair.server) - before;
   return result;
 }

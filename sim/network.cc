@@ -68,6 +68,10 @@ void Network::start() {
   for (auto& [path, loss] : lossyPaths_) path->change([&](LinkOptions& o) { loss.apply(o); }, world.now());
 }
 
+void requireSound(const World& world) {
+  if (!world.failure().empty()) throw std::runtime_error(world.failure());
+}
+
 Testbed::Testbed(uint64_t seed, const TunnelOptions& options, const Loss& p2) : Connection(seed, options) {
   // Which path is the faster one by a hair, and is filled first, differs from connection to connection.
   Random hair(seed);

@@ -52,6 +52,9 @@ class Network {
   std::vector<std::pair<Path*, Loss>> lossyPaths_;
 };
 
+/// Throws what World::failure() says, if anything.
+void requireSound(const World& world);
+
 /// One pair and its network.
 struct Connection {
   Network network;

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <stdexcept>
 
 #include "message_flow.h"
 #include "saturation.h"
+#include "series.h"
+#include "wan_experiments.h"
 
 namespace braid::sim {
 
@@ -15,6 +16,7 @@ namespace {
 constexpr size_t kPacket = 1500;  // bytes of a full IP packet of the tunnel
 constexpr Duration kFlowLimit = 30s;
 constexpr Duration kQueueSample = 10us;
+constexpr Duration kSeriesSample = 50us;  // two round trips
 
 LinkOptions fabricLink(const RateParams& p) {
   constexpr int kHops = 4;  // there and back
@@ -47,19 +49,9 @@ bool isMultipath(const std::string& controller) {
   return std::ranges::find(kMultipath, controller) != std::end(kMultipath);
 }
 
-void requireSound(const World& world) {
-  if (!world.failure().empty()) throw std::runtime_error(world.failure());
-}
-
 /// How often its server sent over one subflow only.
 uint64_t suppressions(const Network::Pair& pair) {
   return pair.server->status().peers.at(0).suppressions;
-}
-
-double mean(std::span<const double> values) {
-  double sum = 0;
-  for (double v : values) sum += v;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
 double deviation(std::span<const double> values) {
@@ -111,6 +103,9 @@ IncastRound incastRound(const RateParams& p, uint64_t seed) {
   for (size_t i = 0; i < p.senders; ++i) fabric.add(p.controller);
   fabric.network.start();
   World& world = fabric.network.world;
+  Series series(world, p.series, kSeriesSample);
+  fabric.watch(series);
+  series.begin();
   Random jitter(seed);
   std::vector<const MessageFlow*> flows(p.senders);
   Counters before;
@@ -146,8 +141,10 @@ Json runRateIncast(const RateParams& p) {
   size_t incomplete = 0;
   uint64_t episodes = 0, hash = 0;
   Random seeds(p.seed);
+  RateParams own = p;
   for (size_t i = 0; i < p.rounds; ++i) {
-    IncastRound round = incastRound(p, seeds.next());
+    IncastRound round = incastRound(own, seeds.next());
+    own.series.out = nullptr;  // of the first round
     times.insert(times.end(), round.times.begin(), round.times.end());
     incomplete += round.incomplete;
     sender += round.sender;
@@ -184,6 +181,9 @@ LongRun longRun(const RateParams& p, const std::vector<std::string>& controllers
   for (const std::string& name : controllers) fabric.add(name);
   fabric.network.start();
   World& world = fabric.network.world;
+  Series series(world, p.series, kSeriesSample);
+  fabric.watch(series);
+  series.begin();
   std::vector<const Saturation*> flows;
   for (const Network::Pair& pair : fabric.network.pairs) {
     world.run(fabric.startOffset() / static_cast<int>(controllers.size()));
@@ -262,13 +262,7 @@ struct Shifting {
 
 /// The window in packets with which this pair's server sends over the subflow that its client calls `uplink`.
 double windowOn(const Network::Pair& pair, const std::string& uplink) {
-  TunnelStatus client = pair.client->status(), server = pair.server->status();
-  for (const SubflowStatus& c : client.peers.at(0).subflows) {
-    for (const SubflowStatus& s : server.peers.at(0).subflows) {
-      if (c.uplink == uplink && s.id == c.id) return static_cast<double>(s.window) / kPacket;
-    }
-  }
-  throw std::runtime_error("no subflow on " + uplink);
+  return static_cast<double>(serverStatus(pair, subflowOn(pair, uplink)).window) / kPacket;
 }
 
 Json runShifting(const RateParams& p) {
@@ -284,6 +278,12 @@ Json runShifting(const RateParams& p) {
   auto flow = [&](const Network::Pair& pair) -> Saturation& {
     return world.add<Saturation>(*pair.client, *pair.server, 1000, segmentSize(*pair.server));
   };
+  Series series(world, p.series, kSeriesSample);
+  series.watch("S2 upper", s2, "path0", *fabric.upper.down);
+  series.watch("S2 lower", s2, "path1", *fabric.lower.down);
+  series.watch("S1", s1, "path2", *fabric.upper.down);
+  series.watch("S3", s3, "path3", *fabric.lower.down);
+  series.begin();
   flow(s2);
   world.run(phase);
   Saturation& third = flow(s3);
@@ -331,20 +331,29 @@ Network::Pair ManyToOne::add(const std::string& controller) {
   return pair;
 }
 
-double jain(std::span<const double> values) {
-  double sum = 0, squares = 0;
-  for (double v : values) sum += v, squares += v * v;
-  return squares > 0 ? sum * sum / (static_cast<double>(values.size()) * squares) : 1;
+void ManyToOne::watch(Series& series) const {
+  for (const auto& path : network.world.paths()) {
+    for (const Network::Pair& pair : network.pairs) {
+      if (path->near().node == pair.client) series.watch(path->name(), pair, path->name(), *shared_.down);
+    }
+  }
 }
 
 std::span<const RateExperiment> rateExperiments() {
   static constexpr auto kExperiments = std::to_array<RateExperiment>({
-      {"incast", "AMP 3.1 and 5.2, fig. 8: many senders of a short flow to one receiver", runRateIncast},
+      {"incast", "AMP 3.1 and 5.2, fig. 8: many senders of a short flow to one receiver", runRateIncast,
+       "amp"},
       {"syndrome", "AMP 3.2 and 5.2, figs. 4, 9, 10: multipath and DCTCP connections at one bottleneck",
-       runSyndrome},
-      {"shifting", "AMP 4.1 and 5.2, figs. 6, 11: a competitor moves from one path to the other",
-       runShifting},
-      {"sweep", "AMP 5.1, fig. 7: how often connections suppress, by gamma and tau", runSweep},
+       runSyndrome, "amp"},
+      {"shifting", "AMP 4.1 and 5.2, figs. 6, 11: a competitor moves from one path to the other", runShifting,
+       "amp"},
+      {"sweep", "AMP 5.1, fig. 7: how often connections suppress, by gamma and tau", runSweep, "amp"},
+      {"bulk", "one download over WiFi and LTE that lose at random", runWanBulk},
+      {"trace", "one 4G-like path whose capacity changes every second", runTrace},
+      {"cubic-share", "one tunnel beside others with cubic at a drop-tail queue", runCubicShare},
+      {"converge", "two tunnels of one controller, the second 10 s later", runConverge},
+      {"policer", "one path with a token bucket", runPolicer},
+      {"interactive", "100-byte exchanges beside a download that fills WiFi and LTE", runInteractive},
   });
   return kExperiments;
 }

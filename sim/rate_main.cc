@@ -1,19 +1,27 @@
-// sim_rate EXPERIMENT [--controller NAME]...: AMP's experiments in virtual time. Prints one JSON object a
-// controller. See docs/evaluation.md.
+// sim_rate EXPERIMENT [--controller NAME]...: experiments of rate control in virtual time. Prints one JSON
+// object a controller. See docs/evaluation.md.
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <fstream>
 #include <iostream>
 
 #include "rate_experiments.h"
+#include "tunnel/options.h"
 
 namespace {
 
 using namespace braid::sim;
 
-int runAll(const std::string& name, const std::vector<std::string>& controllers, RateParams params) {
+int runAll(const std::string& name, std::vector<std::string> controllers, RateParams params) {
   for (const RateExperiment& experiment : rateExperiments()) {
     if (name != experiment.name) continue;
+    if (controllers.empty()) {
+      controllers.push_back(experiment.controller ? experiment.controller
+                                                  : braid::TunnelOptions{}.controller);
+    }
+    if (params.series.out && controllers.size() > 1)
+      throw std::runtime_error("a series is of one controller");
     for (const std::string& controller : controllers) {
       params.controller = controller;
       Json line = {{"experiment", name}, {"controller", controller}, {"seed", params.seed}};
@@ -29,9 +37,12 @@ int runAll(const std::string& name, const std::vector<std::string>& controllers,
 
 int main(int argc, char** argv) {
   std::string name;
-  std::vector<std::string> controllers{"amp"};
+  std::string series;
+  double interval = 0;
+  std::vector<std::string> controllers;
   RateParams params;
-  CLI::App app("Runs the experiments of AMP with Braid's own core in virtual time");
+  WanParams& wan = params.wan;
+  CLI::App app("Runs experiments of rate control with Braid's own core in virtual time");
   std::string list = "one of:";
   for (const RateExperiment& e : rateExperiments()) list += std::string("\n  ") + e.name + ": " + e.what;
   std::vector<std::string> names(std::begin(braid::kControllerNames), std::end(braid::kControllerNames));
@@ -39,6 +50,9 @@ int main(int argc, char** argv) {
   app.add_option("--controller", controllers, "rate control, one after the other")
       ->check(CLI::IsMember(names));
   app.add_option("--seed", params.seed, "of arrivals");
+  app.add_option("--series", series,
+                 "file for window, rate, RTT and queue over time, one JSON object a line");
+  app.add_option("--interval", interval, "of the series, ms")->check(CLI::PositiveNumber);
   app.add_option("--gamma", params.amp.gamma, "AMP")->check(CLI::Range(1, 1000));
   app.add_option("--tau", params.amp.tau, "AMP")->check(CLI::Range(1, 1000));
   app.add_option("--beta", params.amp.beta, "AMP")->check(CLI::Range(2.0, 1000.0));
@@ -60,8 +74,27 @@ int main(int argc, char** argv) {
   app.add_option("--singles", params.singles, "syndrome: DCTCP connections")->check(CLI::Range(0, 60));
   app.add_option("--time", params.time, "syndrome, sweep, each phase of shifting; ms")
       ->check(CLI::PositiveNumber);
+  app.add_option("--seconds", wan.seconds, "all from bulk on: measured time")->check(CLI::Range(1.0, 3600.0));
+  app.add_option("--loss", wan.loss, "bulk, interactive: of WiFi, towards the client")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--policy", wan.recovery, "all from bulk on: recovery policy");
+  app.add_flag("--saturate", wan.saturate, "bulk, interactive: raw segments instead of an inner TCP");
+  app.add_option("--buffer", wan.buffer, "cubic-share, converge: bandwidth-delay products")
+      ->check(CLI::Range(0.05, 100.0));
+  app.add_option("--rivals", wan.rivals, "cubic-share")->check(CLI::Range(1, 60));
+  app.add_option("--rival", wan.rival, "cubic-share: their controller")->check(CLI::IsMember(names));
+  app.add_option("--order", wan.order, "cubic-share: when the controller begins")
+      ->check(CLI::IsMember({"together", "first", "last"}));
+  app.add_option("--policed-rate", wan.policedRate, "policer: bit/s")->check(CLI::PositiveNumber);
+  app.add_option("--burst", wan.burstBytes, "policer: bytes")->check(CLI::Range(1500, 1 << 30));
   CLI11_PARSE(app, argc, argv);
   try {
+    std::ofstream file;
+    if (!series.empty()) {
+      file.exceptions(std::ios::failbit | std::ios::badbit);
+      file.open(series);
+      params.series = {&file, braid::fromSeconds(interval / 1000)};
+    }
     return runAll(name, controllers, params);
   } catch (const std::exception& e) {
     std::cerr << "sim_rate: " << e.what() << "\n";

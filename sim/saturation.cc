@@ -18,7 +18,7 @@ Saturation::Saturation(World&, Node& client, Node& server, uint16_t port, uint16
     received_ += ip.tcp->payloadLength;
     if (!stopped_) send();
   });
-  for (size_t i = 0; i < ahead; ++i) send();
+  add(ahead);
 }
 
 void Saturation::send() {

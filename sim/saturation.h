@@ -17,6 +17,10 @@ class Saturation final : public Host {
   /// Begins at once. `port`: fresh for each flow between these two.
   Saturation(World& world, Node& client, Node& server, uint16_t port, uint16_t mss, size_t ahead = kAhead);
 
+  /// So many more on their way from now on: in place of those that the tunnel gave up.
+  void add(size_t segments) {
+    for (size_t i = 0; i < segments; ++i) send();
+  }
   /// No more segments from now on.
   void stop() { stopped_ = true; }
   /// Bytes that came out at the client.
