@@ -1,29 +1,17 @@
 """Targets of AMP: its figures rerun in virtual time by sim_rate (docs/evaluation.md)."""
 
-import concurrent.futures
-import json
-import subprocess
 from statistics import mean, median
 
-from lab import binary
-
 from . import target
+from ._simulate import simulate
 
 PROGRAMS = ["sim_rate"]
-PROCESSES = 2
 RIVALS = ["amp", "dcm", "xmp"]
 TCP_RTO = ["--min-rto", "200"]
 
 
 def _simulate(runs):
-    """Runs sim_rate for each {key: arguments}, two at a time. Returns {key: its figures}."""
-    def one(arguments):
-        done = subprocess.run([binary("sim_rate"), *map(str, arguments)], stdout=subprocess.PIPE, check=True)
-        return json.loads(done.stdout)
-
-    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
-        pending = {key: pool.submit(one, arguments) for key, arguments in runs.items()}
-        return {key: future.result() for key, future in pending.items()}
+    return simulate("sim_rate", runs)
 
 
 def _ms(seconds):

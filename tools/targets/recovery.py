@@ -1,13 +1,8 @@
 """Targets of proactive recovery: the experiments of FUSO and CoFUSO, rerun in virtual time (docs/evaluation.md)."""
 
-import concurrent.futures
-import json
-import subprocess
-
-from lab import binary
-
 from . import _recovery_lab as lab
 from . import target
+from ._simulate import simulate
 
 PROGRAMS = ["sim_recovery"]
 WITH_LAB = [*PROGRAMS, *lab.LAB_PROGRAMS]
@@ -18,18 +13,10 @@ ONE_PARITY = ["--m-max", "1"]
 LOSS_FREE = ["--loss", "0"]
 # CoFUSO's hosts: a Linux sender does not retransmit before RTT + 200 ms. Braid's own timeout (RFC 9002) is shorter.
 LINUX_RTO = ["--min-rto", "200"]
-PROCESSES = 2
 
 
 def _simulate(runs):
-    """Runs sim_recovery for each {name: arguments}, two at a time. Returns {name: its figures}."""
-    def one(arguments):
-        done = subprocess.run([binary("sim_recovery"), *map(str, arguments)], stdout=subprocess.PIPE, check=True)
-        return json.loads(done.stdout)
-
-    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
-        pending = {name: pool.submit(one, arguments) for name, arguments in runs.items()}
-        return {name: future.result() for name, future in pending.items()}
+    return simulate("sim_recovery", runs)
 
 
 def _brief(figures):
