@@ -91,6 +91,12 @@ void WindowController::reset(Time) {
   onReset();
 }
 
+void WindowController::resume(double window, Duration srtt) {
+  srtt_ = srtt;
+  setWindow(window);
+  threshold_ = window_;
+}
+
 double WindowController::pacingRate() const {
   if (srtt_ <= Duration{}) return std::numeric_limits<double>::infinity();
   return (inSlowStart() ? kSlowStartPacingGain : kPacingGain) * window_ / toSeconds(srtt_);

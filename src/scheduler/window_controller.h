@@ -40,6 +40,8 @@ class WindowController : public Controller {
   /// RFC 9002 section 7.2: so many datagrams, of at most 14720 / 10 bytes each, two datagrams at least.
   uint64_t initialWindow() const;
   uint64_t minimumWindow() const { return minimum_ * datagram_; }
+  /// Goes on in congestion avoidance with a window (bytes) and RTT that are known from elsewhere.
+  void resume(double window, Duration srtt);
 
  protected:
   /// `datagram`: bytes of a full datagram; `initial`: datagrams of the initial window, `minimum` of the

@@ -1,0 +1,77 @@
+#include "scheduler/loss_ceiling.h"
+
+#include <algorithm>
+
+namespace braid {
+
+namespace {
+/// Weight of a round in the path's usual loss.
+constexpr double kFloorGain = 1.0 / 16;
+/// What is lost in a round was sent in the one before: the first round of a state tells of the last one.
+constexpr int kLag = 1;
+
+double share(double lost, double acked) {
+  return lost + acked > 0 ? lost / (lost + acked) : 0;
+}
+}  // namespace
+
+void LossCeiling::onRound(const Round& round) {
+  double loss = share(round.lost, round.acked);
+  ++rounds_;
+  if (rounds_ > kLag) {
+    acked_ += round.acked;
+    lost_ += round.lost;
+  }
+  switch (state_) {
+    case State::kNone:
+      if (round.queue || loss <= floor_ + kExcess || round.packets < kLeastLost) {
+        suspicious_ = 0;
+        arrived_ = 0;
+        if (!round.queue) floor_ += kFloorGain * (std::min(loss, floor_ + kExcess) - floor_);
+        return;
+      }
+      arrived_ = std::max(arrived_, round.rate);
+      if (++suspicious_ < kRounds) return;
+      interval_ = kFirstHold;
+      return hold(kMargin * arrived_, loss, round.now);
+    case State::kHold:
+      if (rounds_ == kLag + kTrial && share(lost_, acked_) > trigger_ / 2) {
+        floor_ = share(lost_, acked_);
+        return lift();
+      }
+      if (round.now < until_ || rounds_ < kLag + kTrial) return;
+      floor_ = share(lost_, acked_);
+      state_ = State::kRaise;
+      rounds_ = 0;
+      held_ = rate_;
+      rate_ *= kRaise;
+      return;
+    case State::kRaise:
+      if (rounds_ <= kLag) return;
+      if (!round.queue && loss > floor_ + kRaiseExcess && round.packets >= kLeastLost / 2) {
+        interval_ = std::min<Duration>(interval_ * 2, kLongestHold);
+        return hold(std::max(held_, kMargin * round.rate), loss, round.now);
+      }
+      if (round.ofCeiling) rate_ *= kRaise;
+      if (round.queue || rate_ > kFree * round.rate) lift();
+  }
+}
+
+void LossCeiling::hold(double rate, double loss, Time now) {
+  state_ = State::kHold;
+  rate_ = rate;
+  trigger_ = loss;
+  until_ = now + interval_;
+  suspicious_ = 0;
+  arrived_ = 0;
+  rounds_ = 0;
+  acked_ = lost_ = 0;
+}
+
+void LossCeiling::lift() {
+  state_ = State::kNone;
+  rate_ = kUnbounded;
+  rounds_ = 0;
+}
+
+}  // namespace braid

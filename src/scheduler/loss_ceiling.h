@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace braid {
+
+/// Recognises a network that answers a rate above its limit with loss instead of a queue (a policer, a very
+/// shallow buffer), and tells it from random loss by trying: the rate goes a little below what arrived; loss
+/// that stays was not of our making. Ours; the sampling of BBR's policer detection
+/// (draft-cardwell-iccrg-bbr-congestion-control-00, "long-term bandwidth") was the model for holding the rate
+/// and trying again later.
+class LossCeiling {
+ public:
+  /// Loss of a round, above the path's usual one, that makes it suspicious, and so many such rounds in turn.
+  static constexpr double kExcess = 0.05;
+  static constexpr int kRounds = 2;
+  /// Of them at least so many lost packets.
+  static constexpr uint64_t kLeastLost = 4;
+  /// The ceiling, in parts of what arrived; after a trial not below what it was before.
+  static constexpr double kMargin = 0.95;
+  /// Rounds after which loss that has not halved below the ceiling is the path's own.
+  static constexpr int kTrial = 4;
+  /// A ceiling is raised by so much a round to see whether it still holds,
+  static constexpr double kRaise = 1.1;
+  /// and holds when that costs so much more loss than below it.
+  static constexpr double kRaiseExcess = 0.03;
+  /// Pause before a ceiling is tried: at first, and at most (it doubles each time that it held).
+  static constexpr Duration kFirstHold = 2s;
+  static constexpr Duration kLongestHold = 16s;
+  /// A ceiling so many times above what arrives binds nobody.
+  static constexpr double kFree = 2;
+
+  struct Round {
+    Time now;
+    double acked = 0;        ///< bytes
+    double lost = 0;         ///< bytes
+    uint64_t packets = 0;    ///< lost
+    double rate = 0;         ///< bytes per second that arrived
+    bool queue = false;      ///< packets waited: then loss is an overflow, not a policer
+    bool ofCeiling = false;  ///< the sender was held back by the ceiling (or nothing), not by its user
+  };
+  void onRound(const Round& round);
+
+  /// Bytes per second; infinity when there is none.
+  double rate() const { return rate_; }
+  /// The path's usual loss, 0..1.
+  double floor() const { return floor_; }
+
+ private:
+  enum class State : uint8_t { kNone, kHold, kRaise };
+  void hold(double rate, double loss, Time now);
+  void lift();
+
+  State state_ = State::kNone;
+  double rate_ = kUnbounded;
+  double floor_ = 0;
+  int suspicious_ = 0;  // rounds in turn
+  double arrived_ = 0;  // the most in them, bytes per second
+  double held_ = 0;     // rate before it was raised
+  double trigger_ = 0;  // loss that led to the ceiling
+  int rounds_ = 0;      // in this state
+  double acked_ = 0;    // bytes, in this state
+  double lost_ = 0;
+  Time until_;  // kHold
+  Duration interval_ = kFirstHold;
+  static constexpr double kUnbounded = 1e18;
+};
+
+}  // namespace braid
