@@ -1,6 +1,7 @@
 #include "scheduler/controller.h"
 
 #include "scheduler/amp.h"
+#include "scheduler/auto_controller.h"
 #include "scheduler/bbr.h"
 #include "scheduler/cubic.h"
 #include "scheduler/dcm.h"
@@ -14,6 +15,7 @@ namespace braid {
 
 std::unique_ptr<Controller> makeController(std::string_view name, const ControllerOptions& o,
                                            ControllerGroup* group) {
+  if (name == "auto") return std::make_unique<AutoController>(o, group);
   if (name == "newreno") return std::make_unique<NewReno>(o.datagram, o.initialWindow);
   if (name == "bbr") return std::make_unique<Bbr>(o.datagram, o.initialWindow);
   if (name == "cubic") return std::make_unique<Cubic>(o.datagram, o.initialWindow);
