@@ -27,20 +27,19 @@ void LossCeiling::onRound(const Round& round) {
       if (round.queue || loss <= floor_ + kExcess || round.packets < kLeastLost) {
         suspicious_ = 0;
         arrived_ = 0;
-        if (!round.queue) floor_ += kFloorGain * (std::min(loss, floor_ + kExcess) - floor_);
-        return;
+        if (round.queue) return;
+        floor_ += kFloorGain * (std::min(loss, floor_ + kExcess) - floor_);
+        if (floor_ < kDoubtful || !round.ofCeiling || round.now < until_) return;
+        interval_ = kFirstHold;
+        return hold(kMargin * round.rate, floor_, round.now);
       }
       arrived_ = std::max(arrived_, round.rate);
       if (++suspicious_ < kRounds) return;
       interval_ = kFirstHold;
       return hold(kMargin * arrived_, loss, round.now);
     case State::kHold:
-      if (rounds_ == kLag + kTrial && share(lost_, acked_) > trigger_ / 2) {
-        floor_ = share(lost_, acked_);
-        return lift();
-      }
-      if (round.now < until_ || rounds_ < kLag + kTrial) return;
-      floor_ = share(lost_, acked_);
+      if (rounds_ == kLag + kTrial) return judge(round);
+      if (round.now < until_ || !judged_) return;
       state_ = State::kRaise;
       rounds_ = 0;
       held_ = rate_;
@@ -57,11 +56,26 @@ void LossCeiling::onRound(const Round& round) {
   }
 }
 
+void LossCeiling::judge(const Round& round) {
+  double loss = share(lost_, acked_);
+  if (!judged_ && loss > trigger_ / 2) {
+    floor_ = loss;
+    until_ = round.now + kDoubtEvery;
+    return lift();
+  }
+  if (loss > floor_ + kHoldExcess) return hold(kMargin * round.rate, loss, round.now);
+  judged_ = true;
+  floor_ = loss;
+  rounds_ = kLag;
+  acked_ = lost_ = 0;
+}
+
 void LossCeiling::hold(double rate, double loss, Time now) {
   state_ = State::kHold;
   rate_ = rate;
   trigger_ = loss;
   until_ = now + interval_;
+  judged_ = false;
   suspicious_ = 0;
   arrived_ = 0;
   rounds_ = 0;

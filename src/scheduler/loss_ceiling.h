@@ -20,8 +20,13 @@ class LossCeiling {
   static constexpr uint64_t kLeastLost = 4;
   /// The ceiling, in parts of what arrived; after a trial not below what it was before.
   static constexpr double kMargin = 0.95;
-  /// Rounds after which loss that has not halved below the ceiling is the path's own.
+  /// Rounds after which loss that has not halved below the ceiling is the path's own; one that is so much
+  /// above the usual loss then, or in any such time later, is still too high (buckets hide that at first).
   static constexpr int kTrial = 4;
+  static constexpr double kHoldExcess = 0.02;
+  /// Usual loss of so much without a queue may be of our making all the same: it is tried so often.
+  static constexpr double kDoubtful = 0.01;
+  static constexpr Duration kDoubtEvery = 10s;
   /// A ceiling is raised by so much a round to see whether it still holds,
   static constexpr double kRaise = 1.1;
   /// and holds when that costs so much more loss than below it.
@@ -51,17 +56,19 @@ class LossCeiling {
  private:
   enum class State : uint8_t { kNone, kHold, kRaise };
   void hold(double rate, double loss, Time now);
+  void judge(const Round& round);
   void lift();
 
   State state_ = State::kNone;
   double rate_ = kUnbounded;
   double floor_ = 0;
-  int suspicious_ = 0;  // rounds in turn
-  double arrived_ = 0;  // the most in them, bytes per second
-  double held_ = 0;     // rate before it was raised
-  double trigger_ = 0;  // loss that led to the ceiling
-  int rounds_ = 0;      // in this state
-  double acked_ = 0;    // bytes, in this state
+  int suspicious_ = 0;   // rounds in turn
+  double arrived_ = 0;   // the most in them, bytes per second
+  double held_ = 0;      // rate before it was raised
+  double trigger_ = 0;   // loss that led to the ceiling
+  bool judged_ = false;  // kHold: the rate caused the loss
+  int rounds_ = 0;       // in this state
+  double acked_ = 0;     // bytes, in this state
   double lost_ = 0;
   Time until_;  // kHold
   Duration interval_ = kFirstHold;

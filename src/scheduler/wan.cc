@@ -15,10 +15,7 @@ constexpr int kLongestLife = 64;
 }  // namespace
 
 Wan::Wan(uint64_t datagram, uint64_t initial)
-    : datagram_(datagram),
-      initial_(initial),
-      window_(static_cast<double>(initial * datagram)),
-      cubic_(datagram, initial) {}
+    : datagram_(datagram), initial_(initial), window_(initialWindow()), cubic_(datagram, initial) {}
 
 void Wan::reset(Time) {
   *this = Wan(datagram_, initial_);
@@ -64,7 +61,8 @@ void Wan::onAck(const AckSample& ack) {
   srtt_ = ack.srtt;
   noteRtt(ack);
   round_.acked += static_cast<double>(ack.bytes);
-  round_.inFlight = std::max(round_.inFlight, static_cast<double>(ack.inFlight));
+  round_.inFlight += static_cast<double>(ack.inFlight);
+  ++round_.acks;
   if (mode_ == Mode::kStart && static_cast<double>(ack.inFlight) >= window_ / 2)
     window_ += static_cast<double>(ack.bytes);
   if (mode_ == Mode::kCompete) cubic_.onAck(ack);
@@ -74,6 +72,7 @@ void Wan::onAck(const AckSample& ack) {
 void Wan::noteRtt(const AckSample& ack) {
   if (ack.rtt <= Duration{}) return;
   round_.rtt = std::min(round_.rtt, ack.rtt);
+  round_.rtts += ack.rtt;
   ++round_.samples;
   Duration life = mode_ == Mode::kCompete ? kBaseLifeCompeting : kBaseLife;
   if (base_ == Duration{} || ack.rtt < base_) {
@@ -87,11 +86,11 @@ void Wan::noteRtt(const AckSample& ack) {
 void Wan::endRound(const AckSample& ack) {
   double seconds = toSeconds(ack.now - round_.began);
   double sent = round_.lost + round_.acked;
-  bool used = round_.inFlight >= kUsed * static_cast<double>(window());
+  double use = mode_ == Mode::kStart ? kUsed / 2 : kUsed;  // there the window doubles within the round
+  bool used = round_.inFlight >= use * static_cast<double>(window()) * round_.acks;
   bool held = pacingRate() >= ceiling_.rate();
   arrived_ = seconds > 0 ? round_.acked / seconds : 0;
-  if (used && drain_ == Drain::kNone)
-    rate_ = rate_ > 0 && mode_ != Mode::kStart ? (rate_ + arrived_) / 2 : arrived_;
+  noteRate(used);
   highest_ = std::max(rate_, highest_ * (1 - std::min(seconds / toSeconds(kRateLife), 1.0)));
   queue_ = std::max<Duration>(round_.rtt - base_, Duration{});
   loss_ += kLossGain * ((sent > 0 ? round_.lost / sent : 0) - loss_);
@@ -112,6 +111,13 @@ void Wan::endRound(const AckSample& ack) {
   round_.began = ack.now;
 }
 
+// A round that did not use the window says only that the path gives at least as much.
+void Wan::noteRate(bool used) {
+  if (drain_ != Drain::kNone) return;
+  if (used && mode_ != Mode::kStart) rate_ = (rate_ + arrived_) / 2;
+  if (!used || mode_ == Mode::kStart) rate_ = std::max(rate_, arrived_);
+}
+
 void Wan::startRound(bool used) {
   Duration queue = std::clamp<Duration>(base_ / 8, kMinStartQueue, kMaxStartQueue);
   double all = round_.lost + round_.acked;
@@ -128,7 +134,7 @@ void Wan::startRound(bool used) {
 
 void Wan::enterModel() {
   mode_ = Mode::kModel;
-  window_ = std::clamp(product() + rate_ * toSeconds(target()), least(), std::max(window_, least()));
+  window_ = std::min(window_, std::max(product() + rate_ * toSeconds(target()), initialWindow()));
   low_ = high_ = foreign_ = 0;
 }
 
@@ -146,21 +152,27 @@ void Wan::modelRound(bool used, Time now) {
     low_ = 0;
     return;
   }
+  double target = toSeconds(this->target());
   if (!used) {
     low_ = high_ = 0;
+    double mean = toSeconds(round_.rtts / round_.samples - base_);
+    window_ = std::min(window_, std::max(window_ + step(mean, target), initialWindow()));
     return;
   }
-  double target = toSeconds(this->target());
   moveWindow(queue, target);
   double high = std::max(kHighQueue * targetAt(highest_), std::min(kHighOwn * target, kHighMost));
   high_ = queue > std::max(high, packetTime()) ? high_ + 1 : 0;
   if (high_ >= kHighRounds || now - baseSeen_ > kDrainEvery) lower();
 }
 
-void Wan::moveWindow(double queue, double target) {
+double Wan::step(double queue, double target) const {
   double alpha = rate_ * target + std::min(loss_, kMostLoss) * window_;
   double base = toSeconds(base_);
-  double step = kGain * (window_ * base / (base + queue) + alpha - window_);
+  return kGain * (window_ * base / (base + queue) + alpha - window_);
+}
+
+void Wan::moveWindow(double queue, double target) {
+  double step = this->step(queue, target);
   low_ = queue < target / 2 ? low_ + 1 : 0;
   if (step > 0 && low_ > kSteadyRounds) step *= std::exp2(std::min(low_ - kSteadyRounds, kMostDoublings));
   window_ = std::max(window_ + std::min(step, kMostGrowth * window_), least());

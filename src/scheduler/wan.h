@@ -86,7 +86,8 @@ class Wan final : public Controller {
   /// Pacing in windows per smoothed RTT, in the start and later.
   static constexpr double kStartPacing = 2;
   static constexpr double kPacing = 1.2;
-  /// The window was used in a round when so much of it was in flight once.
+  /// The window was used in a round when so much of it was in flight on average. One that was not only falls,
+  /// to the initial one.
   static constexpr double kUsed = 0.8;
 
   explicit Wan(uint64_t datagram, uint64_t initial = kInitialWindow);
@@ -114,9 +115,12 @@ class Wan final : public Controller {
   enum class Drain : uint8_t { kNone, kLowered, kRestored };
   struct Round {
     Time began{};
-    double acked = 0, lost = 0, inFlight = 0;  // bytes; inFlight: the most
-    uint64_t packets = 0;                      // lost
-    Duration rtt = Duration::max();            // smallest sample
+    double acked = 0, lost = 0;  // bytes
+    double inFlight = 0;         // bytes, summed over the ACKs
+    int acks = 0;
+    uint64_t packets = 0;            // lost
+    Duration rtt = Duration::max();  // smallest sample
+    Duration rtts{};                 // their sum
     int samples = 0;
     bool marked = false;
   };
@@ -124,15 +128,18 @@ class Wan final : public Controller {
   double targetAt(double rate) const;
   double packetTime() const;
   void noteRtt(const AckSample& ack);
+  void noteRate(bool used);
   void endRound(const AckSample& ack);
   void startRound(bool used);
   void modelRound(bool used, Time now);
+  double step(double queue, double target) const;
   void moveWindow(double queue, double target);
   void competeRound();
   void enterModel();
   void enterCompetition();
   void lower();
   double least() const { return static_cast<double>(kMinDatagrams * datagram_); }
+  double initialWindow() const { return static_cast<double>(initial_ * datagram_); }
   double product() const { return rate_ * toSeconds(base_); }
 
   uint64_t datagram_;

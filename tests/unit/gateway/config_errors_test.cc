@@ -227,9 +227,10 @@ TEST(ConfigErrors, Amp) {
 }
 
 TEST(ConfigErrors, Tunnel) {
-  expectErrorBehind("tunnel: {controller: reno}\n",
-                    "e.yaml:12:22: tunnel.controller: 'reno' is not known; use one of: amp, bbr, cubic, dcm, "
-                    "dctcp, lia, newreno, xmp");
+  expectErrorBehind(
+      "tunnel: {controller: reno}\n",
+      "e.yaml:12:22: tunnel.controller: 'reno' is not known; use one of: amp, auto, bbr, cubic, "
+      "dcm, dctcp, lia, newreno, wan, xmp");
   expectErrorBehind("tunnel: {scheduler: rr}\n",
                     "e.yaml:12:21: tunnel.scheduler: 'rr' is not known; use one of: ecf, minrtt");
   expectErrorBehind(

@@ -50,12 +50,34 @@ TEST_F(LossCeilingTest, LossWithAQueueIsAnOverflow) {
 }
 
 TEST_F(LossCeilingTest, UsualLossIsNotSuspicious) {
-  rounds(100, 4);
+  for (int i = 0; i < 100; ++i) round(4, false, false);
   EXPECT_NEAR(c.floor(), 0.04, 1e-3);
-  rounds(2, 8);  // less than 5 % above
+  for (int i = 0; i < 2; ++i) round(8, false, false);  // less than 5 % above
   EXPECT_FALSE(bound());
-  rounds(2, 20);
+  for (int i = 0; i < 2; ++i) round(20, false, false);
   EXPECT_TRUE(bound());
+}
+
+TEST_F(LossCeilingTest, UsualLossIsTriedEveryTenSeconds) {
+  int n = 0;
+  for (; !bound() && n < 200; ++n) round(2);
+  EXPECT_EQ(n, 11);  // 0.02 * (1 - (15/16)^11) = 0.0102
+  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 980e3);
+  rounds(5, 2);
+  EXPECT_FALSE(bound());  // it did not halve
+  for (n = 0; !bound() && n < 200; ++n) round(2);
+  EXPECT_EQ(n, 100);
+}
+
+TEST_F(LossCeilingTest, UsualLossThatALowerRateEndsIsAPolicer) {
+  rounds(11, 2);
+  rounds(15, 0);
+  EXPECT_TRUE(bound());
+}
+
+TEST_F(LossCeilingTest, LossOnAPathWithAQueueIsNotTried) {
+  for (int i = 0; i < 200; ++i) round(2, true);
+  EXPECT_FALSE(bound());
 }
 
 TEST_F(LossCeilingTest, LossThatStaysBelowItWasNotCausedByTheRate) {
@@ -72,6 +94,19 @@ TEST_F(LossCeilingTest, WhatWasLostBeforeItHeldDoesNotCount) {
   round(50);
   rounds(4, 1);
   EXPECT_TRUE(bound());
+}
+
+TEST_F(LossCeilingTest, GoesLowerWhenTheLossIsLessButNotOver) {
+  rounds(2, 20);
+  rounds(5, 6);  // less than half of 20 %, more than 2 % above the usual 0
+  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 940e3);
+}
+
+TEST_F(LossCeilingTest, GoesLowerWhenTheBucketHidTheLossAtFirst) {
+  rounds(2, 20);
+  rounds(5, 0);
+  rounds(4, 6);
+  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 940e3);
 }
 
 TEST_F(LossCeilingTest, IsTriedAfterTwoSeconds) {

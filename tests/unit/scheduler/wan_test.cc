@@ -158,10 +158,10 @@ TEST_F(WanTest, TargetAtEightTimesTheRateIsHalf) {
 }
 
 TEST_F(WanTest, TargetIsTwoPacketsAtLeastAndTwentyFiveMillisecondsAtMost) {
-  round(100ms, {.acked = 1000, .lasts = 10ms});  // 100 KB/s: 2 packets take 20 ms, the root says 19.8
-  EXPECT_NEAR(toSeconds(w.target()), 20e-3, 1e-8);
-  round(100ms, {.acked = 1000});
+  round(100ms, {.acked = 5000});  // 50 KB/s: 2 packets take 40 ms
   EXPECT_EQ(w.target(), 25ms);
+  round(100ms, {.acked = 10000});  // 100 KB/s: 20 ms, the root says 19.8
+  EXPECT_NEAR(toSeconds(w.target()), 20e-3, 1e-8);
 }
 
 // ---- the window equation
@@ -212,14 +212,29 @@ TEST_F(WanTest, StepsDoubleAfterThreeRoundsWithLittleQueued) {
   EXPECT_NEAR(steps[4] / steps[3], 2, 0.02);
 }
 
-TEST_F(WanTest, AWindowThatIsNotUsedStays) {
+TEST_F(WanTest, AWindowThatIsNotUsedDoesNotGrow) {
   leaveStart();
   double before = window();
   round(100ms, {.inFlight = 0.79});
-  round(130ms, {.inFlight = 0.79});
   EXPECT_EQ(window(), before);
-  round(100ms, {.inFlight = 0.8});
+  round(100ms, {.inFlight = 0.81});
   EXPECT_GT(window(), before);
+}
+
+TEST_F(WanTest, AWindowThatIsNotUsedFallsWhenItsBurstsQueue) {
+  leaveStart();
+  double before = window();
+  round(130ms, {.inFlight = 0.5, .acked = 65000});  // rate 1 MB/s as before
+  EXPECT_NEAR(window(), before + (before / 1.3 + 9210.1 - before) / 2, 2);
+}
+
+TEST_F(WanTest, AWindowThatIsNotUsedFallsToTheInitialOneAtMost) {
+  round(100ms, {.acked = 20000});
+  round(113ms, {.acked = 22600});  // 200 KB/s: alpha is 3.2 KB
+  ASSERT_EQ(w.mode(), Wan::Mode::kModel);
+  ASSERT_GT(w.window(), 20000u);
+  for (int i = 0; i < 50; ++i) round(1000ms, {.inFlight = 0.5, .acked = 10000});
+  EXPECT_EQ(w.window(), 10000u);
 }
 
 TEST_F(WanTest, LossWithoutAQueueIsNotCongestion) {
