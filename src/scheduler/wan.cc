@@ -214,8 +214,11 @@ void Wan::onLoss(const LossSample& loss) {
   round_.packets += loss.packets;
   if (loss.persistent) window_ = least();
   if (mode_ != Mode::kCompete) return;
-  Duration queue = srtt_ - base_;
-  if (loss.persistent || toSeconds(queue) >= kFullQueue * toSeconds(longest_)) cubic_.onLoss(loss);
+  bool full = toSeconds(srtt_ - base_) >= kFullQueue * toSeconds(longest_);
+  double usual = loss_ * static_cast<double>(window()) / static_cast<double>(datagram_);
+  double single = loss_ > LossCeiling::kDoubtful / 2 ? 1 : 0;  // says nothing where some are always lost
+  bool many = static_cast<double>(round_.packets) > kUsualLoss * usual + single;
+  if (loss.persistent || (full && many)) cubic_.onLoss(loss);
 }
 
 void Wan::onMarks(uint64_t marks, Time largestSentAt, Time now) {

@@ -70,6 +70,8 @@ class Wan final : public Controller {
   static constexpr double kGone = 0.25;
   /// While competing, loss is congestion when the queue is at least this part of the longest one seen.
   static constexpr double kFullQueue = 0.5;
+  /// and a round lost more than so many times what it usually does.
+  static constexpr double kUsualLoss = 3;
 
   /// RFC 9406 section 4.2: clamp(minRtt / 8, 4 ms, 16 ms) of queue end the start.
   static constexpr Duration kMinStartQueue = 4ms;
