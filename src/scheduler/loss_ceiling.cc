@@ -47,10 +47,13 @@ void LossCeiling::onRound(const Round& round) {
       return;
     case State::kRaise:
       if (rounds_ <= kLag) return;
+      // The second such round, for in the first one a bucket may still have given more than its rate.
       if (!round.queue && loss > floor_ + kRaiseExcess && round.packets >= kLeastLost / 2) {
+        if (++suspicious_ < kRounds) return;
         interval_ = std::min<Duration>(interval_ * 2, kLongestHold);
         return hold(std::max(held_, kMargin * round.rate), loss, round.now);
       }
+      suspicious_ = 0;
       if (round.ofCeiling) rate_ *= kRaise;
       if (round.queue || rate_ > kFree * round.rate) lift();
   }

@@ -122,9 +122,12 @@ TEST_F(LossCeilingTest, HoldsWhenTryingLosesMore) {
   rounds(2, 20);
   rounds(20, 0);
   round(9);  // was on its way
-  EXPECT_DOUBLE_EQ(c.rate(), 1.1 * 0.95 * 800e3);
+  round(3);  // the bucket still gives
+  EXPECT_DOUBLE_EQ(c.rate(), 1.1 * 1.1 * 0.95 * 800e3);
   round(9);
-  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 910e3);
+  EXPECT_DOUBLE_EQ(c.rate(), 1.1 * 1.1 * 0.95 * 800e3);
+  round(14);
+  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 860e3);
 }
 
 TEST_F(LossCeilingTest, ThePauseDoublesUpToSixteenSeconds) {
@@ -136,7 +139,7 @@ TEST_F(LossCeilingTest, ThePauseDoublesUpToSixteenSeconds) {
     ASSERT_DOUBLE_EQ(c.rate(), rate);
     round(0);
     ASSERT_GT(c.rate(), rate);
-    rounds(2, 9);
+    rounds(3, 9);
     ASSERT_LT(c.rate(), 0.95 * 911e3);
   }
 }
