@@ -1,0 +1,1 @@
+"""Plots of rate control over time: behind scripts/plots."""
