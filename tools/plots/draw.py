@@ -45,6 +45,7 @@ def draw(plot, controller, series, capacity, path):
     _panel(rates, "pacing rate\n(pale: delivery rate), Mbit/s")
     _panel(rtts, "smoothed RTT, ms")
     _panel(queues, "queue, KB")
+    queues.set_ylim(top=max(1, queues.get_ylim()[1]))  # a policer has none
     queues.set_xlabel("ms" if plot.milliseconds else "s")
     windows.legend(loc="upper right", fontsize=8)
     if len(plot.queues) > 1:

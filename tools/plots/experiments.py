@@ -36,7 +36,7 @@ def plots(controller):
                         ["shifting", "--time", 10], 75e-6, {"S2 upper": "S2 upper", "S2 lower": "S2 lower", "S1": "S1", "S3": "S3"},
                         {"S2 upper": "upper", "S2 lower": "lower"}, controller="amp", milliseconds=True),
         "rate.2": Plot("One download, 1 % loss on WiFi, 0.1 % on LTE", ["bulk", "--seconds", 17], 50e-3, home, home),
-        "rate.3": Plot("A path whose capacity changes every second", ["trace", "--seconds", 60, "--seed", 3], 160e-3, {"4g": "4G"}, {"4g": "4G"}),
+        "rate.3": Plot("A path whose capacity changes every second", ["trace", "--seconds", 60, "--seed", 4], 160e-3, {"4g": "4G"}, {"4g": "4G"}),
         "rate.4": Plot("Beside two CUBIC flows, 50 Mbit/s, 40 ms, 1 BDP of queue", ["cubic-share", "--rivals", 2, "--seconds", 20], 75e-3,
                        _tunnels(controller, 2), {f"{controller} 0": "the queue"}),
         "rate.5": Plot("A policer of 20 Mbit/s with 64 KiB on a path of 100 Mbit/s, 40 ms", ["policer", "--seconds", 10], 50e-3,

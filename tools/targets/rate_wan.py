@@ -21,7 +21,7 @@ def _spread(values, digits=3):
 
 
 def bulk_in_virtual_time(seeds=(1, 2, 3)):
-    """The companion of the lab's rate.2: goodput shares and queueing delays by loss of WiFi, source and controller."""
+    """The companion of the lab's rate.2 (rate_lab.py): goodput shares and queueing delays by loss of WiFi, source and controller."""
     runs = _simulate({(loss, source, name, seed): ["bulk", "--loss", loss, "--controller", name, "--seed", seed, *flags]
                       for loss in (0.01, 0.02) for source, flags in (("inner TCP", []), ("saturated", ["--saturate"]))
                       for name in CONTROLLERS for seed in seeds})
@@ -61,7 +61,7 @@ SHARES, BUFFERS, ORDERS, SHARE_SEEDS = [1, 2, 8], [1, 4], ["together", "first", 
 
 
 @target("rate.4", "one subflow of wan beside 1, 2, 8 CUBIC flows at 50 Mbit/s and 40 ms, 1 and 4 BDP of drop-tail queue, begun together, before or "
-        "after them: share / fair share, mean of 3 seeds, the farthest from 1 as a ratio <= 1", "ratio", at_least=0.5, programs=PROGRAMS)
+        "after them: share / fair share as a ratio <= 1, mean of 3 seeds, the smallest", "ratio", at_least=0.5, programs=PROGRAMS)
 def beside_cubic():
     points = [(n, buffer, order) for n in SHARES for buffer in BUFFERS for order in ORDERS]
 
