@@ -52,6 +52,22 @@ double ControllerGroup::delta(const Member& member) const {
   return member.window / toSeconds(least) / rates;
 }
 
+size_t ControllerGroup::sharing(const Member& member, Time now) {
+  if (now >= regroupAt_) regroup(now);
+  return member.takesPart() ? member.user.sharing : 1;
+}
+
+void ControllerGroup::regroup(Time now) {
+  constexpr Duration kInterval = DelayStatistics::kInterval;
+  regroupAt_ = now - now.time_since_epoch() % kInterval + kInterval;
+  users_.clear();
+  for (Member* m : members_) {
+    m->user.delays.advance(now);
+    if (m->takesPart()) users_.push_back(&m->user);
+  }
+  grouping_.group(users_);
+}
+
 const ControllerGroup::Member* ControllerGroup::initial() const {
   if (suppressing_) return suppressing_;
   for (const Member* m : members_) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/shared_bottleneck.h"
 
 namespace braid {
 
@@ -19,6 +20,7 @@ class ControllerGroup {
     bool atMinimum = false;      ///< the window is at its least, in whole datagrams
     bool usable = false;         ///< validated and not suspect, closed or refused
     Time suppressedAt = kNever;  ///< kNever: active
+    BottleneckUser user{};       ///< its delays, for controllers that ask for sharing()
     bool takesPart() const { return usable && suppressedAt == kNever; }
   };
 
@@ -37,6 +39,12 @@ class ControllerGroup {
   /// Eq. (3) of AMP: rtt_s/rtt_min * (w_s/rtt_s) / sum(w/rtt), datagrams a window. 1 when no RTT is known.
   double delta(const Member& member) const;
 
+  // ---- shared bottlenecks (RFC 8382)
+
+  /// How many members that take part share the member's bottleneck, itself included. 1 when none is known to,
+  /// when its delays are not fed, and when it takes no part. Decided once per DelayStatistics::kInterval.
+  size_t sharing(const Member& member, Time now);
+
   // ---- suppression (AMP, Algorithm 1)
 
   /// Nobody else's marks and rounds count.
@@ -53,11 +61,15 @@ class ControllerGroup {
   const Member* initial() const;
   void suppress(Time now);
   void release();
+  void regroup(Time now);
 
   std::vector<Member*> members_;         // in order of joining
   const Member* suppressing_ = nullptr;  // the initial subflow of the suppression under way
   uint64_t rounds_ = 0;
   uint64_t episodes_ = 0;
+  BottleneckGrouping grouping_;
+  std::vector<BottleneckUser*> users_;  // regroup() only
+  Time regroupAt_{};
 };
 
 }  // namespace braid

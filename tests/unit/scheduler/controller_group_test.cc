@@ -79,5 +79,55 @@ TEST(ControllerGroup, LeavingEndsTheSuppressionOfTheInitialSubflow) {
   EXPECT_EQ(p.second.suppressedAt, kNever);
 }
 
+// ---- shared bottlenecks
+
+/// 100 intervals of delays that swing by `by` ms, two intervals up, two down, from the interval `from` on.
+Time swing(Member& m, int from, double by) {
+  Time now = Time{} + from * DelayStatistics::kInterval;
+  for (int i = from; i < from + 100; ++i, now += DelayStatistics::kInterval) {
+    Duration rtt = 100ms + fromSeconds((i % 4 < 2 ? by : -by) / 1000);
+    for (int k = 0; k < 5; ++k) m.user.delays.onSample(rtt, now + k * 1ms);
+  }
+  return now;
+}
+
+TEST(ControllerGroup, AloneWithoutDelays) {
+  Pair p(6000, 20ms, 2000, 20ms);
+  EXPECT_EQ(p.group.sharing(p.first, Time{} + 1s), 1u);
+  EXPECT_EQ(p.group.sharing(p.first, Time{} + 100s), 1u);
+}
+
+TEST(ControllerGroup, MembersThatShareABottleneck) {
+  Pair p(6000, 20ms, 2000, 20ms);
+  Member third{.window = 5000, .srtt = 20ms, .usable = true};
+  p.group.join(third);
+  swing(p.first, 0, 10);
+  swing(p.second, 0, 10);
+  Time now = swing(third, 0, 20);
+  EXPECT_EQ(p.group.sharing(p.first, now), 2u);
+  EXPECT_EQ(p.group.sharing(p.second, now), 2u);
+  EXPECT_EQ(p.group.sharing(third, now), 1u);
+}
+
+TEST(ControllerGroup, WhoTakesNoPartSharesNothing) {
+  Pair p(6000, 20ms, 2000, 20ms);
+  swing(p.first, 0, 10);
+  Time now = swing(p.second, 0, 10);
+  ASSERT_EQ(p.group.sharing(p.first, now), 2u);
+  p.group.setUsable(p.second, false, now);
+  EXPECT_EQ(p.group.sharing(p.second, now), 1u);
+  EXPECT_EQ(p.group.sharing(p.first, now + DelayStatistics::kInterval), 1u);
+}
+
+TEST(ControllerGroup, SharingIsDecidedOncePerInterval) {
+  Pair p(6000, 20ms, 2000, 20ms);
+  swing(p.first, 0, 10);
+  Time now = swing(p.second, 0, 10);
+  ASSERT_EQ(p.group.sharing(p.first, now), 2u);
+  p.second.user.delays.reset();
+  EXPECT_EQ(p.group.sharing(p.first, now + DelayStatistics::kInterval - 1ns), 2u);
+  EXPECT_EQ(p.group.sharing(p.first, now + DelayStatistics::kInterval), 1u);
+}
+
 }  // namespace
 }  // namespace braid
