@@ -1,0 +1,298 @@
+// Shared bottleneck detection with real controllers: subflows that always have more to send, drop-tail
+// queues, and other traffic that comes and goes.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "scheduler/controller.h"
+#include "scheduler/controller_group.h"
+#include "world.h"
+
+namespace braid::sim {
+namespace {
+
+constexpr uint64_t kDatagram = 1500;
+constexpr Duration kInterval = DelayStatistics::kInterval;
+
+/// A drop-tail queue before a link.
+class Queue {
+ public:
+  Queue(World& world, double bitsPerSecond, Duration buffer)
+      : world_(world), rate_(bitsPerSecond / 8), buffer_(buffer) {}
+  double rate() const { return rate_; }
+  /// When a datagram that comes now has left; kNever: there is no room.
+  Time push() {
+    Time begins = std::max(busyUntil_, world_.now());
+    Time leaves = begins + fromSeconds(kDatagram / rate_);
+    return leaves - world_.now() > buffer_ ? kNever : busyUntil_ = leaves;
+  }
+
+ private:
+  World& world_;
+  double rate_;  // bytes per second
+  Duration buffer_;
+  Time busyUntil_{};
+};
+
+/// One subflow through one queue. What is lost shows when the third later datagram is acknowledged.
+class Sender {
+ public:
+  Sender(World& world, Queue& queue, std::string_view controller, Duration rtt, uint64_t seed)
+      : world_(world),
+        queue_(queue),
+        rtt_(rtt),
+        random_(seed),
+        controller_(makeController(controller, kDatagram)) {
+    controller_->setUsable(true, world.now());
+    member.usable = true;
+    world_.after(Duration(random_.below(1'000'000'000)), [this] { send(); });
+    watch();
+  }
+  ControllerGroup::Member member;
+
+ private:
+  static constexpr Duration kJitter = 2ms;
+  static constexpr Duration kTimeout = 1s;
+  struct Packet {
+    uint64_t number;
+    Time sent;
+    uint64_t delivered;  // before it was sent
+    bool acked = false;
+  };
+
+  void send() {
+    while (inFlight_ + kDatagram <= controller_->window()) {
+      if (nextSend_ > world_.now()) return wait();
+      nextSend_ =
+          std::max(nextSend_, world_.now() - 1ms) + fromSeconds(kDatagram / controller_->pacingRate());
+      inFlight_ += kDatagram;
+      controller_->onSent(kDatagram, inFlight_, world_.now());
+      flight_.push_back({next_++, world_.now(), delivered_});
+      Time leaves = queue_.push();
+      if (leaves == kNever) continue;
+      Duration jitter(random_.below(static_cast<uint64_t>(kJitter.count())));
+      lastArrival_ = std::max(lastArrival_, leaves + rtt_ + jitter);
+      world_.at(lastArrival_, [this, number = flight_.back().number] { onAck(number); });
+    }
+  }
+
+  void wait() {
+    if (waits_) return;
+    waits_ = true;
+    world_.at(nextSend_, [this] {
+      waits_ = false;
+      send();
+    });
+  }
+
+  void onAck(uint64_t number) {
+    auto packet = std::find_if(flight_.begin(), flight_.end(), [&](Packet& p) { return p.number == number; });
+    if (packet == flight_.end()) return;
+    packet->acked = true;
+    lastAck_ = world_.now();
+    Duration rtt = world_.now() - packet->sent;
+    minRtt_ = std::min(minRtt_, rtt);
+    srtt_ = srtt_ == Duration{} ? rtt : (7 * srtt_ + rtt) / 8;
+    delivered_ += kDatagram;
+    AckSample ack{.now = world_.now(),
+                  .bytes = kDatagram,
+                  .largestSentAt = packet->sent,
+                  .rtt = rtt,
+                  .srtt = srtt_,
+                  .minRtt = minRtt_,
+                  .inFlight = inFlight_,
+                  .delivered = delivered_,
+                  .priorDelivered = packet->delivered,
+                  .deliveryRate = static_cast<double>(delivered_ - packet->delivered) / toSeconds(rtt)};
+    inFlight_ -= kDatagram;
+    member.user.delays.onSample(rtt, world_.now());
+    member.user.delays.onPackets(1, 0, world_.now());
+    controller_->onAck(ack);
+    lose(number < 2 ? 0 : number - 2);
+    send();
+  }
+
+  /// What was sent before this number and is not acknowledged is lost.
+  void lose(uint64_t before) {
+    LossSample loss;
+    loss.now = world_.now();
+    loss.inFlight = inFlight_;
+    for (; !flight_.empty() && (flight_.front().acked || flight_.front().number < before);
+         flight_.pop_front()) {
+      if (flight_.front().acked) continue;
+      loss.bytes += kDatagram;
+      ++loss.packets;
+      loss.largestSentAt = flight_.front().sent;
+      inFlight_ -= kDatagram;
+    }
+    if (loss.packets == 0) return;
+    member.user.delays.onPackets(0, loss.packets, world_.now());
+    controller_->onLoss(loss);
+  }
+
+  void watch() {
+    world_.after(kTimeout, [this] {
+      if (inFlight_ > 0 && world_.now() - lastAck_ > kTimeout) lose(next_);
+      send();
+      watch();
+    });
+  }
+
+  World& world_;
+  Queue& queue_;
+  Duration rtt_;
+  Random random_;
+  std::unique_ptr<Controller> controller_;
+  std::deque<Packet> flight_;
+  uint64_t next_ = 0, inFlight_ = 0, delivered_ = 0;
+  Duration srtt_{}, minRtt_ = Duration::max();
+  Time nextSend_{}, lastArrival_{}, lastAck_{};
+  bool waits_ = false;
+};
+
+/// Traffic of others: sends for a while, pauses for a while, half of the time each; Pareto-distributed times
+/// of 1 s on average.
+class Other {
+ public:
+  Other(World& world, Queue& queue, double bytesPerSecond, uint64_t seed)
+      : world_(world), queue_(queue), gap_(kDatagram / bytesPerSecond), random_(seed) {
+    turn();
+    send();
+  }
+
+ private:
+  void turn() {
+    sends_ = !sends_;
+    double time = std::min(1.0 / 3 / std::pow(1 - random_.uniform(), 1 / 1.5), 20.0);
+    world_.after(fromSeconds(time), [this] { turn(); });
+  }
+  void send() {
+    if (sends_) (void)queue_.push();
+    world_.after(fromSeconds(gap_ * (0.5 + random_.uniform())), [this] { send(); });
+  }
+  World& world_;
+  Queue& queue_;
+  double gap_;  // seconds between datagrams
+  Random random_;
+  bool sends_ = false;
+};
+
+struct Case {
+  const char* controller = "cubic";
+  std::vector<double> rates;   ///< of the bottlenecks, bits per second; the last serves all that are left
+  std::vector<Duration> rtts;  ///< of the subflows
+  double others = 0;           ///< part of each bottleneck that others take on average
+};
+
+/// Of the decisions between the warm-up and 60 s, in kRuns runs.
+struct Verdicts {
+  double sharing = 0;  ///< part that found all subflows to share
+  double alike = 0;    ///< part that RFC 8382 section 3.3.1 alone would have
+  double first = 0;    ///< seconds until the first such verdict, in the slowest run
+};
+constexpr uint64_t kRuns = 10;
+
+Verdicts verdicts(const Case& c) {
+  constexpr size_t kIntervals = 171;
+  Verdicts v;
+  double decisions = 0;
+  for (uint64_t run = 1; run <= kRuns; ++run) {
+    World world(run);
+    std::vector<std::unique_ptr<Queue>> queues;
+    std::vector<std::unique_ptr<Other>> others;
+    std::vector<std::unique_ptr<Sender>> senders;
+    ControllerGroup group;
+    for (double rate : c.rates) {
+      Queue& queue = *queues.emplace_back(std::make_unique<Queue>(world, rate, 100ms));
+      for (int i = 0; i < 6 && c.others > 0; ++i) {
+        others.push_back(
+            std::make_unique<Other>(world, queue, c.others * queue.rate() / 3, world.random().next()));
+      }
+    }
+    for (size_t i = 0; i < c.rtts.size(); ++i) {
+      Queue& queue = *queues[std::min(i, queues.size() - 1)];
+      senders.push_back(
+          std::make_unique<Sender>(world, queue, c.controller, c.rtts[i], world.random().next()));
+      group.join(senders.back()->member);
+    }
+    const BottleneckUser& user = senders.front()->member.user;
+    double first = 60;
+    for (size_t i = 0; i < kIntervals; ++i) {
+      world.run(kInterval);
+      bool sharing = group.sharing(senders.front()->member, world.now()) == senders.size();
+      if (sharing) first = std::min(first, static_cast<double>(i + 1) * toSeconds(kInterval));
+      if (i < DelayStatistics::kWarmUp) continue;
+      ++decisions;
+      v.sharing += sharing;
+      v.alike += user.alike != 0 && std::all_of(senders.begin(), senders.end(), [&](const auto& s) {
+                   return s->member.user.alike == user.alike;
+                 });
+    }
+    v.first = std::max(v.first, first);
+  }
+  v.sharing /= decisions;
+  v.alike /= decisions;
+  auto record = [&](const char* what, double value) {
+    testing::Test::RecordProperty(what + std::to_string(static_cast<int>(100 * c.others)),
+                                  std::to_string(value));
+  };
+  record("sharing_with_others_", v.sharing);
+  record("alike_with_others_", v.alike);
+  record("first_with_others_", v.first);
+  return v;
+}
+
+const std::vector<double> kOne{10e6};
+const std::vector<double> kEqual{10e6, 10e6};
+const std::vector<double> kSimilar{10e6, 11e6};
+
+class SharedBottleneck : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Controllers, SharedBottleneck, testing::Values("cubic", "newreno"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(SharedBottleneck, One) {
+  Verdicts v = verdicts({GetParam(), kOne, {20ms, 60ms}});
+  EXPECT_GE(v.sharing, 0.95);
+  EXPECT_LT(v.first, 35);
+}
+
+TEST_P(SharedBottleneck, OneWithOthers) {
+  Verdicts v = verdicts({GetParam(), kOne, {20ms, 60ms}, 0.3});
+  EXPECT_GE(v.sharing, 0.9);
+  EXPECT_LT(v.first, 35);
+}
+
+TEST_P(SharedBottleneck, OneForThree) {
+  Verdicts v = verdicts({GetParam(), kOne, {20ms, 60ms, 30ms}, 0.3});
+  EXPECT_GE(v.sharing, 0.9);
+  EXPECT_LT(v.first, 35);
+}
+
+TEST_P(SharedBottleneck, TwoSimilar) {
+  EXPECT_LE(verdicts({GetParam(), kSimilar, {20ms, 60ms}}).sharing, 0.02);
+  EXPECT_LE(verdicts({GetParam(), kSimilar, {20ms, 60ms}, 0.3}).sharing, 0.02);
+}
+
+TEST_P(SharedBottleneck, TwoWithEqualRtts) {
+  EXPECT_LE(verdicts({GetParam(), kSimilar, {40ms, 40ms}}).sharing, 0.1);
+}
+
+TEST_P(SharedBottleneck, TwoEqualWithOthers) {
+  EXPECT_LE(verdicts({GetParam(), kEqual, {40ms, 40ms}, 0.1}).sharing, 0.02);
+  EXPECT_LE(verdicts({GetParam(), kEqual, {40ms, 40ms}, 0.3}).sharing, 0.02);
+}
+
+// Nobody but the two, on links of the very same rate, delay and buffer: their sawtooths have one period. Only
+// the phase tells them apart.
+TEST_P(SharedBottleneck, TwoEqualAreOftenMistaken) {
+  EXPECT_LE(verdicts({GetParam(), kEqual, {40ms, 40ms}}).sharing, 0.6);
+}
+
+}  // namespace
+}  // namespace braid::sim
