@@ -35,7 +35,7 @@ void Bbr::onAck(const AckSample& ack) {
   if (state_ != State::kStartup || window_ > 2 * target) window_ = std::min(window_, target);
 }
 
-// A rate that the sender limited says only that the path gives at least as much (section 4.1.1.5).
+// A rate that the sender limited says only that the path gives at least as much (section 4.1.1.4).
 void Bbr::updateBandwidth(const AckSample& ack) {
   if (ack.deliveryRate <= 0) return;
   roundLimited_ |= ack.appLimited;

@@ -12,37 +12,37 @@ namespace braid {
 /// docs/fidelity.md lists the departures.
 class Bbr final : public Controller {
  public:
-  /// Section 4.2.1: 2/ln 2 lets the rate double each round; its inverse drains what that queued.
+  /// Sections 4.3.2.1, 4.3.3: 2/ln 2 lets the rate double each round; its inverse drains what that queued.
   static constexpr double kStartupGain = 2.885;
   static constexpr double kDrainGain = 1 / kStartupGain;
-  /// Section 4.2.3.2: window in bandwidth-delay products while probing.
+  /// Sections 4.2.3.2, 4.3.4.1: window in bandwidth-delay products while probing.
   static constexpr double kWindowGain = 2;
   /// Section 4.3.4.1: the turns of pacing gain, each about one minimum RTT long.
   static constexpr std::array<double, 8> kGains{1.25, 0.75, 1, 1, 1, 1, 1, 1};
-  /// draft-ietf-ccwg-bbr section 2.5: pace a little below the estimate, which is a maximum.
+  /// draft-ietf-ccwg-bbr-04 section 2.4: pace a little below the estimate, which is a maximum.
   static constexpr double kPacingMargin = 0.99;
   /// Ours: the turn that drains lasts until the queue is gone, at most so many minimum RTTs (others may keep
   /// it full).
   static constexpr int kMaxDrain = 4;
-  /// Section 4.1.1.5: rounds that the bandwidth maximum looks back.
+  /// Sections 2, 4.1.1.5: rounds that the bandwidth maximum looks back.
   static constexpr size_t kBandwidthRounds = 10;
   /// Section 4.3.2.2: the pipe is full when three rounds have not brought a quarter more.
   static constexpr double kFullGrowth = 1.25;
   static constexpr int kFullRounds = 3;
-  /// RFC 9406 section 4.2: the start also ends when a round's smallest RTT shows a queue. (A sender that
-  /// never fills the window itself would never see the plateau.)
+  /// RFC 9406 sections 4.2, 4.3: the start also ends when a round's smallest RTT shows a queue. (A sender
+  /// that never fills the window itself would never see the plateau.)
   static constexpr Duration kMinQueue = 4ms;
   static constexpr Duration kMaxQueue = 16ms;
   static constexpr int kRoundSamples = 8;
-  /// Section 4.2.3.2.
+  /// Section 4.2.3.3.
   static constexpr uint64_t kMinDatagrams = 4;
-  /// Ours: loss of a round that is congestion when RTTs show a queue (draft-ietf-ccwg-bbr has 2 %), and
-  /// without one (a policer).
+  /// Ours: loss of a round that is congestion when RTTs show a queue (draft-ietf-ccwg-bbr-04 section 2.7 has
+  /// 2 %), and without one (a policer).
   static constexpr double kQueueLoss = 0.02;
   static constexpr double kPolicerLoss = 0.2;
   /// Ours: the smoothed RTT above the minimum that counts as a queue.
   static constexpr double kQueueRtt = 1.25;
-  /// draft-ietf-ccwg-bbr section 5.6.2 (Beta is 0.7 there): what is left of the bound on the data in flight.
+  /// draft-ietf-ccwg-bbr-04 section 2.7 (Beta is 0.7 there): what is left of the bound on the data in flight.
   static constexpr double kBackoff = 0.85;
   /// Ours: ACKs come in clumps of so long; the window covers the wait.
   static constexpr Duration kAckClump = 10ms;

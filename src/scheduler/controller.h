@@ -66,7 +66,7 @@ inline constexpr uint64_t kInitialWindow = 10;
 
 class ControllerGroup;
 
-/// AMP's parameters (section 5.1).
+/// AMP's parameters (sections 4.2, 5 and 5.1).
 struct AmpOptions {
   uint64_t gamma = 2;          ///< rounds with all subflows at the minimum window before suppression
   uint64_t tau = 8;            ///< rounds without marks before release

@@ -33,7 +33,7 @@ class ControllerGroup {
 
   /// Sum of the windows of all members that take part, bytes; w_total.
   double totalWindow() const;
-  /// Eq. (1) of AMP and RFC 6356 section 3: w_total * max(w/rtt^2) / (sum(w/rtt))^2, over the members that
+  /// Eq. (1) of AMP and (2) of RFC 6356: w_total * max(w/rtt^2) / (sum(w/rtt))^2, over the members that
   /// take part and know their RTT. 1 when none does.
   double alpha() const;
   /// Eq. (3) of AMP: rtt_s/rtt_min * (w_s/rtt_s) / sum(w/rtt), datagrams a window. 1 when no RTT is known.

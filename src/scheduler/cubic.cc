@@ -5,8 +5,8 @@
 
 namespace braid {
 
-// Section 4.2, with windows in datagrams. The first epoch without a reduction before it has K = 0 and W_max =
-// its first window.
+// Section 4.2, with windows in datagrams. An epoch without a reduction before it has K = 0 and W_max = its
+// first window (section 4.10; after persistent congestion as after a timeout, section 4.8).
 void Cubic::beginEpoch(double window, Time now) {
   at_.running = true;
   at_.epoch = now;

@@ -7,7 +7,7 @@ namespace braid {
 /// CUBIC (RFC 9438), every subflow for itself, without HyStart++.
 class Cubic final : public WindowController {
  public:
-  /// C, datagrams per second^3 (section 5).
+  /// C, datagrams per second^3 (section 5.1).
   static constexpr double kC = 0.4;
   /// beta_cubic: what a reduction leaves (section 4.6).
   static constexpr double kBeta = 0.7;

@@ -11,7 +11,7 @@ class Lia final : public CoupledController {
   explicit Lia(uint64_t datagram, uint64_t initial = kInitialWindow, ControllerGroup* group = nullptr)
       : CoupledController(datagram, initial, kMinimumWindow, group) {}
 
-  /// Section 3: min(alpha * acked * MSS / w_total, acked * MSS / w), bytes.
+  /// Section 3, eq. (1): min(alpha * acked * MSS / w_total, acked * MSS / w), bytes.
   static double increase(const ControllerGroup& group, double window, double acked, double datagram);
 
  protected:

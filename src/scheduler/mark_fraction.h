@@ -22,7 +22,7 @@ class MarkFraction {
     acked_ = marked_ = 0;
     windowEnd_ = ack.now;
   }
-  /// 0..1; 1 at the start, as in Linux: the first mark halves.
+  /// 0..1; 1 at the start (RFC 8257 section 3.3): the first mark halves.
   double value() const { return alpha_; }
 
  private:

@@ -21,7 +21,7 @@ class WindowController : public Controller {
   /// A sender that ran out of data uses its window when so many datagrams more would fill it. Ours.
   static constexpr uint64_t kSlackDatagrams = 3;
   /// Idle time after which the window starts again from the initial one, or four smoothed RTTs if those are
-  /// longer (RFC 5681 section 4.1: one RTO, of which RFC 6298 section 2.4 says one second at least).
+  /// longer (RFC 5681 section 4.1: one RTO, of which RFC 6298, rule (2.4), says one second at least).
   static constexpr Duration kIdle = 1s;
   static constexpr int kIdleRtts = 4;
   /// Slow start after idle goes up to this part of the old window (RFC 2861 section 3).

@@ -35,7 +35,7 @@ TEST(ControllerGroup, AlphaOfRfc6356) {
 }
 
 TEST(ControllerGroup, AlphaWithEqualRttsIsTheLargestShare) {
-  EXPECT_DOUBLE_EQ(Pair(6000, 20ms, 2000, 20ms).group.alpha(), 0.75);  // section 4.2: w_max / w_total
+  EXPECT_DOUBLE_EQ(Pair(6000, 20ms, 2000, 20ms).group.alpha(), 0.75);  // AMP section 4.2: w_max / w_total
 }
 
 TEST(ControllerGroup, AlphaWithoutAnRttIsOne) {
