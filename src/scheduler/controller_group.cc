@@ -58,14 +58,18 @@ size_t ControllerGroup::sharing(const Member& member, Time now) {
 }
 
 void ControllerGroup::regroup(Time now) {
-  constexpr Duration kInterval = DelayStatistics::kInterval;
+  constexpr Duration kInterval = DelaySeries::kInterval;
   regroupAt_ = now - now.time_since_epoch() % kInterval + kInterval;
   users_.clear();
   for (Member* m : members_) {
     m->user.delays.advance(now);
-    if (m->takesPart()) users_.push_back(&m->user);
+    if (m->takesPart()) {
+      users_.push_back(&m->user);
+    } else {
+      m->user.bottleneck = 0;
+    }
   }
-  grouping_.group(users_);
+  groupByBottleneck(users_);
 }
 
 const ControllerGroup::Member* ControllerGroup::initial() const {

@@ -39,10 +39,10 @@ class ControllerGroup {
   /// Eq. (3) of AMP: rtt_s/rtt_min * (w_s/rtt_s) / sum(w/rtt), datagrams a window. 1 when no RTT is known.
   double delta(const Member& member) const;
 
-  // ---- shared bottlenecks (RFC 8382)
+  // ---- shared bottlenecks
 
   /// How many members that take part share the member's bottleneck, itself included. 1 when none is known to,
-  /// when its delays are not fed, and when it takes no part. Decided once per DelayStatistics::kInterval.
+  /// when its delays are not fed, and when it takes no part. Decided once per DelaySeries::kInterval.
   size_t sharing(const Member& member, Time now);
 
   // ---- suppression (AMP, Algorithm 1)
@@ -67,7 +67,6 @@ class ControllerGroup {
   const Member* suppressing_ = nullptr;  // the initial subflow of the suppression under way
   uint64_t rounds_ = 0;
   uint64_t episodes_ = 0;
-  BottleneckGrouping grouping_;
   std::vector<BottleneckUser*> users_;  // regroup() only
   Time regroupAt_{};
 };

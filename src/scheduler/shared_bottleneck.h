@@ -9,35 +9,18 @@
 
 namespace braid {
 
-/// The shape of a subflow's delay: alike for subflows that queue at the same bottleneck (RFC 8382 section 3).
-struct DelayShape {
-  bool bottleneck = false;  ///< it crosses one (section 3.3.1, step 1)
-  double skew = 0;          ///< skew_est, [-1, 1]: share of samples below the mean less share above it
-  double variability = 0;   ///< var_est: mean absolute deviation, seconds
-  double frequency = 0;     ///< freq_est, [0, 1]: swings through the mean per interval
-  double loss = 0;          ///< pkt_loss, [0, 1]
-};
-
-/// What the sender sees of one subflow's delay and loss, for shared bottleneck detection (RFC 8382 section
-/// 3.2, with the enhancements of section 4). Round-trip times stand in for one-way delays. O(1) a sample;
-/// one in each interval also pays for a pass over the kN that are kept. 2.5 KB.
-class DelayStatistics {
+/// How the round-trip time of one subflow went up and down: its mean in each of the last intervals. Subflows
+/// that queue at the same bottleneck go up and down together. Intervals as in RFC 8382, whose measures
+/// docs/fidelity.md compares with this one. O(1) a sample, 500 bytes.
+class DelaySeries {
  public:
-  /// T, N, M and F (section 2.2): the base interval; how many of them frequency and loss are taken over, and
-  /// how many skew and variability, of which the newest kF count fully. All subflows' intervals begin
-  /// together.
+  /// T and N (RFC 8382 section 2.2). All subflows' intervals begin together.
   static constexpr Duration kInterval = 350ms;
-  static constexpr size_t kN = 50;
-  static constexpr size_t kM = 30;
-  static constexpr size_t kF = 20;
-  /// c_s, c_h, p_v (section 2.2).
-  static constexpr double kSkew = 0.1;
-  static constexpr double kSkewHysteresis = 0.3;
-  static constexpr double kCrossing = 0.7;
-  /// p_l. Ours, for the RFC has no value: well above what radio paths lose at random.
-  static constexpr double kLoss = 0.1;
-  /// No decision before so many intervals were measured (section 3.3.2).
-  static constexpr uint64_t kWarmUp = 2 * kM;
+  static constexpr size_t kIntervals = 50;
+  /// M (section 2.2): fewer intervals that both measured say nothing.
+  static constexpr size_t kCommon = 30;
+  /// No decision before so many intervals were measured: 2 * M (section 3.3.2).
+  static constexpr uint64_t kWarmUp = 2 * kCommon;
   /// Ours: an interval with fewer samples measures nothing; a subflow that measured nothing in so many of the
   /// newest intervals is idle.
   static constexpr uint32_t kMinSamples = 5;
@@ -46,84 +29,45 @@ class DelayStatistics {
   /// A round-trip time, above 0. `now` must not go back. Leave out what was measured while the application
   /// limited the sender: that is the path's delay, not its bottleneck's.
   void onSample(Duration rtt, Time now);
-  /// So much more was acknowledged and lost, packets or bytes.
-  void onPackets(uint64_t acked, uint64_t lost, Time now);
   /// Ends the intervals that are over.
   void advance(Time now);
   /// Another path.
   void reset() { *this = {}; }
 
-  /// Enough is known to compare it (kWarmUp, and kM of the newest kN intervals), and it is not idle.
+  /// kWarmUp is over, and it is not idle.
   bool ready() const;
-  const DelayShape& shape() const { return shape_; }
 
-  /// How much alike the mean delays of two subflows went up and down in the newest kN intervals: Pearson's
-  /// coefficient over those that both measured, [-1, 1]. 0 when these are fewer than kM.
-  friend double correlation(const DelayStatistics& a, const DelayStatistics& b);
+  /// How much alike two subflows went up and down: Pearson's coefficient over the intervals that both
+  /// measured, [-1, 1]. 0 when these are fewer than kCommon.
+  friend double correlation(const DelaySeries& a, const DelaySeries& b);
 
  private:
-  struct Interval {
-    double mean = 0;       // E_T(OWD), ns; a sum while the interval runs; 0: too few samples
-    double deviation = 0;  // var_base_T, ns
-    uint64_t acked = 0, lost = 0;
-    uint32_t samples = 0;  // num_T(OWD): those in `skew` and `deviation`
-    int32_t skew = 0;      // skew_base_T
-    bool bottleneck = false;
-    bool crossing = false;
-  };
-  Interval& at(size_t age) { return history_[(newest_ + kN - age) % kN]; }
-  const Interval& at(size_t age) const { return history_[(newest_ + kN - age) % kN]; }
   void close();
-  void summarise();
-  void countCrossings();
+  /// Mean of an interval, ns; `age` 0 is the newest. 0: nothing was measured.
+  double mean(size_t age) const { return means_[(newest_ + kIntervals - age) % kIntervals]; }
 
-  std::array<Interval, kN> history_{};
+  std::array<double, kIntervals> means_{};
   size_t newest_ = 0;
-  Interval now_;             // the one that runs
-  Time end_{};               // its end
-  uint64_t measured_ = 0;    // intervals since the beginning
-  size_t recent_ = 0;        // the same, of the newest kN
-  double meanDelay_ = 0;     // mean_delay, ns; 0: not known
-  double previousMean_ = 0;  // of the last interval that measured something, ns
-  int side_ = 0;             // of mean_delay where a mean was last, significantly
-  DelayShape shape_;
+  Time end_{};            // of the interval that runs
+  double sum_ = 0;        // of its samples, ns
+  uint32_t samples_ = 0;  // their number
+  uint64_t measured_ = 0;
 };
 
 /// One of the subflows that may share bottlenecks.
 struct BottleneckUser {
-  DelayStatistics delays;
-  uint64_t bottleneck = 0;  ///< the same number: the same bottleneck; 0: not grouped yet
-  size_t sharing = 1;       ///< how many users it has, this one included
-
-  DelayShape shape{};   ///< of `delays`, when grouped last
-  uint64_t alike = 0;   ///< the same number: alike in shape; 0: crosses no bottleneck, or unknown
-  uint64_t before = 0;  ///< `bottleneck` before this was so
+  DelaySeries delays;
+  size_t bottleneck = 0;  ///< the same number: the same bottleneck; 0: not known
+  size_t sharing = 1;     ///< how many users it has, this one included
+  size_t before = 0;      ///< `bottleneck` before this was so
 };
 
-/// Decides which subflows share a bottleneck: RFC 8382 section 3.3.1, and, ours, delays that go up and down
-/// together.
-class BottleneckGrouping {
- public:
-  /// p_f, p_mad, p_s, p_d (section 2.2): the largest differences of neighbours in a group; variability and
-  /// loss relative to the larger one.
-  static constexpr double kFrequency = 0.1;
-  static constexpr double kVariability = 0.1;
-  static constexpr double kSkew = 0.15;
-  static constexpr double kLoss = 0.1;
-  /// Least correlation() of two users alike in shape to be put together, and of two that are together to stay
-  /// so, whatever their shapes.
-  static constexpr double kJoin = 0.9;
-  static constexpr double kStay = 0.7;
+/// Least correlation() of two subflows to be put together, and of two that are together to stay so. Ours,
+/// chosen by tests/sim/shared_bottleneck_test.cc on other seeds.
+inline constexpr double kJoinCorrelation = 0.9;
+inline constexpr double kStayCorrelation = 0.7;
 
-  /// Once per interval, with the intervals of all ended: sets everything but `delays`. Changes the order.
-  void group(std::span<BottleneckUser*> users);
-  /// Steps 2 to 5 of section 3.3.1 for users of bottlenecks: sets `alike` by `shape`. Changes the order.
-  void divide(std::span<BottleneckUser*> users) { divide(users, 0); }
-
- private:
-  void divide(std::span<BottleneckUser*> users, size_t step);
-
-  uint64_t last_ = 0;  // the last number given to a bottleneck
-};
+/// Decides anew who shares a bottleneck, once per interval, with the intervals of all ended.
+void groupByBottleneck(std::span<BottleneckUser*> users);
 
 }  // namespace braid

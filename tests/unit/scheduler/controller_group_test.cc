@@ -83,8 +83,8 @@ TEST(ControllerGroup, LeavingEndsTheSuppressionOfTheInitialSubflow) {
 
 /// 100 intervals of delays that swing by `by` ms, two intervals up, two down, from the interval `from` on.
 Time swing(Member& m, int from, double by) {
-  Time now = Time{} + from * DelayStatistics::kInterval;
-  for (int i = from; i < from + 100; ++i, now += DelayStatistics::kInterval) {
+  Time now = Time{} + from * DelaySeries::kInterval;
+  for (int i = from; i < from + 100; ++i, now += DelaySeries::kInterval) {
     Duration rtt = 100ms + fromSeconds((i % 4 < 2 ? by : -by) / 1000);
     for (int k = 0; k < 5; ++k) m.user.delays.onSample(rtt, now + k * 1ms);
   }
@@ -103,7 +103,7 @@ TEST(ControllerGroup, MembersThatShareABottleneck) {
   p.group.join(third);
   swing(p.first, 0, 10);
   swing(p.second, 0, 10);
-  Time now = swing(third, 0, 20);
+  Time now = swing(third, 0, -10);
   EXPECT_EQ(p.group.sharing(p.first, now), 2u);
   EXPECT_EQ(p.group.sharing(p.second, now), 2u);
   EXPECT_EQ(p.group.sharing(third, now), 1u);
@@ -116,7 +116,8 @@ TEST(ControllerGroup, WhoTakesNoPartSharesNothing) {
   ASSERT_EQ(p.group.sharing(p.first, now), 2u);
   p.group.setUsable(p.second, false, now);
   EXPECT_EQ(p.group.sharing(p.second, now), 1u);
-  EXPECT_EQ(p.group.sharing(p.first, now + DelayStatistics::kInterval), 1u);
+  EXPECT_EQ(p.group.sharing(p.first, now + DelaySeries::kInterval), 1u);
+  EXPECT_EQ(p.second.user.bottleneck, 0u);  // what it had in common is forgotten
 }
 
 TEST(ControllerGroup, SharingIsDecidedOncePerInterval) {
@@ -125,8 +126,8 @@ TEST(ControllerGroup, SharingIsDecidedOncePerInterval) {
   Time now = swing(p.second, 0, 10);
   ASSERT_EQ(p.group.sharing(p.first, now), 2u);
   p.second.user.delays.reset();
-  EXPECT_EQ(p.group.sharing(p.first, now + DelayStatistics::kInterval - 1ns), 2u);
-  EXPECT_EQ(p.group.sharing(p.first, now + DelayStatistics::kInterval), 1u);
+  EXPECT_EQ(p.group.sharing(p.first, now + DelaySeries::kInterval - 1ns), 2u);
+  EXPECT_EQ(p.group.sharing(p.first, now + DelaySeries::kInterval), 1u);
 }
 
 }  // namespace
