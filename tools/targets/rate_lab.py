@@ -33,8 +33,9 @@ class _Queues(threading.Thread):
     def run(self):
         rates = {link.name: link.rate_mbit * 1e6 / 8 for link in self._lab.sites[0].links}
         while not self._over.wait(SAMPLE_SECONDS):
-            for link in self._lab.links.stats()["links"]:
-                self.delays[link["name"]].append(link["ba"]["queue_bytes"] / rates[link["name"]] * 1000)
+            for name, link in self._lab.links.stats()["links"].items():
+                if name in self.delays:
+                    self.delays[name].append(link["ba"]["queue_bytes"] / rates[name] * 1000)
 
     def finish(self, percentile=0.95):
         self._over.set()
