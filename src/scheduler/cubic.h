@@ -19,6 +19,10 @@ class Cubic final : public WindowController {
   explicit Cubic(uint64_t datagram, uint64_t initial = kInitialWindow)
       : WindowController(datagram, initial) {}
 
+  /// From now on it takes this part (0..1] of what one CUBIC flow takes beside others: n of them with 1/n take
+  /// as much as one. Windows go with C^(1/4) and alpha^(1/2) at a given loss rate (section 5.1).
+  void setShare(double share) { share_ = share; }
+
   /// W_max, datagrams; 0 before the first reduction.
   double wMax() const { return at_.wMax; }
   /// K: seconds from the beginning of the epoch until the window is W_max again.
@@ -38,6 +42,7 @@ class Cubic final : public WindowController {
  private:
   void beginEpoch(double window, Time now);
   double wCubic(double t) const;
+  double c() const { return kC * share_ * share_ * share_ * share_; }
 
   struct State {
     bool running = false;  ///< an epoch of congestion avoidance has begun
@@ -48,6 +53,7 @@ class Cubic final : public WindowController {
     Time epoch;            ///< its beginning, moved by the time in which the window was not used
   };
   State at_, before_;
+  double share_ = 1;
 };
 
 }  // namespace braid

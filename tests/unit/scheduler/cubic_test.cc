@@ -101,5 +101,17 @@ TEST(Cubic, MinimumWindow) {
   EXPECT_EQ(c.window(), 2000u);
 }
 
+TEST_F(CubicTest, HalfAShareTakesASixteenthOfC) {
+  c.setShare(0.5);
+  ack(1, 1200ms);
+  EXPECT_NEAR(c.k(), 4.932424, 1e-6);  // cbrt(3 / 0.025)
+}
+
+TEST_F(CubicTest, HalfAShareGrowsAQuarterInTheRenoFriendlyRegion) {
+  c.setShare(0.5);
+  ack(1000, 1200ms);
+  EXPECT_NEAR(c.wEst(), 7 + 0.529412 / 4 / 7, 1e-6);
+}
+
 }  // namespace
 }  // namespace braid
