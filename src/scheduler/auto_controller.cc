@@ -1,7 +1,6 @@
 #include "scheduler/auto_controller.h"
 
 #include "scheduler/amp.h"
-#include "scheduler/wan.h"
 
 namespace braid {
 

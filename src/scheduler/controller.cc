@@ -3,12 +3,12 @@
 #include "scheduler/amp.h"
 #include "scheduler/auto_controller.h"
 #include "scheduler/bbr.h"
+#include "scheduler/coupled_wan.h"
 #include "scheduler/cubic.h"
 #include "scheduler/dcm.h"
 #include "scheduler/dctcp.h"
 #include "scheduler/lia.h"
 #include "scheduler/newreno.h"
-#include "scheduler/wan.h"
 #include "scheduler/xmp.h"
 
 namespace braid {
@@ -24,7 +24,7 @@ std::unique_ptr<Controller> makeController(std::string_view name, const Controll
   if (name == "dcm") return std::make_unique<Dcm>(o.datagram, o.initialWindow, group);
   if (name == "xmp") return std::make_unique<Xmp>(o.datagram, o.initialWindow, group);
   if (name == "amp") return std::make_unique<Amp>(o.datagram, o.initialWindow, o.amp, group);
-  if (name == "wan") return std::make_unique<Wan>(o.datagram, o.initialWindow);
+  if (name == "wan") return std::make_unique<CoupledWan>(o.datagram, o.initialWindow, group);
   return nullptr;
 }
 

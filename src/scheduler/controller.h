@@ -86,8 +86,8 @@ struct ControllerOptions {
 };
 
 /// Makes a controller by its configuration name (kControllerNames); nullptr for an unknown name. Those that
-/// couple subflows ("amp", "dcm", "lia", "xmp") share `group`, which must outlive them; without one they are
-/// alone. The others ignore it.
+/// couple subflows ("amp", "auto", "dcm", "lia", "wan", "xmp") share `group`, which must outlive them;
+/// without one they are alone. The others ignore it.
 std::unique_ptr<Controller> makeController(std::string_view name, const ControllerOptions& options,
                                            ControllerGroup* group = nullptr);
 /// The same for one alone.

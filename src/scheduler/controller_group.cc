@@ -12,7 +12,7 @@ void ControllerGroup::leave(const Member& member) {
 void ControllerGroup::setUsable(Member& member, bool usable, Time now) {
   if (member.usable == usable) return;
   member.usable = usable;
-  if (usable && suppressing_) {
+  if (usable && suppressing_ && member.coupled) {
     member.suppressedAt = now;
   } else if (suppressing_ == &member) {
     release();
@@ -24,14 +24,14 @@ void ControllerGroup::setUsable(Member& member, bool usable, Time now) {
 
 double ControllerGroup::totalWindow() const {
   double sum = 0;
-  for (const Member* m : members_) sum += m->takesPart() ? m->window : 0;
+  for (const Member* m : members_) sum += m->isCoupled() ? m->window : 0;
   return sum;
 }
 
 double ControllerGroup::alpha() const {
   double largest = 0, rates = 0, total = 0;
   for (const Member* m : members_) {
-    if (!m->takesPart() || m->srtt <= Duration{}) continue;
+    if (!m->isCoupled() || m->srtt <= Duration{}) continue;
     double rtt = toSeconds(m->srtt);
     largest = std::max(largest, m->window / (rtt * rtt));
     rates += m->window / rtt;
@@ -44,7 +44,7 @@ double ControllerGroup::delta(const Member& member) const {
   double rates = 0;
   Duration least = Duration::max();
   for (const Member* m : members_) {
-    if (!m->takesPart() || m->srtt <= Duration{}) continue;
+    if (!m->isCoupled() || m->srtt <= Duration{}) continue;
     rates += m->window / toSeconds(m->srtt);
     least = std::min(least, m->srtt);
   }
@@ -75,7 +75,7 @@ void ControllerGroup::regroup(Time now) {
 const ControllerGroup::Member* ControllerGroup::initial() const {
   if (suppressing_) return suppressing_;
   for (const Member* m : members_) {
-    if (m->usable) return m;
+    if (m->usable && m->coupled) return m;
   }
   return nullptr;
 }
@@ -88,8 +88,8 @@ void ControllerGroup::onRound(bool marked, uint64_t gamma, uint64_t tau, Time no
   }
   size_t usable = 0, low = 0;
   for (const Member* m : members_) {
-    usable += m->usable;
-    low += m->usable && m->atMinimum;
+    usable += m->usable && m->coupled;
+    low += m->usable && m->coupled && m->atMinimum;
   }
   rounds_ = low == usable ? rounds_ + 1 : 0;
   if (rounds_ >= gamma && usable > 1) suppress(now);
@@ -98,7 +98,7 @@ void ControllerGroup::onRound(bool marked, uint64_t gamma, uint64_t tau, Time no
 void ControllerGroup::suppress(Time now) {
   suppressing_ = initial();
   for (Member* m : members_) {
-    if (m->usable && m != suppressing_) m->suppressedAt = now;
+    if (m->usable && m->coupled && m != suppressing_) m->suppressedAt = now;
   }
   rounds_ = 0;
   ++episodes_;

@@ -20,8 +20,10 @@ class ControllerGroup {
     bool atMinimum = false;      ///< the window is at its least, in whole datagrams
     bool usable = false;         ///< validated and not suspect, closed or refused
     Time suppressedAt = kNever;  ///< kNever: active
+    bool coupled = true;         ///< its window counts for the others', and it can be suppressed
     BottleneckUser user{};       ///< its delays, for controllers that ask for sharing()
     bool takesPart() const { return usable && suppressedAt == kNever; }
+    bool isCoupled() const { return coupled && takesPart(); }
   };
 
   /// The member must leave before it goes.

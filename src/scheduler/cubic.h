@@ -19,8 +19,8 @@ class Cubic final : public WindowController {
   explicit Cubic(uint64_t datagram, uint64_t initial = kInitialWindow)
       : WindowController(datagram, initial) {}
 
-  /// From now on it takes this part (0..1] of what one CUBIC flow takes beside others: n of them with 1/n take
-  /// as much as one. Windows go with C^(1/4) and alpha^(1/2) at a given loss rate (section 5.1).
+  /// From now on it takes this part (0..1] of what one CUBIC flow takes beside others: n of them with 1/n
+  /// take as much as one. Windows go with C^(1/4) and alpha^(1/2) at a given loss rate (section 5.1).
   void setShare(double share) { share_ = share; }
 
   /// W_max, datagrams; 0 before the first reduction.

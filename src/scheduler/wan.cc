@@ -21,7 +21,13 @@ void Wan::reset(Time) {
   *this = Wan(datagram_, initial_);
 }
 
+void Wan::setSharing(size_t subflows) {
+  sharing_ = static_cast<double>(subflows);
+  cubic_.setShare(1 / sharing_);
+}
+
 double Wan::targetAt(double rate) const {
+  rate *= sharing_;
   double few = 2 * static_cast<double>(datagram_) / rate;
   double target = std::max(toSeconds(kTarget) * std::cbrt(kTargetRate / rate), few);
   return std::clamp(target, toSeconds(kLeastTarget), toSeconds(kMostTarget));
@@ -191,6 +197,7 @@ void Wan::lower() {
 void Wan::enterCompetition() {
   mode_ = Mode::kCompete;
   cubic_ = Cubic(datagram_, initial_);
+  cubic_.setShare(1 / sharing_);
   cubic_.resume(window_, srtt_);
   longest_ = queue_;
   lookRounds_ = lookIn_ = kLookRounds;

@@ -94,6 +94,11 @@ class Wan final : public Controller {
 
   explicit Wan(uint64_t datagram, uint64_t initial = kInitialWindow);
 
+  /// So many subflows, this one included, share its bottleneck and are together what one is elsewhere: they
+  /// take the target of one with their rate, each its part of what that keeps queued, and that part of
+  /// CUBIC's share. At least 1.
+  void setSharing(size_t subflows);
+
   void onSent(uint64_t bytes, uint64_t inFlight, Time now) override;
   void onAck(const AckSample& ack) override;
   void onLoss(const LossSample& loss) override;
@@ -146,6 +151,7 @@ class Wan final : public Controller {
 
   uint64_t datagram_;
   uint64_t initial_;
+  double sharing_ = 1;
   Mode mode_ = Mode::kStart;
   double window_;
   Duration srtt_{};

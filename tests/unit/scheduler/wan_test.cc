@@ -388,6 +388,35 @@ TEST_F(WanForeignTest, StaysWhileTheOtherIsThere) {
   EXPECT_LT(window(), 0.65 * before);
 }
 
+// ---- shared bottlenecks
+
+TEST_F(WanTest, SubflowsThatShareTakeTheTargetOfOneWithTheirRate) {
+  round(100ms);
+  round(120ms, {.acked = 750000});  // 6.25 MB/s
+  w.setSharing(8);
+  EXPECT_NEAR(toSeconds(w.target()), 2.5e-3, 1e-8);
+}
+
+TEST_F(WanTest, AlphaOfEachOfTwoIsHalfThatOfOneWithTheirRate) {
+  leaveStart();
+  round(110ms, {.acked = 110000});  // 1 MB/s; together 2 MB/s
+  double before = window();
+  w.setSharing(2);
+  round(110ms, {.acked = 110000});
+  // 2 MB/s * 5 ms * cbrt(6.25 / 2) / 2
+  EXPECT_NEAR(window(), before + (before / 1.1 + 7310.0 - before) / 2, 3);
+}
+
+TEST_F(WanForeignTest, CompetesForItsPartOfAShare) {
+  w.setSharing(2);
+  compete();
+  round(160ms);
+  double one = window();
+  w.setSharing(1);
+  round(160ms);
+  EXPECT_GT(window(), one);
+}
+
 // ---- the rest
 
 TEST_F(WanTest, ACeilingBindsThePacing) {
