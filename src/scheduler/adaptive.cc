@@ -30,15 +30,22 @@ size_t Adaptive::paritiesFor(double expected, double burst, size_t most) {
   return m;
 }
 
+// The end of the burst, unless it is known already.
+Time Adaptive::notBefore(const RecoveryView& view) const {
+  Time pause = view.now;
+  if (view.ended || view.paritiesLeft > 0) return pause;
+  for (const RecoveryPath& path : view.paths)
+    pause = std::max(pause, path.lastSent + path.srtt / kPausePerRtt);
+  return pause;
+}
+
 std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
-  deadline_ = kNever;
   double expected = 0;
   double bursts = 0;
   size_t symbols = 0;
   size_t worst = SIZE_MAX;
   double worstLosses = -1;
   Duration slowest{};
-  Time pause = Time::min();
   for (size_t i = 0; i < view.paths.size(); ++i) {
     const RecoveryPath& path = view.paths[i];
     if (path.uncoded == 0) continue;
@@ -47,16 +54,9 @@ std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
     expected += losses;
     bursts += losses * path.burst;
     slowest = std::max(slowest, path.srtt);
-    pause = std::max(pause, path.newestSent + path.srtt / kPausePerRtt);
     if (losses > worstLosses) worst = i, worstLosses = losses;
   }
-  if (view.paritiesLeft == 0) {
-    if (symbols == 0) return std::nullopt;
-    if (!view.ended && view.now < pause) {
-      if (view.chance == RecoveryChance::kIdle) deadline_ = pause;
-      return std::nullopt;
-    }
-  }
+  if (view.paritiesLeft == 0 && symbols == 0) return std::nullopt;
   std::optional<size_t> best = bestPath(view, worst);
   if (!best) return std::nullopt;
   if (view.paritiesLeft > 0) return Protection{.kind = Protection::Kind::kNextParity, .on = *best};

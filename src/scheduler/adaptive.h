@@ -11,8 +11,7 @@ namespace braid {
 ///     recent loss rate, doubt about it, and burst length. A block that is next to certain to arrive gets
 ///     nothing, and no copies follow where the parities suffice.
 ///   - Protection waits for the end of a flow's burst: FIN, PSH, or a pause. A stream that goes on is
-///   repaired
-///     by what follows it.
+///     repaired by what follows it.
 /// It takes the turn of a short flow that has sent its last packet, and repairs on the path that is likely to
 /// deliver first.
 class Adaptive final : public RecoveryPolicy {
@@ -30,9 +29,8 @@ class Adaptive final : public RecoveryPolicy {
 
   explicit Adaptive(const RecoveryOptions& options) : options_(options) {}
 
+  Time notBefore(const RecoveryView& view) const override;
   std::optional<Protection> choose(const RecoveryView& view) override;
-  Time nextDeadline() const override { return deadline_; }
-  int pausePerRtt() const override { return kPausePerRtt; }
   RepairPlace repairPlace() const override { return RepairPlace::kBestPath; }
   bool takesTurns() const override { return true; }
 
@@ -47,7 +45,6 @@ class Adaptive final : public RecoveryPolicy {
   std::optional<size_t> bestPath(const RecoveryView& view, size_t worst) const;
 
   RecoveryOptions options_;
-  Time deadline_ = kNever;
 };
 
 }  // namespace braid

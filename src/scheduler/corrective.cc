@@ -18,7 +18,9 @@ std::optional<Protection> Corrective::choose(const RecoveryView& view) {
     const Time due = end + path.srtt / kPerRtt;
     if (view.now < due) {
       deadline_ = std::min(deadline_, due);
-    } else if (path.open && !parity) {
+    } else if (!path.open) {
+      deadline_ = std::min(deadline_, path.opensAt);
+    } else if (!parity) {
       parity = Protection{.kind = Protection::Kind::kNewBlock,
                           .of = i,
                           .on = i,

@@ -9,6 +9,7 @@ namespace braid {
 /// is full and the data of a dead subflow, is the session's work under every policy.
 class NoRecovery final : public RecoveryPolicy {
  public:
+  Time notBefore(const RecoveryView&) const override { return kNever; }
   std::optional<Protection> choose(const RecoveryView&) override { return std::nullopt; }
 };
 

@@ -8,6 +8,7 @@ namespace braid {
 /// "Reducing Web Latency", SIGCOMM 2013). Beyond that nothing is protected.
 class Proactive final : public RecoveryPolicy {
  public:
+  Time notBefore(const RecoveryView&) const override { return kNever; }
   std::optional<Protection> choose(const RecoveryView&) override { return std::nullopt; }
   Duplication duplication() const override { return Duplication::kSamePath; }
 };

@@ -16,7 +16,9 @@ std::optional<Protection> Reactive::choose(const RecoveryView& view) {
     const Time due = lastEvent + kProbeRtts * path.srtt;
     if (view.now < due) {
       deadline_ = std::min(deadline_, due);
-    } else if (path.open && !probe) {
+    } else if (!path.open) {
+      deadline_ = std::min(deadline_, path.opensAt);
+    } else if (!probe) {
       probed_[i] = lastEvent;
       probe = Protection{.kind = Protection::Kind::kNewest, .of = i, .on = i};
     }

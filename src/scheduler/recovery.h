@@ -38,7 +38,6 @@ struct RecoveryPath {
   bool usable = false;  ///< validated and not suspect
   bool open = false;    ///< usable, and its window has room for one more datagram now
   Duration srtt{};
-  Duration minRtt{};         ///< 0: not known
   uint64_t window = 0;       ///< bytes
   uint64_t inFlight = 0;     ///< bytes
   uint64_t sent = 0;         ///< packets that carried something to be acknowledged, ever
@@ -47,13 +46,16 @@ struct RecoveryPath {
   double recentRate = 0;     ///< share lost among the latest packets (loss_estimate.h)
   double recentPackets = 0;  ///< how many packets recentRate rests on
   double burst = 1;          ///< mean length of its runs of losses, packets; at least 1
+  Time opensAt = kNever;     ///< when it is open; kNever: not before an ACK has come
+  Time lastAcked{};          ///< when an ACK last told something new of this subflow
+  Time lastSent = Time::min();  ///< when data last left, of any flow of the class; protection does not count
+
+  // Counted for choose() only.
   size_t uncopied = 0;   ///< un-ACKed data packets never sent as a copy: 0 or at least 1, counted up to kMax
   size_t uncoded = 0;    ///< un-ACKed data packets that are in no block, counted up to kMax
-  Time oldest{};         ///< when the oldest of `uncopied` left; no meaning when there is none
   size_t unacked = 0;    ///< un-ACKed data packets, protected or not: 0 or at least 1
   Time newestSent{};     ///< when the newest of `unacked` left (protection does not count)
   Time oldestUncoded{};  ///< when the oldest of `uncoded` left
-  Time lastAcked{};      ///< when an ACK last told something new of this subflow
 };
 
 /// Why the policy is asked.
@@ -109,14 +111,14 @@ enum class RepairPlace : uint8_t {
 class RecoveryPolicy {
  public:
   virtual ~RecoveryPolicy() = default;
+  /// Before this nothing is chosen: what a look at the paths says before their packets are counted. kNever:
+  /// the policy protects nothing in this way. At kIdle somebody asks again when the time has come.
+  virtual Time notBefore(const RecoveryView& view) const { return view.now; }
   /// The next packet of protection, or nullopt for none now. Called again after each, until nullopt.
   virtual std::optional<Protection> choose(const RecoveryView& view) = 0;
-  /// When to be asked again though nothing was sent or acknowledged; kNever: only then. Holds from the last
-  /// choose() on, and only while there is nothing new to send: nobody asks before, so it may be in the past.
+  /// After choose() gave nothing: when to ask again though nothing is sent or acknowledged; kNever: only
+  /// then.
   virtual Time nextDeadline() const { return kNever; }
-  /// It does nothing at kIdle before nothing new was sent for this part of the RTT, unless the flow has
-  /// ended; 0: it does not wait.
-  virtual int pausePerRtt() const { return 0; }
   virtual Duplication duplication() const { return Duplication::kNone; }
   virtual RepairPlace repairPlace() const { return RepairPlace::kOwnPath; }
   /// Protection may use the turn of a short flow that has sent its last packet.

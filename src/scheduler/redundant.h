@@ -9,6 +9,7 @@ namespace braid {
 /// the two paths to chance (ECMP), here they are the two best. Beyond that nothing is protected.
 class Redundant final : public RecoveryPolicy {
  public:
+  Time notBefore(const RecoveryView&) const override { return kNever; }
   std::optional<Protection> choose(const RecoveryView&) override { return std::nullopt; }
   Duplication duplication() const override { return Duplication::kOtherPath; }
 };

@@ -152,8 +152,7 @@ void Session::onTimer(Time now) {
 
 Time Session::nextDeadline(Time now) const {
   Time next = std::min({keys_.deadline(), flows_.nextDeadline(), resequencer_.nextDeadline()});
-  bool waiting =
-      flows_.packets() + flows_.claims() + ledger_.queued() > 0 || !duplicates_.empty() || protectionWaits_;
+  bool waiting = flows_.packets() + flows_.claims() + ledger_.queued() > 0 || !duplicates_.empty();
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
     if (s->state() == Subflow::State::kClosed && anyUsable()) next = std::min(next, s->acks().deadline());
@@ -161,12 +160,7 @@ Time Session::nextDeadline(Time now) const {
     if (waiting && s->opensAt() > now) next = std::min(next, s->opensAt());
   }
   if (ledger_.queued() > 0) next = std::min(next, std::max(now, repairAt_));
-  if (flows_.packets() == 0 && ledger_.live() > 0) {
-    for (const auto& policy : policies_) {
-      if (policy->nextDeadline() > askedAt_) next = std::min(next, policy->nextDeadline());
-    }
-    next = std::min(next, std::max(now, pauseEnd_));
-  }
+  if (flows_.packets() == 0 && ledger_.live() > 0) next = std::min(next, std::max(now, protectAt_));
   if (unusableSince_ != kNever && waiting)
     next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
   return next;

@@ -159,10 +159,11 @@ class Session final : public SubflowOwner {
   bool pollTurn(Flow& flow, Datagram& out, Time now);
   bool protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now);
   RecoveryView look(uint8_t recoveryClass, Flow* flow, Time now);
-  bool isPausing(const RecoveryPolicy& policy, Time now);
-  void lookAtFlow(const Flow& flow);
+  void countUnacked(uint8_t recoveryClass, const Flow* flow);
+  void askAgain(const RecoveryPolicy& policy, Time now);
   bool isWanted(const ProtectionBlock& block);
   bool sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& protection, Datagram& out, Time now);
+  bool finishCopy(Build& build, Subflow& of, uint64_t pn, Datagram& out, Time now);
   bool startBlock(uint8_t recoveryClass, Flow* flow, const Protection& protection, Time now);
   void gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* flow, const Protection& protection);
   bool addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn);
@@ -201,13 +202,11 @@ class Session final : public SubflowOwner {
   static constexpr size_t kOpenBlocks = 8;
   std::vector<ProtectionBlock> blocks_;
   uint16_t nextBlock_ = 0;
-  Time repairAt_ = kNever;      ///< when a repair stops waiting for the peer's word on its protection
-  Time askedAt_ = Time::min();  ///< when the policies could last choose
-  Time pauseEnd_ = kNever;      ///< when a pause of new data is long enough for a policy that waits for one
+  Time repairAt_ = kNever;   ///< when a repair stops waiting for the peer's word on its protection
+  Time protectAt_ = kNever;  ///< when to ask a policy again
   ParityTail tail_;
-  Ring<Datum*> duplicates_;       ///< to be sent a second time by a duplicating policy
-  bool protectionWaits_ = false;  ///< for a path to open
-  bool lastEnded_ = false;        ///< the flow that sent last has ended and takes no turn of its own
+  Ring<Datum*> duplicates_;  ///< to be sent a second time by a duplicating policy
+  bool lastEnded_ = false;   ///< the flow that sent last has ended and takes no turn of its own
   BlockDecoder decoder_;
   static constexpr size_t kMaxRecovered = 64;
   std::vector<RecoveredFrame> recovered_;  ///< to be told

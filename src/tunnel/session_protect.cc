@@ -85,11 +85,9 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
       if (!buffer) return false;
       Build build(*path, path->route(), std::move(buffer), path->mtu());
       build.addCopy(datum);
-      build.addAck(now);
-      table_[datum->subflow]->countProtected();
-      ledger_.onCopied(datum, now + answerTime(*table_[datum->subflow], *path));
-      path->countProtection(build.role, build.used);
-      sent = finish(build, out, now);
+      Subflow& of = *table_[datum->subflow];
+      if (!datum->coded) of.countProtected();
+      sent = finishCopy(build, of, datum->pn, out, now);
     }
     ledger_.forget(datum);
     duplicates_.popFront();
@@ -123,9 +121,7 @@ bool Session::pollTail(Datagram& out, Time now) {
 }
 
 bool Session::pollProtection(Datagram& out, Time now) {
-  protectionWaits_ = false;
-  pauseEnd_ = kNever;
-  askedAt_ = now;
+  protectAt_ = kNever;
   if (flows_.packets() > 0 || ledger_.live() == 0) return false;
   for (uint8_t c = 0; c < policies_.size(); ++c) {
     if (protect(c, nullptr, out, now)) return true;
@@ -143,12 +139,18 @@ bool Session::pollTurn(Flow& flow, Datagram& out, Time now) {
 }
 
 bool Session::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now) {
-  if (!flow && isPausing(policyOf(recoveryClass), now)) return false;
+  RecoveryPolicy& policy = policyOf(recoveryClass);
   for (size_t tries = 0; tries < kChoices; ++tries) {
     RecoveryView view = look(recoveryClass, flow, now);
-    std::optional<Protection> choice = policyOf(recoveryClass).choose(view);
+    Time begin = policy.notBefore(view);
+    if (begin > now) {
+      if (!flow) protectAt_ = std::min(protectAt_, begin);
+      return false;
+    }
+    countUnacked(recoveryClass, flow);
+    std::optional<Protection> choice = policy.choose(view);
     if (!choice || choice->on >= subflows_.size() || !subflows_[choice->on]->isOpen(now)) {
-      for (const RecoveryPath& path : view.paths) protectionWaits_ |= path.uncopied > 0 && !flow;
+      if (!flow) askAgain(policy, now);
       return false;
     }
     Subflow& on = *subflows_[choice->on];
@@ -172,17 +174,17 @@ bool Session::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now
   return false;
 }
 
-// Spares the search for packets while the policy would not protect them yet.
-bool Session::isPausing(const RecoveryPolicy& policy, Time now) {
-  if (policy.pausePerRtt() == 0 || lastEnded_) return false;
-  Time end = Time::min();
-  for (const Subflow* s : subflows_) {
-    if (s->lastDataAt() > Time::min())
-      end = std::max(end, s->lastDataAt() + s->rtt().smoothed() / policy.pausePerRtt());
+// When the policy says so; or, while something is unprotected and no path is open, when one opens.
+void Session::askAgain(const RecoveryPolicy& policy, Time now) {
+  Time again = policy.nextDeadline();
+  Time opens = kNever;
+  bool isUnprotected = false;
+  for (const RecoveryPath& path : recoveryPaths_) {
+    opens = std::min(opens, path.opensAt);
+    isUnprotected |= path.uncopied > 0;
   }
-  if (end <= now) return false;
-  pauseEnd_ = std::min(pauseEnd_, end);
-  return true;
+  if (isUnprotected && opens > now) again = std::min(again, opens);
+  protectAt_ = std::min(protectAt_, again);
 }
 
 // ---- what the policy sees
@@ -195,13 +197,15 @@ RecoveryView Session::look(uint8_t recoveryClass, Flow* flow, Time now) {
   recoveryPaths_.resize(subflows_.size());
   size_t largest = 0;
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    recoveryPaths_[i] = subflows_[i]->recoveryPath(recoveryClass, options_.recoveryOptions.kMax, now);
+    recoveryPaths_[i] = subflows_[i]->recoveryPath(recoveryClass, now);
     if (recoveryPaths_[i].usable) largest = std::max(largest, subflows_[i]->mtu());
   }
   // Two datagrams must hold what was one elsewhere.
-  for (size_t i = 0; i < subflows_.size(); ++i)
-    recoveryPaths_[i].open &= 2 * subflows_[i]->mtu() >= largest + kMaxParityHeader;
-  if (flow) lookAtFlow(*flow);
+  for (size_t i = 0; i < subflows_.size(); ++i) {
+    if (2 * subflows_[i]->mtu() >= largest + kMaxParityHeader) continue;
+    recoveryPaths_[i].open = false;
+    recoveryPaths_[i].opensAt = kNever;
+  }
   view.paths = recoveryPaths_;
   if (ProtectionBlock* block = blockOf(recoveryClass, flow)) {
     bool late = now - block->began > DataLedger::kTimely;
@@ -224,15 +228,16 @@ bool Session::isWanted(const ProtectionBlock& block) {
   return false;
 }
 
-void Session::lookAtFlow(const Flow& flow) {
-  for (RecoveryPath& path : recoveryPaths_) path.uncopied = path.uncoded = 0;
+// Of all flows of the class, or of that one.
+void Session::countUnacked(uint8_t recoveryClass, const Flow* flow) {
+  for (size_t i = 0; !flow && i < subflows_.size(); ++i)
+    subflows_[i]->countUnacked(recoveryPaths_[i], recoveryClass, options_.recoveryOptions.kMax);
   size_t left = kMostOfAFlow;
-  for (const Datum* d = flow.oldestSent; d && left > 0; d = d->newer, --left) {
+  for (const Datum* d = flow ? flow->oldestSent : nullptr; d && left > 0; d = d->newer, --left) {
     if (d->queued || d->moved) continue;
     size_t i = position_[d->subflow];
-    RecoveryPath& path = recoveryPaths_[i];
-    if (!d->copied && path.uncopied++ == 0) path.oldest = d->firstSent;
-    path.uncoded += subflows_[i]->isCodable(d->pn);
+    recoveryPaths_[i].uncopied += !d->copied;
+    recoveryPaths_[i].uncoded += subflows_[i]->isCodable(d->pn);
   }
 }
 
@@ -269,10 +274,16 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
     d->copied = true;
   }
   if (build.dataCount == 0) return false;
+  if (first) of.countProtected();
+  return finishCopy(build, of, pn, out, now);
+}
+
+/// It holds copies of what went in datagram `pn` of `of`.
+bool Session::finishCopy(Build& build, Subflow& of, uint64_t pn, Datagram& out, Time now) {
+  Subflow& on = build.subflow;
   for (size_t i = 0; i < build.dataCount; ++i) ledger_.onCopied(build.data[i], now + answerTime(of, on));
   build.addAck(now);
-  if (first) of.countProtected();
-  on.countProtection(SentPacket::Role::kCopy, build.used);
+  on.countProtection(build.role, build.used);
   trace({.kind = TraceEvent::Kind::kCopySent,
          .time = now,
          .subflow = of.id(),

@@ -306,8 +306,10 @@ bool Session::finish(Build& build, Datagram& out, Time now) {
   sent.role = build.role;
   sent.hasControl = build.hasControl;
   sent.dataCount = static_cast<uint8_t>(build.dataCount);
-  for (size_t i = 0; i < build.dataCount; ++i) sent.data[i] = build.data[i];
-  if (build.dataCount > 0 && build.role == SentPacket::Role::kOrdinary) s.noteData(now);
+  for (size_t i = 0; i < build.dataCount; ++i) {
+    sent.data[i] = build.data[i];
+    if (build.role == SentPacket::Role::kOrdinary) s.noteData(build.data[i]->flow->recoveryClass, now);
+  }
   if (build.dataCount > 0 && !s.usable()) s.moveData(sent, now);
   if (!sealed) {
     over_ = true;  // the cipher's limit: a new session takes over

@@ -141,9 +141,6 @@ class Subflow {
   }
   void requestPing() { pings_ = 1; }
   Time lastSentAt() const { return lastSentAt_; }
-  /// When data left that was neither a copy nor a parity.
-  Time lastDataAt() const { return lastDataAt_; }
-  void noteData(Time now) { lastDataAt_ = now; }
 
   /// Window, pacer and sent-map allow one more datagram of full size.
   bool isOpen(Time now) const;
@@ -169,8 +166,12 @@ class Subflow {
 
   // ---- protection (subflow_protect.cc)
 
-  /// What a recovery policy may know of it; un-ACKed data of that class of flows is counted up to `most`.
-  RecoveryPath recoveryPath(uint8_t recoveryClass, size_t most, Time now);
+  /// Data of that class of flows leaves, neither as a copy nor in a parity.
+  void noteData(uint8_t recoveryClass, Time now) { marks_[recoveryClass].lastSent = now; }
+  /// What a recovery policy may know of it, but for the un-ACKed data of that class of flows; those are
+  /// counted by countUnacked(), up to `most`.
+  RecoveryPath recoveryPath(uint8_t recoveryClass, Time now) const;
+  void countUnacked(RecoveryPath& path, uint8_t recoveryClass, size_t most);
   /// The oldest packet in flight with data of the class that was never copied, or (coded) that is in no block
   /// and may go into one; from `from` on. nextPacketNumber() when there is none.
   uint64_t firstUncopied(uint8_t recoveryClass);
@@ -255,7 +256,6 @@ class Subflow {
   Time lastPtoAt_;
   Time lastProgress_;  ///< when an ACK last acknowledged something new
   Time lastSentAt_;
-  Time lastDataAt_ = Time::min();
   Time suspectSince_;
   Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
   bool startAnew_ = false;  ///< the path is back after a long silence: the controller's model of it is stale
@@ -282,11 +282,12 @@ class Subflow {
 
   // protection
   LossEstimate lossEstimate_;
-  struct Cursors {
+  struct ClassMarks {
     uint64_t copy = 0;  ///< no packet below can be copied
     uint64_t code = 0;  ///< or coded
+    Time lastSent = Time::min();
   };
-  std::array<Cursors, kMaxRecoveryClasses + 1> cursors_{};
+  std::array<ClassMarks, kMaxRecoveryClasses + 1> marks_{};
   const TunnelOptions& options_;
 };
 

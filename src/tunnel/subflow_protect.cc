@@ -15,12 +15,12 @@ constexpr uint64_t kNewestSearch = 64;
 constexpr uint64_t kMostScanned = 512;
 }  // namespace
 
-RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, size_t most, Time now) {
+RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, Time now) const {
   RecoveryPath path;
   path.usable = takesData();
-  path.open = isOpen(now);
+  path.opensAt = opensAt();
+  path.open = path.opensAt <= now;
   path.srtt = rtt_.smoothed();
-  path.minRtt = rtt_.windowedMin();
   path.window = controller_->window();
   path.inFlight = inFlight_;
   path.sent = lossEstimate_.sent();
@@ -30,33 +30,36 @@ RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, size_t most, Time now)
   path.recentPackets = lossEstimate_.recentPackets();
   path.burst = lossEstimate_.burst();
   path.lastAcked = lastProgress_;
+  path.lastSent = marks_[recoveryClass].lastSent;
+  return path;
+}
+
+void Subflow::countUnacked(RecoveryPath& path, uint8_t recoveryClass, size_t most) {
   uint64_t newest = newestUnacked(recoveryClass);
   if (newest != sent_.next()) {
     path.unacked = 1;
     path.newestSent = sent_.at(newest).sentAt;
   }
   uint64_t uncopied = firstUncopied(recoveryClass);
-  if (uncopied == sent_.next()) return path;
+  if (uncopied == sent_.next()) return;
   path.uncopied = 1;
-  path.oldest = sent_.at(uncopied).sentAt;
   uint64_t first = firstUncoded(recoveryClass);
   uint64_t end = std::min(sent_.next(), first + kMostScanned);
   for (uint64_t pn = first; pn < end && path.uncoded < most; pn = firstUncoded(recoveryClass, pn + 1)) {
     if (path.uncoded++ == 0) path.oldestUncoded = sent_.at(pn).sentAt;
   }
-  return path;
 }
 
 // Once a packet may not be copied (coded) any more, it never may again: the cursors only go up.
 uint64_t Subflow::firstUncopied(uint8_t recoveryClass) {
-  uint64_t& pn = cursors_[recoveryClass].copy;
+  uint64_t& pn = marks_[recoveryClass].copy;
   pn = std::max(pn, sent_.first());
   while (pn < sent_.next() && !isUncopied(sent_.at(pn), recoveryClass)) ++pn;
   return pn;
 }
 
 uint64_t Subflow::firstUncoded(uint8_t recoveryClass, uint64_t from) {
-  uint64_t& cursor = cursors_[recoveryClass].code;
+  uint64_t& cursor = marks_[recoveryClass].code;
   cursor = std::max(cursor, sent_.first());
   uint64_t pn = std::max(cursor, from);
   while (pn < sent_.next() && !isUncoded(sent_.at(pn), recoveryClass)) ++pn;

@@ -22,10 +22,10 @@ RecoveryPath known(double lossRate, size_t uncoded = 0, Duration srtt = 40ms, do
           .recentRate = lossRate,
           .recentPackets = 1e9,
           .burst = burst,
+          .lastSent = kNow - 1s,
           .uncopied = uncoded,
           .uncoded = uncoded,
-          .unacked = uncoded,
-          .newestSent = kNow - 1s};
+          .unacked = uncoded};
 }
 
 std::optional<Protection> choose(Adaptive& policy, const std::vector<RecoveryPath>& paths, bool ended = false,
@@ -38,6 +38,11 @@ struct AdaptiveTest : testing::Test {
   std::optional<Protection> operator()(const std::vector<RecoveryPath>& paths, bool ended = false,
                                        size_t left = 0) {
     return choose(policy, paths, ended, left);
+  }
+  Time notBefore(const std::vector<RecoveryPath>& paths, bool ended = false, size_t left = 0,
+                 RecoveryChance chance = RecoveryChance::kIdle) {
+    return policy.notBefore(
+        {.chance = chance, .paths = paths, .now = kNow, .ended = ended, .paritiesLeft = left});
   }
 };
 
@@ -135,37 +140,41 @@ TEST(AdaptiveLossRate, PacketsDrawItAwayFromThePrior) {
 
 TEST_F(AdaptiveTest, NothingWithoutUnprotectedPackets) {
   EXPECT_FALSE((*this)({known(0.02), known(0.02)}));
-  EXPECT_EQ(policy.nextDeadline(), kNever);
+  EXPECT_EQ(policy.nextDeadline(), kNever) << "only the pause is waited for by time";
 }
 
 TEST_F(AdaptiveTest, WaitsForAPauseOfAnEighthOfTheRtt) {
-  RecoveryPath path = known(0.02, 5);
-  path.newestSent = kNow - 5ms + 1ns;
-  EXPECT_FALSE((*this)({path}));
-  EXPECT_EQ(policy.nextDeadline(), kNow + 1ns);
-  path.newestSent = kNow - 5ms;
-  EXPECT_TRUE((*this)({path}));
-  EXPECT_EQ(policy.nextDeadline(), kNever) << "the deadline is that of the last choice";
+  RecoveryPath path = known(0.02);  // before its packets are counted
+  path.lastSent = kNow;
+  EXPECT_EQ(notBefore({path}), kNow + 5ms);
+  path.lastSent = kNow - 5ms + 1ns;
+  EXPECT_EQ(notBefore({path}), kNow + 1ns);
+  path.lastSent = kNow - 5ms;
+  EXPECT_EQ(notBefore({path}), kNow);
+  path.lastSent = Time::min();
+  EXPECT_EQ(notBefore({path}), kNow) << "nothing was ever sent";
 }
 
-TEST_F(AdaptiveTest, ThePauseIsThatOfAllPathsWithSomethingToProtect) {
-  RecoveryPath busy = known(0.02, 5, 80ms);
-  busy.newestSent = kNow - 6ms;
-  EXPECT_FALSE((*this)({known(0.02, 5), busy}));
-  EXPECT_EQ(policy.nextDeadline(), kNow + 4ms);
-  busy.uncoded = 0;
-  EXPECT_TRUE((*this)({known(0.02, 5), busy}));
+TEST_F(AdaptiveTest, ThePauseIsThatOfAllPaths) {
+  RecoveryPath busy = known(0.02, 0, 80ms);
+  busy.lastSent = kNow - 6ms;
+  EXPECT_EQ(notBefore({known(0.02, 5), busy}), kNow + 4ms);
+  EXPECT_EQ(notBefore({busy, known(0.02, 5)}), kNow + 4ms);
+  busy.usable = busy.open = false;
+  EXPECT_EQ(notBefore({known(0.02, 5), busy}), kNow + 4ms) << "the flow went on there a moment ago";
 }
 
 TEST_F(AdaptiveTest, DoesNotWaitWhenTheFlowHasEnded) {
   RecoveryPath path = known(0.02, 5);
-  path.newestSent = kNow;
+  path.lastSent = kNow;
+  EXPECT_EQ(notBefore({path}, true), kNow);
   EXPECT_TRUE((*this)({path}, true));
 }
 
 TEST_F(AdaptiveTest, ParitiesOfABlockUnderWayDoNotWait) {
   RecoveryPath path = known(0.02, 5);
-  path.newestSent = kNow;
+  path.lastSent = kNow;
+  EXPECT_EQ(notBefore({path}, false, 2), kNow);
   auto next = (*this)({path}, false, 2);
   ASSERT_TRUE(next);
   EXPECT_EQ(next->kind, Protection::Kind::kNextParity);
@@ -177,10 +186,10 @@ TEST_F(AdaptiveTest, ParitiesOfABlockUnderWayDoNotWait) {
 TEST_F(AdaptiveTest, TakesTheTurnOfAFlowThatHasEndedOnly) {
   EXPECT_TRUE(policy.takesTurns());
   RecoveryPath path = known(0.02, 5);
-  path.newestSent = kNow;
+  path.lastSent = kNow;
+  EXPECT_EQ(notBefore({path}, true, 0, RecoveryChance::kTurn), kNow);
   EXPECT_TRUE(choose(policy, {path}, true, 0, RecoveryChance::kTurn));
-  EXPECT_FALSE(choose(policy, {path}, false, 0, RecoveryChance::kTurn));
-  EXPECT_EQ(policy.nextDeadline(), kNever) << "a turn does not come back by time";
+  EXPECT_EQ(notBefore({path}, false, 0, RecoveryChance::kTurn), kNow + 5ms);
 }
 
 // ---- what

@@ -144,6 +144,14 @@ TEST_F(CorrectiveTest, FullWindowKeepsTheParityBackWithoutADeadline) {
   EXPECT_TRUE(at(1050ms, paths));
 }
 
+TEST_F(CorrectiveTest, AParityThatWaitsForThePacerGoesWhenItOpens) {
+  std::vector<RecoveryPath> paths{path(4, 1000ms, 1015ms)};
+  paths[0].open = false;
+  paths[0].opensAt = Time{1047ms};
+  EXPECT_FALSE(at(1040ms, paths));
+  EXPECT_EQ(policy_.nextDeadline(), Time{1047ms});
+}
+
 TEST_F(CorrectiveTest, NoBinsWithoutAnRtt) {
   std::vector<RecoveryPath> paths{path(4, 1000ms, 1015ms)};
   paths[0].srtt = 0ms;

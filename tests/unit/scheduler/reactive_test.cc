@@ -118,6 +118,20 @@ TEST_F(ReactiveTest, FullWindowKeepsTheProbeBackWithoutADeadline) {
   EXPECT_TRUE(at(1120ms, {path}));
 }
 
+// A silent path with a full window must not hide another's deadline.
+TEST_F(ReactiveTest, AProbeThatWaitsForThePacerGoesWhenItOpens) {
+  RecoveryPath paced = pathAt(1000ms);
+  paced.open = false;
+  paced.opensAt = Time{1107ms};
+  EXPECT_FALSE(at(1100ms, {paced}));
+  EXPECT_EQ(policy_.nextDeadline(), Time{1107ms});
+  EXPECT_FALSE(at(1100ms, {paced, pathAt(1005ms)}));
+  EXPECT_EQ(policy_.nextDeadline(), Time{1105ms});
+  paced.opensAt = kNever;
+  EXPECT_FALSE(at(1100ms, {paced, pathAt(1005ms)}));
+  EXPECT_EQ(policy_.nextDeadline(), Time{1105ms});
+}
+
 TEST_F(ReactiveTest, NoProbeWithoutAnRtt) {
   RecoveryPath path = pathAt(1000ms);
   path.srtt = 0ms;

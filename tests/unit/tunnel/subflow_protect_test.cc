@@ -87,7 +87,9 @@ struct SubflowProtectTest : testing::Test {
   }
   uint64_t none() { return s->nextPacketNumber(); }
   RecoveryPath path(uint8_t recoveryClass = 0, size_t most = 128) {
-    return s->recoveryPath(recoveryClass, most, now);
+    RecoveryPath p = s->recoveryPath(recoveryClass, now);
+    s->countUnacked(p, recoveryClass, most);
+    return p;
   }
 };
 
@@ -237,16 +239,39 @@ TEST_F(SubflowProtectTest, APathTellsWhatIsUnprotected) {
   EXPECT_EQ(p.uncoded, 3u);
   EXPECT_EQ(p.uncopied, 1u);
   EXPECT_EQ(p.unacked, 1u);
-  EXPECT_EQ(p.oldest, first);
   EXPECT_EQ(p.oldestUncoded, first);
   EXPECT_EQ(p.newestSent, first + 2ms);
   datum(a).coded = true;
   EXPECT_EQ(path().oldestUncoded, first + 1ms);
-  EXPECT_EQ(path().oldest, first);
   datum(a).copied = datum(b).copied = true;
-  EXPECT_EQ(path().oldest, first + 2ms);
+  EXPECT_EQ(path().oldestUncoded, first + 2ms);
   EXPECT_EQ(path().uncoded, 1u);
   EXPECT_EQ(path(0, 2).uncoded, 1u);
+}
+
+TEST_F(SubflowProtectTest, AGlanceAtAPathCountsNothing) {
+  send();
+  RecoveryPath p = s->recoveryPath(0, now);
+  EXPECT_TRUE(p.usable && p.open);
+  EXPECT_LE(p.opensAt, now);
+  EXPECT_EQ(p.uncopied + p.uncoded + p.unacked, 0u);
+}
+
+TEST_F(SubflowProtectTest, APathThatIsNotOpenTellsWhenItIs) {
+  while (s->isOpen(now)) send();
+  RecoveryPath full = s->recoveryPath(0, now);
+  EXPECT_FALSE(full.open);
+  EXPECT_EQ(full.opensAt, s->opensAt());
+}
+
+TEST_F(SubflowProtectTest, EachClassHasItsLastData) {
+  EXPECT_EQ(path(0).lastSent, Time::min());
+  s->noteData(0, now);
+  now += 1ms;
+  s->noteData(2, now);
+  EXPECT_EQ(path(0).lastSent, now - 1ms);
+  EXPECT_EQ(path(1).lastSent, Time::min());
+  EXPECT_EQ(path(2).lastSent, now);
 }
 
 TEST_F(SubflowProtectTest, UnprotectedPacketsAreCountedUpToTheMost) {
