@@ -50,8 +50,8 @@ ordered_json traceData(const TraceEvent& e) {
       carrier();
       break;
     case Kind::kBlockDecoded:
-      block();
-      data["count"] = e.count;
+      data["block"] = e.block;
+      packet();
       break;
     case Kind::kPacketRecovered:
       packet();

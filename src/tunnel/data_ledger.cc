@@ -126,6 +126,7 @@ void DataLedger::enqueue(Datum* datum) {
   datum->queued = true;
   ++datum->refs;
   ++queuedCount_;
+  ++repairChanges_;
   datum->previous = tail_;
   datum->next = nullptr;
   (tail_ ? tail_->next : head_) = datum;
@@ -139,6 +140,7 @@ void DataLedger::dequeue(Datum* datum) {
   datum->previous = datum->next = nullptr;
   datum->queued = false;
   --queuedCount_;
+  ++repairChanges_;
   forget(datum);
 }
 

@@ -97,6 +97,8 @@ class DataLedger {
 
   size_t live() const { return live_; }
   size_t queued() const { return queuedCount_; }
+  /// How often something was queued for repair or left that queue.
+  uint64_t repairChanges() const { return repairChanges_; }
   const DropCounts& drops() const { return drops_; }
 
  private:
@@ -112,6 +114,7 @@ class DataLedger {
   Datum* tail_ = nullptr;
   size_t live_ = 0;
   size_t queuedCount_ = 0;
+  uint64_t repairChanges_ = 0;
   std::vector<SkipFrame> skips_;
   DropCounts drops_{};
 };

@@ -97,6 +97,7 @@ class Session final : public SubflowOwner {
 
   // SubflowOwner
   void onControlFate(Subflow& subflow, uint64_t pn, bool delivered) override;
+  void onPacketLost(const Subflow& subflow, uint64_t pn, double recentRate, Time now) override;
   void onStateChange(Subflow& subflow) override;
   void onAddressChange(Subflow& subflow) override;
 
@@ -140,6 +141,7 @@ class Session final : public SubflowOwner {
   Subflow* fastest();
   bool mayRepair(const Datum& datum, const Subflow& subflow) const;
   bool fits(const Datum& datum, const Subflow& subflow) const;
+  Datum* firstReady(Time now);
   Datum* nextReady(Datum* datum, Time now);
   void addControl(Build& build);
   void addRecovered(Build& build);
@@ -202,7 +204,9 @@ class Session final : public SubflowOwner {
   static constexpr size_t kOpenBlocks = 8;
   std::vector<ProtectionBlock> blocks_;
   uint16_t nextBlock_ = 0;
-  Time repairAt_ = kNever;   ///< when a repair stops waiting for the peer's word on its protection
+  Time repairAt_ = kNever;  ///< when a repair stops waiting for the peer's word on its protection
+  uint64_t noneReady_ =
+      UINT64_MAX;            ///< DataLedger::repairChanges() when no repair was ready before repairAt_
   Time protectAt_ = kNever;  ///< when to ask a policy again
   ParityTail tail_;
   Ring<Datum*> duplicates_;  ///< to be sent a second time by a duplicating policy

@@ -25,6 +25,16 @@ constexpr size_t kMaxParityHeader = 600;
 Duration answerTime(const Subflow& of, const Subflow& on) {
   return std::min(of.rtt().smoothed(), on.rtt().smoothed()) * 9 / 8;
 }
+
+/// L (CoFUSO section 4.2.4) of the path that a block is to protect; of several the largest.
+double worstLoss(std::span<const RecoveryPath> paths, size_t of, const RecoveryOptions& options) {
+  double worst = 0;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    bool isOf = of == Protection::kAllPaths ? paths[i].uncoded > 0 : i == of;
+    if (isOf) worst = std::max(worst, lossMetric(paths[i], options.alpha1, options.beta1));
+  }
+  return worst;
+}
 }  // namespace
 
 void Session::setPolicies() {
@@ -336,7 +346,8 @@ bool Session::startBlock(uint8_t recoveryClass, Flow* flow, const Protection& pr
          .subflow = d.ranges[0].subflow,
          .k = static_cast<uint8_t>(k),
          .m = d.parities,
-         .block = d.block});
+         .block = d.block,
+         .lossRate = worstLoss(recoveryPaths_, protection.of, options_.recoveryOptions)});
   return true;
 }
 
@@ -432,6 +443,14 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
          .block = d.block,
          .onPn = on.nextPacketNumber()});
   return finish(build, out, now);
+}
+
+void Session::onPacketLost(const Subflow& subflow, uint64_t pn, double recentRate, Time now) {
+  trace({.kind = TraceEvent::Kind::kPacketLost,
+         .time = now,
+         .subflow = subflow.id(),
+         .pn = pn,
+         .lossRate = recentRate});
 }
 
 void Session::trace(const TraceEvent& event) {

@@ -9,10 +9,6 @@ constexpr size_t kHoldReserve = 16;
 /// DATA frames of one datagram that decoding takes notice of: more than a sender packs.
 constexpr size_t kMaxSymbolPieces = 64;
 
-/// PARITY and RECOVERED frames of one datagram that are acted on: a sender packs one of the former and some
-/// of the latter, and each may cost a hundred look-ups. Ours.
-constexpr size_t kMaxCostlyFrames = 16;
-
 bool isCostly(const WireFrame& frame) {
   return std::holds_alternative<ParityFrame>(frame) || std::holds_alternative<RecoveredFrame>(frame);
 }
@@ -167,7 +163,6 @@ void Session::takeRestored(Time now) {
            .time = now,
            .subflow = restored.subflow,
            .block = restored.block,
-           .count = 1,
            .pn = restored.pn});
   }
 }

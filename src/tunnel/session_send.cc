@@ -7,8 +7,6 @@ namespace braid {
 namespace {
 /// Packets waiting for repair that are looked at for one whose own path is open.
 constexpr int kRepairTries = 32;
-/// RECOVERED frames of a datagram: as many as a receiver heeds (docs/protocol.md section 11).
-constexpr size_t kRecoveredFrames = 16;
 /// And for one that is not to be given back by protection any moment. Ours.
 constexpr int kAnswersAwaited = 256;
 }  // namespace
@@ -91,8 +89,7 @@ bool Session::pollRepair(Datagram& out, Time now) {
 // With the best path for all it is the first one or none; a path of its own may be closed while another's is
 // open.
 Datum* Session::pickRepair(Subflow*& path, Time now) {
-  repairAt_ = kNever;
-  Datum* datum = nextReady(ledger_.nextRepair(now), now);
+  Datum* datum = firstReady(now);
   for (int tries = 0; datum && tries < kRepairTries; ++tries) {
     if ((path = pathForRepair(*datum, now))) return datum;
     bool fitsSomewhere = false;
@@ -105,6 +102,16 @@ Datum* Session::pickRepair(Subflow*& path, Time now) {
     datum = nextReady(next, now);
   }
   return nullptr;
+}
+
+// The queue is searched again when it has changed or when the first of those that wait is due.
+Datum* Session::firstReady(Time now) {
+  Datum* head = ledger_.nextRepair(now);
+  if (ledger_.repairChanges() == noneReady_ && now < repairAt_) return nullptr;
+  repairAt_ = kNever;
+  Datum* ready = nextReady(head, now);
+  noneReady_ = ready ? UINT64_MAX : ledger_.repairChanges();
+  return ready;
 }
 
 // What a copy or a parity on its way may give back is not sent again before the peer could say so.
@@ -243,7 +250,7 @@ void Session::addControl(Build& build) {
 
 // Not sent again when lost: it only saves the peer a repair.
 void Session::addRecovered(Build& build) {
-  for (size_t i = 0; i < kRecoveredFrames && !recovered_.empty(); ++i) {
+  for (size_t i = 0; i < kMaxCostlyFrames && !recovered_.empty(); ++i) {
     if (build.used + 20 > std::min(build.limit, Build::kMaxControlBytes)) return;
     build.add(recovered_.back());
     recovered_.pop_back();
@@ -253,7 +260,7 @@ void Session::addRecovered(Build& build) {
 // Known losses go before new data (architecture, decision 4).
 void Session::addData(Build& build, Time now) {
   while (build.dataCount < kMaxDataPerDatagram) {
-    Datum* repair = nextReady(ledger_.nextRepair(now), now);
+    Datum* repair = firstReady(now);
     if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow)) {
       addRepair(build, repair);
       continue;

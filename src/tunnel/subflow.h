@@ -37,6 +37,8 @@ class SubflowOwner {
   virtual ~SubflowOwner() = default;
   /// The packet with control frames has arrived, or is lost.
   virtual void onControlFate(Subflow& subflow, uint64_t pn, bool delivered) = 0;
+  /// It was declared lost; `recentRate`: share lost among the latest ones, it included.
+  virtual void onPacketLost(const Subflow& subflow, uint64_t pn, double recentRate, Time now) = 0;
   virtual void onStateChange(Subflow& subflow) = 0;
   /// The peer is proven to be at a new route.
   virtual void onAddressChange(Subflow& subflow) = 0;

@@ -136,14 +136,7 @@ void Subflow::noteLoss(uint64_t pn, SentPacket& p, Time now) {
   for (size_t i = 0; i < p.dataCount; ++i)
     recovered |= p.data[i]->delivered && (p.data[i]->copied || p.data[i]->coded);
   if (recovered && p.role == SentPacket::Role::kOrdinary && !p.moved) ++counts_.recovered;
-  if (!options_.trace) return;
-  TraceEvent event;
-  event.kind = TraceEvent::Kind::kPacketLost;
-  event.time = now;
-  event.subflow = id_;
-  event.pn = pn;
-  event.lossRate = lossEstimate_.recentRate();
-  options_.trace->onTrace(event);
+  owner_.onPacketLost(*this, pn, lossEstimate_.recentRate(), now);
 }
 
 void Subflow::countProtection(SentPacket::Role role, size_t bytes) {

@@ -14,10 +14,10 @@ struct TraceEvent {
   enum class Kind : uint8_t {
     kPacketLost,       ///< subflow, pn; lossRate after it
     kCopySent,         ///< subflow, pn: the packet that is protected; on, onPn: the copy
-    kBlockStarted,     ///< block, k, m, subflow: the first symbol's; lossRate: L of the worst subflow
+    kBlockStarted,     ///< block, k, m, subflow: the first symbol's; lossRate: L of its worst subflow
     kParitySent,       ///< block, index, k, m; on, onPn
     kParityReceived,   ///< block, index, k, m; on, onPn
-    kBlockDecoded,     ///< block, k, m; count: packets given back
+    kBlockDecoded,     ///< block, subflow, pn: one packet that was given back
     kPacketRecovered,  ///< subflow, pn: the peer says that it has been decoded there
   };
   Kind kind{};
@@ -29,7 +29,6 @@ struct TraceEvent {
   uint8_t k = 0;
   uint8_t m = 0;
   uint16_t block = 0;
-  uint32_t count = 0;
   uint64_t pn = 0;
   uint64_t onPn = 0;
   double lossRate = 0;

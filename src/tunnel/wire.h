@@ -103,6 +103,9 @@ struct SkipFrame {
   uint64_t count = 0;  ///< 1..kMaxSkip
 };
 inline constexpr uint64_t kMaxSkip = 4096;
+/// PARITY and RECOVERED frames of one datagram that a receiver acts on, and a sender packs at most: each may
+/// cost a hundred look-ups (docs/protocol.md section 11).
+inline constexpr size_t kMaxCostlyFrames = 16;
 /// Whether the sender of this frame wants a subflow used; the largest sequence counts.
 struct SubflowStatusFrame {
   uint8_t subflow = 0;

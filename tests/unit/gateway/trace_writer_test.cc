@@ -31,7 +31,7 @@ const Time kStart{100s};
 TraceEvent event(Kind kind = Kind::kPacketLost, uint64_t pn = 9) {
   TraceEvent e;
   e.kind = kind, e.time = kStart + 12345678ns, e.session = 7, e.subflow = 1, e.on = 2, e.index = 3, e.k = 30;
-  e.m = 4, e.block = 500, e.count = 6, e.pn = pn, e.onPn = 11, e.lossRate = 0.25;
+  e.m = 4, e.block = 500, e.pn = pn, e.onPn = 11, e.lossRate = 0.25;
   return e;
 }
 
@@ -90,10 +90,9 @@ TEST(TraceLine, HoldsTheFieldsThatTheKindNamesAndNoOthers) {
   EXPECT_EQ(line(Kind::kParityReceived),
             "{\"time\":12.346,\"name\":\"recovery:parity_received\",\"data\":{\"session\":7,\"block\":500,"
             "\"k\":30,\"m\":4,\"index\":3,\"on_subflow\":2,\"on_packet_number\":11}}\n");
-  EXPECT_EQ(
-      line(Kind::kBlockDecoded),
-      "{\"time\":12.346,\"name\":\"recovery:block_decoded\",\"data\":{\"session\":7,\"block\":500,\"k\":30,"
-      "\"m\":4,\"count\":6}}\n");
+  EXPECT_EQ(line(Kind::kBlockDecoded),
+            "{\"time\":12.346,\"name\":\"recovery:block_decoded\",\"data\":{\"session\":7,\"block\":500,"
+            "\"subflow\":1,\"packet_number\":9}}\n");
   EXPECT_EQ(line(Kind::kPacketRecovered),
             "{\"time\":12.346,\"name\":\"recovery:packet_recovered\",\"data\":{\"session\":7,\"subflow\":1,"
             "\"packet_number\":9}}\n");

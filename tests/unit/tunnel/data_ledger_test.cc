@@ -59,6 +59,23 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
   EXPECT_EQ(ledger.live(), 0u);
 }
 
+TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
+  Datum* a = send();
+  Datum* b = send();
+  EXPECT_EQ(ledger.repairChanges(), 0u);
+  ledger.onLost(a, now);
+  EXPECT_EQ(ledger.repairChanges(), 1u);
+  ledger.onSent(a, 1, 0);
+  EXPECT_EQ(ledger.repairChanges(), 2u);
+  ledger.onLost(b, now);
+  ledger.onRecovered(b);
+  EXPECT_EQ(ledger.repairChanges(), 4u);
+  ledger.onDelivered(a, true);
+  EXPECT_EQ(ledger.repairChanges(), 4u) << "it was not in the queue";
+  for (Datum* d : {a, a, b}) ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
 TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
   Datum* d = send();
   ledger.onMoved(d, now);

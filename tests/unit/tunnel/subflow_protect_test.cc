@@ -9,14 +9,19 @@ namespace {
 constexpr Duration kRtt = 40ms;
 
 struct Owner final : SubflowOwner {
+  struct Loss {
+    uint8_t subflow;
+    uint64_t pn;
+    double recentRate;
+    Time at;
+  };
+  std::vector<Loss> losses;
   void onControlFate(Subflow&, uint64_t, bool) override {}
+  void onPacketLost(const Subflow& s, uint64_t pn, double recentRate, Time now) override {
+    losses.push_back({s.id(), pn, recentRate, now});
+  }
   void onStateChange(Subflow&) override {}
   void onAddressChange(Subflow&) override {}
-};
-
-struct Trace final : TraceSink {
-  std::vector<TraceEvent> events;
-  void onTrace(const TraceEvent& event) override { events.push_back(event); }
 };
 
 /// An active subflow that has sent one PING.
@@ -27,7 +32,6 @@ struct SubflowProtectTest : testing::Test {
   DataLedger ledger{3s};
   ControllerGroup group;
   Owner owner;
-  Trace trace;
   Random random{3};
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
@@ -35,7 +39,6 @@ struct SubflowProtectTest : testing::Test {
 
   void SetUp() override {
     other.recoveryClass = 2;
-    options.trace = &trace;
     s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, group, random, now);
     auto frame = s->takePathFrame(now);
     now += kRtt;
@@ -400,14 +403,14 @@ TEST_F(SubflowProtectTest, CopiesAndParitiesAreCounted) {
   EXPECT_EQ(status.protectedPackets, 1u);
 }
 
-TEST_F(SubflowProtectTest, ALossIsTraced) {
+TEST_F(SubflowProtectTest, ALossIsTold) {
   uint64_t a = send();
   lose(a);
-  ASSERT_EQ(trace.events.size(), 1u);
-  EXPECT_EQ(trace.events[0].kind, TraceEvent::Kind::kPacketLost);
-  EXPECT_EQ(trace.events[0].pn, a);
-  EXPECT_EQ(trace.events[0].subflow, 3);
-  EXPECT_EQ(trace.events[0].time, now);
+  ASSERT_EQ(owner.losses.size(), 1u);
+  EXPECT_EQ(owner.losses[0].pn, a);
+  EXPECT_EQ(owner.losses[0].subflow, 3);
+  EXPECT_EQ(owner.losses[0].recentRate, path().recentRate);
+  EXPECT_EQ(owner.losses[0].at, now);
 }
 
 // ---- timeouts

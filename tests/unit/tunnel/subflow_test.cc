@@ -14,6 +14,7 @@ struct Owner final : SubflowOwner {
   std::vector<std::pair<uint64_t, bool>> fates;
   int addressChanges = 0;
   void onControlFate(Subflow&, uint64_t pn, bool delivered) override { fates.emplace_back(pn, delivered); }
+  void onPacketLost(const Subflow&, uint64_t, double, Time) override {}
   void onStateChange(Subflow& s) override { states.push_back(s.state()); }
   void onAddressChange(Subflow&) override { ++addressChanges; }
 };
@@ -308,6 +309,27 @@ TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
   }
 }
 
+// What was on its way to the old route is sent again at once, and is no loss that tells of a path.
+TEST_F(SubflowTest, WhatWentToTheOldRouteIsSentAgainAndSlowsNothingDown) {
+  activate();
+  uint64_t first = send(1200, true);
+  uint64_t second = send();
+  uint64_t window = s->view(now).window;
+  s->onPacket(0, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("192.0.2.1:5555")}, now);
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  EXPECT_EQ(ledger.queued(), 0u) << "not before the peer has answered there";
+  s->onPathResponse(frame->challenge->token, now);
+  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(s->view(now).inFlight, 0u);
+  EXPECT_EQ(s->view(now).window, window);
+  EXPECT_EQ(s->status(now).lostPackets, 0u);
+  EXPECT_EQ(owner.fates, (std::vector<std::pair<uint64_t, bool>>{{first, false}}));
+  now += kRtt;
+  ack(first, second);
+  EXPECT_EQ(ledger.queued(), 0u) << "it was only late";
+}
+
 TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
   // The kernel says to which local address a datagram came; a configured route leaves it open.
   auto frame = s->takePathFrame(now);
@@ -397,7 +419,7 @@ TEST_F(SuppressedSubflowTest, TakesNoDataAndStaysInUse) {
   EXPECT_FALSE(s->isOpen(now));
   EXPECT_FALSE(s->isOpenForRepair(now));
   EXPECT_FALSE(s->view(now).usable);
-  EXPECT_FALSE(s->recoveryPath(0, 1, now).usable);
+  EXPECT_FALSE(s->recoveryPath(0, now).usable);
   EXPECT_TRUE(s->usable());
   EXPECT_TRUE(s->status(now).suppressed);
   EXPECT_EQ(s->status(now).state, "active");
@@ -451,6 +473,29 @@ TEST_F(SubflowTest, TheWindowBoundsWhatIsInFlight) {
   PathView view = s->view(now);
   EXPECT_LE(view.inFlight, view.window);
   EXPECT_GT(view.inFlight + options.maxOuterMtu, view.window);
+}
+
+TEST_F(SubflowTest, ARepairMayGoBeyondTheWindowUpToABound) {
+  options.controller = "newreno";
+  options.initialWindow = 2;
+  SetUp();
+  activate(0);
+  send();
+  send();
+  ASSERT_FALSE(s->isOpen(now));
+  ASSERT_EQ(s->view(now).inFlight, 2400u);
+  ASSERT_EQ(s->mtu(), 1200u);
+  // 65536 bytes: 54 datagrams of 1200.
+  for (int i = 2; i < 54; ++i) {
+    EXPECT_TRUE(s->isOpenForRepair(now)) << i;
+    send();
+  }
+  EXPECT_FALSE(s->isOpenForRepair(now));
+  now += kRtt;
+  ack(0, 0);
+  EXPECT_TRUE(s->isOpenForRepair(now));
+  s->onSendError(now);
+  EXPECT_FALSE(s->isOpenForRepair(now)) << "a suspect path repairs nothing";
 }
 
 }  // namespace
