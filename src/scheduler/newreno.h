@@ -9,6 +9,11 @@ namespace braid {
 
 /// NewReno as QUIC has it (RFC 9002 section 7 and appendix B), with undo of reductions that were no
 /// congestion.
+///
+/// Beside WindowController and not derived from it, because that one behaves otherwise: it starts again from
+/// the initial window after idle time, asks more of a small window before it counts as used, takes what was
+/// sent at the very moment of a reduction for later than it, and reduces for a mark and then for a loss of
+/// the same window. The recovery experiments of docs/evaluation.md were measured with the rules here.
 class NewReno final : public Controller {
  public:
   /// Window after a reduction, as a part of the window before (RFC 9002 appendix B.1).

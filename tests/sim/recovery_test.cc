@@ -266,6 +266,64 @@ TEST(Recovery, ParitiesStopWhenTheBlockIsAcknowledged) {
   EXPECT_EQ(lab.parities(), sent);
 }
 
+// ---- what is traced
+
+struct Sink final : TraceSink {
+  std::vector<TraceEvent> events;
+  void onTrace(const TraceEvent& event) override { events.push_back(event); }
+  std::vector<TraceEvent> of(TraceEvent::Kind kind) const {
+    std::vector<TraceEvent> some;
+    std::ranges::copy_if(events, std::back_inserter(some), [&](const auto& e) { return e.kind == kind; });
+    return some;
+  }
+};
+
+TEST(Recovery, TheTraceTellsTheStoryOfALoss) {
+  using Kind = TraceEvent::Kind;
+  Sink sink;
+  TunnelOptions o = with("adaptive");
+  o.trace = &sink;
+  Lab lab(o);
+  sink.events.clear();
+  lab.lost = {{"a", 3}};
+  lab.burst(1, 10);
+  lab.s.run(1s);
+  ASSERT_EQ(sink.of(Kind::kBlockStarted).size(), 1u);
+  TraceEvent started = sink.of(Kind::kBlockStarted)[0];
+  EXPECT_EQ(started.k, 10);
+  EXPECT_EQ(started.lossRate, 0) << "nothing was lost before";
+  for (Kind kind : {Kind::kBlockDecoded, Kind::kPacketRecovered, Kind::kPacketLost}) {
+    ASSERT_EQ(sink.of(kind).size(), 1u) << traceName(kind);
+    TraceEvent e = sink.of(kind)[0];
+    EXPECT_EQ(e.session, started.session) << traceName(kind);
+    EXPECT_EQ(e.subflow, started.subflow) << traceName(kind);
+    EXPECT_EQ(e.pn, sink.of(Kind::kPacketLost)[0].pn) << traceName(kind);
+  }
+  EXPECT_NE(started.session, 0u);
+  EXPECT_EQ(sink.of(Kind::kBlockDecoded)[0].block, started.block);
+  EXPECT_GT(sink.of(Kind::kPacketLost)[0].lossRate, 0);
+  sink.events.clear();
+  lab.burst(2, 10);
+  lab.s.run(1s);
+  ASSERT_EQ(sink.of(Kind::kBlockStarted).size(), 1u);
+  EXPECT_GT(sink.of(Kind::kBlockStarted)[0].lossRate, 0);
+  EXPECT_LT(sink.of(Kind::kBlockStarted)[0].lossRate, 0.5);
+}
+
+TEST(Recovery, EachCopyOfADuplicatingPolicyIsTraced) {
+  for (const char* policy : {"redundant", "proactive"}) {
+    Sink sink;
+    TunnelOptions o = with(policy);
+    o.trace = &sink;
+    Lab lab(o);
+    sink.events.clear();
+    lab.burst(1, 10);
+    lab.s.run(1s);
+    EXPECT_EQ(lab.copies(), 10u);
+    EXPECT_EQ(sink.of(TraceEvent::Kind::kCopySent).size(), 10u) << policy;
+  }
+}
+
 // ---- where repairs go
 
 TEST(Recovery, NoneRepairsOnItsOwnPath) {
@@ -276,6 +334,20 @@ TEST(Recovery, NoneRepairsOnItsOwnPath) {
   EXPECT_EQ(lab.arrived[1].size(), 10u);
   EXPECT_GT(lab.on("a").retransmittedBytes, 0u);
   EXPECT_EQ(lab.on("b").retransmittedBytes, 0u);
+}
+
+// Its own path takes data all the while, but no longer a packet of that size.
+TEST(Recovery, NoneRepairsElsewhereWhatItsOwnPathNoLongerCarries) {
+  TunnelOptions o = with("none");
+  o.outerMtu = 0;  // it is searched for
+  Lab lab(o);
+  lab.lost = {{"a", 3}};
+  lab.burst(1, 10);
+  lab.s.run(5ms);
+  lab.s.world.path("a").uplinkMtu = 1250;
+  lab.s.run(1s);
+  EXPECT_EQ(lab.arrived[1].size(), 10u) << lab.s.report();
+  EXPECT_GT(lab.on("b").retransmittedBytes, 0u);
 }
 
 TEST(Recovery, NoneMovesTheDataOfADeadPath) {

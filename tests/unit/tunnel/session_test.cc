@@ -28,6 +28,9 @@ struct SessionTest : testing::Test {
   Route edgeRoute{1, *Address::parse("198.51.100.1"), *Endpoint::parse("203.0.113.2:4433")};
   Route hubRoute{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
   Route configured{1, {}, edgeRoute.remote};
+  /// Of a second subflow.
+  Route edgeSecond{2, *Address::parse("198.51.100.2"), edgeRoute.remote};
+  Route hubSecond{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.2:40000")};
   bool cut = false;
   SessionSecrets secrets;
   std::vector<Drop> refused;
@@ -46,11 +49,13 @@ struct SessionTest : testing::Test {
     run(1s);
     ASSERT_TRUE(edge->anyUsable() && hub->anyUsable());
   }
-  bool carry(Session& from, Session& to, const Route& arrival) {
+  bool carry(Session& from, Session& to, Route arrival) {
     Datagram d;
     if (!from.pollDatagram(d, now)) return false;
     ++sent;
     if (cut) return true;
+    if (d.route.socket == edgeSecond.socket) arrival = hubSecond;
+    if (d.route.remote == hubSecond.remote) arrival = edgeSecond;
     std::optional<DatagramHeader> header = readHeader(d.bytes.view());
     EXPECT_TRUE(header);
     if (std::optional<Drop> cause = to.onDatagram(*header, arrival, d.ecn, std::move(d.bytes), now))
@@ -122,6 +127,31 @@ TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
   for (Drop expected : {Drop::kBadFrame, Drop::kReplay, Drop::kReplay}) {
     EXPECT_EQ(hub->onDatagram(header, hubRoute, Ecn::kNotEct, pool.copy(bytes), now), expected);
   }
+}
+
+// It must not be sent again, and the path is not to look lossy.
+TEST_F(SessionTest, WhatArrivedOnAPathThatIsGoneIsAcknowledgedOnAnother) {
+  start();
+  ASSERT_TRUE(edge->openSubflow("b", "lte", {2, {}, edgeRoute.remote}, now));
+  run(1s);
+  auto first = [&] {
+    PeerStatus status;
+    hub->fill(status, now);
+    EXPECT_EQ(status.subflows.size(), 2u);
+    return status.subflows.at(0);
+  };
+  ASSERT_EQ(first().inFlight, 0u);
+  for (uint16_t flow = 1; flow <= 100 && first().inFlight == 0; ++flow) {
+    offer(*hub, flow);
+    while (carry(*hub, *edge, edgeRoute)) {
+    }
+  }
+  ASSERT_GT(first().inFlight, 0u) << "the edge has it and has not said so";
+  edge->closeSubflow("a", now);
+  run(100ms);
+  EXPECT_EQ(first().state, "suspect") << "the hub knows that it is gone";
+  EXPECT_EQ(first().inFlight, 0u);
+  EXPECT_EQ(first().lostPackets, 0u);
 }
 
 // Found by reading: when two flows had a turn and nothing to protect, what waited behind them stayed there.
