@@ -2,42 +2,22 @@
 // a policy. See docs/evaluation.md.
 
 #include <CLI/CLI.hpp>
-#include <exception>
-#include <iostream>
 
 #include "experiment.h"
+#include "program.h"
 #include "scheduler/recovery.h"
 
-namespace {
-
-using namespace braid::sim;
-
-int runAll(const std::string& name, const std::vector<std::string>& policies, Params params) {
-  for (const Experiment& experiment : experiments()) {
-    if (name != experiment.name) continue;
-    for (const std::string& policy : policies) {
-      if (!braid::makeRecoveryPolicy(policy, {}, 0)) throw std::runtime_error("no policy " + policy);
-      params.policy = policy;
-      Json line = {{"experiment", name}, {"policy", policy}, {"seed", params.seed}};
-      line.update(experiment.run(params));
-      std::cout << line.dump() << std::endl;
-    }
-    return 0;
-  }
-  throw std::runtime_error("no experiment " + name);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
+  using namespace braid::sim;
   std::string name;
   std::vector<std::string> policies{"adaptive"};
   Params params;
   CLI::App app("Runs the experiments of FUSO and CoFUSO with Braid's own core in virtual time");
-  std::string list = "one of:";
-  for (const Experiment& e : experiments()) list += std::string("\n  ") + e.name + ": " + e.what;
-  app.add_option("experiment", name, list)->required();
-  app.add_option("--policy", policies, "recovery policies, one after the other");
+  app.add_option("experiment", name, listOf(experiments()))->required();
+  app.add_option("--policy", policies, "recovery policies, one after the other")
+      ->check([](const std::string& policy) {
+        return braid::makeRecoveryPolicy(policy, {}, 0) ? std::string() : "no policy " + policy;
+      });
   app.add_option("--seed", params.seed, "of losses, sizes, routes and arrivals");
   app.add_option("--flows", params.flows, "how many flows (incast: rounds, bulk: seconds)");
   app.add_option("--loss", params.loss, "share of packets lost on the lossy links")
@@ -59,10 +39,7 @@ int main(int argc, char** argv) {
   app.add_flag("--edge", params.edge, "fabric: the clients' access links lose instead of path P1");
   app.add_flag("--alone", params.alone, "mice: without the elephant");
   CLI11_PARSE(app, argc, argv);
-  try {
-    return runAll(name, policies, params);
-  } catch (const std::exception& e) {
-    std::cerr << "sim_recovery: " << e.what() << "\n";
-    return 1;
-  }
+  return runProgram("sim_recovery", [&] {
+    runEach(byName(experiments(), name), "policy", &Params::policy, policies, params);
+  });
 }

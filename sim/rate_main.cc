@@ -2,40 +2,14 @@
 // object a controller. See docs/evaluation.md.
 
 #include <CLI/CLI.hpp>
-#include <exception>
 #include <fstream>
-#include <iostream>
 
+#include "program.h"
 #include "rate_experiments.h"
 #include "tunnel/options.h"
 
-namespace {
-
-using namespace braid::sim;
-
-int runAll(const std::string& name, std::vector<std::string> controllers, RateParams params) {
-  for (const RateExperiment& experiment : rateExperiments()) {
-    if (name != experiment.name) continue;
-    if (controllers.empty()) {
-      controllers.push_back(experiment.controller ? experiment.controller
-                                                  : braid::TunnelOptions{}.controller);
-    }
-    if (params.series.out && controllers.size() > 1)
-      throw std::runtime_error("a series is of one controller");
-    for (const std::string& controller : controllers) {
-      params.controller = controller;
-      Json line = {{"experiment", name}, {"controller", controller}, {"seed", params.seed}};
-      line.update(experiment.run(params));
-      std::cout << line.dump() << std::endl;
-    }
-    return 0;
-  }
-  throw std::runtime_error("no experiment " + name);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
+  using namespace braid::sim;
   std::string name;
   std::string series;
   double interval = 0;
@@ -43,10 +17,8 @@ int main(int argc, char** argv) {
   RateParams params;
   WanParams& wan = params.wan;
   CLI::App app("Runs experiments of rate control with Braid's own core in virtual time");
-  std::string list = "one of:";
-  for (const RateExperiment& e : rateExperiments()) list += std::string("\n  ") + e.name + ": " + e.what;
   std::vector<std::string> names(std::begin(braid::kControllerNames), std::end(braid::kControllerNames));
-  app.add_option("experiment", name, list)->required();
+  app.add_option("experiment", name, listOf(rateExperiments()))->required();
   app.add_option("--controller", controllers, "rate control, one after the other")
       ->check(CLI::IsMember(names));
   app.add_option("--seed", params.seed, "of arrivals");
@@ -88,16 +60,19 @@ int main(int argc, char** argv) {
   app.add_option("--policed-rate", wan.policedRate, "policer: bit/s")->check(CLI::PositiveNumber);
   app.add_option("--burst", wan.burstBytes, "policer: bytes")->check(CLI::Range(1500, 1 << 30));
   CLI11_PARSE(app, argc, argv);
-  try {
+  return runProgram("sim_rate", [&] {
+    const RateExperiment& experiment = byName(rateExperiments(), name);
+    if (controllers.empty()) {
+      controllers.push_back(experiment.controller ? experiment.controller
+                                                  : braid::TunnelOptions{}.controller);
+    }
     std::ofstream file;
     if (!series.empty()) {
+      if (controllers.size() > 1) throw std::runtime_error("a series is of one controller");
       file.exceptions(std::ios::failbit | std::ios::badbit);
       file.open(series);
       params.series = {&file, braid::fromSeconds(interval / 1000)};
     }
-    return runAll(name, controllers, params);
-  } catch (const std::exception& e) {
-    std::cerr << "sim_rate: " << e.what() << "\n";
-    return 1;
-  }
+    runEach(experiment, "controller", &RateParams::controller, controllers, params);
+  });
 }

@@ -1,0 +1,57 @@
+#pragma once
+
+// What the programs of the experiments share: one experiment by its name, once for each policy or controller.
+
+#include <exception>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "figures.h"
+
+namespace braid::sim {
+
+/// The experiments as the help of a program lists them.
+template <typename Experiments>
+std::string listOf(const Experiments& experiments) {
+  std::string list = "one of:";
+  for (const auto& e : experiments) list += std::string("\n  ") + e.name + ": " + e.what;
+  return list;
+}
+
+/// The experiment of that name; throws std::runtime_error when there is none.
+template <typename Experiments>
+const auto& byName(const Experiments& experiments, const std::string& name) {
+  for (const auto& e : experiments) {
+    if (name == e.name) return e;
+  }
+  throw std::runtime_error("no experiment " + name);
+}
+
+/// Runs the experiment with `params.*variant` set to each of `values` and prints one JSON object for each, in
+/// which the value is called `kind`.
+template <typename Experiment, typename Params>
+void runEach(const Experiment& experiment, const char* kind, std::string Params::*variant,
+             const std::vector<std::string>& values, Params params) {
+  for (const std::string& value : values) {
+    params.*variant = value;
+    Json line = {{"experiment", experiment.name}, {kind, value}, {"seed", params.seed}};
+    line.update(experiment.run(params));
+    std::cout << line.dump() << std::endl;
+  }
+}
+
+/// The exit status of a program that does `work`; says on stderr what went wrong.
+template <typename Work>
+int runProgram(const char* program, Work work) {
+  try {
+    work();
+    return 0;
+  } catch (const std::exception& e) {
+    std::cerr << program << ": " << e.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace braid::sim
