@@ -40,6 +40,8 @@ class PathValidator {
   size_t allowance(size_t wanted, Time now) const;
   /// The challenge to send now, `bytes` long as a datagram.
   PathChallengeFrame challenge(size_t bytes, Time now);
+  /// The next challenge is the first one to the candidate.
+  bool isFirst() const { return sent_ == 0; }
   /// True when it answers the challenge: the candidate is proven and forgotten here.
   bool onResponse(const PathToken& token);
   /// Time since the only challenge; nullopt when there were more, so that nobody knows which one was

@@ -32,6 +32,7 @@ struct SentPacket {
   bool appLimited = false;
   Role role = Role::kOrdinary;
   bool countedLost = false;  ///< in the loss estimate
+  bool ect = false;          ///< left as ECT(0)
   uint8_t dataCount = 0;
   /// Delivery-rate state when it left (draft-cheng-iccrg-delivery-rate-estimation section 3.2).
   uint64_t delivered = 0;

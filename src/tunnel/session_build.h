@@ -24,6 +24,7 @@ struct Session::Build {
   size_t used = 0;       ///< frame bytes so far, payloads included
   bool tracked = false;  ///< something asks for an ACK
   bool mtuProbe = false;
+  bool ect = false;  ///< leaves as ECT(0) although nothing asks for an ACK
   bool hasControl = false;
   SentPacket::Role role = SentPacket::Role::kOrdinary;
   ByteView parity;     ///< follows the frames in `small`

@@ -35,6 +35,7 @@ bool Session::pollUrgent(Datagram& out, Time now) {
       if (path->response) build.add(*path->response);
       if (path->challenge) build.add(*path->challenge);
       if (path->size) build.padTo(path->size);
+      build.ect = path->ect;
       return finish(build, out, now);
     }
     Build build(*carrier, carrier->route(), std::move(buffer), carrier->mtu());
@@ -323,7 +324,7 @@ bool Session::finish(Build& build, Datagram& out, Time now) {
     return false;
   }
   out.route = build.route;
-  out.ecn = build.tracked ? Ecn::kEct0 : Ecn::kNotEct;
+  out.ecn = build.ect ? Ecn::kEct0 : s.codepoint(pn, sent, now);
   out.mtuProbe = build.mtuProbe;
   out.bytes = std::move(build.out);
   return true;

@@ -49,10 +49,12 @@ struct SubflowStatus {
   std::string local, remote;
   std::string state;  ///< "validating", "active", "suspect", "failed", "closed"
   Duration srtt{}, rttvar{}, minRtt{};
+  Duration queueDelay{};  ///< srtt less minRtt, at least 0: what packets wait for now; 0 without a sample
   uint64_t window = 0, inFlight = 0;
   double pacingRate = 0, deliveryRate = 0;
   uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
   uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0, ceMarks = 0;
+  std::string ecn;        ///< "testing", "unknown", "capable", "failed": EcnValidator
   uint64_t timeouts = 0;  ///< PTOs (RFC 9002 section 6.2) with data that nothing else had delivered
   uint64_t mtu = 0;
   bool suppressed = false;  ///< carries no data for now: AMP found its subflows at one bottleneck

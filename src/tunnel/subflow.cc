@@ -123,7 +123,10 @@ void Subflow::onPathResponse(const PathToken& token, Time now) {
 }
 
 void Subflow::changeRoute(const Route& route, bool newAddress, Time now) {
-  if (route != route_) loseFlight(now);
+  if (route != route_) {
+    loseFlight(now);
+    ecn_.onNewPath(sent_.next());
+  }
   route_ = route;
   if (!newAddress) return;  // RFC 9000 section 9.4: a new port alone is the same path
   controller_->reset(now);
@@ -167,6 +170,7 @@ void Subflow::abandonOld(Time now) {
     if (p.state == SentPacket::State::kInFlight) {
       inFlight_ -= p.bytes;
       loseData(p, now);
+      if (p.ect) ecn_.onLost(sent_.first(), now);
     }
     for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
     sent_.popFront();
@@ -195,7 +199,7 @@ Time Subflow::ptoDeadline() const {
 }
 
 void Subflow::onPto(Time now) {
-  ++ptoCount_;
+  if (++ptoCount_ == 1) ecn_.onSilence(sent_.next());
   lastPtoAt_ = now;
   pings_ = 1;
   oldestInFlight();
@@ -292,13 +296,16 @@ bool Subflow::hasPathFrame(Time now) const {
 
 std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
   if (response_) {
-    PathFrame frame{response_->route, std::nullopt, PathResponseFrame{response_->token}, 0};
+    PathFrame frame{response_->route, std::nullopt, PathResponseFrame{response_->token}, 0, false};
     response_.reset();
     return frame;
   }
   size_t size = validator_.allowance(MtuDiscovery::kMinDatagram, now);
   if (size == 0) return std::nullopt;
-  return PathFrame{*validator_.route(), validator_.challenge(size, now), std::nullopt, size};
+  // Only one, for the path may drop it.
+  bool ect = validator_.isFirst();
+  if (ect) ecn_.onProbeSent();
+  return PathFrame{*validator_.route(), validator_.challenge(size, now), std::nullopt, size, ect};
 }
 
 size_t Subflow::mtuProbe() const {
@@ -367,6 +374,13 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   return p;
 }
 
+// A silent path may drop what is marked: what shall bring it back is not.
+Ecn Subflow::codepoint(uint64_t pn, SentPacket& p, Time now) {
+  bool silent = ptoCount_ > 0 || state_ == State::kSuspect;
+  p.ect = p.state == SentPacket::State::kInFlight && !p.mtuProbe && !silent && ecn_.onSent(pn, pto(), now);
+  return p.ect ? Ecn::kEct0 : Ecn::kNotEct;
+}
+
 SubflowStatus Subflow::status(Time now) const {
   SubflowStatus s;
   s.id = id_;
@@ -390,6 +404,7 @@ SubflowStatus Subflow::status(Time now) const {
   s.srtt = rtt_.smoothed();
   s.rttvar = rtt_.variation();
   s.minRtt = rtt_.windowedMin();
+  if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
   s.window = controller_->window();
   s.inFlight = inFlight_;
   s.pacingRate = controller_->pacingRate();
@@ -403,7 +418,8 @@ SubflowStatus Subflow::status(Time now) const {
   s.timeouts = counts_.timeouts;
   s.retransmittedBytes = counts_.repairedBytes;
   s.suppressed = isSuppressed();
-  s.ceMarks = peerEcn_.ce;
+  s.ceMarks = ecn_.ceCount();
+  s.ecn = ecn_.name();
   s.mtu = mtu_.current() + outerHeaders(route_);
   fillProtection(s);
   return s;

@@ -19,6 +19,7 @@
 #include "scheduler/rtt.h"
 #include "tunnel/ack_sender.h"
 #include "tunnel/data_ledger.h"
+#include "tunnel/ecn_validator.h"
 #include "tunnel/loss_detector.h"
 #include "tunnel/mtu_discovery.h"
 #include "tunnel/options.h"
@@ -131,7 +132,8 @@ class Subflow {
     Route route;
     std::optional<PathChallengeFrame> challenge;
     std::optional<PathResponseFrame> response;
-    size_t size = 0;  ///< pad the datagram to this size
+    size_t size = 0;   ///< pad the datagram to this size
+    bool ect = false;  ///< send it as ECT(0)
   };
   std::optional<PathFrame> takePathFrame(Time now);
   AckSender& acks() { return acks_; }
@@ -159,6 +161,8 @@ class Subflow {
   /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK;
   /// then the caller fills in the data.
   SentPacket& onSent(size_t bytes, bool tracked, Time now);
+  /// Decides on the ECN field of that datagram, which takes the subflow's own route.
+  Ecn codepoint(uint64_t pn, SentPacket& packet, Time now);
   /// Whether the datagram arrives is in doubt: its data is to go elsewhere as soon as it can.
   void moveData(SentPacket& packet, Time now);
   /// Bytes of inner packets that this subflow carries again.
@@ -209,7 +213,6 @@ class Subflow {
   void detectLosses(Time now);
   bool tellsOfMtu(const SentPacket& packet);
   void trim(Time now);
-  void onEcnCounts(const EcnCounts& counts, Time largestSentAt, Time now);
   Time ptoDeadline() const;
   void onPto(Time now);
   void moveData(Time now);
@@ -252,7 +255,7 @@ class Subflow {
   uint64_t inFlight_ = 0;
   mutable uint64_t oldest_ = 0;  ///< no packet in flight has a smaller number
   AckFrame lastAck_;
-  EcnCounts peerEcn_;
+  EcnValidator ecn_;
   int ptoCount_ = 0;
   int pings_ = 0;  ///< PINGs to send now, whatever the window says
   Time lastPtoAt_;

@@ -44,6 +44,7 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   }
   lastAck_ = ack;
   if (sample_.bytes == 0) return;
+  sample_.marks = ecn_.onAck(largest, ack.ecn, now);
 
   lastProgress_ = now;
   ptoCount_ = 0;
@@ -59,20 +60,12 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   sample_.srtt = rtt_.smoothed();
   sample_.minRtt = rtt_.windowedMin();
   sample_.delivered = delivered_;
-  sample_.marks = ack.ecn.ce - std::min(ack.ecn.ce, peerEcn_.ce);
   controller_->onAck(sample_);
-  onEcnCounts(ack.ecn, largestSentAt, now);
+  if (sample_.marks > 0) controller_->onMarks(sample_.marks, largestSentAt, now);
   // Only now: what the silence lost, and how slow it was, tells nothing of the path that is back.
   if (std::exchange(startAnew_, false)) controller_->reset(now);
   pacer_.setRate(controller_->pacingRate());
   trim(now);
-}
-
-// An ACK that was overtaken has older, smaller counts (RFC 9000 section 13.4.2.1).
-void Subflow::onEcnCounts(const EcnCounts& counts, Time largestSentAt, Time now) {
-  if (counts.ce <= peerEcn_.ce) return;
-  controller_->onMarks(counts.ce - peerEcn_.ce, largestSentAt, now);
-  peerEcn_ = counts;
 }
 
 void Subflow::processAckRange(uint64_t first, uint64_t last, Time now) {
@@ -84,6 +77,7 @@ void Subflow::acknowledge(uint64_t pn, SentPacket& p, Time now) {
   bool inFlight = p.state == SentPacket::State::kInFlight;
   if (!inFlight && p.state != SentPacket::State::kLost) return;
   loss_.onAcked(pn);
+  if (p.ect) ecn_.onAcked(pn);
   bool isProtected = false;
   for (size_t i = 0; i < p.dataCount; ++i) {
     isProtected |= p.data[i]->copied || p.data[i]->coded;
@@ -142,6 +136,7 @@ void Subflow::detectLosses(Time now) {
                  p.state = SentPacket::State::kLost;
                  inFlight_ -= p.bytes;
                  noteLoss(pn, p, now);
+                 if (p.ect) ecn_.onLost(pn, now);
                  loseData(p, now);
                  if (p.hasControl) owner_.onControlFate(*this, pn, false);
                  if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);

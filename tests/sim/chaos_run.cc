@@ -124,6 +124,7 @@ LinkOptions Chaos::chooseLink() {
   if (chance(0.2)) o.corrupt = between(0.0, 0.02);
   if (chance(0.2)) o.mtu = 1300 + random_.below(201);
   if (chance(0.2)) o.ecnThresholdBytes = 20000;
+  if (chance(0.1)) o.ecnFault = static_cast<EcnFault>(1 + random_.below(3));
   return o;
 }
 
@@ -132,7 +133,7 @@ std::string describe(const LinkOptions& o) {
   out << o.rateBitsPerSecond / 1e6 << " Mbit/s " << toMilliseconds(o.delay) << " ms jitter "
       << toMilliseconds(o.jitter) << " loss " << o.loss << " burst " << o.bursts.goodToBad << " reorder "
       << o.reorder << " dup " << o.duplicate << " corrupt " << o.corrupt << " mtu " << o.mtu << " ecn "
-      << o.ecnThresholdBytes;
+      << o.ecnThresholdBytes << " fault " << static_cast<int>(o.ecnFault);
   return out.str();
 }
 

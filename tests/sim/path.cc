@@ -1,8 +1,13 @@
 #include <algorithm>
+#include <utility>
 
 #include "world.h"
 
 namespace braid::sim {
+
+bool clearEcn(WireDatagram& d) {
+  return std::exchange(d.ecn, Ecn::kNotEct) != Ecn::kNotEct;
+}
 
 bool markCe(WireDatagram& d) {
   if (d.ecn != Ecn::kEct0 && d.ecn != Ecn::kEct1) return false;

@@ -34,6 +34,7 @@ struct WireDatagram {
   Ecn ecn = Ecn::kNotEct;
   Bytes bytes;
 };
+bool clearEcn(WireDatagram& d);
 bool markCe(WireDatagram& d);
 void corrupt(WireDatagram& d, Random& random);
 
@@ -45,6 +46,9 @@ struct Transit {
   size_t bytes = 0;  ///< IP packet
   WireDatagram wire;
 };
+inline bool clearEcn(Transit& t) {
+  return clearEcn(t.wire);
+}
 inline bool markCe(Transit& t) {
   return markCe(t.wire);
 }

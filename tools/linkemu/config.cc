@@ -158,6 +158,16 @@ void checkUnique(const std::vector<LinkConfig>& links) {
   }
 }
 
+EcnFault readEcnFault(const Value& v) {
+  static const std::map<std::string, EcnFault> kFaults{{"none", EcnFault::kNone},
+                                                       {"bleach", EcnFault::kBleach},
+                                                       {"mangle", EcnFault::kMangle},
+                                                       {"drop", EcnFault::kDrop}};
+  auto found = kFaults.find(v.string());
+  if (found == kFaults.end()) v.fail("must be none, bleach, mangle or drop");
+  return found->second;
+}
+
 }  // namespace
 
 EmulatorConfig parseConfig(const std::string& text) {
@@ -191,6 +201,7 @@ void applyParams(const json& params, LinkOptions& options, const std::string& wh
               {"jitter_ms", [&](const Value& v) { o.jitter = v.milliseconds(); }},
               {"queue_bytes", [&](const Value& v) { o.queueBytes = v.integer(0, kMaxQueue); }},
               {"ecn_threshold_bytes", [&](const Value& v) { o.ecnThresholdBytes = v.integer(0, kMaxQueue); }},
+              {"ecn_fault", [&](const Value& v) { o.ecnFault = readEcnFault(v); }},
               {"loss", [&](const Value& v) { o.loss = v.probability(); }},
               {"ge", [&](const Value& v) { o.bursts = readBursts(v, o.bursts); }},
               {"drop", [&](const Value& v) { o.dropPackets = readDrops(v); }},

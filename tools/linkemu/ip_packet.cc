@@ -4,6 +4,11 @@
 
 namespace braid {
 
+bool clearEcn(IpPacket& item) {
+  return readEcn(item.packet.view()).value_or(Ecn::kNotEct) != Ecn::kNotEct &&
+         setEcn(item.packet.span(), Ecn::kNotEct);
+}
+
 bool markCe(IpPacket& item) {
   return readEcn(item.packet.view()) != Ecn::kCe && markCe(item.packet.span());
 }

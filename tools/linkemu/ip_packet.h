@@ -13,6 +13,8 @@ struct IpPacket {
   PacketPool* pool = nullptr;
 };
 
+/// The ECN field becomes Not-ECT, the IPv4 header checksum is mended.
+bool clearEcn(IpPacket& item);
 /// RFC 3168: ECT becomes CE, the IPv4 header checksum is mended.
 bool markCe(IpPacket& item);
 /// Flips one bit anywhere in the packet, header included; checksums are left as they were.

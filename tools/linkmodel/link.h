@@ -20,6 +20,7 @@
 namespace braid {
 
 /// What a link may do to an item, as free functions beside the item's type (found by its namespace):
+///   bool clearEcn(Item&)                      sets Not-ECT; false when the item is that already
 ///   bool markCe(Item&)                        sets CE; false when the item is not ECN-capable or is CE
 ///   already void corrupt(Item&, Random&)              flips one random bit std::optional<Item> clone(const
 ///   Item&)    a copy for duplication, nullopt when there is no room; without it the
@@ -28,6 +29,10 @@ namespace braid {
 template <class Item>
 concept HasMarkCe = requires(Item& item) {
   { markCe(item) } -> std::same_as<bool>;
+};
+template <class Item>
+concept HasClearEcn = requires(Item& item) {
+  { clearEcn(item) } -> std::same_as<bool>;
 };
 template <class Item>
 concept HasCorrupt = requires(Item& item, Random& random) {
@@ -92,6 +97,7 @@ class Link {
   static std::optional<TokenBucket> bucketOf(const LinkOptions& options, Time now);
   bool enters(size_t bytes, Time now);
   Fate fateOnWire(size_t bytes);
+  bool dropsEcn(Item& item, size_t bytes);
   void alter(Item& item, size_t waiting);
   void settle(Entry& entry, Held* held, Time lastHeld);
   void advance(Time now);
@@ -145,7 +151,7 @@ bool Link<Item>::push(Item item, size_t bytes, Time now) {
   advance(now);
   stats_.in.add(bytes);
   loss_.count();
-  if (!enters(bytes, now)) return false;
+  if (dropsEcn(item, bytes) || !enters(bytes, now)) return false;
   Entry entry;
   entry.fate = fateOnWire(bytes);
   entry.start = std::max(busyUntil_, ExactTime{now});
@@ -260,12 +266,24 @@ typename Link<Item>::Fate Link<Item>::fateOnWire(size_t bytes) {
   return Fate::kLost;
 }
 
+/// Whether ecnDrop takes it, which it counts.
+template <class Item>
+bool Link<Item>::dropsEcn([[maybe_unused]] Item& item, [[maybe_unused]] size_t bytes) {
+  if constexpr (HasClearEcn<Item>) {
+    if (options_.ecnFault == EcnFault::kDrop && clearEcn(item)) return stats_.dropEcn.add(bytes), true;
+  }
+  return false;
+}
+
 /// Marks and corrupts an item that finds `waiting` bytes before it.
 template <class Item>
 void Link<Item>::alter([[maybe_unused]] Item& item, [[maybe_unused]] size_t waiting) {
   if constexpr (HasMarkCe<Item>) {
-    if (options_.ecnThresholdBytes > 0 && waiting > options_.ecnThresholdBytes && markCe(item))
-      ++stats_.marked;
+    bool full = options_.ecnThresholdBytes > 0 && waiting > options_.ecnThresholdBytes;
+    if ((full || options_.ecnFault == EcnFault::kMangle) && markCe(item)) ++stats_.marked;
+  }
+  if constexpr (HasClearEcn<Item>) {
+    if (options_.ecnFault == EcnFault::kBleach) stats_.bleached += clearEcn(item);
   }
   if constexpr (HasCorrupt<Item>) {
     if (options_.corrupt > 0 && corruptRandom_.chance(options_.corrupt)) {

@@ -26,6 +26,14 @@ struct RateStep {
   bool operator==(const RateStep&) const = default;
 };
 
+/// What a faulty network does to the ECN field of packets that may be marked.
+enum class EcnFault : uint8_t {
+  kNone,
+  kBleach,  ///< clears it: marks do not arrive
+  kMangle,  ///< sets CE
+  kDrop,    ///< drops the packet
+};
+
 /// A token bucket that drops what exceeds it, without a queue: how providers enforce a rate. Full in the
 /// beginning. Off when bitsPerSecond is 0.
 struct Policer {
@@ -34,9 +42,10 @@ struct Policer {
   bool operator==(const Policer&) const = default;
 };
 
-/// One direction of a link. A packet passes, in this order: down, mtu, the policer, the drop-tail queue (ECN
-/// marking at its entry), serialisation at the rate, and the wire with its losses, corruption, duplication,
-/// delay and jitter. What is lost on the wire has used queue and rate like any packet.
+/// One direction of a link. A packet passes, in this order: ecnFault (drop), down, mtu, the policer, the
+/// drop-tail queue (ECN marking at its entry), serialisation at the rate, and the wire with its losses,
+/// corruption, duplication, delay and jitter. What is lost on the wire has used queue and rate like any
+/// packet.
 struct LinkOptions {
   double rateBitsPerSecond = 0;  ///< 0 = unlimited: no queue builds
   /// Replaces rateBitsPerSecond when not empty, and loops from the moment it was set. Some step must have a
@@ -48,6 +57,7 @@ struct LinkOptions {
   size_t queueBytes = 0;
   /// A packet that finds more bytes than this waiting is marked CE if it is ECN-capable. 0 = off.
   size_t ecnThresholdBytes = 0;
+  EcnFault ecnFault = EcnFault::kNone;
   double loss = 0;          ///< independent loss probability, [0, 1]
   GilbertElliott bursts{};  ///< on top of loss
   /// Packets to lose, by number: 1 is the first pushed since the link was made, since this list was changed,
@@ -92,7 +102,9 @@ struct LinkStats {
   LinkCount dropDown;
   LinkCount dropMtu;
   LinkCount dropPolicer;
+  LinkCount dropEcn;  ///< EcnFault::kDrop
   uint64_t marked = 0;
+  uint64_t bleached = 0;
   uint64_t duplicated = 0;
   uint64_t corrupted = 0;
   uint64_t reordered = 0;
@@ -102,7 +114,7 @@ struct LinkStats {
   Duration queueDelayMax{};  ///< longest wait before transmission, of packets whose transmission has begun
   uint64_t dropped() const {
     return dropQueue.packets + dropLoss.packets + dropBurst.packets + dropExact.packets + dropDown.packets +
-           dropMtu.packets + dropPolicer.packets;
+           dropMtu.packets + dropPolicer.packets + dropEcn.packets;
   }
 };
 

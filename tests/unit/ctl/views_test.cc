@@ -21,6 +21,7 @@ TunnelStatus exampleTunnel() {
   subflow.uplink = "wifi", subflow.remote = "192.0.2.1:4433", subflow.state = "active",
   subflow.srtt = 12500us;
   subflow.minRtt = 10ms, subflow.sentPackets = 200, subflow.lostPackets = 3, subflow.deliveryRate = 11.65e6;
+  subflow.queueDelay = 2500us, subflow.ecn = "capable";
   subflow.window = 65536, subflow.sentBytes = 3000, subflow.mtu = 1500;
   subflow.pacingRate = std::numeric_limits<double>::infinity();
   peer.subflows = {subflow};
@@ -31,12 +32,13 @@ TunnelStatus exampleTunnel() {
 }
 
 TEST(Views, Paths) {
-  EXPECT_EQ(
-      pathsText(pathsJson(exampleTunnel())),
-      "PEER  ID  UPLINK  REMOTE          STATE       RTT  MIN RTT    LOST    WINDOW  IN FLIGHT         RATE  "
-      "    SENT  RECEIVED   MTU\n"
-      "hub    0  wifi    192.0.2.1:4433  active  12.5 ms  10.0 ms  1.50 %  64.0 KiB        0 B  93.2 Mbit/s  "
-      "2.93 KiB       0 B  1500\n");
+  EXPECT_EQ(pathsText(pathsJson(exampleTunnel())),
+            "PEER  ID  UPLINK  REMOTE          STATE       RTT  MIN RTT    QUEUE    LOST  ECN        WINDOW  "
+            "IN FLIGHT"
+            "         RATE      SENT  RECEIVED   MTU\n"
+            "hub    0  wifi    192.0.2.1:4433  active  12.5 ms  10.0 ms  2.50 ms  1.50 %  capable  64.0 KiB  "
+            "      0 B"
+            "  93.2 Mbit/s  2.93 KiB       0 B  1500\n");
 }
 
 TEST(Views, Peers) {

@@ -53,7 +53,7 @@ TEST(Config, ReadsEverything) {
                       "ecn_threshold_bytes": 30000, "loss": 0.01,
                       "ge": {"good_to_bad": 0.1, "bad_to_good": 0.2, "loss_good": 0.3, "loss_bad": 0.4},
                       "drop": [3, 1], "mtu": 1300, "duplicate": 0.5, "corrupt": 0.25, "reorder": 0.125,
-                      "reorder_delay_ms": 0.001, "policer": {"rate_mbit": 4, "burst_bytes": 32000}, "down": true, "trace": [[1.5, 10], [0.5, 0]]}}]})");
+                      "reorder_delay_ms": 0.001, "policer": {"rate_mbit": 4, "burst_bytes": 32000}, "down": true, "ecn_fault": "bleach", "trace": [[1.5, 10], [0.5, 0]]}}]})");
   EXPECT_EQ(config.seed, 7u);
   EXPECT_FALSE(config.realtime);
   EXPECT_EQ(config.control, "/run/emu.sock");
@@ -71,6 +71,7 @@ TEST(Config, ReadsEverything) {
                        .jitter = 3ms,
                        .queueBytes = 100000,
                        .ecnThresholdBytes = 30000,
+                       .ecnFault = EcnFault::kBleach,
                        .loss = 0.01,
                        .bursts = {0.1, 0.2, 0.3, 0.4},
                        .dropPackets = {3, 1},
@@ -196,6 +197,8 @@ TEST(Params, ProblemsNameTheKey) {
                           R"({"queue_bytes":1073741825})",
                           R"({"mtu":65536})",
                           R"({"down":1})",
+                          R"({"ecn_fault":"clear"})",
+                          R"({"ecn_fault":1})",
                           R"({"drop":5})",
                           R"({"drop":[0]})",
                           R"({"drop":[1.5]})",

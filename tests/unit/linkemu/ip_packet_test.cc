@@ -45,6 +45,15 @@ TEST_F(IpPacketTest, LeavesNotEctAndCeAlone) {
   }
 }
 
+TEST_F(IpPacketTest, ClearsTheEcnFieldAndMendsTheChecksum) {
+  for (uint8_t ecn : {0, 1, 2, 3}) {
+    IpPacket item = ipv4(ecn);
+    EXPECT_EQ(clearEcn(item), ecn != 0);
+    EXPECT_EQ(item.packet.data()[1], 0);
+    EXPECT_EQ(headerSum(item.packet.view()), 0);
+  }
+}
+
 TEST_F(IpPacketTest, CorruptsOneBit) {
   Random random(4);
   for (int i = 0; i < 200; ++i) {

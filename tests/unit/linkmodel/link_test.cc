@@ -177,6 +177,11 @@ struct Frame {
   bool ect = false;
   bool ce = false;
 };
+bool clearEcn(Frame& frame) {
+  if (!frame.ect && !frame.ce) return false;
+  frame.ect = frame.ce = false;
+  return true;
+}
 bool markCe(Frame& frame) {
   if (!frame.ect || frame.ce) return false;
   frame.ce = true;
@@ -207,6 +212,44 @@ TEST(Link, NoMarksWithoutThreshold) {
   Link<Frame> link({.rateBitsPerSecond = 8e6, .queueBytes = 100000}, 1);
   for (int i = 0; i < 50; ++i) link.push({.ect = true, .ce = false}, 1000, at(0ms));
   for (auto& [frame, time] : drain(link)) EXPECT_FALSE(frame.ce);
+}
+
+// Every other frame is ECN-capable, the fifth and sixth find more than 2000 bytes waiting.
+std::vector<Frame> throughFault(EcnFault fault, LinkStats& stats) {
+  Link<Frame> link(
+      {.rateBitsPerSecond = 8e6, .queueBytes = 100000, .ecnThresholdBytes = 2000, .ecnFault = fault}, 1);
+  for (int i = 0; i < 6; ++i) link.push({.ect = i % 2 == 1, .ce = false}, 1000, at(0ms));
+  std::vector<Frame> frames;
+  for (auto& [frame, time] : drain(link)) frames.push_back(std::move(frame));
+  stats = link.stats(at(1s));
+  expectConserved(stats);
+  return frames;
+}
+
+TEST(Link, BleachingClearsMarksToo) {
+  LinkStats stats;
+  std::vector<Frame> frames = throughFault(EcnFault::kBleach, stats);
+  ASSERT_EQ(frames.size(), 6u);
+  for (const Frame& frame : frames) EXPECT_FALSE(frame.ect || frame.ce);
+  EXPECT_EQ(stats.bleached, 3u);
+  EXPECT_EQ(stats.marked, 1u);
+}
+
+TEST(Link, ManglingMarksWhatIsEcnCapable) {
+  LinkStats stats;
+  std::vector<Frame> frames = throughFault(EcnFault::kMangle, stats);
+  ASSERT_EQ(frames.size(), 6u);
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(frames[i].ce, i % 2 == 1);
+  EXPECT_EQ(stats.marked, 3u);
+}
+
+TEST(Link, AFaultyLinkDropsWhatIsEcnCapable) {
+  LinkStats stats;
+  std::vector<Frame> frames = throughFault(EcnFault::kDrop, stats);
+  ASSERT_EQ(frames.size(), 3u);
+  for (const Frame& frame : frames) EXPECT_FALSE(frame.ect);
+  EXPECT_EQ(stats.dropEcn.packets, 3u);
+  EXPECT_EQ(stats.dropEcn.bytes, 3000u);
 }
 
 TEST(Link, CorruptionFlipsExactlyOneBit) {

@@ -65,6 +65,7 @@ struct SubflowTest : testing::Test {
     p.dataCount = 1;
     p.hasControl = control;
     ledger.onSent(d, s->id(), s->nextPacketNumber());
+    if (marking) sentAs = s->codepoint(pn, p, now);
     return pn;
   }
   void ack(uint64_t first, uint64_t last, bool samePath = true) {
@@ -87,7 +88,17 @@ struct SubflowTest : testing::Test {
     }
     now = end;
   }
+  void ackCounted(uint64_t first, uint64_t last, EcnCounts counts) {
+    AckFrame frame;
+    frame.subflow = s->id();
+    frame.ecn = counts;
+    frame.count = 1;
+    frame.ranges[0] = {first, last};
+    s->onAck(frame, true, now);
+  }
   std::vector<Time> pings;
+  bool marking = false;  ///< send() asks for the ECN field
+  Ecn sentAs = Ecn::kNotEct;
 };
 
 TEST_F(SubflowTest, CarriesNoDataBeforeItsRouteIsProven) {
@@ -361,32 +372,90 @@ TEST_F(SubflowTest, AnOvertakenAckDoesNotCountMarksTwice) {
   options.controller = "newreno";
   SetUp();
   activate();
-  auto ackMarked = [&](uint64_t pn, uint64_t ce) {
-    AckFrame frame;
-    frame.subflow = s->id();
-    frame.ecn.ce = ce;
-    frame.count = 1;
-    frame.ranges[0] = {pn, pn};
-    s->onAck(frame, true, now);
-  };
+  marking = true;
   uint64_t first = send();
-  send();
+  for (int i = 0; i < 7; ++i) send();
   now += kRtt;
   uint64_t before = s->view(now).window;
-  ackMarked(first + 1, 5);
+  ackCounted(first + 1, first + 7, {3, 0, 5});
   uint64_t window = s->view(now).window;
   EXPECT_LT(window, before);
-  ackMarked(first, 4);
+  ackCounted(first, first, {0, 0, 1});
   EXPECT_EQ(s->status(now).ceMarks, 5u);
   now += 1ms;
   uint64_t later = send();
   now += kRtt;
-  ackMarked(later, 5);
+  ackCounted(later, later, {4, 0, 5});
   EXPECT_GE(s->view(now).window, window) << "nothing new was marked";
   later = send();
   now += kRtt;
-  ackMarked(later, 6);
+  ackCounted(later, later, {4, 0, 6});
   EXPECT_LT(s->view(now).window, window);
+  EXPECT_EQ(s->status(now).ecn, "capable");
+}
+
+TEST_F(SubflowTest, MarksOfAPathThatMarksEverythingSlowNobody) {
+  options.controller = "newreno";
+  SetUp();
+  activate();
+  marking = true;
+  uint64_t before = s->view(now).window;
+  uint64_t first = send();
+  for (int i = 0; i < 9; ++i) send();
+  EXPECT_EQ(sentAs, Ecn::kEct0);
+  now += kRtt;
+  ackCounted(first, first + 9, {0, 0, 10});
+  EXPECT_EQ(s->status(now).ecn, "failed");
+  EXPECT_GE(s->view(now).window, before);
+  send();
+  EXPECT_EQ(sentAs, Ecn::kNotEct);
+}
+
+TEST_F(SubflowTest, OnlyWhatAsksForAnAnswerMayBeMarked) {
+  activate(0);
+  uint64_t pn = s->nextPacketNumber();
+  EXPECT_EQ(s->codepoint(pn, s->onSent(40, false, now), now), Ecn::kNotEct);
+  SentPacket& probe = s->onSent(1400, true, now);
+  probe.mtuProbe = true;
+  EXPECT_EQ(s->codepoint(pn + 1, probe, now), Ecn::kNotEct);
+  EXPECT_EQ(s->codepoint(pn + 2, s->onSent(40, true, now), now), Ecn::kEct0);
+}
+
+TEST_F(SubflowTest, OnlyTheFirstChallengeIsMarked) {
+  EXPECT_TRUE(s->takePathFrame(now)->ect);
+  now = s->nextDeadline();
+  EXPECT_FALSE(s->takePathFrame(now)->ect);
+}
+
+TEST_F(SubflowTest, WhatIsSentOnASilentPathIsNotMarked) {
+  activate();
+  marking = true;
+  uint64_t lost = send();
+  EXPECT_EQ(sentAs, Ecn::kEct0);
+  now = s->nextDeadline();
+  s->onTimer(now);
+  ASSERT_TRUE(s->mustSend()) << "a PTO";
+  uint64_t probe = send();
+  EXPECT_EQ(sentAs, Ecn::kNotEct);
+  now += kRtt;
+  ackCounted(probe, probe, {});
+  EXPECT_FALSE(s->isDataMissing(lost) && s->status(now).ecn == "failed") << "one loss is no proof";
+  send();
+  EXPECT_EQ(sentAs, Ecn::kEct0);
+}
+
+TEST_F(SubflowTest, ANewRouteIsTestedForEcnAnew) {
+  activate();
+  marking = true;
+  uint64_t pn = send();
+  now += kRtt;
+  ackCounted(pn, pn, {});
+  ASSERT_EQ(s->status(now).ecn, "failed");
+  Route other{2, {}, *Endpoint::parse("192.0.2.1:5000")};
+  s->open(other, now);
+  EXPECT_EQ(s->status(now).ecn, "testing");
+  send();
+  EXPECT_EQ(sentAs, Ecn::kEct0);
 }
 
 TEST_F(SubflowTest, AReplayedNumberIsTold) {
