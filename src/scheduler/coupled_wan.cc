@@ -15,17 +15,10 @@ CoupledWan::~CoupledWan() {
 // What the application limited is the path's delay, not its bottleneck's.
 void CoupledWan::onAck(const AckSample& ack) {
   if (group_) {
-    DelayStatistics& delays = member_.user.delays;
-    delays.onPackets(ack.bytes, 0, ack.now);
-    if (ack.rtt > Duration{} && !ack.appLimited) delays.onSample(ack.rtt, ack.now);
+    if (ack.rtt > Duration{} && !ack.appLimited) member_.user.delays.onSample(ack.rtt, ack.now);
     wan_.setSharing(group_->sharing(member_, ack.now));
   }
   wan_.onAck(ack);
-}
-
-void CoupledWan::onLoss(const LossSample& loss) {
-  if (group_) member_.user.delays.onPackets(0, loss.bytes, loss.now);
-  wan_.onLoss(loss);
 }
 
 void CoupledWan::setUsable(bool usable, Time now) {

@@ -5,7 +5,7 @@
 
 namespace braid {
 
-/// `wan` for one of several subflows: tells it how many of the group share its bottleneck (RFC 8382).
+/// `wan` for one of several subflows: tells it how many of the group share its bottleneck.
 class CoupledWan final : public Controller {
  public:
   /// `group` must outlive it; nullptr: alone.
@@ -16,7 +16,7 @@ class CoupledWan final : public Controller {
 
   void onSent(uint64_t bytes, uint64_t inFlight, Time now) override { wan_.onSent(bytes, inFlight, now); }
   void onAck(const AckSample& ack) override;
-  void onLoss(const LossSample& loss) override;
+  void onLoss(const LossSample& loss) override { wan_.onLoss(loss); }
   void onMarks(uint64_t marks, Time largestSentAt, Time now) override {
     wan_.onMarks(marks, largestSentAt, now);
   }
