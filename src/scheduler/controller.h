@@ -75,8 +75,8 @@ struct AmpOptions {
 };
 
 /// The names that makeController() knows.
-inline constexpr std::string_view kControllerNames[] = {"amp", "bbr",     "cubic", "dcm", "dctcp",
-                                                        "lia", "newreno", "wan",   "xmp"};
+inline constexpr std::string_view kControllerNames[] = {"amp",   "auto", "bbr",     "cubic", "dcm",
+                                                        "dctcp", "lia",  "newreno", "wan",   "xmp"};
 
 /// What a controller is made from.
 struct ControllerOptions {

@@ -249,7 +249,7 @@ const std::vector<double> kSimilar{10e6, 11e6};
 
 class SharedBottleneck : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Controllers, SharedBottleneck, testing::Values("wan", "cubic", "newreno"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& entry) { return std::string(entry.param); });
 
 TEST_P(SharedBottleneck, One) {
   Verdicts v = verdicts({GetParam(), kOne, {20ms, 60ms}});
