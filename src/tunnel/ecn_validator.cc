@@ -23,10 +23,12 @@ void EcnValidator::onAcked(uint64_t pn) {
   if (pn >= testFirst_) ++testAcked_;
 }
 
-void EcnValidator::onLost(uint64_t pn, Time now) {
-  if (pn < testFirst_) return;
+bool EcnValidator::onLost(uint64_t pn, Time now) {
+  if (pn < testFirst_) return false;
   ++testLost_;
-  if (testAcked_ == 0) judge(now);  // otherwise the counts decide
+  if (testAcked_ > 0) return false;  // the counts decide
+  judge(now);
+  return true;
 }
 
 uint64_t EcnValidator::onAck(uint64_t largest, const EcnCounts& counts, Time now) {

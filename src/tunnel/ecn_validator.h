@@ -35,8 +35,9 @@ class EcnValidator {
   void onProbeSent() { ++unclaimed_; }
   /// Sent as ECT(0) and newly acknowledged, by the ACK that onAck() tells of afterwards.
   void onAcked(uint64_t pn);
-  /// Sent as ECT(0) and declared lost.
-  void onLost(uint64_t pn, Time now);
+  /// Sent as ECT(0) and declared lost. True: of a test of which nothing has arrived, so that its loss need
+  /// not be congestion.
+  bool onLost(uint64_t pn, Time now);
   /// An ACK with its largest number and the peer's counts. How many more datagrams it proves to be marked CE,
   /// for the rate control: always 0 while the path is not known to be capable.
   uint64_t onAck(uint64_t largest, const EcnCounts& counts, Time now);

@@ -136,11 +136,12 @@ void Subflow::detectLosses(Time now) {
                  p.state = SentPacket::State::kLost;
                  inFlight_ -= p.bytes;
                  noteLoss(pn, p, now);
-                 if (p.ect) ecn_.onLost(pn, now);
+                 bool ofEcnTest = p.ect && ecn_.onLost(pn, now);
                  loseData(p, now);
                  if (p.hasControl) owner_.onControlFate(*this, pn, false);
                  if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);
                  ++counts_.lostPackets;
+                 if (ofEcnTest) return;
                  if (tellsOfMtu(p)) mtu_.onLost(p.bytes);
                  lost.bytes += p.bytes;
                  ++lost.packets;

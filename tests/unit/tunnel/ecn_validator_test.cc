@@ -178,6 +178,18 @@ TEST_F(EcnValidatorTest, LossesDoNotFailAPathOnceSomethingArrived) {
   EXPECT_EQ(ecn.state(), State::kCapable) << "that is congestion, or a path that fell silent";
 }
 
+TEST_F(EcnValidatorTest, OnlyLossesOfATestThatNothingOfArrivedMayBeNoCongestion) {
+  send(10);
+  EXPECT_TRUE(ecn.onLost(0, now));
+  ack(3, 4, {2, 0, 0});
+  EXPECT_FALSE(ecn.onLost(1, now));
+  send(5);
+  ecn.onSilence(next);
+  EXPECT_FALSE(ecn.onLost(10, now)) << "sent before the test";
+  send(3);
+  EXPECT_TRUE(ecn.onLost(15, now));
+}
+
 TEST_F(EcnValidatorTest, ATestThatArrivesAsCeFailsThePath) {
   send(10);
   EXPECT_EQ(ack(0, 7, {0, 0, 8}), 0u);
