@@ -48,6 +48,30 @@ Json runBulk(const Params& params) {
   return j;
 }
 
+Json runDownloads(const Params& params) {
+  constexpr Duration kPause = 500ms;
+  uint64_t bytes = params.maxBytes.value_or(500'000);
+  size_t count = params.flows ? params.flows : 100;
+  Home home(params.seed, tunnelOptions(params, "bbr"), {params.loss.value_or(0), params.burst.value_or(1)});
+  World& world = home.network.world;
+  home.network.start();
+  Random pauses(params.seed);
+  Counters before(*home.pair.server);
+  Figures figures;
+  for (size_t i = 0; i < count; ++i) {
+    Time begun = world.now();
+    auto port = static_cast<uint16_t>(1000 + i);
+    auto& download =
+        world.add<TcpFlow>(*home.pair.server, *home.pair.client, port, TcpOptions{.bytes = bytes});
+    world.runUntil([&] { return download.done(); }, kFlowLimit);
+    figures.add(toSeconds(world.now() - begun), download.done());
+    world.run(exponential(pauses, kPause));
+  }
+  figures.addTraffic(Counters(*home.pair.server) - before);
+  figures.addHash(world.hash());
+  return figures.json();
+}
+
 Json runMice(const Params& params) {
   constexpr Duration kBetween = 200ms;
   constexpr uint64_t kMouse = 16 << 10;

@@ -41,6 +41,7 @@ std::span<const Experiment> experiments() {
       {"fabric", "FUSO VI-B.1: small requests over three paths of a data centre, one lossy", runFabric},
       {"incast", "FUSO VI-B.3: many senders to one receiver", runIncast},
       {"bulk", "one download that fills WiFi and LTE", runBulk},
+      {"downloads", "downloads of 500 KB one after the other on WiFi and LTE", runDownloads},
       {"mice", "16 KB flows beside an elephant on WiFi and LTE", runMice},
   });
   return kExperiments;

@@ -56,6 +56,7 @@ Json runRouters(const Params& params);
 Json runFabric(const Params& params);
 Json runIncast(const Params& params);
 Json runBulk(const Params& params);
+Json runDownloads(const Params& params);
 Json runMice(const Params& params);
 
 }  // namespace braid::sim

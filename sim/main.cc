@@ -5,6 +5,7 @@
 
 #include "experiment.h"
 #include "program.h"
+#include "scheduler/path_scheduler.h"
 #include "scheduler/recovery.h"
 
 int main(int argc, char** argv) {
@@ -26,7 +27,9 @@ int main(int argc, char** argv) {
   app.add_option("--subflows", params.subflows, "fabric, incast, routers")->check(CLI::Range(1, 16));
   app.add_option("--controller", params.controller, "newreno or bbr")
       ->check(CLI::IsMember({"newreno", "bbr"}));
-  app.add_option("--scheduler", params.scheduler, "minrtt or ecf")->check(CLI::IsMember({"minrtt", "ecf"}));
+  app.add_option("--scheduler", params.scheduler, "earliest, ecf or minrtt")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(braid::kPathSchedulerNames),
+                                                     std::end(braid::kPathSchedulerNames))));
   app.add_option("--min-rto", params.minRto, "least retransmission timeout of every policy, ms (Linux: 200)")
       ->check(CLI::Range(0.0, 1000.0));
   app.add_flag("--testbed", params.testbed,

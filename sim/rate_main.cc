@@ -6,6 +6,7 @@
 
 #include "program.h"
 #include "rate_experiments.h"
+#include "scheduler/path_scheduler.h"
 #include "tunnel/options.h"
 
 int main(int argc, char** argv) {
@@ -50,6 +51,9 @@ int main(int argc, char** argv) {
   app.add_option("--loss", wan.loss, "bulk, interactive: of WiFi, towards the client")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--policy", wan.recovery, "all from bulk on: recovery policy");
+  app.add_option("--scheduler", wan.scheduler, "all from bulk on: path scheduler")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(braid::kPathSchedulerNames),
+                                                     std::end(braid::kPathSchedulerNames))));
   app.add_flag("--saturate", wan.saturate, "bulk, interactive: raw segments instead of an inner TCP");
   app.add_option("--buffer", wan.buffer, "cubic-share, converge: bandwidth-delay products")
       ->check(CLI::Range(0.05, 100.0));

@@ -17,7 +17,8 @@ struct WanParams {
   std::optional<double> seconds;  ///< measured time, after the warm-up
   std::optional<double> loss;     ///< share of packets lost on WiFi towards the client; bulk, interactive
   std::optional<std::string> recovery;  ///< policy
-  bool saturate = false;                ///< bulk, interactive: raw segments instead of an inner TCP
+  std::optional<std::string> scheduler;
+  bool saturate = false;           ///< bulk, interactive: raw segments instead of an inner TCP
   double buffer = 1;               ///< cubic-share, converge: of the bottleneck, bandwidth-delay products
   size_t rivals = 1;               ///< cubic-share
   std::string rival = "cubic";     ///< cubic-share: their controller

@@ -33,6 +33,7 @@ TunnelOptions wanOptions(const RateParams& params, const std::string& controller
   o.controller = controller;
   o.amp = params.amp;
   o.recovery = params.wan.recovery.value_or(recovery);
+  o.scheduler = params.wan.scheduler.value_or(o.scheduler);
   return o;
 }
 

@@ -12,7 +12,6 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kSwitch[] = {"on", "off"};
-constexpr std::string_view kSchedulers[] = {"ecf", "minrtt"};
 constexpr std::string_view kCiphers[] = {"auto", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"};
 
 // Handshakes and path challenges fill MtuDiscovery::kMinDatagram bytes of UDP payload on every path, below
@@ -119,7 +118,7 @@ void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   TunnelOptions& tunnel = config.tunnel;
   assign(tunnel.controller, readChoice(section.find("controller"), kControllerNames, out));
   assign(tunnel.scheduler, readPolicy(
-                               section.find("scheduler"), kSchedulers,
+                               section.find("scheduler"), kPathSchedulerNames,
                                [](auto& name) { return makePathScheduler(name) != nullptr; }, out));
   if (auto cipher = readChoice(section.find("cipher"), kCiphers, out)) config.cipher = cipherKind(*cipher);
   assign(tunnel.rekeyAfter, readDuration(section.find("rekey-after"), 60s, 24h * 7, out));

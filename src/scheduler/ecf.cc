@@ -6,15 +6,15 @@
 
 namespace braid {
 
-std::optional<size_t> Ecf::pick(std::span<const PathView> paths, uint64_t bytes, uint64_t queued) {
-  std::optional<size_t> slow = lowestRttOpen(paths);
+std::optional<size_t> Ecf::pick(std::span<const PathView> paths, const FlowView& flow, FlowPatience&, Time) {
+  std::optional<size_t> slow = lowestRtt(paths);
   if (!slow) return std::nullopt;
   size_t fast = *slow;
   for (size_t i = 0; i < paths.size(); ++i) {
     if (paths[i].usable && paths[i].srtt < paths[fast].srtt) fast = i;
   }
   if (fast == *slow) return slow;
-  if (waitIsSooner(paths[fast], paths[*slow], bytes + queued)) return std::nullopt;
+  if (waitIsSooner(paths[fast], paths[*slow], flow.bytes + flow.queued)) return std::nullopt;
   return slow;
 }
 

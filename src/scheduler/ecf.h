@@ -13,7 +13,8 @@ class Ecf final : public PathScheduler {
   /// Hysteresis: once waiting, wait on until the slow path is so much better (the paper's beta, section 5).
   static constexpr double kBeta = 0.25;
 
-  std::optional<size_t> pick(std::span<const PathView> paths, uint64_t bytes, uint64_t queued) override;
+  std::optional<size_t> pick(std::span<const PathView> paths, const FlowView& flow, FlowPatience& patience,
+                             Time now) override;
   bool waiting() const { return waiting_; }
 
  private:

@@ -2,14 +2,14 @@
 
 namespace braid {
 
-std::optional<size_t> MinRtt::pick(std::span<const PathView> paths, uint64_t, uint64_t) {
-  return lowestRttOpen(paths);
+std::optional<size_t> MinRtt::pick(std::span<const PathView> paths, const FlowView&, FlowPatience&, Time) {
+  return lowestRtt(paths);
 }
 
-std::optional<size_t> lowestRttOpen(std::span<const PathView> paths) {
+std::optional<size_t> lowestRtt(std::span<const PathView> paths, bool PathView::*open) {
   std::optional<size_t> best;
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].open && (!best || paths[i].srtt < paths[*best].srtt)) best = i;
+    if (paths[i].*open && (!best || paths[i].srtt < paths[*best].srtt)) best = i;
   }
   return best;
 }

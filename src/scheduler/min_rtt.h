@@ -7,10 +7,11 @@ namespace braid {
 /// The default of MPTCP: the open path with the lowest smoothed RTT; the first of equals.
 class MinRtt final : public PathScheduler {
  public:
-  std::optional<size_t> pick(std::span<const PathView> paths, uint64_t bytes, uint64_t queued) override;
+  std::optional<size_t> pick(std::span<const PathView> paths, const FlowView& flow, FlowPatience& patience,
+                             Time now) override;
 };
 
-/// The open path with the lowest smoothed RTT, for policies that begin with it.
-std::optional<size_t> lowestRttOpen(std::span<const PathView> paths);
+/// The path with the lowest smoothed RTT of those that are `open` in that sense; the first of equals.
+std::optional<size_t> lowestRtt(std::span<const PathView> paths, bool PathView::*open = &PathView::open);
 
 }  // namespace braid

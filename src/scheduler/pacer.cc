@@ -16,9 +16,9 @@ void Pacer::onSent(uint64_t bytes, Time now) {
   since_ = now;
 }
 
-Time Pacer::nextSend() const {
+Time Pacer::nextSend(uint64_t ahead) const {
   // A full datagram must fit, or the first byte of the bucket would send it whole.
-  double excess = debt_ + static_cast<double>(datagram_) - burst();
+  double excess = debt_ + static_cast<double>(datagram_) - burst() - static_cast<double>(ahead);
   if (std::isinf(rate_) || excess <= 0) return since_;
   double wait = excess / rate_;
   constexpr double kForever = 1e9;  // seconds; far beyond any pause, far below what Time holds

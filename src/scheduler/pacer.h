@@ -29,8 +29,8 @@ class Pacer {
   /// A datagram left. A datagram may leave before nextSend() (probes, ACKs): it is paid back later.
   void onSent(uint64_t bytes, Time now);
   /// When the next datagram may leave: in the past when one may leave now, kNever for rate 0 and an empty
-  /// bucket.
-  Time nextSend() const;
+  /// bucket. `ahead`: of a bucket that holds so many bytes more.
+  Time nextSend(uint64_t ahead = 0) const;
 
  private:
   double debtAt(Time now) const;

@@ -1,11 +1,13 @@
 #include "scheduler/path_scheduler.h"
 
+#include "scheduler/earliest.h"
 #include "scheduler/ecf.h"
 #include "scheduler/min_rtt.h"
 
 namespace braid {
 
 std::unique_ptr<PathScheduler> makePathScheduler(std::string_view name) {
+  if (name == "earliest") return std::make_unique<Earliest>();
   if (name == "minrtt") return std::make_unique<MinRtt>();
   if (name == "ecf") return std::make_unique<Ecf>();
   return nullptr;

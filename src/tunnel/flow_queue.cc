@@ -50,7 +50,9 @@ struct FlowQueues::Head {
 };
 
 FlowQueues::FlowQueues(const FlowQueueOptions& options, uint64_t seed)
-    : options_(options), byKey_(0, FlowKeyHash(seed, ~seed)) {}
+    : options_(options), byKey_(0, FlowKeyHash(seed, ~seed)) {
+  held_.reserve(kMaxHeld);
+}
 
 FlowQueues::~FlowQueues() = default;
 
@@ -59,6 +61,7 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
   Flow* flow = flowOf(key, reliable, hint.recoveryClass, now);
   if (!flow) return Drop::kFlowTableFull;
   if (!flow->head_ && now - flow->lastUse >= kBurstGap) flow->burstBytes = 0;
+  if (!flow->head_ && now - flow->lastUse >= kBulkGap) flow->patience = {};
   flow->burstBytes += packet.size();
   flow->ended = hint.fin || (hint.push && flow->burstBytes <= kShortBurst) ||
                 (!reliable && flow->burstBytes == packet.size());
@@ -82,7 +85,8 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
   (flow->tail_ ? flow->tail_->next : flow->head_) = entry;
   flow->tail_ = entry;
   activate(*flow);
-  if (readyFlow_ == flow && !ready_) readyFlow_ = nullptr;  // its packet goes before its turn without one
+  if (readyFlow_ == flow && !flow->hand_)
+    readyFlow_ = nullptr;  // its packet goes before its turn without one
   while (charged_ > options_.queueBytes) {
     size_t before = packets_;
     dropFromFattest();
@@ -92,7 +96,31 @@ std::optional<Drop> FlowQueues::enqueue(Packet packet, const FlowKey& key, bool 
 }
 
 const Packet* FlowQueues::peek(Time now) {
-  return settle(now) && ready_ ? &ready_ : nullptr;
+  const Flow* flow = peekFlow(now);
+  return flow ? &flow->hand_ : nullptr;
+}
+
+Flow* FlowQueues::peekFlow(Time now) {
+  if (shown_ < held_.size()) return held_[shown_];
+  return settle(now) && readyFlow_->hand_ ? readyFlow_ : nullptr;
+}
+
+bool FlowQueues::pass(Time now) {
+  if (shown_ == held_.size()) {
+    if (!peekFlow(now) || held_.size() == kMaxHeld) return false;
+    Flow* flow = std::exchange(readyFlow_, nullptr);
+    listOf(*flow).pop();
+    flow->held_ = true;
+    held_.push_back(flow);
+  }
+  ++shown_;
+  return true;
+}
+
+// Each flow that takes turns sends as much as this one meanwhile, or what it has. Sparse ones go first.
+size_t FlowQueues::drain(const Flow& flow) const {
+  size_t own = flow.queuedBytes + flow.hand_.size();
+  return flow.place_ == Flow::Place::kNew ? own : std::min(active_ * own, bytes_);
 }
 
 void FlowQueues::limitClasses(size_t count) {
@@ -102,7 +130,7 @@ void FlowQueues::limitClasses(size_t count) {
 }
 
 Flow* FlowQueues::turn(Time now) {
-  return settle(now) && !ready_ ? readyFlow_ : nullptr;
+  return shown_ == held_.size() && settle(now) && !readyFlow_->hand_ ? readyFlow_ : nullptr;
 }
 
 void FlowQueues::claim(Flow& flow) {
@@ -122,19 +150,28 @@ void FlowQueues::activate(Flow& flow) {
   if (flow.place_ != Flow::Place::kInactive) return;
   flow.deficit_ = kQuantum;
   flow.place_ = Flow::Place::kNew;
+  ++active_;
   new_.push(&flow);
 }
 
 Packet FlowQueues::pop(Time now, Flow*& flow) {
-  flow = nullptr;
-  if (!settle(now) || !ready_) return {};
-  flow = std::exchange(readyFlow_, nullptr);
+  flow = peekFlow(now);
+  if (!flow) return {};
+  if (flow->held_) {
+    held_.erase(held_.begin() + static_cast<ptrdiff_t>(shown_));
+    flow->held_ = false;
+    listOf(*flow).pushFront(flow, readyFlow_);  // the rest of its turn
+  } else {
+    readyFlow_ = nullptr;
+  }
+  size_t size = flow->hand_.size();
   ++flow->packets;
-  flow->bytes += ready_.size();
-  bytes_ -= ready_.size();
-  charged_ -= charge(ready_);
+  flow->bytes += size;
+  bytes_ -= size;
+  charged_ -= charge(flow->hand_);
   --packets_;
-  return std::move(ready_);
+  if (!flow->head_) flow->patience.since = kNever;
+  return std::move(flow->hand_);
 }
 
 void FlowQueues::onTimer(Time now) {
@@ -162,9 +199,9 @@ bool FlowQueues::settle(Time now) {
     }
     Head head{*this, *flow, now};
     if (flow->codel_.dequeue(head, options_.codel, now)) {
-      ready_ = std::move(head.hand->packet);
+      flow->hand_ = std::move(head.hand->packet);
       readyFlow_ = flow;
-      flow->deficit_ -= static_cast<int64_t>(ready_.size());
+      flow->deficit_ -= static_cast<int64_t>(flow->hand_.size());
       release(head.hand);
       return true;
     }
@@ -177,7 +214,10 @@ bool FlowQueues::settle(Time now) {
     // served.
     bool wasNew = flow->place_ == Flow::Place::kNew;
     flow->place_ = wasNew ? Flow::Place::kOld : Flow::Place::kInactive;
-    if (wasNew) old_.push(flow);
+    if (wasNew)
+      old_.push(flow);
+    else
+      --active_;
   }
 }
 
@@ -194,6 +234,7 @@ Flow* FlowQueues::flowOf(const FlowKey& key, bool reliable, uint8_t recoveryClas
   flow->packets = flow->bytes = flow->drops = flow->marks = flow->burstBytes = 0;
   flow->recoveryClass = recoveryClass;
   flow->codel_ = Codel();
+  flow->patience = {};
   flow->place_ = Flow::Place::kInactive;
   byKey_.emplace(key, flow);
   touch(*flow, now);
@@ -277,11 +318,13 @@ void FlowQueues::release(QueuedPacket* entry) {
 // half its bytes.
 void FlowQueues::dropFromFattest() {
   Flow* fattest = nullptr;
+  auto compare = [&](Flow* flow) {
+    if (flow->head_ && (!fattest || flow->charged_ > fattest->charged_)) fattest = flow;
+  };
   for (const ActiveList* list : {&new_, &old_}) {
-    for (Flow* flow = list->head; flow; flow = flow->nextActive_) {
-      if (flow->head_ && (!fattest || flow->charged_ > fattest->charged_)) fattest = flow;
-    }
+    for (Flow* flow = list->head; flow; flow = flow->nextActive_) compare(flow);
   }
+  for (Flow* flow : held_) compare(flow);
   if (!fattest) return;
   size_t half = fattest->charged_ / 2;
   for (size_t n = 0; n < kDropBatch && fattest->head_; ++n) {
@@ -300,6 +343,16 @@ void FlowQueues::ActiveList::push(Flow* flow) {
   flow->nextActive_ = nullptr;
   (tail ? tail->nextActive_ : head) = flow;
   tail = flow;
+}
+
+void FlowQueues::ActiveList::pushFront(Flow* flow, const Flow* settled) {
+  if (head && head == settled) {
+    flow->nextActive_ = std::exchange(head->nextActive_, flow);
+    if (tail == head) tail = flow;
+    return;
+  }
+  flow->nextActive_ = std::exchange(head, flow);
+  if (!tail) tail = flow;
 }
 
 Flow* FlowQueues::ActiveList::pop() {

@@ -14,6 +14,7 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "inet/flow_key.h"
+#include "scheduler/path_scheduler.h"
 #include "tunnel/codel.h"
 #include "tunnel/options.h"
 #include "tunnel/status.h"
@@ -57,9 +58,13 @@ struct Flow {
   Datum* oldestSent = nullptr;  ///< of the unacked ones; kept by the sender
   Datum* newestSent = nullptr;
   uint64_t burstBytes = 0;  ///< queued since it last was quiet for FlowQueues::kBurstGap
+  FlowPatience patience;    ///< of the path scheduler, in this burst
   uint8_t recoveryClass = 0;
   /// By its last packet: FIN, PSH in a short burst, or a lone datagram (a call, a query).
   bool ended = false;
+  /// What it has queued since it was quiet is at most kSmallBurst: it may go ahead of bulk.
+  bool isSmall() const { return burstBytes <= kSmallBurst; }
+  static constexpr uint64_t kSmallBurst = 6000;  ///< bytes, four full packets. Ours
   Time lastUse;          ///< when a packet was last queued, or later while it may not be forgotten
   uint64_t packets = 0;  ///< handed out for sending
   uint64_t bytes = 0;
@@ -71,12 +76,14 @@ struct Flow {
   friend class FlowQueues;
   enum class Place : uint8_t { kFree, kInactive, kNew, kOld };
   Place place_ = Place::kFree;
+  bool held_ = false;  // in FlowQueues::held_, and not in the list of its place
   uint16_t index_ = 0;
   uint64_t otherDsn_ = 0;  // of the index's slot in the other number space
   bool claims_ = false;    // wants a turn without a packet
   int64_t deficit_ = 0;
   size_t charged_ = 0;  // queuedBytes with FlowQueues::kMinCharge
   Codel codel_;
+  Packet hand_;  // the next to send, after CoDel
   QueuedPacket* head_ = nullptr;
   QueuedPacket* tail_ = nullptr;
   Flow* nextActive_ = nullptr;
@@ -94,11 +101,16 @@ class FlowQueues {
   /// A flow that queues nothing for so long begins a new burst. Ours: shorter than the frames of a call are
   /// apart, longer than the gaps of a bulk sender that waits for ACKs.
   static constexpr Duration kBurstGap = 10ms;
+  /// A flow that queues nothing for so long is no longer bulk to the path scheduler. Ours: longer than the
+  /// pause of a sender that has halved its window.
+  static constexpr Duration kBulkGap = 100ms;
   /// Bytes of a burst up to which a flow is a short one: latency-sensitive in FUSO section VI-B.
   static constexpr uint64_t kShortBurst = 100'000;
   /// A smaller packet counts as so many bytes towards queueBytes and in the choice of the fattest flow,
   /// because it occupies a whole buffer. Ours.
   static constexpr size_t kMinCharge = 256;
+  /// Flows that may be passed at once: bounds the work for a packet. Ours.
+  static constexpr size_t kMaxHeld = 16;
 
   /// `seed` keys the hash of flows; unpredictable outside of tests.
   FlowQueues(const FlowQueueOptions& options, uint64_t seed);
@@ -113,10 +125,22 @@ class FlowQueues {
   std::optional<Drop> enqueue(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable, Time now,
                               PacketHint hint = {});
   /// The packet that is next to send, after CoDel; nullptr when there is none, or when it is the turn() of a
-  /// flow that has none. It stays the next until pop().
+  /// flow that has none. It stays the next until pop() or pass().
   const Packet* peek(Time now);
+  /// Its flow; nullptr as above.
+  Flow* peekFlow(Time now);
+  /// What peek() shows is to wait; the packet of another flow is shown. The flow keeps its place in the
+  /// round, and is shown before all others again after rewind(). False when too many wait so: then nothing
+  /// changes.
+  bool pass(Time now);
+  /// Shows again what was passed.
+  void rewind() { shown_ = 0; }
   /// The packet that peek() shows, and its flow; an empty handle and nullptr when there is none.
   Packet pop(Time now, Flow*& flow);
+  /// A flow that has just begun waits behind what peek() shows.
+  bool newWaits() const { return new_.head && new_.head != readyFlow_; }
+  /// Bytes that leave until the flow's queue is empty, at most: what takes turns with it goes meanwhile.
+  size_t drain(const Flow& flow) const;
 
   /// Flows of a class from `count` on are of none from now on.
   void limitClasses(size_t count);
@@ -132,6 +156,8 @@ class FlowQueues {
   size_t packets() const { return packets_; }
   /// Flows that wait for a turn without a packet.
   size_t claims() const { return claims_; }
+  /// Flows that were passed and still wait.
+  size_t held() const { return held_.size(); }
   /// Flows known, idle ones included.
   size_t flows() const { return byKey_.size(); }
   /// kAqm and kQueueFull; what enqueue() refused is not counted here.
@@ -155,11 +181,14 @@ class FlowQueues {
     Flow* head = nullptr;
     Flow* tail = nullptr;
     void push(Flow* flow);
+    /// Behind the one that is settled, when that is the first.
+    void pushFront(Flow* flow, const Flow* settled);
     Flow* pop();
   };
 
   Flow* flowOf(const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now);
   void activate(Flow& flow);
+  ActiveList& listOf(const Flow& flow) { return flow.place_ == Flow::Place::kNew ? new_ : old_; }
   Flow* takeFree();
   Flow* evictOldest();
   bool isEvictable(const Flow& flow) const;
@@ -181,8 +210,10 @@ class FlowQueues {
   ActiveList old_;
   Flow* oldest_ = nullptr;  // of all known flows, by last use
   Flow* newest_ = nullptr;
-  Packet ready_;  // settled by peek()
-  Flow* readyFlow_ = nullptr;
+  Flow* readyFlow_ = nullptr;  // settled: its packet is in its hand, or it is its turn without one
+  std::vector<Flow*> held_;    // passed, in order
+  size_t shown_ = 0;           // position in held_ that peek() shows; its size: readyFlow_
+  size_t active_ = 0;          // flows in the round, held ones included
   size_t bytes_ = 0;
   size_t packets_ = 0;
   size_t claims_ = 0;

@@ -34,7 +34,7 @@ struct TunnelOptions {
   std::string controller = "bbr";
   AmpOptions amp{};
   size_t initialWindow = 10;  ///< of a subflow, datagrams, at least 2
-  std::string scheduler = "minrtt";
+  std::string scheduler = "earliest";
   size_t outerMtu = 0;             ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
   size_t maxOuterMtu = 1500;       ///< upper end of the probing
   Duration codelTarget = 25ms;     ///< RFC 8289 section 4.2 says 5 ms; flows do not wait for each other here

@@ -95,7 +95,6 @@ bool Session::openSubflow(const std::string& name, const std::string& uplink, co
   position_[id] = static_cast<uint8_t>(subflows_.size());
   subflows_.push_back(table_[id].get());
   names_.push_back(name);
-  views_.resize(subflows_.size());
   return true;
 }
 
@@ -161,6 +160,7 @@ Time Session::nextDeadline(Time now) const {
   }
   if (ledger_.queued() > 0) next = std::min(next, std::max(now, repairAt_));
   if (flows_.packets() == 0 && ledger_.live() > 0) next = std::min(next, std::max(now, protectAt_));
+  if (flows_.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
   if (unusableSince_ != kNever && waiting)
     next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
   return next;
@@ -209,6 +209,7 @@ void Session::clearQueues(Time now) {
   }
   Flow* flow = nullptr;
   uint64_t dropped = 0;
+  flows_.rewind();
   while (flows_.packets() + flows_.claims() > 0) {
     if (flows_.turn(now)) {
       flows_.endTurn(0, false);

@@ -133,6 +133,8 @@ class Session final : public SubflowOwner {
   bool pollNewData(Datagram& out, Time now);
   bool pollMtuProbe(Datagram& out, Time now);
   bool sendData(Subflow& subflow, Datagram& out, Time now);
+  void lookAtPaths(Time now);
+  std::optional<size_t> choosePath(Flow& flow, const Packet& packet, Time now);
   bool pollClose(Datagram& out, Time now);
   /// A lost packet that can be sent now, and the path for it; nullptr when there is none.
   Datum* pickRepair(Subflow*& path, Time now);
@@ -145,7 +147,8 @@ class Session final : public SubflowOwner {
   Datum* nextReady(Datum* datum, Time now);
   void addControl(Build& build);
   void addRecovered(Build& build);
-  void addData(Build& build, Time now);
+  /// `chosen`: the packet that flows_ shows is to go on this path.
+  void addData(Build& build, Time now, bool chosen = false);
   void addRepair(Build& build, Datum* datum);
   bool finish(Build& build, Datagram& out, Time now);
 
@@ -220,8 +223,10 @@ class Session final : public SubflowOwner {
   std::array<uint8_t, 256> position_{};              ///< in subflows_, by number
   std::vector<Subflow*> subflows_;                   ///< the ones there are, in order of their numbers
   std::vector<std::string> names_;                   ///< initiator: of subflows_, by position
-  std::vector<PathView> views_;
-  size_t turn_ = 0;  ///< whose turn it is to send what is urgent
+  std::vector<PathView> views_;                      ///< of lookAtPaths()
+  std::vector<PathView> fitting_;                    ///< scratch of choosePath()
+  Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
+  size_t turn_ = 0;            ///< whose turn it is to send what is urgent
 
   static constexpr size_t kMaxControls = 512;
   std::vector<Control> controls_;  ///< waiting or in flight

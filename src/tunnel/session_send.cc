@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "tunnel/session_build.h"
 
@@ -134,7 +135,7 @@ bool Session::sendData(Subflow& s, Datagram& out, Time now) {
   if (!buffer) return false;
   Build build(s, s.route(), std::move(buffer), s.mtu());
   build.addAck(now);
-  addData(build, now);
+  addData(build, now, true);
   return finish(build, out, now);
 }
 
@@ -172,36 +173,60 @@ Subflow* Session::fastest() {
   return best;
 }
 
+void Session::lookAtPaths(Time now) {
+  views_.resize(subflows_.size());
+  for (size_t i = 0; i < subflows_.size(); ++i) views_[i] = subflows_[i]->view(now);
+}
+
+// The path for the packet that the flow has in hand; nullopt: none is open, or it waits for a better one.
+std::optional<size_t> Session::choosePath(Flow& flow, const Packet& packet, Time now) {
+  size_t need = packet.size() + kDatagramOverhead;
+  std::span<const PathView> paths = views_;
+  auto isNarrow = [&](const Subflow* s) { return need > s->mtu(); };
+  if (std::any_of(subflows_.begin(), subflows_.end(), isNarrow)) {
+    fitting_ = views_;
+    for (size_t i = 0; i < subflows_.size(); ++i) {
+      if (isNarrow(subflows_[i])) fitting_[i].open = fitting_[i].ahead = fitting_[i].usable = false;
+    }
+    paths = fitting_;
+  }
+  FlowView view{need, flows_.drain(flow), flows_.bytes(), flow.isSmall()};
+  std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
+  if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
+  return choice;
+}
+
 bool Session::pollNewData(Datagram& out, Time now) {
+  patienceEnd_ = kNever;
+  flows_.rewind();
+  if (flows_.packets() > 0) lookAtPaths(now);
+  auto isOpen = [](const PathView& v) { return v.open; };
+  auto isAhead = [](const PathView& v) { return v.ahead; };
+  bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
+  bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
   while (true) {
     if (Flow* flow = flows_.turn(now)) {
       if (pollTurn(*flow, out, now)) return true;
       if (flows_.turn(now) == flow) return false;  // no path is open
       continue;
     }
-    const Packet* head = flows_.peek(now);
-    if (!head) break;
-    size_t need = head->size() + kDatagramOverhead;
-    bool fitsSomewhere = false;
-    bool anyOpen = false;
-    for (size_t i = 0; i < subflows_.size(); ++i) {
-      views_[i] = subflows_[i]->view(now);
-      bool fits = need <= subflows_[i]->mtu();
-      fitsSomewhere |= views_[i].usable && (fits || subflows_[i]->searchesMtu());
-      if (!fits) views_[i].open = views_[i].usable = false;
-      anyOpen |= views_[i].open;
-    }
-    if (!fitsSomewhere && anyUsable()) {
-      owner_.onTooLarge(head->view());
-      Flow* flow = nullptr;
+    Flow* flow = flows_.peekFlow(now);
+    if (!flow) break;
+    const Packet& head = *flows_.peek(now);
+    auto fits = [&](const Subflow* s) {
+      return s->takesData() && (head.size() + kDatagramOverhead <= s->mtu() || s->searchesMtu());
+    };
+    if (anyUsable() && std::none_of(subflows_.begin(), subflows_.end(), fits)) {
+      owner_.onTooLarge(head.view());
       flows_.pop(now, flow);
       owner_.onDrop(Drop::kTooBig, 1);
       continue;
     }
-    if (!anyOpen) return false;
-    std::optional<size_t> choice = scheduler_->pick(views_, need, flows_.bytes());
-    if (!choice) return false;
-    return sendData(*subflows_[*choice], out, now);
+    if (!anyAhead) return false;
+    if (!anyOpen && !flow->isSmall() && !flows_.newWaits()) return false;
+    if (std::optional<size_t> choice = choosePath(*flow, head, now))
+      return sendData(*subflows_[*choice], out, now);
+    if (!flows_.pass(now)) break;
   }
   for (Subflow* s : subflows_) {
     if (s->isOpen(now)) s->setAppLimited();
@@ -258,17 +283,24 @@ void Session::addRecovered(Build& build) {
   }
 }
 
-// Known losses go before new data (architecture, decision 4).
-void Session::addData(Build& build, Time now) {
+// Known losses go before new data (architecture, decision 4). New data goes along where the scheduler would
+// send it anyway.
+void Session::addData(Build& build, Time now, bool chosen) {
+  bool looked = chosen;
+  if (!chosen) flows_.rewind();
   while (build.dataCount < kMaxDataPerDatagram) {
     Datum* repair = firstReady(now);
     if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow)) {
       addRepair(build, repair);
       continue;
     }
-    const Packet* head = flows_.peek(now);
-    if (!head || !build.fits(head->size())) return;
-    Flow* flow = nullptr;
+    Flow* flow = flows_.peekFlow(now);
+    if (!flow || !build.fits(flows_.peek(now)->size())) return;
+    if (!std::exchange(chosen, false)) {
+      if (!std::exchange(looked, true)) lookAtPaths(now);
+      std::optional<size_t> path = choosePath(*flow, *flows_.peek(now), now);
+      if (path != position_[build.subflow.id()] && anyUsable()) return;
+    }
     Packet packet = flows_.pop(now, flow);
     Datum* datum = ledger_.create(*flow, flow->slot, flow->nextDsn++, flow->reliable, std::move(packet), now);
     build.addDatum(datum);

@@ -11,6 +11,9 @@ size_t outerHeaders(const Route& route) {
   return route.remote.address.isV6() ? 48 : 28;
 }
 
+/// Longest wait that is told to the scheduler: no path is that slow. Ours.
+constexpr Duration kLongestWait = 10s;
+
 size_t datagramLimit(const Route& route, size_t ipPacket) {
   return ipPacket == 0 ? 0 : ipPacket - outerHeaders(route);
 }
@@ -325,6 +328,22 @@ Time Subflow::opensAt() const {
   return pacer_.nextSend();
 }
 
+bool Subflow::isOpenAhead(Time now) const {
+  uint64_t window = controller_->window();
+  uint64_t more = std::min(kAheadDatagrams * mtu_.current(), window / kAheadPart);
+  return takesData() && !sent_.full() && inFlight_ + mtu_.current() <= window + more &&
+         pacer_.nextSend(more) <= now;
+}
+
+// A full window opens when the oldest packet is acknowledged; an estimate, which the next ACK corrects.
+Duration Subflow::wait(Time now) const {
+  Time opens = pacer_.nextSend();
+  const SentPacket* oldest = oldestInFlight();
+  if (oldest && inFlight_ + mtu_.current() > controller_->window())
+    opens = std::max(opens, oldest->sentAt + rtt_.smoothed());
+  return std::clamp(opens, now, now + kLongestWait) - now;
+}
+
 Duration Subflow::expectedDelay() const {
   auto rtt = static_cast<double>(rtt_.smoothed().count());
   return Duration(static_cast<Duration::rep>(rtt * (0.5 + 2 * lossEstimate_.recentRate())));
@@ -336,9 +355,12 @@ PathView Subflow::view(Time now) const {
   v.rttvar = rtt_.variation();
   v.window = controller_->window();
   v.inFlight = inFlight_;
-  v.rate = deliveryRate_;
+  v.rate = std::min(controller_->pacingRate(),
+                    static_cast<double>(v.window) / toSeconds(std::max<Duration>(v.srtt, 1us)));
   v.usable = takesData();
   v.open = isOpen(now);
+  v.ahead = v.open || isOpenAhead(now);
+  if (v.usable && !v.open) v.wait = wait(now);
   return v;
 }
 

@@ -69,6 +69,10 @@ class Subflow {
   /// Bytes that repairs may have in flight where the window is smaller: about what a 64 KB TCP window had on
   /// a path that died. Ours.
   static constexpr uint64_t kRepairWindow = 64 << 10;
+  /// Small flows may be ahead of window and pacer by so many datagrams, and by this part of the window: a
+  /// request does not wait for what bulk has used up. It is paid back before bulk goes on. Ours.
+  static constexpr uint64_t kAheadDatagrams = 4;
+  static constexpr uint64_t kAheadPart = 4;
   /// Silence shorter than this is jitter, not a reason to probe.
   static constexpr Duration kQuiet = 10ms;
 
@@ -150,8 +154,12 @@ class Subflow {
   bool isOpen(Time now) const;
   /// The same for a repair: somebody waits for it, so an idle path takes it beyond window and pacer.
   bool isOpenForRepair(Time now) const;
+  /// The same for a small flow, which may be ahead by kAheadDatagrams and 1/kAheadPart of the window.
+  bool isOpenAhead(Time now) const;
   /// When the pacer opens, provided that the window has room; kNever otherwise.
   Time opensAt() const;
+  /// How long it should take until it is open: for the pacer, and for ACKs where the window is full.
+  Duration wait(Time now) const;
   PathView view(Time now) const;
   /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
   Duration expectedDelay() const;

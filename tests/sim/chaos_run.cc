@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "scheduler/path_scheduler.h"
 #include "tcp_flow.h"
 #include "udp_flow.h"
 #include "world.h"
@@ -72,7 +73,7 @@ class Chaos {
 
 void Chaos::chooseOptions() {
   TunnelOptions o;
-  o.scheduler = chance(0.5) ? "ecf" : "minrtt";
+  o.scheduler = kPathSchedulerNames[random_.below(std::size(kPathSchedulerNames))];
   o.queueBytes = static_cast<size_t>(spread(64 << 10, 2 << 20));
   o.holdBytes = static_cast<size_t>(spread(64 << 10, 4 << 20));
   o.holdTime = between(50ms, 500ms);
@@ -256,7 +257,7 @@ void Chaos::trouble() {
     case 9: {
       say() << node.name() << " is configured anew";
       TunnelOptions next = node.options;
-      next.scheduler = chance(0.5) ? "ecf" : "minrtt";
+      next.scheduler = kPathSchedulerNames[random_.below(std::size(kPathSchedulerNames))];
       next.holdTime = between(20ms, 500ms);
       next.repairTime = between(300ms, 3s);
       next.rekeyPackets = 100 + random_.below(600);

@@ -37,6 +37,7 @@ inline RecoveryClass forPorts(uint16_t first, uint16_t last, const char* policy)
 }
 
 /// An edge that sends bursts of TCP segments over paths a and b, and what of them comes out of the hub.
+/// Ports 1000 to 1099 are left to the scenario's own flows.
 struct Lab {
   Scenario s;
   std::map<uint16_t, std::map<uint32_t, std::vector<Time>>> arrived;  // by port and segment
@@ -51,7 +52,7 @@ struct Lab {
     s.path("a", a).path("b", b);
     s.hub.tap = [this](ByteView packet) {
       std::optional<InnerPacket> ip = parseInnerPacket(packet);
-      if (!ip || !ip->tcp) return false;
+      if (!ip || !ip->tcp || (ip->dport >= 1000 && ip->dport < 1100)) return false;
       arrived[ip->dport][ip->tcp->seq].push_back(s.world.now());
       return true;
     };

@@ -232,7 +232,7 @@ TEST(ConfigErrors, Tunnel) {
       "e.yaml:12:22: tunnel.controller: 'reno' is not known; use one of: amp, auto, bbr, cubic, "
       "dcm, dctcp, lia, newreno, wan, xmp");
   expectErrorBehind("tunnel: {scheduler: rr}\n",
-                    "e.yaml:12:21: tunnel.scheduler: 'rr' is not known; use one of: ecf, minrtt");
+                    "e.yaml:12:21: tunnel.scheduler: 'rr' is not known; use one of: earliest, ecf, minrtt");
   expectErrorBehind(
       "tunnel: {cipher: rc4}\n",
       "e.yaml:12:18: tunnel.cipher: 'rc4' is not known; use one of: auto, aes-128-gcm, aes-256-gcm, "

@@ -11,25 +11,28 @@ PathView path(Duration srtt, bool open) {
   return {.srtt = srtt, .window = 12000, .open = open, .usable = true};
 }
 
-TEST(MinRtt, LowestOfTheOpen) {
+std::optional<size_t> pick(std::span<const PathView> paths) {
   MinRtt policy;
+  FlowPatience patience;
+  return policy.pick(paths, {.bytes = 1200}, patience, Time{});
+}
+
+TEST(MinRtt, LowestOfTheOpen) {
   std::vector<PathView> paths{path(30ms, true), path(10ms, false), path(20ms, true)};
-  EXPECT_EQ(policy.pick(paths, 1200, 0), 2u);
+  EXPECT_EQ(pick(paths), 2u);
   paths[1].open = true;
-  EXPECT_EQ(policy.pick(paths, 1200, 0), 1u);
+  EXPECT_EQ(pick(paths), 1u);
 }
 
 TEST(MinRtt, FirstOfEquals) {
-  MinRtt policy;
   std::vector<PathView> paths{path(10ms, false), path(10ms, true), path(10ms, true)};
-  EXPECT_EQ(policy.pick(paths, 1200, 0), 1u);
+  EXPECT_EQ(pick(paths), 1u);
 }
 
 TEST(MinRtt, NoneOpen) {
-  MinRtt policy;
   std::vector<PathView> paths{path(10ms, false)};
-  EXPECT_EQ(policy.pick(paths, 1200, 0), std::nullopt);
-  EXPECT_EQ(policy.pick({}, 1200, 0), std::nullopt);
+  EXPECT_EQ(pick(paths), std::nullopt);
+  EXPECT_EQ(pick({}), std::nullopt);
 }
 
 }  // namespace

@@ -93,5 +93,17 @@ TEST(PacerProperty, LongRunRateIsTheRate) {
   }
 }
 
+TEST(Pacer, WhatMayBeAheadHasALargerBucket) {
+  Pacer pacer(1000);
+  pacer.setRate(100'000);
+  for (int i = 0; i < 10; ++i) pacer.onSent(1000, at(1s));
+  EXPECT_EQ(pacer.nextSend(), at(1010ms));
+  EXPECT_LE(pacer.nextSend(2000), at(1s));
+  pacer.onSent(1000, at(1s));
+  pacer.onSent(1000, at(1s));
+  EXPECT_EQ(pacer.nextSend(2000), at(1010ms));
+  EXPECT_EQ(pacer.nextSend(), at(1030ms)) << "paid back";
+}
+
 }  // namespace
 }  // namespace braid

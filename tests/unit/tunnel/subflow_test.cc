@@ -585,5 +585,59 @@ TEST_F(SubflowTest, ARepairMayGoBeyondTheWindowUpToABound) {
   EXPECT_FALSE(s->isOpenForRepair(now)) << "a suspect path repairs nothing";
 }
 
+TEST_F(SubflowTest, SmallFlowsAreAheadByAFewDatagrams) {
+  activate();
+  fill(10);
+  while (s->isOpen(now)) send(s->mtu());
+  size_t ahead = 0;
+  for (; s->isOpenAhead(now); ++ahead) send(s->mtu());
+  EXPECT_EQ(ahead, Subflow::kAheadDatagrams);
+  // Paid back: it takes so much longer until bulk may go on.
+  Duration wait = s->view(now).wait;
+  EXPECT_GT(toSeconds(wait) * s->view(now).rate, static_cast<double>((ahead - 1) * s->mtu()));
+}
+
+TEST_F(SubflowTest, SmallWindowsAllowLessAhead) {
+  options.controller = "newreno";
+  options.initialWindow = 2;
+  SetUp();
+  activate(0);
+  ASSERT_EQ(s->view(now).window, 2944u);
+  ASSERT_EQ(s->mtu(), 1200u);
+  size_t sent = 0;
+  for (; s->isOpenAhead(now); ++sent) send(s->mtu());
+  EXPECT_EQ(sent, 3u) << "of 2944 * 5/4 bytes";
+}
+
+TEST_F(SubflowTest, TheWaitForAFullWindowEndsWithTheOldestPacket) {
+  options.controller = "newreno";
+  activate();
+  fill(3);
+  while (s->opensAt() != kNever) {
+    now = std::max(now, s->opensAt());
+    send();
+  }
+  Time first = now;
+  PathView view = s->view(now);
+  EXPECT_FALSE(view.open);
+  EXPECT_GT(view.wait, 0ms);
+  EXPECT_LE(view.wait, s->rtt().smoothed());
+  now += 5ms;
+  EXPECT_NEAR(toMilliseconds(view.wait - s->view(now).wait), 5, 0.001);
+  now = first + 10 * kRtt;
+  EXPECT_EQ(s->view(now).wait, 0ns) << "any moment";
+}
+
+TEST_F(SubflowTest, TheRateIsWhatWindowAndPacerLetThrough) {
+  options.controller = "newreno";
+  SetUp();
+  activate();
+  PathView view = s->view(now);
+  // NewReno's pacer is faster than a window in a round trip.
+  EXPECT_NEAR(view.rate, static_cast<double>(view.window) / toSeconds(s->rtt().smoothed()), 1);
+  EXPECT_TRUE(view.open);
+  EXPECT_EQ(view.wait, 0ns);
+}
+
 }  // namespace
 }  // namespace braid
