@@ -2,16 +2,12 @@
 
 #include "inet/checksum.h"
 #include "inet/protocol.h"
+#include "inet/tcp_options.h"
 
 namespace braid {
 
 namespace {
 
-// TCP option kinds (RFC 9293 section 3.1).
-constexpr uint8_t kEndOfOptions = 0;
-constexpr uint8_t kNoOperation = 1;
-constexpr uint8_t kMaximumSegmentSize = 2;
-constexpr size_t kMssOptionLength = 4;
 constexpr size_t kTcpChecksum = 16;  ///< offset in the TCP header
 
 uint16_t swapped(uint16_t v) {
@@ -34,19 +30,9 @@ bool lower(ByteSpan tcp, size_t offset, uint16_t limit) {
 /// `header` is the TCP header with its options.
 bool lowerMssOptions(ByteSpan header, uint16_t limit) {
   bool changed = false;
-  for (size_t at = ip::kTcpHeader; at < header.size() && header[at] != kEndOfOptions;) {
-    if (header[at] == kNoOperation) {
-      ++at;
-      continue;
-    }
-    if (header.size() - at < 2) break;
-    size_t length = header[at + 1];
-    if (length < 2 || length > header.size() - at) break;
-    if (header[at] == kMaximumSegmentSize && length == kMssOptionLength) {
-      changed |= lower(header, at + 2, limit);
-    }
-    at += length;
-  }
+  forEachTcpOption(header.subspan(ip::kTcpHeader), [&](uint8_t kind, size_t offset, size_t length) {
+    if (kind == tcpopt::kMss && length == 2) changed |= lower(header, ip::kTcpHeader + offset, limit);
+  });
   return changed;
 }
 

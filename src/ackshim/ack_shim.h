@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ackshim/counters.h"
+#include "ackshim/flow_table.h"
+#include "ackshim/options.h"
+#include "ackshim/tail_cache.h"
+#include "ackshim/tunnel_knowledge.h"
+#include "base/packet.h"
+#include "base/random.h"
+#include "base/ring.h"
+#include "base/timer_wheel.h"
+#include "inet/inner_packet.h"
+
+namespace braid {
+
+/// Wakes unmodified TCP senders after losses that their own timer would take 200 ms to notice
+/// (docs/ackshim.md). Stands on every gateway between the local hosts and the tunnel, and sees the packets of
+/// both directions.
+///
+///   setters  setOptions
+///   on...    onFromHost, onToHost for every packet; onTunnelDropped; onTimer at nextDeadline()
+///   poll...  after every batch of on... calls, until they give an empty handle
+class AckShim {
+ public:
+  enum class Verdict : uint8_t { kPass, kDrop };
+
+  /// `pool` gives the packets that the shim makes; it and `tunnel` (nullptr: the tunnel never carries
+  /// anything for long) must outlive the shim. `seed` should be unpredictable outside of tests.
+  AckShim(const AckShimOptions& options, PacketPool& pool, const TunnelKnowledge* tunnel, uint64_t seed);
+
+  /// Takes over everything but the sizes.
+  void setOptions(const AckShimOptions& options);
+
+  /// A packet of a local host on its way into the tunnel, before anything in it is changed. `parsed` is
+  /// parseInnerPacket(packet).
+  void onFromHost(ByteView packet, const InnerPacket& parsed, Time now);
+  /// A packet of the peer on its way to a local host, as the host will see it.
+  [[nodiscard]] Verdict onToHost(ByteView packet, const InnerPacket& parsed, Time now);
+  /// The tunnel dropped a local host's packet for good (AQM, byte bound, expiry).
+  void onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now);
+  void onTimer(Time now);
+  Time nextDeadline() const { return wheel_.nextDeadline(); }
+
+  /// A packet for a local host: an ACK for a sender, a segment for a receiver.
+  Packet pollToHost() { return poll(toHost_); }
+  /// A local host's segment again, to go into the tunnel.
+  Packet pollToPeer() { return poll(toPeer_); }
+
+  const ShimCounters& counters() const { return counters_; }
+  /// Flows that proved to have two ends.
+  size_t flows() const { return table_.proven(); }
+  size_t cachedPackets() const { return cache_.size(); }
+  /// Looks a flow up, for status and tests; `key` is from the local host. nullptr when it is not known.
+  const ShimFlow* find(const FlowKey& key);
+
+ private:
+  static constexpr Duration kNothing = Tracks::kNothing;
+
+  // ack_shim.cc: from packet to flow
+  Verdict onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now);
+  Verdict onProven(uint32_t i, ByteView packet, const TcpSegment& s, bool fromHost);
+  void onReset(uint32_t i, const TcpSegment& s, bool fromHost);
+  void erase(uint32_t i);
+  bool isEnabled(const FlowKey& key) const;
+  Time forward(Time now);
+  void armIn(uint32_t i, Duration ahead) { wheel_.armEarlier(i, now_ + ahead); }
+  static Packet poll(Ring<Packet>& ring);
+
+  // opening.cc: flows that are not yet proven
+  Verdict onOpening(const FlowKey& key, size_t hash, ByteView packet, const TcpSegment& s, bool fromHost);
+  void onSyn(const FlowKey& key, size_t hash, uint32_t i, const TcpSegment& s, bool fromHost);
+  uint32_t open(const FlowKey& key, size_t hash, bool fromHost);
+  void join(const FlowKey& key, size_t hash, const TcpSegment& s, bool fromHost);
+  bool isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost);
+  uint32_t prove(uint32_t halfOpen, size_t hash);
+
+  // to_sender.cc: the local host as a sender
+  void onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data, Seq before, bool wasIdle);
+  Verdict onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack);
+  Duration onSenderTimer(ShimFlow& flow);
+  Duration tellHole(ShimFlow& flow);
+  Duration replayDropped(ShimFlow& flow);
+  void speak(ShimFlow& flow, uint8_t acks);
+  void sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> sacks);
+
+  // to_receiver.cc: the local host as a receiver
+  void onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data);
+  void onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack);
+  Duration onReceiverTimer(ShimFlow& flow);
+  Duration legWait(const ShimFlow& flow) const;
+  bool replay(Ring<Packet>& ring, const TailCache::Entry& entry);
+
+  AckShimOptions options_;
+  PacketPool& pool_;
+  const TunnelKnowledge* tunnel_;
+  Random random_;
+  FlowTable table_;
+  TimerWheel wheel_;
+  TailCache cache_;
+  Time now_{};
+  Stamp stamp_;  ///< now_
+  Ring<Packet> toHost_;
+  Ring<Packet> toPeer_;
+  ShimCounters counters_;
+};
+
+}  // namespace braid

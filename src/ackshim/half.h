@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ackshim/leg_rtt.h"
+#include "ackshim/segment.h"
+#include "ackshim/stamp.h"
+
+namespace braid {
+
+/// One direction of a connection's data as a gateway sees it: the data that pass, and the ACKs that come
+/// back. What is measured between the two is the round trip beyond this gateway: of the whole rest of the
+/// path for data of the local host, of the local leg alone for data to it.
+struct Half {
+  /// Bytes that windows may be wrong by: ACKs that passed elsewhere or were lost behind this gateway.
+  static constexpr uint32_t kSlack = 65536;
+  /// A window shift that is not known: the largest (RFC 7323 section 2.3).
+  static constexpr uint8_t kUnknownShift = 14;
+
+  enum class Data : uint8_t {
+    kNone,   ///< no data, or all of it acknowledged before: keepalives, late duplicates
+    kNew,    ///< above all that was seen
+    kAgain,  ///< seen before, or a hole filled
+  };
+  enum class Ack : uint8_t {
+    kNone,       ///< no ACK, an old one, a window update, or with data and nothing new
+    kNew,        ///< acknowledges more than any before
+    kDuplicate,  ///< RFC 5681 section 2
+  };
+
+  Seq una;   ///< the highest ACK
+  Seq nxt;   ///< behind the highest byte seen
+  Seq base;  ///< the flow's size counts from here
+  LegRtt rtt;
+  Seq timedEnd;  ///< the segment whose ACK gives the next sample
+  uint32_t timedTs = 0;
+  Stamp timedAt;
+  Stamp ackAt;     ///< the last new ACK, or when data were sent with nothing outstanding, if that is later
+  Stamp activeAt;  ///< the last data
+  uint16_t window = 0;  ///< of the last ACK, unscaled
+  uint8_t shift = kUnknownShift;
+  uint8_t dupAcks = 0;   ///< since the last new ACK
+  uint8_t hopLimit = 0;  ///< of the last ACK
+  uint8_t dscp = 0;      ///< of the last ACK
+  bool known : 1 = false;
+  bool hasWindow : 1 = false;
+  bool timing : 1 = false;
+  bool timestamps : 1 = false;  ///< the last segment carried them
+  bool large : 1 = false;
+  bool fin : 1 = false;
+  bool offersSack : 1 = false;   ///< the SYN of the data's sender
+  bool offersShift : 1 = false;  ///< the same
+
+  bool isOutstanding() const { return una < nxt; }
+  bool isFinished() const { return fin && una == nxt; }
+  uint32_t reach() const { return (uint32_t{window} << shift) + kSlack; }
+  /// The segment's sequence numbers are such as its sender may use now.
+  bool mayCarry(const TcpSegment& s) const {
+    auto reachable = static_cast<int32_t>(reach());
+    return s.seq - una >= -reachable && s.end - una <= reachable;
+  }
+  /// The ACK is of something that was sent, and not too old (RFC 5961 section 5.2).
+  bool mayAcknowledge(Seq ack) const { return ack <= nxt && ack - una >= -static_cast<int32_t>(reach()); }
+
+  /// The first segment of this half that was seen: a SYN, or one of a connection joined in its middle.
+  void begin(const TcpSegment& s, Stamp now);
+  /// Joined in the middle: the other side's segment says where this half stands.
+  void beginAt(Seq ack, Stamp now);
+  /// A segment of the data's sender, one that mayCarry(). `inactivity`: Algorithm 1 lines 8-11.
+  Data onData(const TcpSegment& s, Duration inactivity, Stamp now);
+  /// A segment of the data's receiver, whose ACK mayAcknowledge(). `expected`: the number that follows all
+  /// the receiver itself has sent; a keepalive is below it.
+  Ack onAck(const TcpSegment& s, Seq expected, uint32_t gamma, Stamp now);
+
+ private:
+  void time(const TcpSegment& s, Stamp now);
+  void sample(const TcpSegment& s, Stamp now);
+};
+
+}  // namespace braid

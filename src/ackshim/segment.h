@@ -1,0 +1,59 @@
+#pragma once
+
+#include "base/bytes.h"
+#include "inet/inner_packet.h"
+#include "inet/sequence.h"
+#include "inet/tcp_options.h"
+
+namespace braid {
+
+/// What the shim reads of a TCP segment.
+struct TcpSegment {
+  Seq seq;
+  Seq end;  ///< behind the last byte; SYN and FIN count
+  Seq ack;
+  uint32_t length = 0;  ///< payload bytes
+  uint16_t window = 0;  ///< unscaled
+  uint8_t flags = 0;
+  uint8_t hopLimit = 0;
+  uint8_t dscp = 0;
+  uint32_t flowLabel = 0;  ///< 0 for IPv4
+  TcpOptionFields options;
+
+  bool isSyn() const { return flags & TcpFields::kSyn; }
+  bool isFin() const { return flags & TcpFields::kFin; }
+  bool isRst() const { return flags & TcpFields::kRst; }
+  bool isAck() const { return flags & TcpFields::kAck; }
+  bool hasData() const { return length > 0 || isFin(); }
+  /// A D-SACK (RFC 2883 section 4): the first block is below the ACK, or within the second block.
+  bool hasDsack() const {
+    if (options.sackCount == 0) return false;
+    const SeqRange& first = options.sacks[0];
+    if (first.end <= ack) return true;
+    if (options.sackCount == 1) return false;
+    const SeqRange& second = options.sacks[1];
+    return first.begin >= second.begin && first.end <= second.end;
+  }
+};
+
+/// `parsed` is parseInnerPacket(packet) and has tcp.
+inline TcpSegment readSegment(ByteView packet, const InnerPacket& parsed) {
+  const TcpFields& tcp = *parsed.tcp;
+  TcpSegment s;
+  s.seq = {tcp.seq};
+  s.end = s.seq + tcp.payloadLength + (tcp.isSyn() ? 1 : 0) + (tcp.isFin() ? 1 : 0);
+  s.ack = {tcp.ack};
+  s.length = tcp.payloadLength;
+  s.window = tcp.window;
+  s.flags = tcp.flags;
+  s.hopLimit = parsed.hopLimit;
+  s.dscp = parsed.dscp;
+  s.flowLabel = parsed.isV6() ? load32(packet.data()) & 0xfffff : 0;
+  constexpr size_t kFixed = 20;
+  if (tcp.headerLength > kFixed) {
+    s.options = parseTcpOptions(packet.subspan(parsed.l4Offset + kFixed, tcp.headerLength - kFixed));
+  }
+  return s;
+}
+
+}  // namespace braid

@@ -1,0 +1,93 @@
+// The local host as a receiver: the gateway times its own leg, and sends again from the tail cache what the
+// host does not acknowledge within that.
+
+#include <algorithm>
+
+#include "ackshim/ack_shim.h"
+#include "inet/ecn.h"
+
+namespace braid {
+
+namespace {
+/// Segments that a receiver acknowledges one by one at the start of a connection: the quick ACKs of Linux.
+constexpr uint8_t kQuickAcks = 16;
+/// Replays that were not needed, after which a flow gets no more. Ours.
+constexpr uint8_t kMaxSpurious = 2;
+constexpr uint8_t kMaxReplays = 15;
+}  // namespace
+
+void AckShim::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data) {
+  ShimFlow& flow = table_[i];
+  if (data == Half::Data::kNone) return;
+  if (flow.received < UINT8_MAX) ++flow.received;
+  if (flow.in.large || !options_.replay) return cache_.clear(flow.inTail);
+  SeqRange range{s.seq, s.end};
+  if (data == Half::Data::kNew || !cache_.onAgain(flow.inTail, range, stamp_)) {
+    bool inOrder = data == Half::Data::kNew;
+    if (inOrder) counters_.cacheFull += !cache_.append(flow.inTail, packet, range, stamp_);
+  }
+  if (flow.in.rtt.hasSample()) armIn(i, legWait(flow));
+}
+
+void AckShim::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
+  ShimFlow& flow = table_[i];
+  const TailCache::Entry* first = cache_.front(flow.inTail);
+  bool tooEarly = first && stamp_ - first->givenAt < flow.in.rtt.smoothed() / 2;
+  bool isNew = ack == Half::Ack::kNew;
+  if (flow.inTrial.onAck(counters_, s, isNew, tooEarly) && flow.spurious < kMaxSpurious) ++flow.spurious;
+  if (!isNew) return;
+  flow.replays = 0;
+  cache_.popBelow(flow.inTail, flow.in.una);
+  first = cache_.front(flow.inTail);
+  if (first && flow.in.rtt.hasSample()) {
+    armIn(i, std::max(Duration(0), legWait(flow) - (stamp_ - first->givenAt)));
+  }
+}
+
+Duration AckShim::onReceiverTimer(ShimFlow& flow) {
+  const Half& in = flow.in;
+  TailCache::Entry* first = cache_.front(flow.inTail);
+  bool closed = in.hasWindow && in.window == 0;
+  if (!first || !options_.replay || !in.rtt.hasSample() || in.large || flow.doubtful || closed)
+    return kNothing;
+  if (flow.spurious >= kMaxSpurious || first->range.begin > in.una) return kNothing;
+  // The sender wakes of itself and sends again; after that it counts.
+  if (in.dupAcks >= options_.phi && first->given == 1) return kNothing;
+  Duration wait = legWait(flow) * (int64_t{1} << flow.replays);
+  Duration age = stamp_ - first->givenAt;
+  if (age < wait) return wait - age;
+  if (stamp_ - in.ackAt >= options_.rtoMin) {
+    cache_.clear(flow.inTail);
+    return kNothing;
+  }
+  if (replay(toHost_, *first)) flow.inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
+  first->givenAt = stamp_;
+  if (first->given < UINT8_MAX) ++first->given;
+  if (flow.replays < kMaxReplays) ++flow.replays;
+  return wait * 2;
+}
+
+// The leg's RTT and variation (RFC 6298 section 2.3), no less than twice the RTT, and the host's own time. A
+// lone segment's ACK may be delayed when the host is past its quick ACKs or answers with data (RFC 5681
+// section 4.2).
+Duration AckShim::legWait(const ShimFlow& flow) const {
+  const LegRtt& rtt = flow.in.rtt;
+  Duration wait = std::max(rtt.smoothed() + 4 * rtt.variation(), 2 * rtt.smoothed()) + options_.replayMargin;
+  bool lone = flow.inTail.count == 1;
+  bool mayDelay = lone && (flow.hostTalks || flow.received > kQuickAcks);
+  return mayDelay || flow.spurious > 0 ? wait + options_.ackDelay : wait;
+}
+
+// What is sent again is not ECN-capable (RFC 3168 section 6.1.5); a mark that it got on its way stays.
+bool AckShim::replay(Ring<Packet>& ring, const TailCache::Entry& entry) {
+  Packet copy = pool_.copy(entry.packet.view());
+  if (!copy) {
+    ++counters_.noBuffer;
+    return false;
+  }
+  if (readEcn(copy.view()) != Ecn::kCe) setEcn(copy.span(), Ecn::kNotEct);
+  ring.pushBack(std::move(copy));
+  return true;
+}
+
+}  // namespace braid

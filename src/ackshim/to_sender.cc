@@ -1,0 +1,223 @@
+// The local host as a sender: when it is told of a loss, and how.
+
+#include <algorithm>
+#include <array>
+
+#include "ackshim/ack_shim.h"
+#include "inet/tcp_ack.h"
+
+namespace braid {
+
+namespace {
+/// The gap below the paper's SACK block, bytes (T-RACKs section IV-C, "TCP Header manipulation").
+constexpr uint32_t kPaperGap = 40;
+/// A hole that needs no allowance for reordering is this old from the start.
+constexpr Duration kCertain = 60s;
+/// Least pause between two looks at whether the tunnel still carries the data. Ours.
+constexpr Duration kLook = 1ms;
+}  // namespace
+
+void AckShim::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data, Seq before,
+                     bool wasIdle) {
+  ShimFlow& flow = table_[i];
+  if (data == Half::Data::kNone) return;
+  if (flow.received > 0 && s.length > 0) flow.hostTalks = true;
+  if (flow.out.large) return;
+  uint32_t length = s.end.value - s.seq.value;
+  if (wasIdle) {
+    flow.arrivals.restart(flow.out.una);
+    flow.toldHole = false;
+    flow.headLength = s.seq == flow.out.una && length < 4096 ? length : 0;
+  }
+  flow.tracks.onData();
+  if (data == Half::Data::kNew) {
+    flow.boundaries.push(length, s.seq == before);
+  } else {
+    flow.outTrial.onAgain(s);
+  }
+  Seq edge = flow.arrivals.edge;
+  flow.arrivals.onArrive({s.seq, s.end}, stamp_);
+  if (flow.arrivals.edge != edge) flow.toldHole = false;
+  if (flow.arrivals.hasHole() && !flow.toldHole) armIn(i, options_.reorderAllowance);
+  if (options_.cacheOutgoing && !cache_.onAgain(flow.outTail, {s.seq, s.end}, stamp_)) {
+    counters_.cacheFull += !cache_.append(flow.outTail, packet, {s.seq, s.end}, stamp_);
+  }
+  if (flow.out.rtt.hasSample()) armIn(i, options_.alpha * flow.out.rtt.smoothed());
+}
+
+AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
+  ShimFlow& flow = table_[i];
+  Half& out = flow.out;
+  if (out.large) {
+    cache_.clear(flow.outTail);
+    return Verdict::kPass;
+  }
+  if (s.ack != out.una) return Verdict::kPass;
+  flow.ackStamped = s.options.timestamps.has_value();
+  if (flow.ackStamped) flow.ackTimestamps = *s.options.timestamps;
+  flow.ackFlowLabel = s.flowLabel & 0xfffff;
+  if (s.options.sackCount > 0) flow.sack = true;
+  flow.outTrial.onAck(counters_, s, ack == Half::Ack::kNew, false);
+  bool recovering = flow.tracks.isRecovering();
+  if (ack == Half::Ack::kNew) {
+    flow.tracks.onNewAck();
+    flow.carried = false;
+    cache_.popBelow(flow.outTail, out.una);
+    if (flow.arrivals.edge < out.una) {  // what did not pass here has arrived all the same
+      flow.arrivals.onArrive({flow.arrivals.edge, out.una}, stamp_);
+      flow.toldHole = false;
+    }
+    auto second = flow.boundaries.secondBegin(out.una, out.nxt);
+    uint32_t length = second ? second->value - out.una.value : 0;
+    flow.headLength = length < 4096 ? length : 0;
+  }
+  if (out.isOutstanding()) {
+    if (flow.arrivals.hasHole() && !flow.toldHole) armIn(i, Duration(0));
+    if (flow.dropped) armIn(i, Duration(0));
+    if (out.rtt.hasSample()) armIn(i, options_.alpha * out.rtt.smoothed());
+  }
+  // Algorithm 1 line 31. What tells the sender something new is not dropped.
+  bool says = s.options.sackCount > 0 || s.flags & TcpFields::kEce;
+  if (ack != Half::Ack::kDuplicate || !recovering || says) return Verdict::kPass;
+  ++counters_.acksDropped;
+  return Verdict::kDrop;
+}
+
+void AckShim::onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now) {
+  if (!parsed.tcp) return;
+  forward(now);
+  packet = packet.first(parsed.size);
+  FlowKey key = parsed.flowKey();
+  uint32_t i = table_.findProven(key, table_.hash(key));
+  if (i == FlowTable::kNone) return;
+  ShimFlow& flow = table_[i];
+  TcpSegment s = readSegment(packet, parsed);
+  bool isInFlight = s.hasData() && s.end > flow.out.una && s.end <= flow.out.nxt;
+  if (!isInFlight || flow.out.large || s.isSyn()) return;
+  SeqRange range{s.seq, s.end};
+  flow.arrivals.onLost(range, stamp_ + -kCertain);
+  flow.toldHole = false;
+  if (!cache_.onAgain(flow.outTail, range, stamp_)) {
+    counters_.cacheFull += !cache_.append(flow.outTail, packet, range, stamp_);
+  }
+  flow.dropped = true;
+  armIn(i, Duration(0));
+}
+
+Duration AckShim::onSenderTimer(ShimFlow& flow) {
+  const Half& out = flow.out;
+  bool closed = out.hasWindow && out.window == 0;
+  if (out.large || !out.isOutstanding() || flow.doubtful || closed) return kNothing;
+  Duration next = std::min(tellHole(flow), replayDropped(flow));
+  if (!options_.duplicateAcks || !out.rtt.hasSample()) return next;
+  Duration left = flow.tracks.left(out, options_, random_, stamp_);
+  if (left > Duration(0)) return std::min(next, left);
+  // What the tunnel has only just delivered needs a round trip more to be acknowledged.
+  bool carrying = tunnel_ && tunnel_->isCarrying(flow.key);
+  if (carrying || flow.carried) {
+    counters_.silent += carrying;
+    flow.carried = carrying;
+    return std::min(next, std::max(out.rtt.smoothed(), kLook));
+  }
+  if (uint8_t acks = flow.tracks.act(out, options_, stamp_)) speak(flow, acks);
+  return std::min(next, std::max(kLook, flow.tracks.left(out, options_, random_, stamp_)));
+}
+
+// What was lost before the gateway, or dropped by the tunnel itself. The sender hears what did come: that is
+// now the tunnel's to deliver. With SACK all but the first unacknowledged segment and the hole is covered, so
+// that at most that one segment is sent again for nothing; without it the hole must be at the ACK.
+Duration AckShim::tellHole(ShimFlow& flow) {
+  const Half& out = flow.out;
+  const Arrivals& arrivals = flow.arrivals;
+  if (!options_.holes || !arrivals.hasHole() || flow.toldHole) return kNothing;
+  Duration allowance = std::max(options_.reorderAllowance, flow.in.rtt.smoothed() / 4);
+  Duration age = stamp_ - arrivals.since;
+  if (age < allowance) return allowance - age;
+  std::array<SeqRange, 3> sacks{};
+  size_t count = 0;
+  for (const SeqRange& range : arrivals.ahead) {
+    if (!range.empty()) sacks[count++] = range;
+  }
+  if (out.una != arrivals.edge) {
+    if (!flow.sack || flow.headLength == 0) return kNothing;  // until the ACK comes to the hole
+    SeqRange between{out.una + flow.headLength, arrivals.edge};
+    if (between.begin < between.end) sacks[count++] = between;
+  }
+  flow.toldHole = true;
+  if (out.dupAcks >= options_.phi) return kNothing;
+  sendAcks(flow, static_cast<uint8_t>(options_.phi - out.dupAcks),
+           std::span(sacks).first(flow.sack ? count : 0));
+  flow.outTrial.onFired(counters_, Actuator::kHole, arrivals.edge, false);
+  if (out.rtt.hasSample()) flow.tracks.onSpoken(out, options_, random_, stamp_);
+  return kNothing;
+}
+
+// A segment that the tunnel dropped and that nothing followed: no ACK would wake its sender.
+Duration AckShim::replayDropped(ShimFlow& flow) {
+  if (!flow.dropped) return kNothing;
+  TailCache::Entry* entry = cache_.front(flow.outTail);
+  if (!entry || flow.arrivals.hasHole() || !options_.replay) {
+    flow.dropped = false;
+    if (!options_.cacheOutgoing) cache_.clear(flow.outTail);
+    return kNothing;
+  }
+  if (entry->range.begin > flow.out.una) return kNothing;  // until the ACK comes to it
+  Duration wait = std::max(flow.out.rtt.smoothed(), kLook) - (stamp_ - entry->givenAt);
+  if (wait > Duration(0)) return wait;
+  if (replay(toPeer_, *entry)) {
+    flow.outTrial.onFired(counters_, Actuator::kNearReplay, flow.out.una, true);
+    flow.arrivals.onArrive(entry->range, stamp_);
+  }
+  cache_.popFront(flow.outTail);
+  return cache_.front(flow.outTail) ? kLook : kNothing;
+}
+
+void AckShim::speak(ShimFlow& flow, uint8_t acks) {
+  const Half& out = flow.out;
+  auto last = flow.boundaries.lastBegin(out.nxt);
+  bool several = last && *last > out.una;
+  TailCache::Entry* kept = cache_.front(flow.outTail);
+  if (!several && options_.replay && kept && kept->range.begin <= out.una) {
+    if (replay(toPeer_, *kept)) flow.outTrial.onFired(counters_, Actuator::kNearReplay, out.una, true);
+    return;
+  }
+  if (!flow.sack) {
+    sendAcks(flow, acks, {});
+    return flow.outTrial.onFired(counters_, Actuator::kPureDupAck, out.una, false);
+  }
+  std::array<SeqRange, 1> block{};
+  if (several) {
+    block[0] = {*last, out.nxt};
+  } else if (options_.sackGap && out.nxt - out.una > static_cast<int32_t>(kPaperGap)) {
+    block[0] = {out.una + kPaperGap, out.nxt};
+  } else {
+    ++counters_.helpless;
+    return;
+  }
+  sendAcks(flow, acks, block);
+  flow.outTrial.onFired(counters_, Actuator::kSackDupAck, out.una, false);
+}
+
+void AckShim::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> sacks) {
+  TcpAck ack;
+  ack.key = flow.key.reversed();
+  ack.seq = flow.in.nxt;
+  ack.ack = flow.out.una;
+  ack.window = flow.out.window;
+  ack.hopLimit = flow.out.hopLimit;
+  ack.dscp = flow.out.dscp;
+  ack.flowLabel = flow.ackFlowLabel;
+  if (flow.ackStamped) ack.timestamps = flow.ackTimestamps;
+  ack.sacks = sacks;
+  for (; count > 0; --count) {
+    Packet packet = buildTcpAck(pool_, ack);
+    if (!packet) {
+      ++counters_.noBuffer;
+      return;
+    }
+    ++counters_.acksSent;
+    toHost_.pushBack(std::move(packet));
+  }
+}
+
+}  // namespace braid

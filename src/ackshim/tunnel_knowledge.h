@@ -1,0 +1,16 @@
+#pragma once
+
+#include "inet/flow_key.h"
+
+namespace braid {
+
+/// What the shim asks the tunnel, seldom: when it is about to speak.
+class TunnelKnowledge {
+ public:
+  virtual ~TunnelKnowledge() = default;
+  /// Packets of this inner flow (its key is from the local host) are queued, or sent and not known to have
+  /// come out of the far gateway, or being repaired.
+  virtual bool isCarrying(const FlowKey& key) const = 0;
+};
+
+}  // namespace braid
