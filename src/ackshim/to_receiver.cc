@@ -61,6 +61,7 @@ Duration AckShim::onReceiverTimer(ShimFlow& flow) {
     return kNothing;
   }
   if (replay(toHost_, *first)) flow.inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
+  flow.in.timing = false;  // Karn: two copies, one timestamp
   first->givenAt = stamp_;
   if (first->given < UINT8_MAX) ++first->given;
   if (flow.replays < kMaxReplays) ++flow.replays;

@@ -40,10 +40,11 @@ TEST(TcpAckTest, BothFamiliesPlain) {
     EXPECT_EQ(p.ecn, Ecn::kNotEct);
     EXPECT_TRUE(p.dontFragment);
     EXPECT_TRUE(test::transportChecksumValid(packet.view()));
-    if (v6)
+    if (v6) {
       EXPECT_EQ(load32(packet.data()) & 0xfffff, 0xabcdeu);
-    else
+    } else {
       EXPECT_TRUE(test::v4ChecksumValid(packet.view()));
+    }
   }
 }
 

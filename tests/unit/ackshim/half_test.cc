@@ -1,0 +1,146 @@
+#include "ackshim/half.h"
+
+#include <gtest/gtest.h>
+
+namespace braid {
+namespace {
+
+struct HalfTest : testing::Test {
+  static Stamp at(Duration d) { return Stamp{5} + d; }
+  static TcpSegment data(uint32_t seq, uint32_t length, std::optional<TcpTimestamps> ts = {}) {
+    TcpSegment s;
+    s.flags = TcpFields::kAck;
+    s.seq = {seq};
+    s.length = length;
+    s.end = s.seq + length;
+    s.options.timestamps = ts;
+    return s;
+  }
+  static TcpSegment ack(uint32_t number, std::optional<TcpTimestamps> ts = {}) {
+    TcpSegment s;
+    s.flags = TcpFields::kAck;
+    s.seq = s.end = {9};
+    s.ack = {number};
+    s.window = 100;
+    s.options.timestamps = ts;
+    return s;
+  }
+  void begin(uint32_t seq) {
+    half.beginAt({seq}, at(0ms));
+    half.onAck(ack(seq), {9}, 100'000, at(0ms));
+  }
+  Half::Data send(const TcpSegment& s, Duration now) { return half.onData(s, 1s, at(now)); }
+  Half::Ack receive(const TcpSegment& s, Duration now) { return half.onAck(s, {9}, 100'000, at(now)); }
+
+  Half half;
+};
+
+TEST_F(HalfTest, NewAgainAndNothing) {
+  begin(100);
+  EXPECT_EQ(send(data(100, 50), 1ms), Half::Data::kNew);
+  EXPECT_EQ(send(data(150, 50), 1ms), Half::Data::kNew);
+  EXPECT_EQ(send(data(100, 50), 2ms), Half::Data::kAgain);
+  EXPECT_EQ(send(data(150, 60), 2ms), Half::Data::kNew);  // ten new bytes behind old ones
+  EXPECT_EQ(half.nxt, Seq{210});
+  receive(ack(200), 3ms);
+  EXPECT_EQ(send(data(100, 50), 4ms), Half::Data::kNone);
+  EXPECT_EQ(send(data(199, 1), 4ms), Half::Data::kNone);  // a keepalive with a byte
+  EXPECT_EQ(send(data(210, 0), 4ms), Half::Data::kNone);
+}
+
+TEST_F(HalfTest, RttWithoutTimestampsIgnoresWhatWasSentTwice) {
+  begin(100);
+  send(data(100, 50), 0ms);
+  receive(ack(150), 8ms);
+  EXPECT_EQ(half.rtt.smoothed(), 8ms);
+  send(data(150, 50), 10ms);
+  send(data(150, 50), 20ms);
+  receive(ack(200), 21ms);
+  EXPECT_EQ(half.rtt.smoothed(), 8ms);
+  send(data(200, 50), 30ms);
+  receive(ack(250), 46ms);
+  EXPECT_EQ(half.rtt.smoothed(), 9ms);  // 7/8 * 8 + 1/8 * 16
+}
+
+TEST_F(HalfTest, RttWithTimestampsKnowsWhichOneIsAcknowledged) {
+  begin(100);
+  send(data(100, 50, TcpTimestamps{40, 0}), 0ms);
+  send(data(100, 50, TcpTimestamps{60, 0}), 20ms);
+  receive(ack(150, TcpTimestamps{1, 40}), 22ms);  // the first one after all
+  EXPECT_EQ(half.rtt.smoothed(), 22ms);
+  send(data(150, 50, TcpTimestamps{70, 0}), 30ms);
+  send(data(150, 50, TcpTimestamps{90, 0}), 50ms);
+  receive(ack(200, TcpTimestamps{1, 90}), 55ms);  // the second: how long the first would take is not known
+  EXPECT_EQ(half.rtt.smoothed(), 22ms);
+}
+
+TEST_F(HalfTest, DuplicatesAsInRfc5681) {
+  begin(100);
+  EXPECT_EQ(receive(ack(100), 1ms), Half::Ack::kNone);  // nothing outstanding
+  send(data(100, 50), 1ms);
+  EXPECT_EQ(receive(ack(100), 2ms), Half::Ack::kDuplicate);
+  EXPECT_EQ(receive(ack(100), 2ms), Half::Ack::kDuplicate);
+  EXPECT_EQ(half.dupAcks, 2);
+  TcpSegment update = ack(100);
+  update.window = 101;
+  EXPECT_EQ(receive(update, 3ms), Half::Ack::kNone);
+  TcpSegment keepalive = update;
+  keepalive.seq = {8};
+  EXPECT_EQ(receive(keepalive, 3ms), Half::Ack::kNone);
+  TcpSegment withData = update;
+  withData.length = 5;
+  EXPECT_EQ(receive(withData, 3ms), Half::Ack::kNone);
+  EXPECT_EQ(receive(ack(99), 3ms), Half::Ack::kNone);  // old
+  EXPECT_EQ(half.dupAcks, 2);
+  EXPECT_EQ(receive(ack(150), 4ms), Half::Ack::kNew);
+  EXPECT_EQ(half.dupAcks, 0);
+}
+
+TEST_F(HalfTest, TheSequenceWraps) {
+  begin(0xffffff00);
+  send(data(0xffffff00, 0x200), 0ms);
+  EXPECT_EQ(half.nxt, Seq{0x100});
+  EXPECT_TRUE(half.isOutstanding());
+  EXPECT_TRUE(half.mayAcknowledge({0x100}));
+  EXPECT_FALSE(half.mayAcknowledge({0x101}));
+  EXPECT_EQ(receive(ack(0x100), 1ms), Half::Ack::kNew);
+  EXPECT_FALSE(half.isOutstanding());
+}
+
+TEST_F(HalfTest, LargeAtGammaSmallAgainAfterSilence) {
+  begin(0xfffffff0);
+  uint32_t seq = 0xfffffff0;
+  send(data(seq, 99'999), 0ms);
+  receive(ack(seq + 99'999), 1ms);
+  EXPECT_FALSE(half.large);
+  send(data(seq + 99'999, 1), 2ms);
+  receive(ack(seq + 100'000), 3ms);
+  EXPECT_TRUE(half.large);
+  send(data(seq + 100'000, 10), 900ms);
+  receive(ack(seq + 100'010), 901ms);
+  EXPECT_TRUE(half.large);
+  send(data(seq + 100'010, 10), 1900ms);  // a second after the last data
+  EXPECT_FALSE(half.large);
+}
+
+TEST_F(HalfTest, TheAckClockStartsWithAFlight) {
+  begin(100);
+  send(data(100, 50), 700ms);
+  EXPECT_EQ(half.ackAt - at(0ms), 700ms);
+  send(data(150, 50), 710ms);
+  EXPECT_EQ(half.ackAt - at(0ms), 700ms);
+}
+
+TEST_F(HalfTest, WindowsBoundWhatFits) {
+  begin(1'000'000);
+  half.window = 10;
+  half.shift = 7;  // 1280 bytes and the slack of 65536
+  EXPECT_TRUE(half.mayCarry(data(1'000'000 + 66'000, 816)));
+  EXPECT_FALSE(half.mayCarry(data(1'000'000 + 66'000, 817)));
+  EXPECT_TRUE(half.mayCarry(data(1'000'000 - 66'816, 10)));
+  EXPECT_FALSE(half.mayCarry(data(1'000'000 - 66'817, 10)));
+  EXPECT_FALSE(half.mayAcknowledge({1'000'000 - 66'817}));
+}
+
+}  // namespace
+}  // namespace braid

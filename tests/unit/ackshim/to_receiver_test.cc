@@ -1,0 +1,215 @@
+// What a local receiver is sent again, and when. The leg's RTT is 2 ms: after the handshake's sample its
+// variation is 1 ms, so a segment is waited for max(2 + 4 * 1, 2 * 2) + 3 = 9 ms. A tick is 0.25 ms.
+
+#include <gtest/gtest.h>
+
+#include "inet/ecn.h"
+#include "rig.h"
+
+namespace braid {
+namespace {
+
+using test::kHostIsn;
+using test::kPeerIsn;
+using test::Rig;
+using test::Seg;
+
+TEST(ToReceiverTest, TheOnlySegmentAgainAfterTheLegsTime) {
+  for (bool byPeer : {false, true}) {
+    Rig rig;
+    rig.open({.byPeer = byPeer});
+    test::Bytes original = test::packetOf(Rig::peerSeg(0), false);
+    (void)rig.peerPacket(original);
+    Duration waited = rig.passUntilSpoken(1s);
+    EXPECT_GE(waited, 9ms);
+    EXPECT_LE(waited, 9500us);
+    auto again = rig.takeToHost();
+    ASSERT_EQ(again.size(), 1u);
+    EXPECT_EQ(again[0].bytes, original);
+    rig.pass(2ms);
+    rig.hostAcks(1);
+    EXPECT_EQ(rig.count(Actuator::kFarReplay).fired, 1u);
+    EXPECT_EQ(rig.count(Actuator::kFarReplay).useful, 1u);
+    EXPECT_EQ(rig.shim.cachedPackets(), 0u);
+    EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
+  }
+}
+
+// The ACK of seven gives another sample of 2 ms: variation 0.75 ms, 5 + 3 = 8 ms from when they were given.
+TEST(ToReceiverTest, TheLastThreeOfTenOneLegRttEach) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 10);
+  Time given = rig.now;
+  rig.pass(2ms);
+  rig.hostAcks(7);
+  for (uint32_t i = 7; i < 10; ++i) {
+    rig.passUntilSpoken(1s);
+    auto again = rig.takeToHost();
+    ASSERT_EQ(again.size(), 1u) << i;
+    EXPECT_EQ(again[0].seq(), Rig::peerSeg(i).seq);
+    Duration sinceGiven = rig.now - given;
+    EXPECT_GE(sinceGiven, 8ms + (i - 7) * 2ms);
+    EXPECT_LE(sinceGiven, 8ms + (i - 7) * 2ms + (i - 6) * 500us);
+    rig.pass(2ms);
+    rig.hostAcks(i + 1);
+  }
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).useful, 3u);
+}
+
+// 9, 27, 63 and 135 ms; the next would be at 279 ms, beyond the sender's own timer.
+TEST(ToReceiverTest, BacksOffAndLeavesTheRestToTheSendersTimer) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 1);
+  Time given = rig.now;
+  std::vector<Duration> times;
+  while (rig.passUntilSpoken(2s) < 2s) {
+    times.push_back(rig.now - given);
+    rig.takeToHost();
+  }
+  ASSERT_EQ(times.size(), 4u);
+  EXPECT_NEAR(toMilliseconds(times[0]), 9, 0.5);
+  EXPECT_NEAR(toMilliseconds(times[1]), 27, 1);
+  EXPECT_NEAR(toMilliseconds(times[2]), 63, 1.5);
+  EXPECT_NEAR(toMilliseconds(times[3]), 135, 2);
+  EXPECT_EQ(rig.shim.cachedPackets(), 0u);
+}
+
+TEST(ToReceiverTest, AcknowledgedInTimeNothingIsSentAgain) {
+  Rig rig;
+  rig.open({});
+  for (uint32_t i = 0; i < 50; ++i) {
+    rig.peerSends(i, i + 1);
+    EXPECT_EQ(rig.passUntilSpoken(2400us), 2400us);  // 20 % more than the leg's RTT
+    rig.hostAcks(i + 1);
+  }
+  EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
+}
+
+TEST(ToReceiverTest, ASenderThatHearsThreeDuplicatesIsNotHelped) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 5);
+  rig.pass(2ms);
+  rig.hostAcks(1);
+  for (uint32_t i = 3; i <= 5; ++i) rig.hostAcks(1, {{{kPeerIsn + 2001}, {kPeerIsn + 1 + i * 1000}}});
+  EXPECT_EQ(rig.passUntilSpoken(150ms), 150ms);
+  // Its retransmission is lost too: 8 ms later the gateway steps in.
+  rig.peerSends(1, 2);
+  Duration waited = rig.passUntilSpoken(1s);
+  EXPECT_GE(waited, 8ms);
+  EXPECT_LE(waited, 8500us);
+  EXPECT_EQ(rig.takeToHost()[0].seq(), Rig::peerSeg(1).seq);
+}
+
+TEST(ToReceiverTest, AHostThatAnswersMayDelayItsAckOfALoneSegment) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 1);
+  rig.pass(2ms);
+  rig.host({.seq = kHostIsn + 1, .ack = kPeerIsn + 1001, .length = 100});  // an answer
+  (void)rig.peer({.seq = kPeerIsn + 1001, .ack = kHostIsn + 101, .length = 1000});
+  Duration waited = rig.passUntilSpoken(1s);
+  EXPECT_GE(waited, 48ms);  // 8 + 40
+  EXPECT_LE(waited, 48500us);
+}
+
+TEST(ToReceiverTest, TwoSegmentsMustBeAcknowledgedAtOnce) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 1);
+  rig.pass(2ms);
+  rig.host({.seq = kHostIsn + 1, .ack = kPeerIsn + 1001, .length = 100});
+  for (uint32_t i = 1; i < 3; ++i)
+    (void)rig.peer({.seq = kPeerIsn + 1 + i * 1000, .ack = kHostIsn + 101, .length = 1000});
+  EXPECT_LE(rig.passUntilSpoken(1s), 8500us);
+}
+
+TEST(ToReceiverTest, AfterADsackItWaitsLongerAfterTwoItLeavesTheFlowAlone) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 1);
+  rig.passUntilSpoken(1s);
+  rig.takeToHost();
+  rig.pass(500us);
+  rig.hostAcks(1);  // half a leg later: the first one had arrived
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).spurious, 1u);
+  rig.pass(100ms);
+  rig.peerSends(1, 2);
+  Duration waited = rig.passUntilSpoken(1s);
+  EXPECT_GE(waited, 40ms);
+  rig.takeToHost();
+  rig.pass(2ms);
+  rig.hostAcks(2);
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).useful, 1u);
+  rig.hostAcks(2, {{{kPeerIsn + 1001}, {kPeerIsn + 2001}}});
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).useful, 0u);
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).spurious, 2u);
+  rig.peerSends(2, 3);
+  EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
+}
+
+TEST(ToReceiverTest, AClosedWindowIsNoLoss) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 1);
+  rig.pass(2ms);
+  rig.host({.seq = kHostIsn + 1, .ack = kPeerIsn + 1001, .window = 0});
+  rig.peerSends(1, 2);
+  EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
+}
+
+TEST(ToReceiverTest, ReplaysAreNotEcnCapableAndKeepAMark) {
+  for (auto [tos, expected] : {std::pair{2, Ecn::kNotEct}, {1, Ecn::kNotEct}, {3, Ecn::kCe}}) {
+    Rig rig;
+    rig.open({});
+    (void)rig.peer(Rig::peerSeg(0), static_cast<uint8_t>(tos));
+    rig.passUntilSpoken(1s);
+    auto again = rig.takeToHost();
+    ASSERT_EQ(again.size(), 1u);
+    EXPECT_EQ(again[0].ip.ecn, expected);
+    EXPECT_TRUE(test::v4ChecksumValid(again[0].bytes));
+  }
+}
+
+TEST(ToReceiverTest, AFinAndUrgentDataAreReplayedAsTheyWere) {
+  Rig rig;
+  rig.open({});
+  Seg s = Rig::peerSeg(0);
+  s.flags |= TcpFields::kFin | TcpFields::kUrg | TcpFields::kPsh;
+  test::Bytes original = test::packetOf(s, false);
+  (void)rig.peerPacket(original);
+  rig.passUntilSpoken(1s);
+  auto again = rig.takeToHost();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].bytes, original);
+  rig.host({.seq = kHostIsn + 1, .ack = kPeerIsn + 1002});
+  EXPECT_EQ(rig.shim.cachedPackets(), 0u);
+}
+
+TEST(ToReceiverTest, OfLargeFlowsNothingIsKept) {
+  AckShimOptions options;
+  options.gamma = 5000;
+  Rig rig(options);
+  rig.open({});
+  rig.peerSends(0, 5);
+  rig.pass(2ms);
+  rig.hostAcks(5);
+  rig.peerSends(5, 6);
+  EXPECT_EQ(rig.shim.cachedPackets(), 0u);
+  EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
+}
+
+TEST(ToReceiverTest, AFullCacheOnlyMeansNoHelp) {
+  AckShimOptions options;
+  options.cachePackets = 2;
+  Rig rig(options);
+  rig.open({});
+  rig.peerSends(0, 5);
+  EXPECT_EQ(rig.shim.cachedPackets(), 2u);
+  EXPECT_EQ(rig.shim.counters().cacheFull, 3u);
+}
+
+}  // namespace
+}  // namespace braid
