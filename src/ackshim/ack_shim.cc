@@ -46,6 +46,7 @@ AckShim::Verdict AckShim::onPacket(ByteView packet, const InnerPacket& parsed, b
   // A SYN says that a new connection may begin: the old one stays until the other end agrees (RFC 5961
   // section 4.2). The same goes for what does not fit.
   if (i != FlowTable::kNone && !s.isSyn()) {
+    wheel_.prefetch(i);
     const ShimFlow& flow = table_[i];
     const Half& data = fromHost ? flow.out : flow.in;
     const Half& acked = fromHost ? flow.in : flow.out;

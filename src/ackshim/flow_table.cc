@@ -5,6 +5,10 @@
 
 namespace braid {
 
+namespace {
+constexpr size_t kCacheLine = 64;  // bytes, of the machines Braid runs on
+}
+
 FlowTable::FlowTable(size_t maxFlows, size_t maxHalfOpen, uint64_t seed)
     : hash_(seed, ~seed),
       maxFlows_(std::clamp<size_t>(maxFlows, 1, size_t{1} << 30)),
@@ -17,10 +21,10 @@ uint32_t FlowTable::find(const std::vector<uint32_t>& heads, const FlowKey& key,
   uint32_t i = heads[hash & (heads.size() - 1)];
   while (i != kNone) {
     const ShimFlow& flow = flows_[i];
-    // The record fills four cache lines; all of them are used.
-    for (size_t line = 1; line < 4; ++line) {
-      __builtin_prefetch(reinterpret_cast<const char*>(&flow) + line * 64);
-    }
+    // Nearly all of the record is used.
+    const char* record = reinterpret_cast<const char*>(&flow);
+    for (size_t at = kCacheLine; at < sizeof(ShimFlow); at += kCacheLine) __builtin_prefetch(record + at);
+    __builtin_prefetch(record + sizeof(ShimFlow) - 1);
     if (flow.key == key) break;
     i = flow.next;
   }

@@ -264,7 +264,7 @@ TEST(FloodTest, AFullTableGivesUpQuietFlowsOnly) {
   options.maxFlows = 2;
   Rig rig(options);
   auto openAt = [&](uint16_t port) {
-    auto send = [&](const Seg& s, bool fromHost) {
+    auto send = [&rig, port](const Seg& s, bool fromHost) {
       test::Bytes b = test::packetOf(s, fromHost, false, 0, port);
       fromHost ? rig.hostPacket(b) : (void)rig.peerPacket(b);
     };
