@@ -96,7 +96,7 @@ TEST(TimerWheelTest, AgreesWithATable) {
       wheel.cancel(id);
       table.erase(id);
     } else {
-      Duration ahead = 1us * static_cast<int64_t>(random.below(1u << (1 + random.below(32))));
+      Duration ahead = 1us * static_cast<int64_t>(random.below(uint64_t{1} << (1 + random.below(32))));
       wheel.arm(id, now + ahead);
       table[id] = now + ahead;
     }
