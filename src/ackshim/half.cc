@@ -32,11 +32,12 @@ void Half::time(const TcpSegment& s, Stamp now) {
 
 Half::Data Half::onData(const TcpSegment& s, Duration inactivity, Stamp now) {
   if (!s.hasData() || s.end <= una) return Data::kNone;
-  if (!isOutstanding()) {
-    if (now - activeAt >= inactivity) {
-      base = una;
-      large = false;
-    }
+  auto [_, wasIdle, wasSilent] = before(inactivity, now);
+  if (wasSilent) {
+    base = una;
+    large = false;
+  }
+  if (wasIdle || wasSilent) {
     dupAcks = 0;
     ackAt = now;
   }
@@ -65,10 +66,13 @@ void Half::sample(const TcpSegment& s, Stamp now) {
 Half::Ack Half::onAck(const TcpSegment& s, Seq expected, uint32_t gamma, Stamp now) {
   if (!s.isAck() || s.ack < una) return Ack::kNone;
   bool sameWindow = hasWindow && s.window == window;
-  window = s.window;
-  hasWindow = true;
-  hopLimit = s.hopLimit;
-  dscp = s.dscp;
+  // RFC 9293 section 3.10.7.4: an older segment has no say about the window.
+  if (!hasWindow || s.ack > una || s.end >= expected) {
+    window = s.window;
+    hasWindow = true;
+    hopLimit = s.hopLimit;
+    dscp = s.dscp;
+  }
   if (s.ack > una) {
     if (timing && s.ack >= timedEnd) sample(s, now);
     una = s.ack;

@@ -66,7 +66,17 @@ struct Half {
   void begin(const TcpSegment& s, Stamp now);
   /// Joined in the middle: the other side's segment says where this half stands.
   void beginAt(Seq ack, Stamp now);
-  /// A segment of the data's sender, one that mayCarry(). `inactivity`: Algorithm 1 lines 8-11.
+  /// As a segment finds it.
+  struct Before {
+    Seq nxt;
+    bool wasIdle;    ///< nothing was outstanding
+    bool wasSilent;  ///< nothing was sent for the inactivity time (Algorithm 2 line 20)
+  };
+  Before before(Duration inactivity, Stamp now) const {
+    return {nxt, !isOutstanding(), now - activeAt >= inactivity};
+  }
+  /// A segment of the data's sender, one that mayCarry(). `inactivity`: after it the flow begins anew
+  /// (Algorithm 1 lines 8-11).
   Data onData(const TcpSegment& s, Duration inactivity, Stamp now);
   /// A segment of the data's receiver, whose ACK mayAcknowledge(). `expected`: the number that follows all
   /// the receiver itself has sent; a keepalive is below it.

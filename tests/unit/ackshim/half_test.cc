@@ -123,6 +123,43 @@ TEST_F(HalfTest, LargeAtGammaSmallAgainAfterSilence) {
   EXPECT_FALSE(half.large);
 }
 
+// Algorithm 2 line 20 and Algorithm 1 lines 8-11, here with a loss that the sender's timer repairs late.
+TEST_F(HalfTest, HardResetAfterInactivityAlsoWithDataOutstanding) {
+  begin(100);
+  send(data(100, 100'010), 0ms);
+  receive(ack(100'100), 1ms);
+  receive(ack(100'100), 2ms);
+  EXPECT_TRUE(half.large);
+  EXPECT_EQ(half.dupAcks, 1);
+  send(data(100'100, 10), 999ms);
+  EXPECT_TRUE(half.large);
+  send(data(100'100, 10), 1999ms);
+  EXPECT_FALSE(half.large);
+  EXPECT_EQ(half.base, Seq{100'100});
+  EXPECT_EQ(half.dupAcks, 0);
+  EXPECT_EQ(half.ackAt - at(0ms), 1999ms);
+  EXPECT_TRUE(half.isOutstanding());
+}
+
+// `expected` is 9 here: what the receiver of the data itself had sent before.
+TEST_F(HalfTest, AnOldSegmentDoesNotChangeTheWindow) {
+  begin(100);
+  send(data(100, 50), 0ms);
+  TcpSegment old = ack(100);
+  old.window = 60'000;
+  old.seq = old.end = {8};
+  receive(old, 1ms);
+  EXPECT_EQ(half.window, 100);
+  old.ack = {99};
+  old.seq = old.end = {9};
+  receive(old, 1ms);
+  EXPECT_EQ(half.window, 100);
+  TcpSegment update = ack(100);
+  update.window = 101;
+  receive(update, 1ms);
+  EXPECT_EQ(half.window, 101);
+}
+
 TEST_F(HalfTest, TheAckClockStartsWithAFlight) {
   begin(100);
   send(data(100, 50), 700ms);
