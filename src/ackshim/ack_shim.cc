@@ -1,6 +1,7 @@
 #include "ackshim/ack_shim.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace braid {
@@ -35,18 +36,47 @@ AckShim::Verdict AckShim::onToHost(ByteView packet, const InnerPacket& parsed, T
   return onPacket(packet, parsed, false, now);
 }
 
+// Three times over the packets, so that their flows' places in memory are waited for together.
+void AckShim::onPackets(std::span<Seen> packets, Time now) {
+  forward(now);
+  std::array<Place, kBatch> places;
+  for (; !packets.empty(); packets = packets.subspan(std::min(packets.size(), kBatch))) {
+    std::span<Seen> batch = packets.first(std::min(packets.size(), kBatch));
+    for (size_t n = 0; n < batch.size(); ++n) {
+      if (!batch[n].parsed->tcp) continue;
+      places[n] = placeOf(*batch[n].parsed, batch[n].fromHost);
+      table_.prefetch(places[n].hash);
+    }
+    for (size_t n = 0; n < batch.size(); ++n) {
+      if (batch[n].parsed->tcp) table_.fetch(places[n].hash);
+    }
+    for (size_t n = 0; n < batch.size(); ++n) {
+      Seen& p = batch[n];
+      if (p.parsed->tcp) p.verdict = onSegment(places[n], p.packet, *p.parsed, p.fromHost);
+    }
+  }
+}
+
 AckShim::Verdict AckShim::onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now) {
   if (!parsed.tcp) return Verdict::kPass;
   forward(now);
-  packet = packet.first(parsed.size);
+  return onSegment(placeOf(parsed, fromHost), packet, parsed, fromHost);
+}
+
+AckShim::Place AckShim::placeOf(const InnerPacket& parsed, bool fromHost) const {
   FlowKey key = fromHost ? parsed.flowKey() : parsed.flowKey().reversed();
-  size_t hash = table_.hash(key);
+  return {key, table_.hash(key)};
+}
+
+AckShim::Verdict AckShim::onSegment(const Place& place, ByteView packet, const InnerPacket& parsed,
+                                    bool fromHost) {
+  const auto& [key, hash] = place;
+  packet = packet.first(parsed.size);
   TcpSegment s = readSegment(packet, parsed);
   uint32_t i = table_.findProven(key, hash);
   // A SYN says that a new connection may begin: the old one stays until the other end agrees (RFC 5961
   // section 4.2). The same goes for what does not fit.
   if (i != FlowTable::kNone && !s.isSyn()) {
-    wheel_.prefetch(i);
     const ShimFlow& flow = table_[i];
     const Half& data = fromHost ? flow.out : flow.in;
     const Half& acked = fromHost ? flow.in : flow.out;
@@ -66,14 +96,13 @@ AckShim::Verdict AckShim::onProven(uint32_t i, ByteView packet, const TcpSegment
   }
   Half& data = fromHost ? flow.out : flow.in;
   Half& acked = fromHost ? flow.in : flow.out;
-  Seq before = data.nxt;
-  bool wasIdle = !data.isOutstanding();
+  Half::Before before = data.before(options_.inactivity, stamp_);
   Half::Data what = data.onData(s, options_.inactivity, stamp_);
   Half::Ack ack = acked.onAck(s, data.nxt, options_.gamma, stamp_);
   if (ack == Half::Ack::kNew) flow.doubtful = false;
   Verdict verdict = Verdict::kPass;
   if (fromHost) {
-    onSent(i, packet, s, what, before, wasIdle);
+    onSent(i, packet, s, what, before);
     onHostAck(i, s, ack);
   } else {
     onGiven(i, packet, s, what);
@@ -113,8 +142,18 @@ void AckShim::onTimer(Time now) {
     ShimFlow& flow = table_[i];
     Duration idle = options_.idle - (stamp_ - flow.lastUse);
     if (idle <= Duration(0)) return erase(i);
-    armIn(i, std::min({idle, onSenderTimer(flow), onReceiverTimer(flow)}));
+    Duration next = std::min({idle, onSenderTimer(flow), onReceiverTimer(flow)});
+    flow.timerAt = stamp_ + next;
+    wheel_.arm(i, now_ + next);
   });
+}
+
+void AckShim::armIn(uint32_t i, Duration ahead) {
+  ShimFlow& flow = table_[i];
+  Stamp at = stamp_ + std::min(ahead, AckShimOptions::kMaxIdle);
+  if (flow.timerAt - at <= Duration(0)) return;
+  flow.timerAt = at;
+  wheel_.armEarlier(i, now_ + ahead);
 }
 
 const ShimFlow* AckShim::find(const FlowKey& key) {

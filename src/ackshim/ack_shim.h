@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "ackshim/counters.h"
 #include "ackshim/flow_table.h"
@@ -26,6 +27,13 @@ namespace braid {
 class AckShim {
  public:
   enum class Verdict : uint8_t { kPass, kDrop };
+  /// A packet for onPackets(), which sets the verdict.
+  struct Seen {
+    ByteView packet;
+    const InnerPacket* parsed;
+    bool fromHost;
+    Verdict verdict = Verdict::kPass;
+  };
 
   /// `pool` gives the packets that the shim makes; it and `tunnel` (nullptr: the tunnel never carries
   /// anything for long) must outlive the shim. `seed` should be unpredictable outside of tests.
@@ -39,6 +47,9 @@ class AckShim {
   void onFromHost(ByteView packet, const InnerPacket& parsed, Time now);
   /// A packet of the peer on its way to a local host, as the host will see it.
   [[nodiscard]] Verdict onToHost(ByteView packet, const InnerPacket& parsed, Time now);
+  /// The same for any number of packets of either direction, in their order: cheaper when the flows are many,
+  /// as their records are fetched together.
+  void onPackets(std::span<Seen> packets, Time now);
   /// The tunnel dropped a local host's packet for good (AQM, byte bound, expiry).
   void onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now);
   void onTimer(Time now);
@@ -51,39 +62,51 @@ class AckShim {
 
   const ShimCounters& counters() const { return counters_; }
   /// Flows that proved to have two ends.
-  size_t flows() const { return table_.proven(); }
+  size_t flows() const { return table_.size(); }
   size_t cachedPackets() const { return cache_.size(); }
   /// Looks a flow up, for status and tests; `key` is from the local host. nullptr when it is not known.
   const ShimFlow* find(const FlowKey& key);
 
  private:
   static constexpr Duration kNothing = Tracks::kNothing;
+  /// Packets of which the records are fetched together. Ours: more than memory can be asked for at a time,
+  /// and little beside the first-level cache.
+  static constexpr size_t kBatch = 32;
+  struct Place {
+    FlowKey key;
+    uint64_t hash;
+  };
 
   // ack_shim.cc: from packet to flow
   Verdict onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now);
+  Place placeOf(const InnerPacket& parsed, bool fromHost) const;
+  Verdict onSegment(const Place& place, ByteView packet, const InnerPacket& parsed, bool fromHost);
   Verdict onProven(uint32_t i, ByteView packet, const TcpSegment& s, bool fromHost);
   void onReset(uint32_t i, const TcpSegment& s, bool fromHost);
   void erase(uint32_t i);
   bool isEnabled(const FlowKey& key) const;
   Time forward(Time now);
-  void armIn(uint32_t i, Duration ahead) { wheel_.armEarlier(i, now_ + ahead); }
+  void armIn(uint32_t i, Duration ahead);
   static Packet poll(Ring<Packet>& ring);
 
   // opening.cc: flows that are not yet proven
-  Verdict onOpening(const FlowKey& key, size_t hash, ByteView packet, const TcpSegment& s, bool fromHost);
-  void onSyn(const FlowKey& key, size_t hash, uint32_t i, const TcpSegment& s, bool fromHost);
-  uint32_t open(const FlowKey& key, size_t hash, bool fromHost);
-  void join(const FlowKey& key, size_t hash, const TcpSegment& s, bool fromHost);
+  Verdict onOpening(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s, bool fromHost);
+  void onSyn(const FlowKey& key, uint64_t hash, uint32_t i, const TcpSegment& s, bool fromHost);
+  uint32_t open(const FlowKey& key, uint64_t hash, bool fromHost);
+  void join(const FlowKey& key, uint64_t hash, const TcpSegment& s, bool fromHost);
   bool isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost);
-  uint32_t prove(uint32_t halfOpen, size_t hash);
+  uint32_t prove(uint32_t halfOpen, uint64_t hash);
 
   // to_sender.cc: the local host as a sender
-  void onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data, Seq before, bool wasIdle);
+  void onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data, const Half::Before& before);
+  void onArrived(ShimFlow& flow, SeqRange range, Seq before);
+  bool hasHole(const ShimFlow& flow);
   Verdict onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack);
   Duration onSenderTimer(ShimFlow& flow);
   Duration tellHole(ShimFlow& flow);
   Duration replayDropped(ShimFlow& flow);
   void speak(ShimFlow& flow, uint8_t acks);
+  void onFired(ShimFlow& flow, Actuator actuator, Seq at, bool sent);
   void sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> sacks);
 
   // to_receiver.cc: the local host as a receiver

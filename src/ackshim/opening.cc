@@ -13,7 +13,7 @@ namespace {
 constexpr Duration kStaleOpening = 3s;
 }  // namespace
 
-AckShim::Verdict AckShim::onOpening(const FlowKey& key, size_t hash, ByteView packet, const TcpSegment& s,
+AckShim::Verdict AckShim::onOpening(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s,
                                     bool fromHost) {
   if (s.isRst()) return Verdict::kPass;
   uint32_t i = table_.findHalfOpen(key, hash);
@@ -37,7 +37,7 @@ AckShim::Verdict AckShim::onOpening(const FlowKey& key, size_t hash, ByteView pa
 }
 
 // Also for simultaneous open (RFC 9293 section 3.5): both halves begin with a SYN, whichever comes first.
-void AckShim::onSyn(const FlowKey& key, size_t hash, uint32_t i, const TcpSegment& s, bool fromHost) {
+void AckShim::onSyn(const FlowKey& key, uint64_t hash, uint32_t i, const TcpSegment& s, bool fromHost) {
   auto dataOf = [&](ShimFlow& f) -> Half& { return fromHost ? f.out : f.in; };
   auto ackedOf = [&](ShimFlow& f) -> Half& { return fromHost ? f.in : f.out; };
   bool opened = i != FlowTable::kNone && !table_[i].joined;
@@ -67,7 +67,7 @@ void AckShim::onSyn(const FlowKey& key, size_t hash, uint32_t i, const TcpSegmen
   if (flow.isProvenByHandshake()) prove(i, hash);
 }
 
-uint32_t AckShim::open(const FlowKey& key, size_t hash, bool fromHost) {
+uint32_t AckShim::open(const FlowKey& key, uint64_t hash, bool fromHost) {
   ++counters_.halfOpen;
   uint32_t i = table_.addHalfOpen(key, hash);
   table_[i].fromLocal = fromHost;
@@ -76,7 +76,7 @@ uint32_t AckShim::open(const FlowKey& key, size_t hash, bool fromHost) {
 }
 
 // Data after silence, of a connection whose beginning was not seen: nothing is known of its options.
-void AckShim::join(const FlowKey& key, size_t hash, const TcpSegment& s, bool fromHost) {
+void AckShim::join(const FlowKey& key, uint64_t hash, const TcpSegment& s, bool fromHost) {
   if (s.length == 0 || !isEnabled(key)) return;
   ShimFlow& flow = table_[open(key, hash, fromHost)];
   flow.joined = true;
@@ -104,7 +104,7 @@ bool AckShim::isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost) {
   return false;
 }
 
-uint32_t AckShim::prove(uint32_t halfOpen, size_t hash) {
+uint32_t AckShim::prove(uint32_t halfOpen, uint64_t hash) {
   uint32_t old = table_.findProven(table_[halfOpen].key, hash);
   if (old != FlowTable::kNone) erase(old);
   if (table_.isFull()) {
@@ -131,8 +131,8 @@ uint32_t AckShim::prove(uint32_t halfOpen, size_t hash) {
     }
   }
   flow.lastUse = stamp_;
-  flow.arrivals.restart(flow.out.nxt);
-  armIn(i, options_.idle);
+  flow.timerAt = stamp_ + options_.idle;
+  wheel_.arm(i, now_ + options_.idle);
   return i;
 }
 

@@ -31,14 +31,17 @@ void AckShim::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Da
 
 void AckShim::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
   ShimFlow& flow = table_[i];
-  const TailCache::Entry* first = cache_.front(flow.inTail);
-  bool tooEarly = first && stamp_ - first->givenAt < flow.in.rtt.smoothed() / 2;
   bool isNew = ack == Half::Ack::kNew;
-  if (flow.inTrial.onAck(counters_, s, isNew, tooEarly) && flow.spurious < kMaxSpurious) ++flow.spurious;
+  if (flow.tried) {
+    const TailCache::Entry* first = cache_.front(flow.inTail);
+    bool tooEarly = first && stamp_ - first->givenAt < flow.in.rtt.smoothed() / 2;
+    bool waste = table_.troubles(flow).inTrial.onAck(counters_, s, isNew, tooEarly);
+    if (waste && flow.spurious < kMaxSpurious) ++flow.spurious;
+  }
   if (!isNew) return;
   flow.replays = 0;
   cache_.popBelow(flow.inTail, flow.in.una);
-  first = cache_.front(flow.inTail);
+  const TailCache::Entry* first = cache_.front(flow.inTail);
   if (first && flow.in.rtt.hasSample()) {
     armIn(i, std::max(Duration(0), legWait(flow) - (stamp_ - first->givenAt)));
   }
@@ -60,7 +63,10 @@ Duration AckShim::onReceiverTimer(ShimFlow& flow) {
     cache_.clear(flow.inTail);
     return kNothing;
   }
-  if (replay(toHost_, *first)) flow.inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
+  if (replay(toHost_, *first)) {
+    flow.tried = true;
+    table_.troubles(flow).inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
+  }
   flow.in.timing = false;  // Karn: two copies, one timestamp
   first->givenAt = stamp_;
   if (first->given < UINT8_MAX) ++first->given;

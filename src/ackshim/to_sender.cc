@@ -17,32 +17,49 @@ constexpr Duration kCertain = 60s;
 constexpr Duration kLook = 1ms;
 }  // namespace
 
-void AckShim::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data, Seq before,
-                     bool wasIdle) {
+void AckShim::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data,
+                     const Half::Before& before) {
   ShimFlow& flow = table_[i];
   if (data == Half::Data::kNone) return;
   if (flow.received > 0 && s.length > 0) flow.hostTalks = true;
   if (flow.out.large) return;
   uint32_t length = s.end.value - s.seq.value;
-  if (wasIdle) {
-    flow.arrivals.restart(flow.out.una);
-    flow.toldHole = false;
+  if (before.wasSilent) {  // Algorithm 1 lines 8-11
+    flow.tracks = {};
+    flow.boundaries.clear();
+    flow.headLength = 0;
+  }
+  if (before.wasSilent || before.wasIdle) flow.gap = flow.toldHole = false;
+  if (before.wasIdle) {
     flow.headLength = s.seq == flow.out.una && length < 4096 ? length : 0;
   }
   flow.tracks.onData();
   if (data == Half::Data::kNew) {
-    flow.boundaries.push(length, s.seq == before);
-  } else {
-    flow.outTrial.onAgain(s);
+    flow.boundaries.push(length, s.seq == before.nxt);
+  } else if (flow.tried) {
+    table_.troubles(flow).outTrial.onAgain(s);
   }
-  Seq edge = flow.arrivals.edge;
-  flow.arrivals.onArrive({s.seq, s.end}, stamp_);
-  if (flow.arrivals.edge != edge) flow.toldHole = false;
-  if (flow.arrivals.hasHole() && !flow.toldHole) armIn(i, options_.reorderAllowance);
+  onArrived(flow, {s.seq, s.end}, before.nxt);
+  if (hasHole(flow) && !flow.toldHole) armIn(i, options_.reorderAllowance);
   if (options_.cacheOutgoing && !cache_.onAgain(flow.outTail, {s.seq, s.end}, stamp_)) {
     counters_.cacheFull += !cache_.append(flow.outTail, packet, {s.seq, s.end}, stamp_);
   }
   if (flow.out.rtt.hasSample()) armIn(i, options_.alpha * flow.out.rtt.smoothed());
+}
+
+// `before`: behind the highest byte that had been seen. Without a gap all up to there had come.
+void AckShim::onArrived(ShimFlow& flow, SeqRange range, Seq before) {
+  if (!flow.gap && range.begin <= before) return;
+  Arrivals& arrivals = table_.troubles(flow).arrivals;
+  if (!flow.gap) arrivals.restart(before);
+  Seq edge = arrivals.edge;
+  arrivals.onArrive(range, stamp_);
+  if (arrivals.edge != edge) flow.toldHole = false;
+  flow.gap = arrivals.edge != flow.out.nxt;
+}
+
+bool AckShim::hasHole(const ShimFlow& flow) {
+  return flow.gap && table_.troubles(flow).arrivals.hasHole();
 }
 
 AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
@@ -57,22 +74,20 @@ AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack a
   if (flow.ackStamped) flow.ackTimestamps = *s.options.timestamps;
   flow.ackFlowLabel = s.flowLabel & 0xfffff;
   if (s.options.sackCount > 0) flow.sack = true;
-  flow.outTrial.onAck(counters_, s, ack == Half::Ack::kNew, false);
+  if (flow.tried) table_.troubles(flow).outTrial.onAck(counters_, s, ack == Half::Ack::kNew, false);
   bool recovering = flow.tracks.isRecovering();
   if (ack == Half::Ack::kNew) {
     flow.tracks.onNewAck();
     flow.carried = false;
     cache_.popBelow(flow.outTail, out.una);
-    if (flow.arrivals.edge < out.una) {  // what did not pass here has arrived all the same
-      flow.arrivals.onArrive({flow.arrivals.edge, out.una}, stamp_);
-      flow.toldHole = false;
-    }
+    // What did not pass here has arrived all the same.
+    if (flow.gap) onArrived(flow, {table_.troubles(flow).arrivals.edge, out.una}, out.nxt);
     auto second = flow.boundaries.secondBegin(out.una, out.nxt);
     uint32_t length = second ? second->value - out.una.value : 0;
     flow.headLength = length < 4096 ? length : 0;
   }
   if (out.isOutstanding()) {
-    if (flow.arrivals.hasHole() && !flow.toldHole) armIn(i, Duration(0));
+    if (hasHole(flow) && !flow.toldHole) armIn(i, Duration(0));
     if (flow.dropped) armIn(i, Duration(0));
     if (out.rtt.hasSample()) armIn(i, options_.alpha * out.rtt.smoothed());
   }
@@ -95,7 +110,10 @@ void AckShim::onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time n
   bool isInFlight = s.hasData() && s.end > flow.out.una && s.end <= flow.out.nxt;
   if (!isInFlight || flow.out.large || s.isSyn()) return;
   SeqRange range{s.seq, s.end};
-  flow.arrivals.onLost(range, stamp_ + -kCertain);
+  Arrivals& arrivals = table_.troubles(flow).arrivals;
+  if (!flow.gap) arrivals.restart(flow.out.nxt);
+  arrivals.onLost(range, stamp_ + -kCertain);
+  flow.gap = arrivals.edge != flow.out.nxt;
   flow.toldHole = false;
   if (!cache_.onAgain(flow.outTail, range, stamp_)) {
     counters_.cacheFull += !cache_.append(flow.outTail, packet, range, stamp_);
@@ -128,8 +146,8 @@ Duration AckShim::onSenderTimer(ShimFlow& flow) {
 // that at most that one segment is sent again for nothing; without it the hole must be at the ACK.
 Duration AckShim::tellHole(ShimFlow& flow) {
   const Half& out = flow.out;
-  const Arrivals& arrivals = flow.arrivals;
-  if (!options_.holes || !arrivals.hasHole() || flow.toldHole) return kNothing;
+  if (!options_.holes || flow.toldHole || !hasHole(flow)) return kNothing;
+  const Arrivals& arrivals = table_.troubles(flow).arrivals;
   Duration allowance = std::max(options_.reorderAllowance, flow.in.rtt.smoothed() / 4);
   Duration age = stamp_ - arrivals.since;
   if (age < allowance) return allowance - age;
@@ -147,7 +165,7 @@ Duration AckShim::tellHole(ShimFlow& flow) {
   if (out.dupAcks >= options_.phi) return kNothing;
   sendAcks(flow, static_cast<uint8_t>(options_.phi - out.dupAcks),
            std::span(sacks).first(flow.sack ? count : 0));
-  flow.outTrial.onFired(counters_, Actuator::kHole, arrivals.edge, false);
+  onFired(flow, Actuator::kHole, arrivals.edge, false);
   if (out.rtt.hasSample()) flow.tracks.onSpoken(out, options_, random_, stamp_);
   return kNothing;
 }
@@ -156,7 +174,7 @@ Duration AckShim::tellHole(ShimFlow& flow) {
 Duration AckShim::replayDropped(ShimFlow& flow) {
   if (!flow.dropped) return kNothing;
   TailCache::Entry* entry = cache_.front(flow.outTail);
-  if (!entry || flow.arrivals.hasHole() || !options_.replay) {
+  if (!entry || hasHole(flow) || !options_.replay) {
     flow.dropped = false;
     if (!options_.cacheOutgoing) cache_.clear(flow.outTail);
     return kNothing;
@@ -165,8 +183,8 @@ Duration AckShim::replayDropped(ShimFlow& flow) {
   Duration wait = std::max(flow.out.rtt.smoothed(), kLook) - (stamp_ - entry->givenAt);
   if (wait > Duration(0)) return wait;
   if (replay(toPeer_, *entry)) {
-    flow.outTrial.onFired(counters_, Actuator::kNearReplay, flow.out.una, true);
-    flow.arrivals.onArrive(entry->range, stamp_);
+    onFired(flow, Actuator::kNearReplay, flow.out.una, true);
+    onArrived(flow, entry->range, flow.out.nxt);
   }
   cache_.popFront(flow.outTail);
   return cache_.front(flow.outTail) ? kLook : kNothing;
@@ -178,12 +196,12 @@ void AckShim::speak(ShimFlow& flow, uint8_t acks) {
   bool several = last && *last > out.una;
   TailCache::Entry* kept = cache_.front(flow.outTail);
   if (!several && options_.replay && kept && kept->range.begin <= out.una) {
-    if (replay(toPeer_, *kept)) flow.outTrial.onFired(counters_, Actuator::kNearReplay, out.una, true);
+    if (replay(toPeer_, *kept)) onFired(flow, Actuator::kNearReplay, out.una, true);
     return;
   }
   if (!flow.sack) {
     sendAcks(flow, acks, {});
-    return flow.outTrial.onFired(counters_, Actuator::kPureDupAck, out.una, false);
+    return onFired(flow, Actuator::kPureDupAck, out.una, false);
   }
   std::array<SeqRange, 1> block{};
   if (several) {
@@ -195,7 +213,12 @@ void AckShim::speak(ShimFlow& flow, uint8_t acks) {
     return;
   }
   sendAcks(flow, acks, block);
-  flow.outTrial.onFired(counters_, Actuator::kSackDupAck, out.una, false);
+  onFired(flow, Actuator::kSackDupAck, out.una, false);
+}
+
+void AckShim::onFired(ShimFlow& flow, Actuator actuator, Seq at, bool sent) {
+  flow.tried = true;
+  table_.troubles(flow).outTrial.onFired(counters_, actuator, at, sent);
 }
 
 void AckShim::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> sacks) {

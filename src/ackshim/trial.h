@@ -25,7 +25,7 @@ class Trial {
     if (state_ != State::kTold || s.seq > at_ || s.end <= at_) return;
     state_ = State::kSent;
     hasTs_ = s.options.timestamps.has_value();
-    if (hasTs_) ts_ = s.options.timestamps->value;
+    if (hasTs_) ts_ = s.options.timestamps->value & kTsMask;
   }
   /// An ACK of the receiver. `tooEarly`: less time has passed since the shim acted than the way takes. True
   /// when it turns out that the shim should have waited.
@@ -41,7 +41,7 @@ class Trial {
     if (!isNew || s.ack <= at_) return false;
     // Nothing was sent again, or the ACK is older than what was (RFC 3522 section 3.2): the first one
     // arrived.
-    bool older = hasTs_ && s.options.timestamps && Seq{s.options.timestamps->echo} < Seq{ts_};
+    bool older = hasTs_ && s.options.timestamps && isOlder(s.options.timestamps->echo);
     if (state_ == State::kTold || older || tooEarly) return spurious(counters);
     ++counters[actuator_].useful;
     state_ = State::kUseful;
@@ -57,11 +57,18 @@ class Trial {
     return true;
   }
 
+  // The low bits of a timestamp are enough for the seconds that a trial takes: they wrap in 67 s at the
+  // fastest, a tick of a microsecond.
+  static constexpr unsigned kTsBits = 26;
+  static constexpr uint32_t kTsMask = (uint32_t{1} << kTsBits) - 1;
+  bool isOlder(uint32_t echo) const { return (echo - ts_) >> (kTsBits - 1) & 1; }
+
   Seq at_;
-  uint32_t ts_ = 0;
-  Actuator actuator_{};
-  State state_ = State::kIdle;
-  bool hasTs_ = false;
+  uint32_t ts_ : kTsBits = 0;
+  State state_ : 2 = State::kIdle;
+  Actuator actuator_ : 3 = Actuator{};
+  bool hasTs_ : 1 = false;
 };
+static_assert(sizeof(Trial) == 8);
 
 }  // namespace braid

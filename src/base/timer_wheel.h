@@ -3,8 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "base/huge_array.h"
 #include "base/time.h"
 
 namespace braid {
@@ -81,7 +81,7 @@ class TimerWheel {
   Duration tick_;
   uint64_t now_ = 0;  // in ticks; all timers of ticks up to it have fired
   size_t armed_ = 0;
-  std::vector<Node> nodes_;
+  HugeArray<Node> nodes_;
   std::array<uint32_t, kLevels * kSlots> heads_;
   std::array<uint64_t, kLevels> occupied_{};  // a bit per slot
 };

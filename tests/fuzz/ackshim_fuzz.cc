@@ -133,7 +133,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           tunnel.carrying = !tunnel.carrying;
           break;
         default:
-          if (fromHost)
+          if (in[6] & 32) {
+            AckShim::Seen seen{b, &*p, fromHost};
+            shim.onPackets({&seen, 1}, now);
+          } else if (fromHost)
             shim.onFromHost(b, *p, now);
           else
             (void)shim.onToHost(b, *p, now);

@@ -167,7 +167,7 @@ TEST(FlowTableTest, HalfOpenFlowsReplaceTheOldestAndNeverAProvenOne) {
   ASSERT_NE(victim, FlowTable::kNone);
   table.erase(victim);
   EXPECT_FALSE(proven(1));
-  EXPECT_EQ(table.proven(), 1u);
+  EXPECT_EQ(table.size(), 1u);
   EXPECT_NE(table.prove(add(9'999), table.hash(keyOf(9'999))), FlowTable::kNone);
   EXPECT_EQ(table.victim([](const ShimFlow&) { return false; }), FlowTable::kNone);
 }
@@ -183,7 +183,7 @@ TEST(FlowTableTest, ChainsHoldWhatCollides) {
     uint32_t i = table.findProven(keyOf(n), table.hash(keyOf(n)));
     ASSERT_EQ(i != FlowTable::kNone, n % 2 == 1) << n;
   }
-  EXPECT_EQ(table.proven(), 32u);
+  EXPECT_EQ(table.size(), 32u);
 }
 
 }  // namespace

@@ -161,6 +161,46 @@ TEST(ToSenderTest, LargeFlowsAreLeftAlone) {
   EXPECT_EQ(rig.passUntilSpoken(5s), 5s);
 }
 
+// gamma is reached exactly by the ACK of the fifth segment.
+TEST(ToSenderTest, LargeFromGammaBytesAcknowledgedOn) {
+  AckShimOptions options;
+  options.gamma = 5000;
+  Rig rig(options);
+  rig.open({});
+  rig.hostSends(0, 10);
+  rig.pass(10ms);
+  (void)rig.peerAcks(4);
+  EXPECT_FALSE(rig.flow()->out.large);
+  (void)rig.peerAcks(5);
+  EXPECT_TRUE(rig.flow()->out.large);
+}
+
+// Silent for a second, then its timer sends again: small again, with nothing left of the time before.
+TEST(ToSenderTest, HardResetAfterASecondOfSilence) {
+  AckShimOptions options;
+  options.gamma = 5000;
+  Rig rig(options);
+  loseTheLastThree(rig, {.sack = false});  // 7000 bytes acknowledged
+  (void)rig.peerAcks(7);
+  rig.pass(1s);
+  EXPECT_TRUE(rig.takeToHost().empty());
+  rig.host(Rig::hostSeg(7));
+  EXPECT_FALSE(rig.flow()->out.large);
+  Duration waited = rig.passUntilSpoken(1s);
+  EXPECT_GE(waited, 100ms);
+  EXPECT_LE(waited, 110250us);
+  EXPECT_EQ(rig.takeToHost().size(), 3u);  // the duplicate of before does not count
+}
+
+TEST(ToSenderTest, SoftResetEndsTheDroppingOfDuplicates) {
+  Rig rig;
+  loseTheLastThree(rig, {.sack = false});
+  rig.passUntilSpoken(1s);
+  EXPECT_EQ(rig.peerAcks(7), Verdict::kDrop);
+  rig.pass(100ms);  // more than 200 ms after the last new ACK
+  EXPECT_EQ(rig.peerAcks(7), Verdict::kPass);
+}
+
 TEST(ToSenderTest, InRecoveryDuplicatesThatSayNothingAreDropped) {
   Rig rig;
   loseTheLastThree(rig, {.sack = false});
@@ -235,7 +275,7 @@ TEST(HoleTest, ToldAfterTheAllowanceWithAllThatCame) {
   EXPECT_EQ(said[0].ack(), kHostIsn + 1);
   EXPECT_EQ(said[0].sacks(), (std::vector<SeqRange>{Rig::hostRange(3, 5), Rig::hostRange(1, 2)}));
   rig.host(Rig::hostSeg(2));
-  EXPECT_FALSE(rig.flow()->arrivals.hasHole());
+  EXPECT_FALSE(rig.flow()->gap);
   rig.pass(5ms);
   EXPECT_TRUE(rig.takeToHost().empty());
   EXPECT_EQ(rig.count(Actuator::kHole).fired, 1u);

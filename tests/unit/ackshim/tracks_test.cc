@@ -72,7 +72,7 @@ TEST_F(TracksTest, OneMoreAtFourAndEightBeta) {
   EXPECT_EQ(left(9 * beta), 8 * beta);
 }
 
-TEST_F(TracksTest, StopsAtTheMinimumRtoUntilNewDataOrAnAck) {
+TEST_F(TracksTest, SoftResetAtTheMinimumRtoUntilNewDataOrAnAck) {
   Duration beta = left(0ms);
   act(beta);
   act(5 * beta);
