@@ -150,7 +150,8 @@ void AckShim::onTimer(Time now) {
 
 void AckShim::armIn(uint32_t i, Duration ahead) {
   ShimFlow& flow = table_[i];
-  Stamp at = stamp_ + std::min(ahead, AckShimOptions::kMaxIdle);
+  ahead = std::min(ahead, AckShimOptions::kMaxIdle);  // what a stamp can compare
+  Stamp at = stamp_ + ahead;
   if (flow.timerAt - at <= Duration(0)) return;
   flow.timerAt = at;
   wheel_.armEarlier(i, now_ + ahead);
