@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <span>
 
 namespace braid {
@@ -36,6 +37,11 @@ std::string twoParts(uint64_t large, const char* largeUnit, uint64_t small, cons
 std::string formatBytes(double bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   return scaled(bytes, 1024, kUnits);
+}
+
+std::string formatVolume(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  return scaled(bytes, 1000, kUnits);
 }
 
 std::string formatRate(double bytesPerSecond) {
@@ -73,6 +79,17 @@ std::string formatAge(double seconds) {
   if (s < 3600) return twoParts(s / 60, "min", s % 60, "s");
   if (s < 86400) return twoParts(s / 3600, "h", s % 3600 / 60, "min");
   return twoParts(s / 86400, "d", s % 86400 / 3600, "h");
+}
+
+std::string formatDate(double unixSeconds) {
+  constexpr double kLatest = 253402300799;  // the last second of the year 9999
+  if (!(unixSeconds >= 0 && unixSeconds <= kLatest)) return "-";
+  auto moment = static_cast<std::time_t>(unixSeconds);
+  std::tm local{};
+  std::array<char, 32> text{};
+  if (!::localtime_r(&moment, &local) || !std::strftime(text.data(), text.size(), "%F %H:%M", &local))
+    return "-";
+  return text.data();
 }
 
 std::string formatShare(uint64_t part, uint64_t whole) {

@@ -13,11 +13,28 @@ std::string joined(const nlohmann::json& list) {
   return text.empty() ? "-" : text;
 }
 
+// "metered, 35.0 % of 10.0 GB until 2026-07-01 00:00, weight 3, up 5.00 Mbit/s"
+std::string useText(const nlohmann::json& uplink) {
+  std::string text = textOf(uplink, "use");
+  nlohmann::json meter = fieldOf(uplink, "metered");
+  if (meter.is_object()) {
+    text += ", " + formatShare(countOf(meter, "used_bytes"), countOf(meter, "cap_bytes")) + " of " +
+            formatVolume(numberOf(meter, "cap_bytes")) + " until " +
+            formatDate(numberOf(meter, "until_unix_s"));
+    if (flagOf(meter, "closed")) text += ", cap reached";
+  }
+  if (countOf(uplink, "weight") > 1) text += ", weight " + textOf(uplink, "weight");
+  for (auto [key, word] : {std::pair{"up_limit_bytes_per_s", "up "}, {"down_limit_bytes_per_s", "down "}}) {
+    if (countOf(uplink, key) > 0) text += std::string(", ") + word + formatRate(numberOf(uplink, key));
+  }
+  return text;
+}
+
 std::string uplinksText(const nlohmann::json& gateway) {
-  Table table({"UPLINK", "INTERFACE", "STATE", "ADDRESSES", "GATEWAY"});
+  Table table({"UPLINK", "INTERFACE", "STATE", "USE", "ADDRESSES", "GATEWAY"});
   for (const auto& uplink : listOf(gateway, "uplinks")) {
     table.add({textOf(uplink, "name"), textOf(uplink, "interface"), flagOf(uplink, "up") ? "up" : "down",
-               joined(listOf(uplink, "addresses")), textOf(uplink, "gateway")});
+               useText(uplink), joined(listOf(uplink, "addresses")), textOf(uplink, "gateway")});
   }
   return table.empty() ? "" : "\n" + table.toString();
 }

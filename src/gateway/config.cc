@@ -30,6 +30,15 @@ void readControl(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
   if (std::optional<std::string> group = readName(section.find("group"), out)) config.control.group = *group;
 }
 
+void readState(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
+  config.state = "/var/lib/braid/" + std::filesystem::path(config.path).stem().string() + ".state";
+  std::optional<std::string> path = readText(value, out);
+  if (!path) return;
+  if (path->empty() || path->front() != '/' || path->back() == '/')
+    out.add(value, "is no complete path", "write one such as /var/lib/braid/edge.state");
+  config.state = *path;
+}
+
 void readLog(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   static constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warning", "error"};
   if (!value) return;
@@ -91,7 +100,8 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
   config.path = path;
   ConfigSection root(
       {&std::get<ConfigNode>(tree), ""},
-      {"identity", "device", "uplinks", "listen", "peers", "control", "recovery", "tunnel", "log"}, out);
+      {"identity", "device", "uplinks", "listen", "peers", "control", "recovery", "tunnel", "state", "log"},
+      out);
   std::optional<Pin> ownPin =
       readIdentity(root.require("identity",
                                 "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
@@ -105,6 +115,7 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
   readControl(root.find("control"), config, out);
   readTunnel(root.find("tunnel"), config, out);
   readRecovery(root.find("recovery"), config, out);
+  readState(root.find("state"), config, out);
   readLog(root.find("log"), config, out);
   // Cross-checks on half-read parts would report consequences of what is reported already.
   if (out.empty()) checkTogether(root, config, ownPin, out);

@@ -11,8 +11,10 @@
 #include <variant>
 #include <vector>
 
+#include "gateway/meter_period.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
+#include "scheduler/path_tiers.h"
 #include "tunnel/handshake.h"
 #include "tunnel/options.h"
 
@@ -63,6 +65,15 @@ struct UplinkConfig {
   Gateway gateway = Gateway::kAuto;
   std::vector<Address> gateways;  ///< with kAddress: one, or one IPv4 and one IPv6
   std::vector<Address> sources;   ///< local addresses to use, at most one per family; empty: the interface's
+  PathPreference preference{};    ///< its `uplink` is not set
+  uint64_t peerCeiling = 0;       ///< bytes per second towards this uplink; 0: none
+  /// `metered`
+  struct Meter {
+    uint64_t cap = 0;  ///< bytes in a period
+    MeterPeriod period{};
+    bool operator==(const Meter&) const = default;
+  };
+  std::optional<Meter> meter;
 };
 
 /// "vpn.example.net:4433", kept as text: the daemon resolves it, and again when it stops working.
@@ -95,6 +106,7 @@ struct Config {
   ControlConfig control;
   TunnelOptions tunnel;
   std::optional<AeadKind> cipher;  ///< nullopt: what both sides' processors do fastest
+  std::string state;               ///< file of the counts of metered uplinks, a complete path
   std::string trace;               ///< file of the recovery trace, a complete path; empty: none
   std::string logLevel = "info";   ///< trace, debug, info, warning, error
 };

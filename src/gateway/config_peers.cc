@@ -125,7 +125,10 @@ void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
   for (const ConfigValue& item : readSequence(value, kMaxUplinks, out)) {
     UplinkConfig uplink;
     if (!item) continue;
-    ConfigSection section(item, {"name", "interface", "subflows", "gateway", "source"}, out);
+    ConfigSection section(
+        item,
+        {"name", "interface", "subflows", "gateway", "source", "use", "metered", "rate-limit", "weight"},
+        out);
     ConfigValue interface =
         section.require("interface", "name the interface, such as wlan0; 'ip link' lists them");
     if (auto text = readInterface(interface, out)) {
@@ -142,6 +145,7 @@ void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
     }
     readUplinkGateway(section.find("gateway"), uplink, out);
     if (ConfigValue source = section.find("source")) uplink.sources = readAddressPair(source, out);
+    readPreference(section, uplink, out);
     config.uplinks.push_back(std::move(uplink));
   }
 }

@@ -261,6 +261,22 @@ std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, ui
   return std::nullopt;
 }
 
+std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint64_t high,
+                                    ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<uint64_t> rate = parseBitRate(*text);
+  if (!rate) {
+    out.add(value, quoted(*text) + " is no rate",
+            "write a number and its unit: kbit/s, Mbit/s or Gbit/s, such as 20Mbit/s");
+  } else if (*rate < low || *rate > high) {
+    out.add(value, outside(*text, bitRateText(low), bitRateText(high)), "use a rate in that range");
+  } else {
+    return rate;
+  }
+  return std::nullopt;
+}
+
 std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;

@@ -75,6 +75,9 @@ std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Dur
                                      ConfigDiagnostics& out);
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out);
+/// Bits per second.
+std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint64_t high,
+                                    ConfigDiagnostics& out);
 /// A decimal number from 0 to 1, such as 0.5; no exponent.
 std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out);
 /// One of `names`, which gives its number, or a number from 0 to `high`.

@@ -12,6 +12,8 @@ std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& opt
                                 ConfigDiagnostics& out);
 void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+/// The keys of an uplink that say how it is to be used.
+void readPreference(const ConfigSection& section, UplinkConfig& uplink, ConfigDiagnostics& out);
 void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out);

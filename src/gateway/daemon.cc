@@ -49,6 +49,7 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
     case Event::Kind::kPeerDown:
     case Event::Kind::kHandshakeFailed:
     case Event::Kind::kSubflowFailed:
+    case Event::Kind::kCapReached:
       return spdlog::level::warn;
     case Event::Kind::kRekeyed:
       return spdlog::level::debug;
@@ -84,6 +85,7 @@ Daemon::Daemon(Config config, LoadOptions loading)
                     updateUplinks(changed);
                   }),
       nameTimer_(loop_, [this] { resolveNames(false); }),
+      meterTimer_(loop_, [this] { keepMeters(); }),
       watchdogTimer_(loop_,
                      [this] {
                        notify::watchdog();
@@ -97,6 +99,8 @@ Daemon::Daemon(Config config, LoadOptions loading)
   setUpDevice({}, config_.device);
   setUpListeners(config_.listen);
   setUpPeers();
+  setUpMeters(config_);
+  keepMeters();
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
   ControlHandler& handler = *this;
@@ -212,6 +216,7 @@ void Daemon::stop() {
   tunnel_.close();
   drainOutput();
   endTrace();
+  endMeters();
   uplinks_.close();
   for (const std::string& line : host_.undo()) spdlog::warn("{}", line);
   loop_.stop();

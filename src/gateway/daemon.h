@@ -13,6 +13,7 @@
 #include "gateway/identity.h"
 #include "gateway/log.h"
 #include "gateway/loop.h"
+#include "gateway/meter_book.h"
 #include "gateway/netlink_config.h"
 #include "gateway/netlink_monitor.h"
 #include "gateway/resolver.h"
@@ -60,6 +61,14 @@ class Daemon : private SendObserver, private ControlHandler {
   void stop();
   void drainOutput();
 
+  // daemon_meters.cc: metered uplinks
+  void setUpMeters(const Config& config);
+  std::vector<UplinkSpec> uplinkSpecs() const;
+  void keepMeters();
+  void saveMeters();
+  void endMeters();
+  void addMeters(std::vector<UplinkStatus>& uplinks) const;
+
   // daemon_setup.cc: what a configuration asks for
   /// Gives what is wrong, one line each; empty: it holds now.
   std::string apply(Config next);
@@ -99,6 +108,7 @@ class Daemon : private SendObserver, private ControlHandler {
   NetlinkMonitor monitor_;
   SocketIds ids_;
   SocketTable sockets_;
+  std::optional<MeterBook> meters_;  ///< from the first metered uplink on
   Uplinks uplinks_;
   std::vector<Listener> listeners_;
   Resolver resolver_;
@@ -114,6 +124,7 @@ class Daemon : private SendObserver, private ControlHandler {
   Timer tunnelTimer_;
   Timer retryTimer_;
   Timer nameTimer_;
+  Timer meterTimer_;
   Timer watchdogTimer_;
   SignalWatcher term_, interrupt_, hangup_;
   PrepareHook prepare_;

@@ -82,6 +82,7 @@ std::vector<std::string> needsRestart(const Config& before, const Config& after,
   fixed(before.control.socket == after.control.socket && before.control.group == after.control.group,
         "control");
   fixed(before.cipher == after.cipher, "tunnel.cipher");
+  fixed(before.state == after.state, "state");
   return out;
 }
 
@@ -157,7 +158,7 @@ void Daemon::setUpListeners(const std::vector<Endpoint>& endpoints) {
 
 void Daemon::updateUplinks(bool changed) {
   for (const std::string& line : uplinks_.takeNotes()) spdlog::info("{}", line);
-  if (changed) tunnel_.setUplinks(uplinks_.specs(), monotonicNow());
+  if (changed) tunnel_.setUplinks(uplinkSpecs(), monotonicNow());
   retryTimer_.arm(uplinks_.wantsRetry() ? monotonicNow() + kUplinkRetry : kNever);
 }
 
@@ -241,9 +242,11 @@ std::string Daemon::apply(Config next) {
   UniqueFd traceFile;
   try {
     if (newTrace && !next.trace.empty()) traceFile = openTraceFile(next.trace);
+    setUpMeters(next);
     setUpListeners(next.listen);
     setUpDevice(config_.device, next.device);
-  } catch (const SystemError& e) {
+  } catch (const std::runtime_error& e) {
+    setUpMeters(config_);
     setUpListeners(config_.listen);
     return std::string(e.what()) + "\n";
   }
@@ -261,6 +264,7 @@ std::string Daemon::apply(Config next) {
   setLogLevel(config_.logLevel);
   tunnel_.setTunables(config_.tunnel);
   setUpPeers();
+  keepMeters();
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
   std::erase_if(peersUp_, [&](const std::string& name) {
@@ -305,6 +309,7 @@ GatewayStatus Daemon::gatewayStatus() {
   out.deviceMtu = deviceMtu_;
   for (const Listener& l : listeners_) out.listen.push_back(l.endpoint.toString());
   out.uplinks = uplinks_.status();
+  addMeters(out.uplinks);
   out.drops = hostDrops();
   out.recovery = config_.tunnel.recoveryOptions;
   if (trace_) out.trace = trace_->status();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,15 @@ struct UplinkStatus {
   bool up = false;
   std::vector<std::string> addresses;  ///< local ones in use
   std::string gateway;                 ///< empty: the main table's
+  std::string use = "normal";          ///< useName()
+  unsigned weight = 1;
+  uint64_t upLimit = 0, downLimit = 0;  ///< bytes per second; 0: none
+  struct Meter {
+    uint64_t used = 0, cap = 0;  ///< bytes
+    bool closed = false;         ///< at its cap
+    int64_t until = 0;           ///< end of the period, seconds since 1970
+  };
+  std::optional<Meter> meter = std::nullopt;
 };
 
 /// What was lost between the kernel and the tunnel since the start of the daemon, in datagrams and packets.

@@ -76,12 +76,25 @@ json hostDropsJson(const HostDrops& d) {
           {"device_write_failed", d.deviceWriteFailed}};
 }
 
+json meterJson(const std::optional<UplinkStatus::Meter>& meter) {
+  if (!meter) return nullptr;
+  return {{"used_bytes", meter->used},
+          {"cap_bytes", meter->cap},
+          {"closed", meter->closed},
+          {"until_unix_s", meter->until}};
+}
+
 json gatewayJson(const GatewayStatus& gateway) {
   json uplinks = json::array();
   for (const UplinkStatus& uplink : gateway.uplinks) {
     uplinks.push_back({{"name", uplink.name},
                        {"interface", uplink.interface},
                        {"up", uplink.up},
+                       {"use", uplink.use},
+                       {"weight", uplink.weight},
+                       {"up_limit_bytes_per_s", uplink.upLimit},
+                       {"down_limit_bytes_per_s", uplink.downLimit},
+                       {"metered", meterJson(uplink.meter)},
                        {"addresses", uplink.addresses},
                        {"gateway", uplink.gateway.empty() ? json(nullptr) : json(uplink.gateway)}});
   }
@@ -118,6 +131,10 @@ json subflowJson(const SubflowStatus& s) {
           {"lost_packets", s.lostPackets},
           {"spurious_losses", s.spuriousLosses},
           {"retransmitted_bytes", s.retransmittedBytes},
+          {"use", useName(s.preference.use)},
+          {"weight", s.preference.weight},
+          {"limit_bytes_per_s", s.preference.ceiling},
+          {"resting", s.resting},
           {"suppressed", s.suppressed},
           {"ecn", s.ecn},
           {"ce_marks", s.ceMarks},

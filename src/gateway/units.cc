@@ -24,6 +24,9 @@ constexpr Unit kTimeUnits[] = {{"ns", 1},
 constexpr Unit kByteUnits[] = {{"B", 1},      {"KiB", 1 << 10}, {"MiB", 1 << 20},  {"GiB", 1 << 30},
                                {"kB", 1'000}, {"KB", 1'000},    {"MB", 1'000'000}, {"GB", 1'000'000'000}};
 constexpr size_t kBinaryUnits = 4;
+// Factors to bits per second, rising.
+constexpr Unit kRateUnits[] = {
+    {"bit/s", 1}, {"kbit/s", 1'000}, {"Mbit/s", 1'000'000}, {"Gbit/s", 1'000'000'000}};
 
 // A decimal number times its unit; nullopt when the result is no whole number or above int64.
 std::optional<uint64_t> parseScaled(std::string_view text, std::span<const Unit> units) {
@@ -74,6 +77,10 @@ std::optional<uint64_t> parseByteCount(std::string_view text) {
   return parseScaled(text, kByteUnits);
 }
 
+std::optional<uint64_t> parseBitRate(std::string_view text) {
+  return parseScaled(text, kRateUnits);
+}
+
 std::optional<uint64_t> parseNumber(std::string_view text) {
   uint64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -83,6 +90,10 @@ std::optional<uint64_t> parseNumber(std::string_view text) {
 
 std::string durationText(Duration d) {
   return d == Duration::zero() ? "0s" : scaledText(static_cast<uint64_t>(d.count()), kTimeUnits);
+}
+
+std::string bitRateText(uint64_t bitsPerSecond) {
+  return scaledText(bitsPerSecond, kRateUnits);
 }
 
 std::string byteCountText(uint64_t bytes) {

@@ -54,6 +54,7 @@ void routeByGateway(const UplinkConfig& config, unsigned slot, const Address& ga
   out.rules.push_back({gateway.family, priority + 1, config.interface, {}, table, std::nullopt});
 }
 
+// What sockets and routes depend on.
 bool sameSettings(const UplinkConfig& a, const UplinkConfig& b) {
   return a.name == b.name && a.interface == b.interface && a.subflows == b.subflows &&
          a.gateway == b.gateway && a.gateways == b.gateways && a.sources == b.sources;
@@ -118,6 +119,7 @@ void Uplinks::configure(std::vector<UplinkConfig> configs, const NetlinkTable& t
     if (same == configs.end()) {
       closeUplink(u);
     } else {
+      u.config = *same;  // what a socket does not depend on may differ
       kept[static_cast<size_t>(same - configs.begin())] = std::move(u);
     }
   }
@@ -262,7 +264,8 @@ void Uplinks::close() {
 
 std::vector<UplinkSpec> Uplinks::specs() const {
   std::vector<UplinkSpec> out;
-  for (const Uplink& u : uplinks_) out.push_back({u.config.name, u.sockets, u.now.up});
+  for (const Uplink& u : uplinks_)
+    out.push_back({u.config.name, u.sockets, u.now.up, u.config.preference, u.config.peerCeiling});
   return out;
 }
 
@@ -273,6 +276,10 @@ std::vector<UplinkStatus> Uplinks::status() const {
     s.name = u.config.name;
     s.interface = u.config.interface;
     s.up = u.now.up;
+    s.use = useName(u.config.preference.use);
+    s.weight = u.config.preference.weight;
+    s.upLimit = u.config.preference.ceiling;
+    s.downLimit = u.config.peerCeiling;
     for (const Address* a : {&u.now.v4, &u.now.v6}) {
       if (a->bits()) s.addresses.push_back(a->toString());
     }

@@ -52,7 +52,7 @@ class Uplinks {
   /// All must outlive this.
   Uplinks(UplinkSockets& sockets, Routing& routing, SocketIds& ids);
 
-  /// Replaces the configuration; uplinks that keep name, interface and settings keep their sockets.
+  /// Replaces the configuration; uplinks that keep name, interface and addresses keep their sockets.
   void configure(std::vector<UplinkConfig> configs, const NetlinkTable& table);
   /// Follows the host's state. True when specs() changed.
   bool update(const NetlinkTable& table);

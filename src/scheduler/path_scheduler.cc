@@ -3,6 +3,7 @@
 #include "scheduler/earliest.h"
 #include "scheduler/ecf.h"
 #include "scheduler/min_rtt.h"
+#include "scheduler/weighted.h"
 
 namespace braid {
 
@@ -10,6 +11,7 @@ std::unique_ptr<PathScheduler> makePathScheduler(std::string_view name) {
   if (name == "earliest") return std::make_unique<Earliest>();
   if (name == "minrtt") return std::make_unique<MinRtt>();
   if (name == "ecf") return std::make_unique<Ecf>();
+  if (name == "weighted") return std::make_unique<Weighted>();
   return nullptr;
 }
 

@@ -16,11 +16,15 @@ struct PathView {
   Duration rttvar{};
   uint64_t window = 0;    ///< bytes
   uint64_t inFlight = 0;  ///< bytes
-  double rate = 0;        ///< bytes per second that window and pacer let through; infinity when not known yet
-  Duration wait{};        ///< until the path should be open; 0 when it is
-  bool open = false;      ///< usable, the window has room for a datagram and the pacer lets it go now
-  bool ahead = false;     ///< open, or would be with a little more window and pacer: for small flows
-  bool usable = false;    ///< validated and not suspect; may be closed for now by window or pacer
+  double rate =
+      0;  ///< bytes per second that window, pacer and ceiling let through; infinity when not known yet
+  Duration wait{};      ///< until the path should be open; 0 when it is
+  bool open = false;    ///< usable, the window has room for a datagram and the pacer lets it go now
+  bool ahead = false;   ///< open, or would be with a little more window and pacer: for small flows
+  bool usable = false;  ///< validated and not suspect; may be closed for now by window or pacer
+  uint64_t sent = 0;    ///< bytes so far, everything included
+  unsigned weight = 1;  ///< at least 1
+  uint16_t uplink = 0;  ///< paths of one number share an uplink; less than 512
 };
 
 /// What a scheduler remembers of an inner flow. It begins anew with each burst (tunnel/flow_queue.h).
@@ -51,7 +55,7 @@ class PathScheduler {
 };
 
 /// The names that makePathScheduler() knows.
-inline constexpr std::string_view kPathSchedulerNames[] = {"earliest", "ecf", "minrtt"};
+inline constexpr std::string_view kPathSchedulerNames[] = {"earliest", "ecf", "minrtt", "weighted"};
 
 /// Makes a scheduler by its configuration name; nullptr for an unknown name.
 std::unique_ptr<PathScheduler> makePathScheduler(std::string_view name);

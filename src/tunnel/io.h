@@ -2,11 +2,13 @@
 
 // What passes between the core and its drivers.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/packet.h"
 #include "inet/endpoint.h"
+#include "scheduler/path_tiers.h"
 #include "tunnel/route.h"
 
 namespace braid {
@@ -28,7 +30,16 @@ struct UplinkSpec {
     Address::Family family = Address::Family::kV4;
   };
   std::vector<Socket> sockets;
-  bool up = true;  ///< link and address are there
+  bool up = true;               ///< link and address are there
+  PathPreference preference{};  ///< its `uplink` is not read
+  uint64_t peerCeiling = 0;     ///< bytes per second that a peer may send to it, as PathPreference::ceiling
+  /// Bytes that it may carry, both ways and with IP and UDP headers, in a period. At the cap it counts as
+  /// down.
+  struct Meter {
+    uint64_t cap = 0;
+    uint64_t used = 0;  ///< of the present period; read when the uplink is new, or its meter
+  };
+  std::optional<Meter> meter = std::nullopt;
 };
 
 /// Something worth a log line.
@@ -40,6 +51,9 @@ struct Event {
     kSubflowUp,
     kSubflowSuspect,
     kSubflowFailed,
+    kSubflowDuty,
+    kCapReached,
+    kNewPeriod,
     kAddressChanged,
     kRekeyed,
     kInnerMtu

@@ -36,19 +36,33 @@ void Peer::setTunables() {
   forEachSession([](Session& s) { s.setTunables(); });
 }
 
-void Peer::setUplinks(const std::vector<UplinkSpec>& uplinks, Time now) {
+void Peer::setUplinks(const std::vector<UplinkAccount>& uplinks, Time now) {
   std::vector<NamedRoute> routes;
-  for (const UplinkSpec& uplink : uplinks) {
-    if (!uplink.up) continue;
+  // Nothing is told while nothing is asked for. Numbers are needed by all, then.
+  bool telling = std::any_of(uplinks.begin(), uplinks.end(), [](const UplinkAccount& u) {
+    return u.spec.preference != PathPreference{} || u.spec.peerCeiling > 0;
+  });
+  for (size_t number = 1; number <= uplinks.size(); ++number) {
+    const UplinkAccount& account = uplinks[number - 1];
+    const UplinkSpec& uplink = account.spec;
+    if (!account.isUsable()) continue;
+    PathPreference own = uplink.preference;
+    if (telling) own.uplink = static_cast<uint8_t>(number);
+    PathPreference peers = own;
+    peers.ceiling = uplink.peerCeiling;
     for (size_t i = 0; i < uplink.sockets.size(); ++i) {
       for (size_t k = 0; k < options_.endpoints.size(); ++k) {
         const Endpoint& remote = options_.endpoints[k];
         if (remote.address.family != uplink.sockets[i].family) continue;
         std::string name = uplink.name + "#" + std::to_string(i) + ">" + remote.toString();
-        routes.push_back({name, uplink.name, {uplink.sockets[i].id, {}, remote}});
+        routes.push_back(
+            {name, uplink.name, {uplink.sockets[i].id, {}, remote}, own, peers, account.ceiling});
       }
     }
   }
+  // Handshakes go the best way first.
+  std::stable_sort(routes.begin(), routes.end(),
+                   [](const NamedRoute& a, const NamedRoute& b) { return a.own.use < b.own.use; });
   auto has = [](const std::vector<NamedRoute>& list, const NamedRoute& r) {
     return std::any_of(list.begin(), list.end(), [&](const NamedRoute& x) { return x.name == r.name; });
   };
@@ -69,7 +83,10 @@ void Peer::setUplinks(const std::vector<UplinkSpec>& uplinks, Time now) {
 
 void Peer::openSubflows(Time now) {
   if (!session_ || session_->role() != KeySchedule::Role::kInitiator) return;
-  for (const NamedRoute& r : routes_) session_->openSubflow(r.name, r.uplink, r.route, now);
+  for (const NamedRoute& r : routes_) {
+    if (session_->openSubflow(r.name, r.uplink, r.route, now))
+      session_->setPreference(r.name, r.own, r.peers, r.ceiling, now);
+  }
 }
 
 // ---- initiator

@@ -13,6 +13,7 @@
 #include "tunnel/io.h"
 #include "tunnel/peer_owner.h"
 #include "tunnel/session.h"
+#include "tunnel/uplink_accounts.h"
 
 namespace braid {
 
@@ -44,8 +45,11 @@ class Peer final : public SessionOwner {
     std::string name;
     std::string uplink;
     Route route;
+    PathPreference own{};    ///< how this side uses it
+    PathPreference peers{};  ///< and what the peer is told
+    std::shared_ptr<Pacer> ceiling{};
   };
-  void setUplinks(const std::vector<UplinkSpec>& uplinks, Time now);
+  void setUplinks(const std::vector<UplinkAccount>& uplinks, Time now);
 
   /// The session to send by; nullptr when the peer is not up.
   Session* session() {

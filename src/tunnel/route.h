@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -19,5 +20,10 @@ struct Route {
   Endpoint remote;
   auto operator<=>(const Route&) const = default;
 };
+
+/// Bytes of UDP and IP headers below a datagram.
+inline size_t outerHeaders(const Route& route) {
+  return route.remote.address.isV6() ? 48 : 28;
+}
 
 }  // namespace braid

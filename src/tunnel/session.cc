@@ -84,7 +84,7 @@ bool Session::openSubflow(const std::string& name, const std::string& uplink, co
     bool same = s.route().socket == route.socket && s.route().remote == route.remote;  // local: it has learnt
     if (s.state() == Subflow::State::kClosed || !same) {
       s.open(route, now);
-      announce(s, true);
+      announce(s.id(), SubflowStatusFrame{s.id(), ++statusSequence_, true});
     }
     return true;
   }
@@ -95,6 +95,7 @@ bool Session::openSubflow(const std::string& name, const std::string& uplink, co
   position_[id] = static_cast<uint8_t>(subflows_.size());
   subflows_.push_back(table_[id].get());
   names_.push_back(name);
+  wishes_.push_back({id, 0, {}});
   return true;
 }
 
@@ -102,20 +103,21 @@ void Session::closeSubflow(const std::string& name, Time now) {
   for (size_t i = 0; i < subflows_.size(); ++i) {
     if (names_[i] != name || subflows_[i]->state() == Subflow::State::kClosed) continue;
     subflows_[i]->close(now);
-    announce(*subflows_[i], false);
+    announce(subflows_[i]->id(), SubflowStatusFrame{subflows_[i]->id(), ++statusSequence_, false});
   }
   refresh(now);
 }
 
-// Tells the peer which subflows to use; a newer word replaces an older one that waits.
-void Session::announce(const Subflow& subflow, bool available) {
+// Tells the peer of a subflow; a newer word replaces an older one of its kind that waits.
+void Session::announce(uint8_t subflow, const Control::Frame& frame) {
+  auto isAboutIt = [&](const auto& f) {
+    if constexpr (requires { f.subflow; }) return f.subflow == subflow;
+    return false;
+  };
   std::erase_if(controls_, [&](const Control& c) {
-    const auto* status = std::get_if<SubflowStatusFrame>(&c.frame);
-    return status && status->subflow == subflow.id();
+    return c.frame.index() == frame.index() && std::visit(isAboutIt, c.frame);
   });
-  if (controls_.size() < kMaxControls) {
-    controls_.push_back({SubflowStatusFrame{subflow.id(), ++statusSequence_, available}});
-  }
+  if (controls_.size() < kMaxControls) controls_.push_back({frame});
 }
 
 std::optional<Drop> Session::onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
@@ -142,6 +144,7 @@ void Session::onTimer(Time now) {
     s->onTimer(now);
     if (keepalive_ > 0ns && s->usable() && now - s->lastSentAt() >= keepalive_) s->requestPing();
   }
+  if (meteredWait_) setSaturated(now);
   keys_.onTimer(now);
   flows_.onTimer(now);
   resequencer_.onTimer(now);
@@ -156,11 +159,13 @@ Time Session::nextDeadline(Time now) const {
     next = std::min(next, s->nextDeadline());
     if (s->state() == Subflow::State::kClosed && anyUsable()) next = std::min(next, s->acks().deadline());
     if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
-    if (waiting && s->opensAt() > now) next = std::min(next, s->opensAt());
+    if (waiting && s->opensAt(true) > now) next = std::min(next, s->opensAt(true));
+    if (ledger_.queued() > 0 && s->opensForRepairAt() > now) next = std::min(next, s->opensForRepairAt());
   }
   if (ledger_.queued() > 0) next = std::min(next, std::max(now, repairAt_));
   if (flows_.packets() == 0 && ledger_.live() > 0) next = std::min(next, std::max(now, protectAt_));
   if (flows_.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
+  if (meteredWait_) next = std::min(next, saturation_.nextDeadline(now));
   if (unusableSince_ != kNever && waiting)
     next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
   return next;
@@ -168,6 +173,7 @@ Time Session::nextDeadline(Time now) const {
 
 // What follows from the states of the subflows.
 void Session::refresh(Time now) {
+  if (dutiesDue_) updateDuties(now);
   if (anyUsable()) {
     unusableSince_ = kNever;
     updateInnerMtu();
@@ -239,19 +245,19 @@ void Session::onControlFate(Subflow& subflow, uint64_t pn, bool delivered) {
 }
 
 void Session::onStateChange(Subflow& s) {
-  std::string name = s.uplink().empty() ? "subflow " + std::to_string(s.id()) : s.uplink();
-  std::string text = name + " (" + s.route().remote.toString() + ") ";
+  dutiesDue_ = true;
   switch (s.state()) {
     case Subflow::State::kValidating:
       break;
     case Subflow::State::kActive:
-      event({Event::Kind::kSubflowUp, {}, text + "is in use"});
+      event(Event::Kind::kSubflowUp, s, s.preference().use == PathUse::kNormal ? "is in use" : "is usable");
+      tellPreference(s);
       break;
     case Subflow::State::kSuspect:
-      event({Event::Kind::kSubflowSuspect, {}, text + "is silent, its packets are moved"});
+      event(Event::Kind::kSubflowSuspect, s, "is silent, its packets are moved");
       break;
     case Subflow::State::kClosed:
-      event({Event::Kind::kSubflowFailed, {}, text + "lost its uplink"});
+      event(Event::Kind::kSubflowFailed, s, "lost its uplink");
       break;
   }
 }
@@ -264,6 +270,11 @@ void Session::onAddressChange(Subflow& s) {
 
 void Session::event(Event event) {
   owner_.onEvent(std::move(event));
+}
+
+void Session::event(Event::Kind kind, const Subflow& s, const char* what) {
+  std::string name = s.uplink().empty() ? "subflow " + std::to_string(s.id()) : s.uplink();
+  event({kind, {}, name + " (" + s.route().remote.toString() + ") " + what});
 }
 
 void Session::fill(PeerStatus& status, Time now) const {

@@ -1,10 +1,12 @@
 #pragma once
 
 // One keyed association with a peer: its keys, subflows and flows. What it sends is in session_send.cc, how
-// it protects what it has sent in session_protect.cc, what it receives in session_receive.cc.
+// it protects what it has sent in session_protect.cc, what it receives in session_receive.cc, and what its
+// subflows are for in session_preference.cc.
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,6 +73,10 @@ class Session final : public SubflowOwner {
   /// Starts or reopens the subflow of this name. False when the numbers are used up.
   bool openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now);
   void closeSubflow(const std::string& name, Time now);
+  /// How this side and the peer are to use it; `ceiling` limits this side. The peer is told when it is not by
+  /// default, or was not.
+  void setPreference(const std::string& name, const PathPreference& own, const PathPreference& peers,
+                     std::shared_ptr<Pacer> ceiling, Time now);
   void setKeepalive(Duration keepalive) { keepalive_ = keepalive; }
 
   // ---- what arrives
@@ -104,7 +110,8 @@ class Session final : public SubflowOwner {
  private:
   /// A control frame that is sent again until it arrives.
   struct Control {
-    std::variant<SkipFrame, SubflowStatusFrame> frame;
+    using Frame = std::variant<SkipFrame, SubflowStatusFrame, SubflowPreferenceFrame>;
+    Frame frame;
     bool inFlight = false;
     uint8_t subflow = 0;
     uint64_t pn = 0;
@@ -122,6 +129,8 @@ class Session final : public SubflowOwner {
   void onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time now);
   void onParityTail(const ParityTailFrame& frame);
   void onRecovered(const RecoveredFrame& frame, Time now);
+  void onPreference(const SubflowPreferenceFrame& frame);
+  std::shared_ptr<Pacer> ceilingOf(const PathPreference& preference);
   void takeRestored(Time now);
   void tellRecovered(uint8_t subflow, uint64_t pn);
   void deliverInOrder();
@@ -130,7 +139,15 @@ class Session final : public SubflowOwner {
   bool pollUrgent(Datagram& out, Time now);
   bool pollControl(Datagram& out, Time now);
   bool pollRepair(Datagram& out, Time now);
+  /// What became of new data.
+  enum class Offer : uint8_t {
+    kSent,
+    kNothing,  ///< the paths that are open have none to send: what is left waits for a better one
+    kNoPath,   ///< some is left, and no path is open
+    kLater,    ///< some is left; no buffer, or no path for protection
+  };
   bool pollNewData(Datagram& out, Time now);
+  Offer offerNewData(Datagram& out, Time now);
   bool pollMtuProbe(Datagram& out, Time now);
   bool sendData(Subflow& subflow, Datagram& out, Time now);
   void lookAtPaths(Time now);
@@ -178,13 +195,22 @@ class Session final : public SubflowOwner {
   void duplicate(Datum* datum);
   void trace(const TraceEvent& event);
 
+  // session_preference.cc
+  const SubflowPreferenceFrame* wishFor(const Subflow& subflow) const;
+  void tellPreference(const Subflow& subflow);
+  void updateDuties(Time now);
+  bool openOverflow(Time now);
+  void onDrained(Time now);
+  void setSaturated(Time now);
+
   // session.cc
   void refresh(Time now);
   void updateInnerMtu();
   void clearQueues(Time now);
-  void announce(const Subflow& subflow, bool available);
+  void announce(uint8_t subflow, const Control::Frame& frame);
   Subflow* find(uint8_t id) { return table_[id].get(); }
   void event(Event event);
+  void event(Event::Kind kind, const Subflow& subflow, const char* what);
 
   uint32_t id_;
   Pin pin_;
@@ -223,14 +249,19 @@ class Session final : public SubflowOwner {
   std::array<uint8_t, 256> position_{};              ///< in subflows_, by number
   std::vector<Subflow*> subflows_;                   ///< the ones there are, in order of their numbers
   std::vector<std::string> names_;                   ///< initiator: of subflows_, by position
-  std::vector<PathView> views_;                      ///< of lookAtPaths()
-  std::vector<PathView> fitting_;                    ///< scratch of choosePath()
+  std::vector<SubflowPreferenceFrame> wishes_;  ///< initiator: what the peer is told; sequence 0: nothing
+  std::map<uint8_t, std::shared_ptr<Pacer>> ceilings_;  ///< responder: by uplink
+  bool dutiesDue_ = false;                              ///< a subflow came, went, or is for something else
+  bool meteredWait_ = false;                            ///< metered subflows are there, and better ones
+  Saturation saturation_;                               ///< of those better ones
+  std::vector<PathView> views_;                         ///< of lookAtPaths()
+  std::vector<PathView> fitting_;                       ///< scratch of choosePath()
   Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
   size_t turn_ = 0;            ///< whose turn it is to send what is urgent
 
   static constexpr size_t kMaxControls = 512;
   std::vector<Control> controls_;  ///< waiting or in flight
-  uint64_t statusSequence_ = 0;
+  uint64_t statusSequence_ = 0;    ///< of frames about subflows
   Duration keepalive_ = 10s;
   Time start_;
   Time lastHeard_;

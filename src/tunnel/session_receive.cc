@@ -17,7 +17,8 @@ bool isCostly(const WireFrame& frame) {
 bool isEliciting(const WireFrame& frame) {
   return std::holds_alternative<PingFrame>(frame) || std::holds_alternative<DataFrame>(frame) ||
          std::holds_alternative<SkipFrame>(frame) || std::holds_alternative<SubflowStatusFrame>(frame) ||
-         std::holds_alternative<ParityFrame>(frame) || std::holds_alternative<ParityTailFrame>(frame);
+         std::holds_alternative<ParityFrame>(frame) || std::holds_alternative<ParityTailFrame>(frame) ||
+         std::holds_alternative<SubflowPreferenceFrame>(frame);
 }
 }  // namespace
 
@@ -106,6 +107,8 @@ void Session::onFrame(Subflow& subflow, const WireFrame& frame, const Route& fro
     onSkip(*skip, now);
   } else if (const auto* status = std::get_if<SubflowStatusFrame>(&frame)) {
     if (Subflow* meant = find(status->subflow)) meant->onPeerStatus(*status, now);
+  } else if (const auto* preference = std::get_if<SubflowPreferenceFrame>(&frame)) {
+    onPreference(*preference);
   } else if (const auto* tail = std::get_if<ParityTailFrame>(&frame)) {
     onParityTail(*tail);
   } else if (const auto* recovered = std::get_if<RecoveredFrame>(&frame)) {

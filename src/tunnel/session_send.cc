@@ -34,6 +34,9 @@ bool Session::pollUrgent(Datagram& out, Time now) {
     if (std::optional<Subflow::PathFrame> path = s.takePathFrame(now)) {
       Build build(s, path->route, std::move(buffer), MtuDiscovery::kMinDatagram);
       if (path->response) build.add(*path->response);
+      // From its first datagram on the peer knows what a subflow is for.
+      const SubflowPreferenceFrame* wish = wishFor(s);
+      if (wish && path->size == MtuDiscovery::kMinDatagram) build.add(*wish);
       if (path->challenge) build.add(*path->challenge);
       if (path->size) build.padTo(path->size);
       build.ect = path->ect;
@@ -198,16 +201,28 @@ std::optional<size_t> Session::choosePath(Flow& flow, const Packet& packet, Time
 
 bool Session::pollNewData(Datagram& out, Time now) {
   patienceEnd_ = kNever;
-  flows_.rewind();
   if (flows_.packets() > 0) lookAtPaths(now);
+  Offer offer = offerNewData(out, now);
+  if (offer == Offer::kNoPath && openOverflow(now)) offer = offerNewData(out, now);
+  if (offer != Offer::kNothing) return offer == Offer::kSent;
+  onDrained(now);
+  for (Subflow* s : subflows_) {
+    if (s->isOpen(now)) s->setAppLimited();
+  }
+  return false;
+}
+
+// To the paths as views_ shows them.
+Session::Offer Session::offerNewData(Datagram& out, Time now) {
+  flows_.rewind();
   auto isOpen = [](const PathView& v) { return v.open; };
   auto isAhead = [](const PathView& v) { return v.ahead; };
   bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
   bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
   while (true) {
     if (Flow* flow = flows_.turn(now)) {
-      if (pollTurn(*flow, out, now)) return true;
-      if (flows_.turn(now) == flow) return false;  // no path is open
+      if (pollTurn(*flow, out, now)) return Offer::kSent;
+      if (flows_.turn(now) == flow) return Offer::kLater;  // no path is open
       continue;
     }
     Flow* flow = flows_.peekFlow(now);
@@ -222,16 +237,13 @@ bool Session::pollNewData(Datagram& out, Time now) {
       owner_.onDrop(Drop::kTooBig, 1);
       continue;
     }
-    if (!anyAhead) return false;
-    if (!anyOpen && !flow->isSmall() && !flows_.newWaits()) return false;
+    if (!anyAhead) return Offer::kNoPath;
+    if (!anyOpen && !flow->isSmall() && !flows_.newWaits()) return Offer::kNoPath;
     if (std::optional<size_t> choice = choosePath(*flow, head, now))
-      return sendData(*subflows_[*choice], out, now);
+      return sendData(*subflows_[*choice], out, now) ? Offer::kSent : Offer::kLater;
     if (!flows_.pass(now)) break;
   }
-  for (Subflow* s : subflows_) {
-    if (s->isOpen(now)) s->setAppLimited();
-  }
-  return false;
+  return flows_.packets() > 0 && !anyOpen ? Offer::kNoPath : Offer::kNothing;
 }
 
 bool Session::pollMtuProbe(Datagram& out, Time now) {
@@ -289,7 +301,7 @@ void Session::addData(Build& build, Time now, bool chosen) {
   bool looked = chosen;
   if (!chosen) flows_.rewind();
   while (build.dataCount < kMaxDataPerDatagram) {
-    Datum* repair = firstReady(now);
+    Datum* repair = build.subflow.duty() == PathDuty::kOverflow ? nullptr : firstReady(now);
     if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow)) {
       addRepair(build, repair);
       continue;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/path_tiers.h"
 
 namespace braid {
 
@@ -57,6 +58,8 @@ struct SubflowStatus {
   std::string ecn;        ///< "testing", "unknown", "capable", "failed": EcnValidator
   uint64_t timeouts = 0;  ///< PTOs (RFC 9002 section 6.2) with data that nothing else had delivered
   uint64_t mtu = 0;
+  PathPreference preference{};
+  bool resting = false;     ///< carries no data for now: a better uplink is usable
   bool suppressed = false;  ///< carries no data for now: AMP found its subflows at one bottleneck
   // Proactive recovery. Protection sent on this subflow:
   uint64_t copies = 0, parities = 0, protectionBytes = 0;
@@ -96,7 +99,15 @@ struct PeerStatus {
   std::vector<FlowStatus> flows;
 };
 
+/// A metered uplink; bytes of the present period.
+struct MeterStatus {
+  std::string uplink;
+  uint64_t used = 0, cap = 0;
+  bool closed = false;  ///< at its cap
+};
+
 struct TunnelStatus {
+  std::vector<MeterStatus> meters;
   std::vector<PeerStatus> peers;
   DropCounts drops{};
   uint64_t buffersInUse = 0, buffersLimit = 0;

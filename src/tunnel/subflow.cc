@@ -1,16 +1,12 @@
 #include "tunnel/subflow.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace braid {
 
 namespace {
-/// Cost of UDP and IP below a datagram.
-size_t outerHeaders(const Route& route) {
-  return route.remote.address.isV6() ? 48 : 28;
-}
-
 /// Longest wait that is told to the scheduler: no path is that slow. Ours.
 constexpr Duration kLongestWait = 10s;
 
@@ -59,7 +55,7 @@ void Subflow::setState(State state, Time now) {
   if (state == state_) return;
   State before = state_;
   state_ = state;
-  controller_->setUsable(usable(), now);
+  controller_->setUsable(usable() && duty_ != PathDuty::kNone, now);
   if (state == State::kActive) {
     activeSince_ = now;
     silentLosses_ = 0;
@@ -81,6 +77,12 @@ void Subflow::setState(State state, Time now) {
     moveData(now);
   }
   owner_.onStateChange(*this);
+}
+
+// To coupled controllers a path that rests is not there.
+void Subflow::setDuty(PathDuty duty, Time now) {
+  duty_ = duty;
+  controller_->setUsable(usable() && duty_ != PathDuty::kNone, now);
 }
 
 // ---- what arrives
@@ -144,6 +146,12 @@ void Subflow::onPeerStatus(const SubflowStatusFrame& status, Time now) {
   peerRefuses_ = !status.available;
   if (peerRefuses_ && usable()) setState(State::kSuspect, now);
   if (state_ == State::kSuspect) probeAt_ = peerRefuses_ ? kNever : now;
+}
+
+bool Subflow::onPeerPreference(const SubflowPreferenceFrame& frame) {
+  if (frame.sequence < peerPreferenceSequence_) return false;
+  peerPreferenceSequence_ = frame.sequence + 1;
+  return std::exchange(preference_, frame.preference) != frame.preference;
 }
 
 void Subflow::onSendError(Time now) {
@@ -315,29 +323,27 @@ size_t Subflow::mtuProbe() const {
   return usable() ? mtu_.pollProbe() : 0;
 }
 
-bool Subflow::isOpenForRepair(Time now) const {
-  return isOpen(now) || (takesData() && !sent_.full() && inFlight_ + mtu_.current() <= kRepairWindow);
+Time Subflow::opensAt(bool overflow) const {
+  if (!takesData(overflow) || sent_.full() || inFlight_ + mtu_.current() > controller_->window())
+    return kNever;
+  return ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
 }
 
-bool Subflow::isOpen(Time now) const {
-  return opensAt() <= now;
-}
-
-Time Subflow::opensAt() const {
-  if (!takesData() || sent_.full() || inFlight_ + mtu_.current() > controller_->window()) return kNever;
-  return pacer_.nextSend();
+Time Subflow::opensForRepairAt() const {
+  if (!takesData() || sent_.full() || inFlight_ + mtu_.current() > kRepairWindow) return opensAt();
+  return ceiling_ ? ceiling_->nextSend() : Time::min();
 }
 
 bool Subflow::isOpenAhead(Time now) const {
   uint64_t window = controller_->window();
   uint64_t more = std::min(kAheadDatagrams * mtu_.current(), window / kAheadPart);
   return takesData() && !sent_.full() && inFlight_ + mtu_.current() <= window + more &&
-         pacer_.nextSend(more) <= now;
+         pacer_.nextSend(more) <= now && (!ceiling_ || ceiling_->nextSend() <= now);
 }
 
 // A full window opens when the oldest packet is acknowledged; an estimate, which the next ACK corrects.
 Duration Subflow::wait(Time now) const {
-  Time opens = pacer_.nextSend();
+  Time opens = ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
   const SentPacket* oldest = oldestInFlight();
   if (oldest && inFlight_ + mtu_.current() > controller_->window())
     opens = std::max(opens, oldest->sentAt + rtt_.smoothed());
@@ -349,18 +355,21 @@ Duration Subflow::expectedDelay() const {
   return Duration(static_cast<Duration::rep>(rtt * (0.5 + 2 * lossEstimate_.recentRate())));
 }
 
-PathView Subflow::view(Time now) const {
+PathView Subflow::view(Time now, bool overflow) const {
   PathView v;
   v.srtt = rtt_.smoothed();
   v.rttvar = rtt_.variation();
   v.window = controller_->window();
   v.inFlight = inFlight_;
-  v.rate = std::min(controller_->pacingRate(),
-                    static_cast<double>(v.window) / toSeconds(std::max<Duration>(v.srtt, 1us)));
-  v.usable = takesData();
-  v.open = isOpen(now);
+  v.rate = std::min({controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY,
+                     static_cast<double>(v.window) / toSeconds(std::max<Duration>(v.srtt, 1us))});
+  v.usable = takesData(overflow);
+  v.open = opensAt(overflow) <= now;
   v.ahead = v.open || isOpenAhead(now);
   if (v.usable && !v.open) v.wait = wait(now);
+  v.sent = counts_.sentBytes;
+  v.weight = preference_.weight;
+  v.uplink = preference_.uplink ? preference_.uplink : static_cast<uint16_t>(UINT8_MAX + 1 + id_);
   return v;
 }
 
@@ -371,6 +380,7 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   ++counts_.sentPackets;
   counts_.sentBytes += bytes;
   lastSentAt_ = now;
+  if (ceiling_) ceiling_->onSent(bytes + outerHeaders(route_), now);
   if (!tracked) {
     // Nobody acknowledges these: one that only answers must not run out of numbers.
     while (sent_.first() + 1 < sent_.next() &&
@@ -429,7 +439,7 @@ SubflowStatus Subflow::status(Time now) const {
   if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
   s.window = controller_->window();
   s.inFlight = inFlight_;
-  s.pacingRate = controller_->pacingRate();
+  s.pacingRate = std::min(controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY);
   s.deliveryRate = deliveryRate_;
   s.sentPackets = counts_.sentPackets;
   s.sentBytes = counts_.sentBytes;
@@ -439,6 +449,8 @@ SubflowStatus Subflow::status(Time now) const {
   s.spuriousLosses = counts_.spurious;
   s.timeouts = counts_.timeouts;
   s.retransmittedBytes = counts_.repairedBytes;
+  s.preference = preference_;
+  s.resting = duty_ == PathDuty::kNone;
   s.suppressed = isSuppressed();
   s.ceMarks = ecn_.ceCount();
   s.ecn = ecn_.name();

@@ -15,6 +15,7 @@
 #include "scheduler/loss_estimate.h"
 #include "scheduler/pacer.h"
 #include "scheduler/path_scheduler.h"
+#include "scheduler/path_tiers.h"
 #include "scheduler/recovery.h"
 #include "scheduler/rtt.h"
 #include "tunnel/ack_sender.h"
@@ -90,7 +91,17 @@ class Subflow {
   bool usable() const { return state_ == State::kActive; }
   /// Its controller wants it to carry no data for now. What is in flight is acknowledged as ever, or moved.
   bool isSuppressed() const { return controller_->suppressedAt() != kNever; }
-  bool takesData() const { return usable() && !isSuppressed(); }
+  /// `overflow`: new data that is too much for better paths.
+  bool takesData(bool overflow = false) const {
+    bool mine = duty_ == PathDuty::kAll || (overflow && duty_ == PathDuty::kOverflow);
+    return usable() && mine && !isSuppressed();
+  }
+  const PathPreference& preference() const { return preference_; }
+  void setPreference(const PathPreference& preference) { preference_ = preference; }
+  PathDuty duty() const { return duty_; }
+  void setDuty(PathDuty duty, Time now);
+  /// What limits all that leaves on its uplink, shared with the uplink's other subflows; null: nothing.
+  void setCeiling(std::shared_ptr<Pacer> ceiling) { ceiling_ = std::move(ceiling); }
   const RttEstimator& rtt() const { return rtt_; }
   /// Largest datagram that the path carries, in bytes of UDP payload.
   size_t mtu() const { return mtu_.current(); }
@@ -111,6 +122,8 @@ class Subflow {
   void onPathResponse(const PathToken& token, Time now);
   /// The peer wants it used, or not.
   void onPeerStatus(const SubflowStatusFrame& status, Time now);
+  /// Or how. False when that is no news.
+  bool onPeerPreference(const SubflowPreferenceFrame& frame);
   void onTooBig(size_t size, Time now) { mtu_.onTooBig(size, now); }
   /// The kernel refused to send.
   void onSendError(Time now);
@@ -151,16 +164,19 @@ class Subflow {
   Time lastSentAt() const { return lastSentAt_; }
 
   /// Window, pacer and sent-map allow one more datagram of full size.
-  bool isOpen(Time now) const;
+  bool isOpen(Time now) const { return opensAt() <= now; }
   /// The same for a repair: somebody waits for it, so an idle path takes it beyond window and pacer.
-  bool isOpenForRepair(Time now) const;
-  /// The same for a small flow, which may be ahead by kAheadDatagrams and 1/kAheadPart of the window.
+  bool isOpenForRepair(Time now) const { return opensForRepairAt() <= now; }
+  /// The same for a small flow, which may be ahead by kAheadDatagrams and 1/kAheadPart of the window; but not
+  /// of the ceiling, nor where it is overflow.
   bool isOpenAhead(Time now) const;
-  /// When the pacer opens, provided that the window has room; kNever otherwise.
-  Time opensAt() const;
-  /// How long it should take until it is open: for the pacer, and for ACKs where the window is full.
+  /// When pacer and ceiling open, provided that the window has room; kNever otherwise. `overflow` as in
+  /// takesData().
+  Time opensAt(bool overflow = false) const;
+  Time opensForRepairAt() const;
+  /// How long it should take until it is open: for pacer and ceiling, and for ACKs where the window is full.
   Duration wait(Time now) const;
-  PathView view(Time now) const;
+  PathView view(Time now, bool overflow = false) const;
   /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
   Duration expectedDelay() const;
 
@@ -239,6 +255,9 @@ class Subflow {
   bool peerRefuses_ = false;
   bool reopened_ = false;  ///< closed, but it has a route again and is being validated
   uint64_t peerStatusSequence_ = 0;
+  uint64_t peerPreferenceSequence_ = 0;
+  PathPreference preference_;
+  PathDuty duty_ = PathDuty::kAll;
   SubflowOwner& owner_;
   DataLedger& ledger_;
   Random& random_;
@@ -259,6 +278,7 @@ class Subflow {
   RttEstimator rtt_;
   std::unique_ptr<Controller> controller_;
   Pacer pacer_;
+  std::shared_ptr<Pacer> ceiling_;
   MtuDiscovery mtu_;
   uint64_t inFlight_ = 0;
   mutable uint64_t oldest_ = 0;  ///< no packet in flight has a smaller number

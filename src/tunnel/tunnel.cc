@@ -31,6 +31,7 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       pool_(pool),
       handshakes_(handshakes),
       random_(seed),
+      uplinks_(options_.maxOuterMtu),
       ecnProxy_(random_.next(), random_.next()) {}
 
 Tunnel::~Tunnel() {
@@ -56,7 +57,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
       peers_.push_back(
           std::make_unique<Peer>(std::move(options), options_, pool_, handshakes_, owner, random_.fork()));
     }
-    peers_.back()->setUplinks(uplinks_, now);
+    peers_.back()->setUplinks(uplinks_.all(), now);
   }
   std::erase_if(macs_, [&](const auto& entry) {
     return std::none_of(peers_.begin(), peers_.end(),
@@ -66,8 +67,33 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
 }
 
 void Tunnel::setUplinks(std::vector<UplinkSpec> uplinks, Time now) {
-  uplinks_ = std::move(uplinks);
-  for (auto& peer : peers_) peer->setUplinks(uplinks_, forward(now));
+  uplinks_.set(std::move(uplinks));
+  applyUplinks(forward(now));
+}
+
+void Tunnel::applyUplinks(Time now) {
+  for (auto& peer : peers_) peer->setUplinks(uplinks_.all(), now);
+}
+
+void Tunnel::resetMeter(std::string_view uplink, uint64_t used, Time now) {
+  UplinkAccount* account = uplinks_.find(uplink);
+  if (!account || !account->meter) return;
+  account->meter->reset(used);
+  onEvent({Event::Kind::kNewPeriod, {}, "uplink " + account->spec.name + ": a new period begins"});
+  applyUplinks(forward(now));
+}
+
+// What the provider bills, whoever sent it. At its cap an uplink counts as down.
+void Tunnel::count(const Route& route, size_t bytes, Time now) {
+  const UplinkAccount* closed = uplinks_.count(route, bytes, now);
+  if (!closed) return;
+  const UplinkMeter& meter = *closed->meter;
+  onEvent({Event::Kind::kCapReached,
+           {},
+           "uplink " + closed->spec.name + " is not used any more in this period: " +
+               std::to_string(meter.used()) + " of " + std::to_string(meter.cap()) + " bytes are used, " +
+               std::to_string(meter.reserve()) + " kept for what is under way"});
+  applyUplinks(now);
 }
 
 void Tunnel::setTunables(const TunnelOptions& options) {
@@ -90,6 +116,7 @@ void Tunnel::setOwnAddresses(const Address& v4, const Address& v6) {
 void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   now = forward(now);
   ByteView bytes = datagram.view();
+  count(from, bytes.size(), now);
   if (isHandshakeDatagram(bytes)) return onHandshake(from, std::move(datagram), now);
   if (bytes.size() < kMinDatagram) return drop(Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
@@ -217,6 +244,7 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
     peer.forEachSession([&](Session& s) { sent = sent || s.pollDatagram(out, now); });
     if (!sent) continue;
     turn_ = (turn_ + i + 1) % peers_.size();
+    count(out.route, out.bytes.size(), now);
     return true;
   }
   return false;
@@ -273,9 +301,18 @@ bool Tunnel::addSession(Peer& peer, Session& session) {
   return sessions_.try_emplace(session.id(), SessionEntry{&peer, &session}).second;
 }
 
+std::vector<MeterStatus> Tunnel::meters() const {
+  std::vector<MeterStatus> out;
+  for (const UplinkAccount& a : uplinks_.all()) {
+    if (a.meter) out.push_back({a.spec.name, a.meter->used(), a.meter->cap(), a.meter->closed()});
+  }
+  return out;
+}
+
 TunnelStatus Tunnel::status(Time now) const {
   TunnelStatus s;
   s.drops = drops_;
+  s.meters = meters();
   for (const auto& peer : peers_) {
     s.peers.push_back(peer->status(now));
     peer->forEachSession([&](const Session& session) {

@@ -30,6 +30,7 @@
 #include "tunnel/options.h"
 #include "tunnel/peer_owner.h"
 #include "tunnel/status.h"
+#include "tunnel/uplink_accounts.h"
 
 namespace braid {
 
@@ -44,6 +45,8 @@ class Tunnel final : private PeerOwner {
   void setPeers(std::vector<PeerOptions> peers, Time now);
   /// Replaces the uplinks; subflows on sockets that stay go on.
   void setUplinks(std::vector<UplinkSpec> uplinks, Time now);
+  /// A new period of a metered uplink begins, of which `used` bytes are gone.
+  void resetMeter(std::string_view uplink, uint64_t used, Time now);
   /// Takes over what may change at run time: everything but the mode, the MTUs and the table sizes.
   void setTunables(const TunnelOptions& options);
   /// Gets an event for each decision of recovery from now on; nullptr: no more. Must outlive the tunnel or be
@@ -73,6 +76,8 @@ class Tunnel final : private PeerOwner {
   /// up.
   size_t innerMtu() const;
   TunnelStatus status(Time now) const;
+  /// Of the metered uplinks; cheaper than status(), which has them too.
+  std::vector<MeterStatus> meters() const;
 
  private:
   /// Handshakes that others began, while they run and for a while after.
@@ -106,6 +111,8 @@ class Tunnel final : private PeerOwner {
   Peer* peerOf(const Frame& frame, Time now) const;
 
   // tunnel.cc
+  void applyUplinks(Time now);
+  void count(const Route& route, size_t bytes, Time now);
   void onHandshake(const Route& from, Packet datagram, Time now);
   bool mayBegin(const Address& host) const;
   void dropOldestDone();
@@ -128,7 +135,7 @@ class Tunnel final : private PeerOwner {
   Random random_;
   Time now_ = Time::min();
   Address own4_, own6_;
-  std::vector<UplinkSpec> uplinks_;
+  UplinkAccounts uplinks_;
   std::vector<std::unique_ptr<Peer>> peers_;
   PrefixTable prefixes_;
   std::unordered_map<uint32_t, SessionEntry> sessions_;

@@ -119,6 +119,8 @@ std::optional<WireFrame> FrameReader::next() {
         frame = recovered;
         break;
       }
+      case FrameType::kSubflowPreference:
+        return readPreference();
       default:
         return malformed();
     }
@@ -148,6 +150,23 @@ std::optional<WireFrame> FrameReader::readAck() {
   ack.ecn = {reader_.varint(), reader_.varint(), reader_.varint()};
   if (!reader_.ok()) return malformed();
   return ack;
+}
+
+std::optional<WireFrame> FrameReader::readPreference() {
+  SubflowPreferenceFrame frame;
+  frame.subflow = reader_.u8();
+  frame.sequence = reader_.varint();
+  uint8_t use = reader_.u8();
+  PathPreference& p = frame.preference;
+  p.use = static_cast<PathUse>(use);
+  p.weight = reader_.u8();
+  p.uplink = reader_.u8();
+  p.ceiling = reader_.varint();
+  bool known = use <= static_cast<uint8_t>(PathUse::kBackup);
+  bool weighs = p.weight >= 1 && p.weight <= PathPreference::kMaxWeight;
+  bool caps = p.ceiling >= PathPreference::kMinCeiling && p.ceiling <= PathPreference::kMaxCeiling;
+  if (!reader_.ok() || !known || !weighs || !(caps || p.ceiling == 0)) return malformed();
+  return frame;
 }
 
 // Groups of one subflow each: its number, the first packet number, how many runs; of the first run its
@@ -221,6 +240,16 @@ void writeFrame(Writer& out, const RecoveredFrame& frame) {
   out.u8(frame.subflow);
   out.varint(frame.first);
   out.varint(frame.count);
+}
+
+void writeFrame(Writer& out, const SubflowPreferenceFrame& frame) {
+  writeType(out, FrameType::kSubflowPreference);
+  out.u8(frame.subflow);
+  out.varint(frame.sequence);
+  out.u8(static_cast<uint8_t>(frame.preference.use));
+  out.u8(frame.preference.weight);
+  out.u8(frame.preference.uplink);
+  out.varint(frame.preference.ceiling);
 }
 
 namespace {

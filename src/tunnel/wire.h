@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "coding/block.h"
+#include "scheduler/path_tiers.h"
 
 namespace braid {
 
@@ -67,6 +68,7 @@ enum class FrameType : uint8_t {
   kParity = 0x09,
   kParityTail = 0x0a,
   kRecovered = 0x0b,
+  kSubflowPreference = 0x0c,
 };
 
 struct PingFrame {};
@@ -112,6 +114,12 @@ struct SubflowStatusFrame {
   uint64_t sequence = 0;
   bool available = true;
 };
+/// How the initiator wants the responder to use a subflow; the largest sequence counts.
+struct SubflowPreferenceFrame {
+  uint8_t subflow = 0;
+  uint64_t sequence = 0;
+  PathPreference preference{};  ///< within its ranges
+};
 struct CloseFrame {
   uint64_t reason = 0;  ///< 0: the daemon stops
 };
@@ -143,9 +151,9 @@ struct RecoveredFrame {
   uint64_t count = 0;  ///< 1..kMaxBlockSymbols
 };
 
-using WireFrame =
-    std::variant<PingFrame, AckFrame, PathChallengeFrame, PathResponseFrame, DataFrame, SkipFrame,
-                 SubflowStatusFrame, CloseFrame, ParityFrame, ParityTailFrame, RecoveredFrame>;
+using WireFrame = std::variant<PingFrame, AckFrame, PathChallengeFrame, PathResponseFrame, DataFrame,
+                               SkipFrame, SubflowStatusFrame, CloseFrame, ParityFrame, ParityTailFrame,
+                               RecoveredFrame, SubflowPreferenceFrame>;
 
 /// Reads the frames of an opened datagram one by one, skipping PADDING.
 class FrameReader {
@@ -162,6 +170,7 @@ class FrameReader {
   }
   std::optional<WireFrame> readAck();
   std::optional<WireFrame> readParity();
+  std::optional<WireFrame> readPreference();
   Reader reader_;
   bool ok_ = true;
 };
@@ -175,6 +184,7 @@ void writeFrame(Writer& out, const CloseFrame&);
 /// Writes as many of the largest ranges as fit (at least one, else nothing and false).
 bool writeFrame(Writer& out, const AckFrame&);
 void writeFrame(Writer& out, const RecoveredFrame&);
+void writeFrame(Writer& out, const SubflowPreferenceFrame&);
 /// PARITY up to and with the length of the part; `part` bytes of the parity follow.
 void writeParityHeader(Writer& out, const BlockDescription& block, size_t index, size_t part);
 /// Bytes that writeParityHeader() takes.

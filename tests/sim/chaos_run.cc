@@ -48,6 +48,7 @@ class Chaos {
   const char* choosePolicy();
   LinkOptions chooseLink();
   void choosePaths();
+  void choosePreference(UplinkSpec& uplink);
   void chooseTraffic();
   void chooseTrouble();
   void trouble();
@@ -150,9 +151,26 @@ void Chaos::choosePaths() {
     }
     Path& path = world_.join(edge_, hub_, "p" + std::to_string(i), up, down, chance(0.2));
     say() << path.name() << " up " << describe(up) << "; down " << describe(down);
+    choosePreference(edge_.uplinks.back());
     if (chance(0.3)) path.enableNat(between(5s, 60s), world_.now());
     if (chance(0.1)) path.uplinkMtu = 1300 + random_.below(201);
   }
+}
+
+void Chaos::choosePreference(UplinkSpec& uplink) {
+  uplink.preference = {};
+  uplink.peerCeiling = 0;
+  uplink.meter.reset();
+  if (chance(0.6)) return;
+  PathPreference& p = uplink.preference;
+  p.use = static_cast<PathUse>(random_.below(3));
+  p.weight = static_cast<uint8_t>(1 + random_.below(PathPreference::kMaxWeight));
+  auto ceiling = [&] { return chance(0.5) ? static_cast<uint64_t>(spread(2e5, 1e7)) : 0; };
+  p.ceiling = ceiling();
+  uplink.peerCeiling = ceiling();
+  if (p.use == PathUse::kMetered) uplink.meter = {uint64_t{1} << 40, 0};
+  say() << uplink.name << " is " << useName(p.use) << ", weight " << int{p.weight} << ", at most "
+        << p.ceiling << " up, " << uplink.peerCeiling << " down";
 }
 
 void Chaos::chooseTraffic() {
@@ -264,6 +282,8 @@ void Chaos::trouble() {
       chooseRecovery(next);
       node.tunnel().setTunables(next);
       node.tunnel().setPeers(node.peers, node.clock());
+      for (UplinkSpec& uplink : edge_.uplinks) choosePreference(uplink);
+      edge_.tunnel().setUplinks(edge_.uplinks, edge_.clock());
       break;
     }
     case 10:

@@ -15,10 +15,11 @@ Address address(std::string_view text) {
 Bytes ipPacket(const IpFields& f, ByteView segment, size_t checksumAt) {
   size_t header = f.src.isV4() ? ip::kV4Header : ip::kV6Header;
   Bytes b(header + segment.size());
+  auto trafficClass = static_cast<uint8_t>(f.dscp << 2 | static_cast<uint8_t>(f.ecn));
   std::copy(segment.begin(), segment.end(), b.begin() + static_cast<ptrdiff_t>(header));
   if (f.src.isV4()) {
     b[0] = 0x45;
-    b[1] = static_cast<uint8_t>(f.ecn);
+    b[1] = trafficClass;
     store16(&b[2], static_cast<uint16_t>(b.size()));
     store16(&b[6], f.dontFragment ? ip::kV4DontFragment : 0);
     b[8] = 64;
@@ -27,7 +28,7 @@ Bytes ipPacket(const IpFields& f, ByteView segment, size_t checksumAt) {
     std::copy_n(f.dst.bytes.begin(), 4, &b[16]);
     store16(&b[10], internetChecksum(ByteView(b).first(header)));
   } else {
-    store32(&b[0], 0x60000000 | uint32_t{static_cast<uint8_t>(f.ecn)} << 20);
+    store32(&b[0], 0x60000000 | uint32_t{trafficClass} << 20);
     store16(&b[4], static_cast<uint16_t>(segment.size()));
     b[6] = f.protocol;
     b[7] = 64;

@@ -24,6 +24,7 @@ struct IpFields {
   uint8_t protocol = 0;
   Ecn ecn = Ecn::kNotEct;
   bool dontFragment = true;
+  uint8_t dscp = 0;
 };
 
 /// An IP packet around `segment`, whose checksum field at `checksumAt` it fills.

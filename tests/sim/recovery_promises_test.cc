@@ -115,6 +115,34 @@ TEST(Recovery, AClassHasAPolicyOfItsOwn) {
   EXPECT_EQ(lab.parities(), 1u);
 }
 
+// What the hosts mark is what the policy is chosen by, at both gateways and in both versions of IP.
+TEST(Recovery, AClassByDscp) {
+  constexpr uint8_t kEf = 46;
+  for (bool v6 : {false, true}) {
+    for (bool down : {false, true}) {
+      TunnelOptions o = with("none");
+      o.recoveryClasses = {{.protocol = {}, .dscp = kEf, .policy = "redundant"}};
+      Scenario s(5, o);
+      s.path("a", kFast).path("b", kSlow).start();
+      auto copies = [&] {
+        uint64_t sum = 0;
+        PeerStatus peer = (down ? s.hub : s.edge).status().peers[0];
+        for (const SubflowStatus& f : peer.subflows) sum += f.copies;
+        return sum;
+      };
+      UdpFlow& plain = s.call({.count = 50, .v6 = v6}, down);
+      UdpFlow& bulk = s.call({.count = 50, .v6 = v6, .dscp = 8}, down);
+      s.run(2s);
+      EXPECT_EQ(copies(), 0u);
+      UdpFlow& voice = s.call({.count = 50, .v6 = v6, .dscp = kEf}, down);
+      s.run(2s);
+      EXPECT_EQ(copies(), 50u) << s.report();
+      for (UdpFlow* flow : {&plain, &bulk, &voice}) EXPECT_EQ(flow->received(), 50u);
+      EXPECT_EQ(voice.duplicates(), 0u);
+    }
+  }
+}
+
 TEST(Recovery, AFlowWithoutProtectionBesideOneWith) {
   TunnelOptions o = with("fuso");
   o.recoveryClasses = {forPorts(2000, 2000, "none")};

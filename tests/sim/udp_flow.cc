@@ -15,7 +15,7 @@ UdpFlow::UdpFlow(World& world, Node& from, Node& to, uint16_t port, UdpOptions o
       port_(port),
       seed_(world.random().next()),
       ip_{from.host(options.v6), to.host(options.v6), ip::kUdp, options.ecn ? Ecn::kEct0 : Ecn::kNotEct,
-          options.dontFragment},
+          options.dontFragment,  options.dscp},
       seen_(options.count) {
   to.listen(ip::kUdp, port, [this](ByteView p, const InnerPacket& i) { onPacket(p, i); });
   send();

@@ -15,6 +15,7 @@ struct UdpOptions {
   bool v6 = false;
   bool ecn = false;
   bool dontFragment = true;
+  uint8_t dscp = 0;
 };
 
 /// A stream of datagrams, as a call sends them, each with number, time and known content.

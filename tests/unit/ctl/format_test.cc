@@ -73,6 +73,21 @@ TEST(Format, Shares) {
   EXPECT_EQ(formatShare(10, 10), "100 %");
 }
 
+TEST(Format, VolumesCountInThousands) {
+  EXPECT_EQ(formatVolume(999), "999 B");
+  EXPECT_EQ(formatVolume(10e9), "10.0 GB");
+  EXPECT_EQ(formatVolume(3.5e12), "3.50 TB");
+  EXPECT_EQ(formatVolume(NAN), "-");
+}
+
+TEST(Format, Dates) {
+  EXPECT_TRUE(formatDate(1'782'864'000).starts_with("2026-0")) << "in any time zone";
+  EXPECT_EQ(formatDate(1'782'864'000).size(), 16u);
+  EXPECT_EQ(formatDate(-1), "-");
+  EXPECT_EQ(formatDate(NAN), "-");
+  EXPECT_EQ(formatDate(1e18), "-");
+}
+
 TEST(Format, TextOfOthersDoesNotSteerTheTerminal) {
   EXPECT_EQ(printable("a\x1b[2J\n\x7f\xc3\xa9"), "a?[2J??\xc3\xa9");
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ctl/format.h"
 #include "gateway/status_json.h"
 
 namespace braid {
@@ -100,7 +101,7 @@ TEST(Views, Status) {
   gateway.pid = 812;
   gateway.device = "braid0", gateway.mode = "tun", gateway.deviceMtu = 1420, gateway.uptime = 7500s;
   gateway.uplinks = {{"wifi", "wlan0", true, {"192.0.2.7", "2001:db8::7"}, ""},
-                     {"mobile", "wwan0", false, {}, ""}};
+                     {"mobile", "wwan0", false, {}, "", "backup"}};
   std::string text = statusText(statusJson(gateway, exampleTunnel()));
   EXPECT_TRUE(
       text.starts_with("braidd 0.1.0, up 2 h 5 min, process 812\n"
@@ -108,9 +109,9 @@ TEST(Views, Status) {
                        "device  braid0 (tun), MTU 1420\n"
                        "pin     sha256:y\n"
                        "\n"
-                       "UPLINK  INTERFACE  STATE  ADDRESSES               GATEWAY\n"
-                       "wifi    wlan0      up     192.0.2.7, 2001:db8::7  -\n"
-                       "mobile  wwan0      down   -                       -\n"
+                       "UPLINK  INTERFACE  STATE  USE     ADDRESSES               GATEWAY\n"
+                       "wifi    wlan0      up     normal  192.0.2.7, 2001:db8::7  -\n"
+                       "mobile  wwan0      down   backup  -                       -\n"
                        "\n"
                        "PEER  STATE"))
       << text;
@@ -118,6 +119,31 @@ TEST(Views, Status) {
   gateway.drops.socketOverflow = 3;
   text = statusText(statusJson(gateway, exampleTunnel()));
   EXPECT_TRUE(text.ends_with("\ndropped between kernel and tunnel:  socket_overflow 3\n")) << text;
+}
+
+TEST(Views, StatusTellsPreferences) {
+  GatewayStatus gateway;
+  int64_t until = 1'782'864'000;
+  gateway.uplinks = {
+      {"lte",
+       "wwan0",
+       true,
+       {},
+       "",
+       "metered",
+       1,
+       0,
+       2'500'000,
+       {{3'500'000'000, 10'000'000'000, false, until}}},
+      {"sat", "eth2", true, {}, "", "metered", 1, 0, 0, {{10'000'000, 10'000'000, true, until}}},
+      {"dsl", "eth1", true, {}, "", "normal", 3, 625'000, 0, {}}};
+  std::string text = statusText(statusJson(gateway, {}));
+  std::string date = formatDate(static_cast<double>(until));
+  for (const std::string& part : {"  metered, 35.0 % of 10.0 GB until " + date + ", down 20.0 Mbit/s  ",
+                                  "  metered, 100 % of 10.0 MB until " + date + ", cap reached  ",
+                                  std::string("  normal, weight 3, up 5.00 Mbit/s  ")}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
 }
 
 TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
@@ -129,7 +155,8 @@ TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
       {"null", "[1]",
        R"({"peers":[null,1,{"subflows":{}},{"flows":[1],"name":[]}],"gateway":"x","drops":[1]})",
        R"({"decode_us":["x",null,-1],"trace":{"on":true,"written":"x"},"peers":[{"subflows":[{"copies":-1}]}]})",
-       R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1}})"}) {
+       R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1}})",
+       R"({"gateway":{"uplinks":[{"use":1,"metered":{"used_bytes":-1,"until_unix_s":1e300},"weight":"x"}]}})"}) {
     json answer = json::parse(text);
     EXPECT_FALSE(statusText(answer).empty());
     EXPECT_FALSE(recoveryText(answer).empty());

@@ -24,7 +24,7 @@ TEST(ConfigErrors, Keys) {
   expectErrorBehind(
       "fec: {}\n",
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, uplinks, listen, peers, control, "
-      "recovery, tunnel, log");
+      "recovery, tunnel, state, log");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",
@@ -232,7 +232,8 @@ TEST(ConfigErrors, Tunnel) {
       "e.yaml:12:22: tunnel.controller: 'reno' is not known; use one of: amp, auto, bbr, cubic, "
       "dcm, dctcp, lia, newreno, wan, xmp");
   expectErrorBehind("tunnel: {scheduler: rr}\n",
-                    "e.yaml:12:21: tunnel.scheduler: 'rr' is not known; use one of: earliest, ecf, minrtt");
+                    "e.yaml:12:21: tunnel.scheduler: 'rr' is not known; use one of: earliest, ecf, minrtt, "
+                    "weighted");
   expectErrorBehind(
       "tunnel: {cipher: rc4}\n",
       "e.yaml:12:18: tunnel.cipher: 'rc4' is not known; use one of: auto, aes-128-gcm, aes-256-gcm, "

@@ -18,14 +18,15 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
   s.pacingRate = 3, s.deliveryRate = 4;
   s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
   s.spuriousLosses = 10, s.retransmittedBytes = 11, s.ecn = "capable", s.ceMarks = 12, s.mtu = 1400;
-  s.suppressed = true;
+  s.preference = {PathUse::kBackup, 3, 1, 625'000}, s.resting = s.suppressed = true;
   s.copies = 13, s.parities = 14, s.protectionBytes = 15, s.protectedPackets = 16, s.recovered = 17;
   s.decoded = 18, s.useless = 19, s.lossRate = 0.25, s.lossMetric = 0.5, s.burst = 1.5;
   EXPECT_EQ(subflowJson(s),
             json::parse(R"({"id":3,"uplink":"lte","local":"10.0.0.1:5","remote":"192.0.2.1:4433",
     "state":"active","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"window_bytes":1,"in_flight_bytes":2,
     "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"sent_packets":5,"sent_bytes":6,"received_packets":7,
-    "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ecn":"capable","ce_marks":12,"suppressed":true,"mtu_bytes":1400,
+    "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ecn":"capable","ce_marks":12,"use":"backup","weight":3,"limit_bytes_per_s":625000,
+    "resting":true,"suppressed":true,"mtu_bytes":1400,
     "copies":13,"parities":14,"protection_bytes":15,"protected_packets":16,"recovered_packets":17,
     "decoded_packets":18,"useless_packets":19,"loss_estimate":0.25,"loss_metric":0.5,"burst_packets":1.5})"));
 }
@@ -53,7 +54,18 @@ TEST(StatusJson, FlowAndGateway) {
   json gateway = gatewayJson(FakeGateway().gatewayStatus());
   EXPECT_EQ(gateway["uplinks"][0],
             json::parse(
-                R"({"name":"wifi","interface":"wlan0","up":true,"addresses":["192.0.2.7"],"gateway":null})"));
+                R"({"name":"wifi","interface":"wlan0","up":true,"addresses":["192.0.2.7"],"gateway":null,
+                    "use":"normal","weight":1,"up_limit_bytes_per_s":0,"down_limit_bytes_per_s":0,
+                    "metered":null})"));
+  GatewayStatus preferring;
+  preferring.uplinks = {
+      {"lte", "wwan0", true, {}, "", "metered", 3, 625'000, 2'500'000, {{5, 10, true, 99}}}};
+  json uplink = gatewayJson(preferring)["uplinks"][0];
+  EXPECT_EQ(uplink["use"], "metered");
+  EXPECT_EQ(uplink["up_limit_bytes_per_s"], 625'000);
+  EXPECT_EQ(uplink["down_limit_bytes_per_s"], 2'500'000);
+  EXPECT_EQ(uplink["metered"],
+            json::parse(R"({"used_bytes":5,"cap_bytes":10,"closed":true,"until_unix_s":99})"));
   EXPECT_EQ(gateway["version"], "1.2.3");
 }
 

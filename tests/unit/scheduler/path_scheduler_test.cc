@@ -5,6 +5,7 @@
 #include "scheduler/earliest.h"
 #include "scheduler/ecf.h"
 #include "scheduler/min_rtt.h"
+#include "scheduler/weighted.h"
 
 namespace braid {
 namespace {
@@ -13,6 +14,7 @@ TEST(MakePathScheduler, ByName) {
   EXPECT_NE(dynamic_cast<Earliest*>(makePathScheduler("earliest").get()), nullptr);
   EXPECT_NE(dynamic_cast<Ecf*>(makePathScheduler("ecf").get()), nullptr);
   EXPECT_NE(dynamic_cast<MinRtt*>(makePathScheduler("minrtt").get()), nullptr);
+  EXPECT_NE(dynamic_cast<Weighted*>(makePathScheduler("weighted").get()), nullptr);
 }
 
 TEST(MakePathScheduler, EveryNameIsKnown) {

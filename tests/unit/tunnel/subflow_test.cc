@@ -549,6 +549,85 @@ TEST_F(SuppressedSubflowTest, EachSuppressionMovesWhatIsInFlightThen) {
   group.leave(next);
 }
 
+// ---- duties and ceilings
+
+TEST_F(SubflowTest, OneThatRestsTakesNoData) {
+  activate(1);
+  s->setDuty(PathDuty::kNone, now);
+  EXPECT_TRUE(s->usable());
+  EXPECT_EQ(s->opensAt(), kNever);
+  EXPECT_EQ(s->opensAt(true), kNever);
+  EXPECT_FALSE(s->isOpenForRepair(now));
+  EXPECT_FALSE(s->view(now).usable || s->view(now, true).usable);
+  EXPECT_FALSE(s->recoveryPath(0, now).usable);
+  EXPECT_TRUE(s->status(now).resting);
+}
+
+TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
+  activate(1);
+  s->setDuty(PathDuty::kOverflow, now);
+  EXPECT_FALSE(s->isOpen(now));
+  EXPECT_FALSE(s->isOpenForRepair(now));
+  EXPECT_FALSE(s->view(now).open);
+  EXPECT_FALSE(s->recoveryPath(0, now).usable);
+  EXPECT_TRUE(s->view(now, true).open && s->view(now, true).usable);
+  EXPECT_FALSE(s->status(now).resting);
+}
+
+TEST_F(SuppressedSubflowTest, IsNotForOverflowEither) {
+  s->setDuty(PathDuty::kOverflow, now);
+  group.setUsable(first, true, now);
+  suppress();
+  EXPECT_FALSE(s->view(now, true).usable);
+}
+
+// Ten full datagrams at once, then 1000 bytes (28 of them headers) each 10 ms.
+TEST_F(SubflowTest, ACeilingHoldsForAllThatLeaves) {
+  activate(1);
+  auto ceiling = std::make_shared<Pacer>(1000);
+  ceiling->setRate(100'000);
+  s->setCeiling(ceiling);
+  now += 1s;
+  for (int i = 0; i < 4; ++i) s->onSent(972, false, now);
+  int count = 4;
+  for (; s->isOpenForRepair(now) && count < 100; ++count) send(972);
+  EXPECT_EQ(count, 10);
+  EXPECT_EQ(s->opensAt(), now + 10ms);
+  EXPECT_EQ(s->opensForRepairAt(), now + 10ms) << "repairs are not beyond it";
+  s->onSent(972, true, now);  // a probe is, and is paid back
+  EXPECT_EQ(s->opensAt(), now + 20ms);
+  EXPECT_LE(s->status(now).pacingRate, 100'000);
+}
+
+// Ten full datagrams at once, then 1000 bytes each 20 ms.
+TEST_F(SubflowTest, NobodyIsAheadOfACeiling) {
+  activate(1);
+  auto ceiling = std::make_shared<Pacer>(1000);
+  ceiling->setRate(50'000);
+  s->setCeiling(ceiling);
+  now += 1s;
+  for (int i = 0; i < 10; ++i) s->onSent(972, false, now);
+  EXPECT_FALSE(s->isOpenAhead(now));
+  PathView v = s->view(now);
+  EXPECT_FALSE(v.open || v.ahead);
+  EXPECT_EQ(v.wait, 20ms);
+  EXPECT_EQ(v.rate, 50'000) << "what the scheduler may hope for";
+  now += 20ms;
+  EXPECT_TRUE(s->view(now).open);
+  EXPECT_EQ(s->view(now).wait, 0ms);
+}
+
+TEST_F(SubflowTest, NobodyIsAheadOnAPathForOverflow) {
+  options.controller = "newreno";
+  activate(1);
+  for (int i = 0; i < 100 && s->isOpen(now); ++i) send(s->mtu());
+  ASSERT_FALSE(s->view(now).open);
+  ASSERT_TRUE(s->view(now).ahead);
+  s->setDuty(PathDuty::kOverflow, now);
+  EXPECT_TRUE(s->view(now, true).usable);
+  EXPECT_FALSE(s->view(now, true).ahead);
+}
+
 TEST_F(SubflowTest, TheWindowBoundsWhatIsInFlight) {
   activate();
   size_t count = 0;

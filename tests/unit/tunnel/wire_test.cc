@@ -185,7 +185,7 @@ TEST(Frames, BadValuesAreMalformed) {
   EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0x50, 0x01}));        // SKIP of 4097
   EXPECT_TRUE(malformed({0x07, 1, 1, 2}));                    // neither available nor not
   EXPECT_TRUE(malformed({0x03, 1, 2, 3}));                    // token cut off
-  EXPECT_TRUE(malformed({0x0c}));                             // unknown type
+  EXPECT_TRUE(malformed({0x0d}));                             // unknown type
   EXPECT_TRUE(malformed({0x00, 0x00, 0xff}));                 // unknown type after PADDING
 }
 
@@ -193,10 +193,41 @@ TEST(Frames, EveryPrefixOfAFrameIsMalformedOrEmpty) {
   Random random(5);
   for (const Bytes& whole :
        {encode(randomAck(random)), encode(SkipFrame{1, 1 << 20, 3}), encode(CloseFrame{70000}),
-        encode(SubflowStatusFrame{1, 70000, true}), encode(PathChallengeFrame{})}) {
+        encode(SubflowStatusFrame{1, 70000, true}), encode(PathChallengeFrame{}),
+        encode(SubflowPreferenceFrame{1, 70000, {PathUse::kMetered, 7, 2, 1 << 20}})}) {
     for (size_t n = 1; n < whole.size(); ++n)
       EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + n))) << n;
   }
+}
+
+// ---- SUBFLOW_PREFERENCE
+
+TEST(Preference, RoundTripsAtItsBounds) {
+  for (const PathPreference& p :
+       {PathPreference{}, PathPreference{PathUse::kMetered, 100, 255, PathPreference::kMaxCeiling},
+        PathPreference{PathUse::kBackup, 1, 32, PathPreference::kMinCeiling}}) {
+    auto frame = decodeOne<SubflowPreferenceFrame>(encode(SubflowPreferenceFrame{9, 77, p}));
+    EXPECT_EQ(frame.subflow, 9);
+    EXPECT_EQ(frame.sequence, 77u);
+    EXPECT_EQ(frame.preference, p);
+  }
+  EXPECT_EQ(encode(SubflowPreferenceFrame{9, 77, {PathUse::kBackup, 3, 2, 625'000}}),
+            (Bytes{0x0c, 9, 0x40, 77, 2, 3, 2, 0x80, 0x09, 0x89, 0x68}));
+}
+
+TEST(Preference, OutsideItsRangesIsMalformed) {
+  auto raw = [](uint8_t use, uint8_t weight, uint64_t ceiling) {
+    return encode(SubflowPreferenceFrame{1, 1, {static_cast<PathUse>(use), weight, 1, ceiling}});
+  };
+  EXPECT_FALSE(malformed(raw(2, 100, 0)));
+  EXPECT_TRUE(malformed(raw(3, 1, 0)));
+  EXPECT_TRUE(malformed(raw(255, 1, 0)));
+  EXPECT_TRUE(malformed(raw(0, 0, 0)));
+  EXPECT_TRUE(malformed(raw(0, 101, 0)));
+  EXPECT_TRUE(malformed(raw(0, 1, 1)));
+  EXPECT_TRUE(malformed(raw(0, 1, PathPreference::kMinCeiling - 1)));
+  EXPECT_TRUE(malformed(raw(0, 1, PathPreference::kMaxCeiling + 1)));
+  EXPECT_TRUE(malformed(raw(0, 1, (uint64_t{1} << 62) - 1)));
 }
 
 // ---- PARITY, PARITY_TAIL, RECOVERED

@@ -1,0 +1,115 @@
+#include "gateway/meter_book.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "gateway/system.h"
+
+namespace braid {
+
+namespace {
+using nlohmann::json;
+
+/// Unsaved bytes that are worth a write to flash at once, and seconds after which any are. Ours.
+constexpr uint64_t kManyUnsaved = 1'000'000;
+constexpr std::time_t kSaveAfter = 600;
+/// Of the file. Ours: 32 uplinks take 3 KB.
+constexpr size_t kMaxFile = 64 << 10;
+
+std::string readAll(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) return {};
+  std::string text(kMaxFile + 1, '\0');
+  ssize_t got = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  if (got < 0) throw SystemError(errno, "cannot read " + path + ": " + std::strerror(errno));
+  text.resize(static_cast<size_t>(got));
+  return text;
+}
+
+MeterBook::Entry entryOf(const json& j) {
+  MeterBook::Entry entry;
+  if (!j.at("used").is_number_unsigned()) throw std::runtime_error("used");  // get() would wrap it
+  entry.used = j.at("used").get<uint64_t>();
+  entry.until = j.at("until").get<std::time_t>();
+  const json& period = j.at("period");
+  entry.period.unit = static_cast<MeterPeriod::Unit>(period.at(0).get<unsigned>());
+  entry.period.day = period.at(1).get<unsigned>();
+  entry.period.hour = period.at(2).get<unsigned>();
+  return entry;
+}
+
+json jsonOf(const MeterBook::Entry& entry) {
+  return {{"used", entry.used},
+          {"until", entry.until},
+          {"period", {static_cast<unsigned>(entry.period.unit), entry.period.day, entry.period.hour}}};
+}
+}  // namespace
+
+MeterBook::MeterBook(std::string path) : path_(std::move(path)) {
+  std::string text = readAll(path_);
+  try {
+    if (!text.empty()) {
+      const json book = json::parse(text);
+      for (const auto& [uplink, entry] : book.at("uplinks").items()) entries_[uplink] = entryOf(entry);
+    }
+  } catch (const std::exception&) {
+    throw std::runtime_error(path_ + " does not hold counts of metered uplinks; remove it to count from 0");
+  }
+  if (std::string problem = save(0); !problem.empty())
+    throw std::runtime_error(problem + "; create the folder for the daemon's user, or set `state`");
+}
+
+const MeterBook::Entry& MeterBook::open(const std::string& uplink, const MeterPeriod& period,
+                                        std::time_t now) {
+  auto [at, fresh] = entries_.try_emplace(uplink);
+  Entry& entry = at->second;
+  bool over = now >= entry.until;
+  if (over) entry.used = 0;
+  if (over || fresh || entry.period != period) {
+    entry.until = nextPeriod(period, now);
+    entry.period = period;
+    changed_ = true;
+  }
+  return entry;
+}
+
+void MeterBook::note(const std::string& uplink, uint64_t used) {
+  auto at = entries_.find(uplink);
+  if (at == entries_.end()) return;
+  unsaved_ += used - std::min(used, at->second.used);
+  at->second.used = used;
+}
+
+const MeterBook::Entry* MeterBook::find(const std::string& uplink) const {
+  auto at = entries_.find(uplink);
+  return at != entries_.end() ? &at->second : nullptr;
+}
+
+bool MeterBook::wantsSave(std::time_t now) const {
+  return changed_ || unsaved_ >= kManyUnsaved || (unsaved_ > 0 && now - savedAt_ >= kSaveAfter);
+}
+
+// Without fsync, which may hold packets up for long: what a power cut leaves is the old file or the new one.
+std::string MeterBook::save(std::time_t now) {
+  json uplinks = json::object();
+  for (const auto& [uplink, entry] : entries_) uplinks[uplink] = jsonOf(entry);
+  std::string text = json{{"uplinks", std::move(uplinks)}}.dump() + "\n";
+  std::string fresh = path_ + ".new";
+  UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0640));
+  bool good = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+              ::rename(fresh.c_str(), path_.c_str()) == 0;
+  if (!good) return "cannot write " + path_ + ": " + std::strerror(errno);
+  unsaved_ = 0;
+  changed_ = false;
+  savedAt_ = now;
+  return {};
+}
+
+}  // namespace braid

@@ -1,0 +1,47 @@
+#pragma once
+
+// The byte counts of metered uplinks, kept over restarts in a small file. The tunnel counts; this knows the
+// calendar.
+
+#include <cstdint>
+#include <ctime>
+#include <map>
+#include <string>
+
+#include "gateway/meter_period.h"
+
+namespace braid {
+
+class MeterBook {
+ public:
+  struct Entry {
+    uint64_t used = 0;      ///< bytes in the present period
+    std::time_t until = 0;  ///< when it ends; seconds since 1970
+    MeterPeriod period{};
+  };
+
+  /// Reads the file; one that is not there is empty. Throws std::runtime_error with a remedy when it cannot
+  /// be read, is not what save() writes, or cannot be written.
+  explicit MeterBook(std::string path);
+
+  /// The count of an uplink at wall time `now`. A known one goes on while its period lasts, also when the
+  /// clock was set back: a gateway without a clock of its own must not begin anew at each start.
+  const Entry& open(const std::string& uplink, const MeterPeriod& period, std::time_t now);
+  /// What the tunnel has counted so far.
+  void note(const std::string& uplink, uint64_t used);
+  const Entry* find(const std::string& uplink) const;
+
+  /// Whether enough has changed since the last save(): a crash loses less than that.
+  bool wantsSave(std::time_t now) const;
+  /// Writes the file anew, in one step. Gives what went wrong; empty: nothing.
+  std::string save(std::time_t now);
+
+ private:
+  std::string path_;
+  std::map<std::string, Entry> entries_;
+  uint64_t unsaved_ = 0;  // bytes
+  bool changed_ = false;  // other than in bytes
+  std::time_t savedAt_ = 0;
+};
+
+}  // namespace braid

@@ -1,0 +1,130 @@
+#include "gateway/meter_book.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace braid {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr MeterPeriod kDaily{MeterPeriod::Unit::kDay, 1, 0};
+constexpr std::time_t kDay = 86400;
+constexpr std::time_t kNoon = 20000 * kDay + kDay / 2;
+constexpr std::time_t kMidnight = 20001 * kDay;
+
+struct MeterBookTest : testing::Test {
+  std::filesystem::path folder;
+  std::string path;
+  void SetUp() override {
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+    std::string name = testing::TempDir() + "meter_book_XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder = name;
+    path = folder / "edge.state";
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(folder);
+    ::unsetenv("TZ");
+    ::tzset();
+  }
+};
+
+TEST_F(MeterBookTest, CountsSurviveARestartWithinThePeriod) {
+  {
+    MeterBook book(path);
+    EXPECT_EQ(book.open("lte", kDaily, kNoon).used, 0u);
+    EXPECT_EQ(book.find("lte")->until, kMidnight);
+    book.note("lte", 123'456'789'012);
+    EXPECT_EQ(book.save(kNoon), "");
+  }
+  MeterBook book(path);
+  EXPECT_EQ(book.open("lte", kDaily, kNoon + 60).used, 123'456'789'012u);
+  EXPECT_EQ(book.open("lte", kDaily, kMidnight - 1).used, 123'456'789'012u);
+  EXPECT_EQ(book.open("lte", kDaily, kMidnight).used, 0u) << "a new period";
+  EXPECT_EQ(book.find("lte")->until, kMidnight + kDay);
+}
+
+// A gateway without a battery for its clock starts in 1970, and learns the time from the network.
+TEST_F(MeterBookTest, AClockThatWasSetBackDoesNotBeginANewPeriod) {
+  {
+    MeterBook book(path);
+    book.open("lte", kDaily, kNoon);
+    book.note("lte", 5'000'000);
+    EXPECT_EQ(book.save(kNoon), "");
+  }
+  MeterBook book(path);
+  EXPECT_EQ(book.open("lte", kDaily, 60).used, 5'000'000u);
+  EXPECT_EQ(book.find("lte")->until, kMidnight);
+  EXPECT_EQ(book.open("lte", kDaily, kNoon + 3600).used, 5'000'000u);
+  EXPECT_EQ(book.open("lte", kDaily, kMidnight).used, 0u);
+}
+
+TEST_F(MeterBookTest, AnotherKindOfPeriodKeepsTheCount) {
+  MeterBook book(path);
+  book.open("lte", kDaily, kNoon);
+  book.note("lte", 7);
+  MeterPeriod later{MeterPeriod::Unit::kDay, 1, 6};
+  EXPECT_EQ(book.open("lte", later, kNoon).used, 7u);
+  EXPECT_EQ(book.find("lte")->until, kMidnight + 6 * 3600);
+}
+
+TEST_F(MeterBookTest, SavesAtOnceAfterMuchAndLaterAfterLittle) {
+  MeterBook book(path);
+  book.open("lte", kDaily, kNoon);
+  EXPECT_TRUE(book.wantsSave(kNoon)) << "a new period";
+  EXPECT_EQ(book.save(kNoon), "");
+  EXPECT_FALSE(book.wantsSave(kNoon + 3600));
+  book.note("lte", 999'999);
+  EXPECT_FALSE(book.wantsSave(kNoon + 599));
+  EXPECT_TRUE(book.wantsSave(kNoon + 600));
+  book.note("lte", 1'000'000);
+  EXPECT_TRUE(book.wantsSave(kNoon + 1));
+  book.note("x", 5'000'000);
+  EXPECT_EQ(book.find("x"), nullptr) << "not opened, not counted";
+}
+
+TEST_F(MeterBookTest, IsReadableByOwnerAndGroupOnly) {
+  MeterBook book(path);
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0137, 0u);
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+}
+
+TEST_F(MeterBookTest, RefusesWhatItDidNotWrite) {
+  for (const char* text : {"{", "[]", "{}", R"({"uplinks":{"lte":1}})",
+                           R"({"uplinks":{"lte":{"used":-1,"until":1,"period":[0,1,0]}}})",
+                           R"({"uplinks":{"lte":{"used":"x","until":1,"period":[0,1,0]}}})",
+                           R"({"uplinks":{"lte":{"used":1,"until":1,"period":[0]}}})"}) {
+    std::ofstream(path) << text;
+    try {
+      MeterBook book(path);
+      ADD_FAILURE() << text;
+    } catch (const std::runtime_error& e) {
+      EXPECT_THAT(e.what(), HasSubstr("remove it to count from 0")) << text;
+    }
+  }
+  std::ofstream(path) << R"({"uplinks":{"lte":{"used":1,"until":99999999999,"period":[77,99,99]}}})";
+  MeterBook book(path);
+  EXPECT_EQ(book.open("lte", kDaily, kNoon).used, 1u);
+  EXPECT_EQ(book.find("lte")->until, kMidnight);
+}
+
+TEST_F(MeterBookTest, SaysAtOnceThatItCannotWrite) {
+  try {
+    MeterBook book(folder / "missing" / "edge.state");
+    ADD_FAILURE();
+  } catch (const std::runtime_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("No such file or directory; create the folder"));
+  }
+}
+
+}  // namespace
+}  // namespace braid
