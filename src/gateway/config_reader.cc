@@ -25,6 +25,10 @@ const char* kindName(const ConfigNode& node) {
   return "";
 }
 
+bool isAuto(const ConfigValue& value) {
+  return value && value.node->kind == ConfigNode::Kind::kScalar && value.node->text == "auto";
+}
+
 std::string joined(std::span<const std::string_view> words) {
   std::string text;
   for (std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);
@@ -245,6 +249,11 @@ std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Dur
   return std::nullopt;
 }
 
+std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
+                                           ConfigDiagnostics& out) {
+  return isAuto(value) ? Duration{} : readDuration(value, low, high, out);
+}
+
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
@@ -330,7 +339,7 @@ std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnosti
 
 std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                          ConfigDiagnostics& out) {
-  if (value && value.node->kind == ConfigNode::Kind::kScalar && value.node->text == "auto") return 0;
+  if (isAuto(value)) return 0;
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;
   std::optional<uint64_t> number = parseNumber(*text);

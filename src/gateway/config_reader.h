@@ -73,6 +73,9 @@ std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint6
                                    ConfigDiagnostics& out);
 std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Duration high,
                                      ConfigDiagnostics& out);
+/// The same, or "auto", which gives 0.
+std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
+                                           ConfigDiagnostics& out);
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out);
 /// Bits per second.

@@ -79,26 +79,20 @@ void readAmp(const ConfigValue& value, TunnelOptions& tunnel, ConfigDiagnostics&
                 std::to_string(tunnel.initialWindow),
             "raise initial-window as well");
   }
-  if (tunnel.controller != "amp") {
+  if (tunnel.controller != "amp" && tunnel.controller != "auto") {
     out.add(value, "has no effect with controller " + tunnel.controller, "set controller: amp, or remove it");
   }
 }
 
 void readTimes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagnostics& out) {
   ConfigValue target = section.find("codel-target");
-  assign(tunnel.codelTarget, readDuration(target, 100us, 1s, out));
-  ConfigValue interval = section.find("codel-interval");
-  assign(tunnel.codelInterval, readDuration(interval, 1ms, 10s, out));
+  assign(tunnel.codelTarget, readAutoOrDuration(target, 100us, 1s, out));
+  assign(tunnel.codelInterval, readDuration(section.find("codel-interval"), 1ms, 10s, out));
   if (tunnel.codelTarget >= tunnel.codelInterval) {
-    std::string targetText = durationText(tunnel.codelTarget);
-    std::string intervalText = durationText(tunnel.codelInterval);
-    std::string remedy = "use 5 to 10 % of the interval (RFC 8289 section 4.3)";
-    if (target) {
-      out.add(target, targetText + " is not below codel-interval, " + intervalText, remedy);
-    } else {
-      out.add(interval, intervalText + " is not above codel-target, " + targetText,
-              "set codel-target as well: " + remedy);
-    }
+    out.add(target,
+            durationText(tunnel.codelTarget) + " is not below codel-interval, " +
+                durationText(tunnel.codelInterval),
+            "use 5 to 10 % of the interval (RFC 8289 section 4.3), or auto");
   }
   assign(tunnel.flowIdle, readDuration(section.find("flow-idle"), 1s, 24h, out));
   assign(tunnel.holdTime, readDuration(section.find("hold-time"), 0s, 10s, out));

@@ -13,9 +13,9 @@ namespace braid {
 /// IFIP Networking 2016): what the faster paths send in the time that the slower one takes. Both look at a
 /// connection; here it is the inner flow, because every inner flow is put in order by itself.
 ///
-/// A flow that waits for as long as the slower path takes longer, and still has packets queued, has more to
-/// come than is queued: it is bulk, and takes every open path until it pauses. So waiting never costs a burst
-/// more than that difference in delay.
+/// A flow that waits for as long as the slower path takes longer, and a quarter of its delay more (ECF's
+/// beta), and still has packets queued, has more to come than is queued: it is bulk, and takes every open
+/// path until it pauses. So waiting never costs a burst more than that.
 class Earliest final : public PathScheduler {
  public:
   std::optional<size_t> pick(std::span<const PathView> paths, const FlowView& flow, FlowPatience& patience,

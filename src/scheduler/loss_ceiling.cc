@@ -38,7 +38,8 @@ void LossCeiling::onRound(const Round& round) {
       interval_ = kFirstHold;
       return hold(kMargin * arrived_, loss, round.now);
     case State::kHold:
-      if (rounds_ == kLag + kTrial) return judge(round);
+      if (rounds_ >= kLag + kTrial && (judged_ || isTold())) return judge(round);
+      if (!judged_ && round.now - begun_ > kLongestTrial) return blameThePath(round.now);
       if (round.now < until_ || !judged_) return;
       state_ = State::kRaise;
       rounds_ = 0;
@@ -59,15 +60,21 @@ void LossCeiling::onRound(const Round& round) {
   }
 }
 
+// Enough packets, or more lost than half of what would be of enough.
+bool LossCeiling::isTold() const {
+  double told = kTrialLosses * datagram_;
+  return trigger_ * (acked_ + lost_) >= told || lost_ > told / 2;
+}
+
 void LossCeiling::judge(const Round& round) {
   double loss = share(lost_, acked_);
   if (!judged_ && loss > trigger_ / 2) {
     floor_ = loss;
-    until_ = round.now + kDoubtEvery;
-    return lift();
+    return blameThePath(round.now);
   }
   if (loss > floor_ + kHoldExcess) return hold(kMargin * round.rate, loss, round.now);
   judged_ = true;
+  doubt_ = kFirstDoubt;
   floor_ = loss;
   rounds_ = kLag;
   acked_ = lost_ = 0;
@@ -77,12 +84,19 @@ void LossCeiling::hold(double rate, double loss, Time now) {
   state_ = State::kHold;
   rate_ = rate;
   trigger_ = loss;
+  begun_ = now;
   until_ = now + interval_;
   judged_ = false;
   suspicious_ = 0;
   arrived_ = 0;
   rounds_ = 0;
   acked_ = lost_ = 0;
+}
+
+void LossCeiling::blameThePath(Time now) {
+  until_ = now + doubt_;
+  doubt_ = std::min<Duration>(2 * doubt_, kLongestDoubt);
+  lift();
 }
 
 void LossCeiling::lift() {

@@ -20,13 +20,20 @@ class LossCeiling {
   static constexpr uint64_t kLeastLost = 4;
   /// The ceiling, in parts of what arrived; after a trial not below what it was before.
   static constexpr double kMargin = 0.95;
-  /// Rounds after which loss that has not halved below the ceiling is the path's own; one that is so much
-  /// above the usual loss then, or in any such time later, is still too high (buckets hide that at first).
+  /// Loss that has not halved below the ceiling is the path's own. To tell, a trial takes so many rounds at
+  /// least, and so many packets that this many would be lost: half of them by chance is rarer than 1 in 1000.
   static constexpr int kTrial = 4;
+  static constexpr double kTrialLosses = 40;
+  /// A trial that has not told after so long is given up.
+  static constexpr Duration kLongestTrial = 5s;
+  /// Loss that is so much above the usual one then, or in any kTrial rounds later, is still too high (buckets
+  /// hide that at first).
   static constexpr double kHoldExcess = 0.02;
-  /// Usual loss of so much without a queue may be of our making all the same: it is tried so often.
+  /// Usual loss of so much without a queue may be of our making all the same: it is tried now and then, less
+  /// often each time that it was not.
   static constexpr double kDoubtful = 0.01;
-  static constexpr Duration kDoubtEvery = 10s;
+  static constexpr Duration kFirstDoubt = 10s;
+  static constexpr Duration kLongestDoubt = 160s;
   /// A ceiling is raised by so much a round to see whether it still holds,
   static constexpr double kRaise = 1.1;
   /// and holds when that costs so much more loss than below it.
@@ -46,6 +53,8 @@ class LossCeiling {
     bool queue = false;      ///< packets waited: then loss is an overflow, not a policer
     bool ofCeiling = false;  ///< the sender was held back by the ceiling (or nothing), not by its user
   };
+  /// `datagram`: bytes of a packet.
+  explicit LossCeiling(uint64_t datagram) : datagram_(static_cast<double>(datagram)) {}
   void onRound(const Round& round);
 
   /// Bytes per second; infinity when there is none.
@@ -56,9 +65,12 @@ class LossCeiling {
  private:
   enum class State : uint8_t { kNone, kHold, kRaise };
   void hold(double rate, double loss, Time now);
+  bool isTold() const;
   void judge(const Round& round);
   void lift();
+  void blameThePath(Time now);
 
+  double datagram_;
   State state_ = State::kNone;
   double rate_ = kUnbounded;
   double floor_ = 0;
@@ -70,8 +82,10 @@ class LossCeiling {
   int rounds_ = 0;       // in this state
   double acked_ = 0;     // bytes, in this state
   double lost_ = 0;
-  Time until_;  // kHold
+  Time until_;  // kHold; kNone: no trial of usual loss before
+  Time begun_;  // kHold
   Duration interval_ = kFirstHold;
+  Duration doubt_ = kFirstDoubt;  // until usual loss is tried again
   static constexpr double kUnbounded = 1e18;
 };
 

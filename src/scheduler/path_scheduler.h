@@ -30,6 +30,7 @@ struct PathView {
 /// What a scheduler remembers of an inner flow. It begins anew with each burst (tunnel/flow_queue.h).
 struct FlowPatience {
   Time since = kNever;  ///< its packets wait for a better path than one that is open; kNever: they do not
+  Time first = kNever;  ///< when it first did in this burst
   bool bulk = false;    ///< it has waited for as long as that may help: it takes what is open
   Time until = kNever;  ///< when to ask again at the latest, if nothing changes
 };

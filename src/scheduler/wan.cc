@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace braid {
 
@@ -15,7 +16,11 @@ constexpr int kLongestLife = 64;
 }  // namespace
 
 Wan::Wan(uint64_t datagram, uint64_t initial)
-    : datagram_(datagram), initial_(initial), window_(initialWindow()), cubic_(datagram, initial) {}
+    : datagram_(datagram),
+      initial_(initial),
+      window_(initialWindow()),
+      cubic_(datagram, initial),
+      ceiling_(datagram) {}
 
 void Wan::reset(Time) {
   *this = Wan(datagram_, initial_);
@@ -52,15 +57,20 @@ double Wan::pacingRate() const {
   if (srtt_ <= Duration{}) return std::numeric_limits<double>::infinity();
   if (mode_ == Mode::kCompete) return cubic_.pacingRate();
   double gain = mode_ == Mode::kStart ? kStartPacing : kPacing;
-  return std::min(gain * static_cast<double>(window()) / toSeconds(srtt_), ceiling_.rate());
+  double each = static_cast<double>(datagram_) / toSeconds(srtt_);  // a datagram a round trip always may go
+  return std::min(gain * static_cast<double>(window()) / toSeconds(srtt_), std::max(ceiling_.rate(), each));
 }
 
 // A round that nothing was sent in is no round.
 void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
   if (mode_ == Mode::kCompete) cubic_.onSent(bytes, inFlight, now);
+  Time before = std::exchange(lastSent_, now);
   if (inFlight > bytes) return;
   round_ = {};
   round_.began = now;
+  if (mode_ == Mode::kStart || now - before <= srtt_) return;
+  resumed_ = true;
+  if (drain_ == Drain::kLowered) drain_ = Drain::kNone;
 }
 
 void Wan::onAck(const AckSample& ack) {
@@ -89,7 +99,15 @@ void Wan::noteRtt(const AckSample& ack) {
   if (ack.rtt <= base_ + base_ / 64) baseSeen_ = ack.now;
 }
 
+// The first ACK after a pause ends a round of which next to nothing has arrived: it says nothing.
 void Wan::endRound(const AckSample& ack) {
+  if (!std::exchange(resumed_, false)) judgeRound(ack);
+  roundEnd_ = ack.delivered;
+  round_ = {};
+  round_.began = ack.now;
+}
+
+void Wan::judgeRound(const AckSample& ack) {
   double seconds = toSeconds(ack.now - round_.began);
   double sent = round_.lost + round_.acked;
   double use = mode_ == Mode::kStart ? kUsed / 2 : kUsed;  // there the window doubles within the round
@@ -112,9 +130,6 @@ void Wan::endRound(const AckSample& ack) {
   } else {
     competeRound();
   }
-  roundEnd_ = ack.delivered;
-  round_ = {};
-  round_.began = ack.now;
 }
 
 // A round that did not use the window says only that the path gives at least as much.
@@ -133,7 +148,9 @@ void Wan::startRound(bool used) {
     fullRate_ = rate_;
     fullRounds_ = 0;
   }
-  bool queued = round_.samples >= kStartSamples && queue_ >= queue;
+  // In bursts of a sender that does not fill the window, the first packet of each sees no queue.
+  bool high = round_.rtts / round_.samples - base_ >= kStartMeanQueue * queue;
+  bool queued = round_.samples >= kStartSamples && (queue_ >= queue || high);
   bool lossy = round_.packets >= LossCeiling::kLeastLost && round_.lost > kStartLoss * all;
   if (queued || lossy || round_.marked || fullRounds_ >= kStartRounds) enterModel();
 }

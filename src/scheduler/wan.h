@@ -73,10 +73,12 @@ class Wan final : public Controller {
   /// and a round lost more than so many times what it usually does.
   static constexpr double kUsualLoss = 3;
 
-  /// RFC 9406 section 4.2: clamp(minRtt / 8, 4 ms, 16 ms) of queue end the start.
+  /// RFC 9406 section 4.3: clamp(minRtt / 8, 4 ms, 16 ms) of queue end the start.
   static constexpr Duration kMinStartQueue = 4ms;
   static constexpr Duration kMaxStartQueue = 16ms;
   static constexpr int kStartSamples = 4;
+  /// So many times that on average end it as well. Ours.
+  static constexpr int kStartMeanQueue = 2;
   /// draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.2: three rounds without a quarter more.
   static constexpr double kStartGrowth = 1.25;
   static constexpr int kStartRounds = 3;
@@ -137,6 +139,7 @@ class Wan final : public Controller {
   void noteRtt(const AckSample& ack);
   void noteRate(bool used);
   void endRound(const AckSample& ack);
+  void judgeRound(const AckSample& ack);
   void startRound(bool used);
   void modelRound(bool used, Time now);
   double step(double queue, double target) const;
@@ -165,6 +168,8 @@ class Wan final : public Controller {
   double loss_ = 0;     // share, of the last rounds
 
   uint64_t roundEnd_ = 0;  // bytes delivered at which the round ends
+  Time lastSent_;
+  bool resumed_ = false;  // after a pause, and nothing has been acknowledged since
   Round round_;
   double fullRate_ = 0;  // start
   int fullRounds_ = 0;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "tunnel/loss_detector.h"
+
 namespace braid {
 
 void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Time now) {
   bool inOrder = pn == expected_;
+  if (pn > expected_) lostFrom_ = std::min(lostFrom_, pn - 1 + LossDetector::kPacketThreshold);
   if (pn >= expected_) {
     expected_ = pn + 1;
     largestAt_ = now;
@@ -26,6 +29,10 @@ void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Tim
   }
   if (!eliciting) return;
   if (pending_++ == 0) deadline_ = now + std::min<Duration>(kMaxAckDelay, rtt / kDelaysPerRtt);
+  if (pn >= lostFrom_) {
+    lostFrom_ = UINT64_MAX;
+    immediate_ = tellsLoss_ = true;
+  }
   if (!inOrder || ecn == Ecn::kCe || pending_ >= kAckEvery) immediate_ = true;
 }
 
@@ -40,7 +47,7 @@ AckFrame AckSender::frame(uint8_t subflow, Time now) const {
 
 void AckSender::onSent() {
   pending_ = 0;
-  immediate_ = false;
+  immediate_ = tellsLoss_ = false;
   deadline_ = kNever;
 }
 

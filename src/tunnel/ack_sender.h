@@ -27,6 +27,9 @@ class AckSender {
   bool due(Time now) const { return pending_ > 0 && (immediate_ || now >= deadline_); }
   /// There is something the sender does not know: worth a place in a datagram that goes anyway.
   bool pending() const { return pending_ > 0; }
+  /// It tells of a packet that the sender now takes for lost (RFC 9002 section 6.1.1): worth the fastest way
+  /// back, for a flow waits for that packet.
+  bool tellsLoss() const { return tellsLoss_; }
   Time deadline() const { return pending_ == 0 ? kNever : immediate_ ? Time::min() : deadline_; }
   /// What to say. The caller calls onSent() when it did.
   AckFrame frame(uint8_t subflow, Time now) const;
@@ -43,6 +46,8 @@ class AckSender {
   Time deadline_ = kNever;
   unsigned pending_ = 0;
   bool immediate_ = false;
+  bool tellsLoss_ = false;
+  uint64_t lostFrom_ = UINT64_MAX;  // the number that shows that the one missing is lost
 };
 
 }  // namespace braid

@@ -12,6 +12,7 @@ namespace braid {
 namespace {
 /// Flows looked at when the table is full and one must go. Ours: keeps a packet's work bounded.
 constexpr int kEvictionTries = 64;
+constexpr Duration kLeastTarget = 25ms;
 
 size_t charge(const Packet& packet) {
   return std::max(packet.size(), FlowQueues::kMinCharge);
@@ -20,13 +21,18 @@ size_t charge(const Packet& packet) {
 
 FlowQueueOptions flowQueueOptions(const TunnelOptions& options) {
   FlowQueueOptions o;
-  o.codel.target = options.codelTarget;
+  o.codel.target = queueTarget(options, 0s);
   o.codel.interval = options.codelInterval;
   o.queueBytes = options.queueBytes;
   o.maxFlows = options.maxFlows;
   o.flowIdle = options.flowIdle;
   o.ethernet = options.mode == TunnelOptions::Mode::kTap;
   return o;
+}
+
+Duration queueTarget(const TunnelOptions& options, Duration slowest) {
+  if (options.codelTarget > 0s) return options.codelTarget;
+  return std::min(std::max<Duration>(kLeastTarget, slowest * 3 / 2), options.codelInterval / 2);
 }
 
 struct FlowQueues::Head {

@@ -31,6 +31,11 @@ struct FlowQueueOptions {
   bool ethernet = false;  ///< packets are Ethernet frames
 };
 FlowQueueOptions flowQueueOptions(const TunnelOptions& options);
+/// CoDel's target while the slowest path in use has this smoothed RTT. Flows do not wait for each other, so
+/// it need not be RFC 8289's 5 ms (section 4.2), and must not be: the queue has to last while the peer holds
+/// back a flow for a repair on that path, a round trip, and after a CUBIC sender's cut to 0.7 of its window,
+/// half of one. 25 ms at least, half the interval at most. Ours.
+Duration queueTarget(const TunnelOptions& options, Duration slowest);
 
 struct QueuedPacket {
   Packet packet;
@@ -118,6 +123,7 @@ class FlowQueues {
   FlowQueues(const FlowQueues&) = delete;
   FlowQueues& operator=(const FlowQueues&) = delete;
   void setOptions(const FlowQueueOptions& options) { options_ = options; }
+  void setTarget(Duration target) { options_.codel.target = target; }
 
   /// Queues a packet; nullopt when it was taken. kFlowTableFull when it is of a new flow and no flow can go.
   /// A flow stays reliable or not as its first packet said. At the byte bound other packets go instead

@@ -31,13 +31,13 @@ inline constexpr size_t kMaxRecoveryClasses = 7;
 struct TunnelOptions {
   enum class Mode : uint8_t { kTun, kTap };
   Mode mode = Mode::kTun;
-  std::string controller = "bbr";
+  std::string controller = "auto";
   AmpOptions amp{};
   size_t initialWindow = 10;  ///< of a subflow, datagrams, at least 2
   std::string scheduler = "earliest";
   size_t outerMtu = 0;             ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
   size_t maxOuterMtu = 1500;       ///< upper end of the probing
-  Duration codelTarget = 25ms;     ///< RFC 8289 section 4.2 says 5 ms; flows do not wait for each other here
+  Duration codelTarget{};          ///< of a flow's queue; 0: by the paths, see queueTarget()
   Duration codelInterval = 200ms;  ///< section 4.3 says 100 ms; radio paths have longer RTTs
   bool ecnProxy = true;            ///< speak ECN for local hosts that do not (ecn_proxy.h)
   size_t queueBytes = 4 << 20;     ///< all flow queues of a peer together

@@ -184,12 +184,13 @@ void Session::refresh(Time now) {
 }
 
 // What every path carries; but a path below IPv6's minimum carries small packets only, unless every path is
-// so. A path that still searches does not count: it may yet turn out to carry more.
+// so. A path that still searches does not count: it may yet turn out to carry more. Nor does one that rests
+// or takes only what is too much for others: a packet that fits nowhere else would wait for it.
 void Session::updateInnerMtu() {
   size_t smallest = SIZE_MAX;
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
-    if (!s->usable() || s->searchesMtu()) continue;
+    if (!s->usable() || s->duty() != PathDuty::kAll || s->searchesMtu()) continue;
     smallest = std::min(smallest, s->mtu());
     largest = std::max(largest, s->mtu());
   }

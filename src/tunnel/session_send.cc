@@ -25,7 +25,7 @@ bool Session::pollUrgent(Datagram& out, Time now) {
   for (size_t i = 0; i < subflows_.size(); ++i) {
     Subflow& s = *subflows_[(turn_ + i) % subflows_.size()];
     bool own = s.mustSend();
-    Subflow* carrier = own || s.usable() ? &s : ackCarrier(s);
+    Subflow* carrier = own ? &s : ackCarrier(s);
     bool speaks = carrier && carrier->canNumber() && (own || s.acks().due(now));
     if (!speaks && !s.hasPathFrame(now)) continue;
     Packet buffer = pool_.allocate();
@@ -47,7 +47,9 @@ bool Session::pollUrgent(Datagram& out, Time now) {
       build.add(PingFrame{});
       build.tracked = true;
     }
+    bool loss = s.acks().tellsLoss();
     build.addAck(s, now);
+    if (loss) addRecovered(build);  // behind it: it is a loss, but what has been decoded needs no repair
     if (carrier->isOpen(now) || (own && !anyUsable())) addData(build, now);
     return finish(build, out, now);
   }
@@ -55,8 +57,9 @@ bool Session::pollUrgent(Datagram& out, Time now) {
 }
 
 // What arrived on a path that is silent or gone is acknowledged over another one, so that it is not sent
-// again.
+// again. Losses are told over the fastest one, so that they are repaired sooner.
 Subflow* Session::ackCarrier(Subflow& of) {
+  if (of.usable() && !of.acks().tellsLoss()) return &of;
   if (Subflow* best = fastest()) return best;
   return of.state() == Subflow::State::kClosed ? nullptr : &of;
 }
@@ -178,7 +181,12 @@ Subflow* Session::fastest() {
 
 void Session::lookAtPaths(Time now) {
   views_.resize(subflows_.size());
-  for (size_t i = 0; i < subflows_.size(); ++i) views_[i] = subflows_[i]->view(now);
+  Duration slowest{};
+  for (size_t i = 0; i < subflows_.size(); ++i) {
+    views_[i] = subflows_[i]->view(now);
+    if (views_[i].usable) slowest = std::max(slowest, views_[i].srtt);
+  }
+  flows_.setTarget(queueTarget(options_, slowest));
 }
 
 // The path for the packet that the flow has in hand; nullopt: none is open, or it waits for a better one.
@@ -193,7 +201,8 @@ std::optional<size_t> Session::choosePath(Flow& flow, const Packet& packet, Time
     }
     paths = fitting_;
   }
-  FlowView view{need, flows_.drain(flow), flows_.bytes(), flow.isSmall()};
+  size_t drain = flows_.drain(flow) * need / packet.size();  // as datagrams
+  FlowView view{need, drain, flows_.bytes(), flow.isSmall()};
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
   if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
   return choice;

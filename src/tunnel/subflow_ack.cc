@@ -43,6 +43,7 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
     if (first <= last) processAckRange(first, last, now);
   }
   lastAck_ = ack;
+  if (!samePath) sample_.deliveryRate = 0;  // earlier than others: not the path's rate
   if (sample_.bytes == 0) return;
   sample_.marks = ecn_.onAck(largest, ack.ecn, now);
 

@@ -119,11 +119,15 @@ bool Subflow::onRecovered(uint64_t pn) {
   if (!sent_.contains(pn)) return false;
   SentPacket& p = sent_.at(pn);
   bool news = false;
+  bool instead = false;  // of a repair that has not been sent yet
   for (size_t i = 0; i < p.dataCount; ++i) {
     news |= !p.data[i]->done;
+    instead |= p.data[i]->queued;
     ledger_.onRecovered(p.data[i]);
   }
   counts_.decoded += news;
+  bool lost = p.countedLost && p.role == SentPacket::Role::kOrdinary && !p.moved;
+  counts_.recovered += news && instead && lost;
   return news;
 }
 

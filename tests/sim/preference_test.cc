@@ -42,13 +42,12 @@ struct Variant {
 class Preference : public testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(Variants, Preference,
                          testing::Values(Variant{1, "earliest"}, Variant{2, "earliest"},
-                                         Variant{3, "earliest"}, Variant{1, "minrtt"}, Variant{2, "minrtt"},
                                          Variant{3, "minrtt"}),
                          [](const auto& v) { return v.param.scheduler + std::to_string(v.param.seed); });
 
 /// Those that say themselves which scheduler they are about.
 class Weights : public testing::TestWithParam<uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, Weights, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Seeds, Weights, testing::Values(1, 2));
 
 struct BackupScenario : Scenario {
   explicit BackupScenario(const Variant& v) : Scenario(v.seed, v.options()) {
@@ -66,6 +65,16 @@ TEST_P(Preference, ABackupIsNotUsedWhileTheOtherIsSaturatedBothWays) {
   ASSERT_TRUE(s.finish(down, 30s));
   ASSERT_TRUE(s.finish(up, 30s));
   EXPECT_LE(bytesOn(s, "lte") - before, 3000u) << "keepalives of ten seconds and more" << s.report();
+}
+
+TEST_P(Preference, ARestingPathDoesNotSayWhatIsTooLarge) {
+  BackupScenario s(GetParam());
+  s.change("dsl", [](LinkOptions& l) { l.mtu = 1300; });  // 1280 bytes and the tunnel's do not fit
+  TcpFlow& up = s.upload(1_MB);
+  TcpFlow& down = s.download(1_MB);
+  ASSERT_TRUE(s.finish(up, 30s)) << s.report();
+  ASSERT_TRUE(s.finish(down, 30s)) << s.report();
+  EXPECT_LT(s.edge.status().peers[0].innerMtu, 1280u);
 }
 
 TEST_P(Preference, ABackupTakesOverASilentDeathAsFastAsAnyPath) {

@@ -7,7 +7,7 @@ namespace {
 
 /// Rounds of 100 ms in which 1 MB/s (100 packets) is sent.
 struct LossCeilingTest : testing::Test {
-  LossCeiling c;
+  LossCeiling c{1000};
   Time now = at(0s);
   static Time at(Duration t) { return Time{} + t; }
   /// `lost` of 100 packets of 1000 bytes.
@@ -39,7 +39,7 @@ TEST_F(LossCeilingTest, ASingleBurstDoesNot) {
 TEST_F(LossCeilingTest, FewPacketsAreNoProof) {
   for (int i = 0; i < 10; ++i) {
     now += 100ms;
-    c.onRound({now, 17e3, 3e3, 3, 170e3, false, true});
+    c.onRound({now, 17e3, 3e3, 3, 170e3, false, false});
   }
   EXPECT_FALSE(bound());
 }
@@ -58,20 +58,44 @@ TEST_F(LossCeilingTest, UsualLossIsNotSuspicious) {
   EXPECT_TRUE(bound());
 }
 
-TEST_F(LossCeilingTest, UsualLossIsTriedEveryTenSeconds) {
+TEST_F(LossCeilingTest, UsualLossIsTriedAfterTenSecondsThenTwentyThenForty) {
   int n = 0;
   for (; !bound() && n < 200; ++n) round(2);
   EXPECT_EQ(n, 11);  // 0.02 * (1 - (15/16)^11) = 0.0102
   EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 980e3);
-  rounds(5, 2);
+  rounds(60, 2);
   EXPECT_FALSE(bound());  // it did not halve
-  for (n = 0; !bound() && n < 200; ++n) round(2);
+  // The trial ends after 1 round of lag and more than 20 losses, 11 rounds; 48 are over.
+  for (n = 48; !bound() && n < 900; ++n) round(2);
   EXPECT_EQ(n, 100);
+  rounds(12, 2);
+  EXPECT_FALSE(bound());
+  for (n = 0; !bound() && n < 900; ++n) round(2);
+  EXPECT_EQ(n, 200);
+}
+
+TEST_F(LossCeilingTest, FewLossesByChanceEndNoTrial) {
+  rounds(11, 2);
+  rounds(10, 0);  // 10 would have been lost, by 0.0102
+  rounds(12, 2);
+  EXPECT_FALSE(bound());
+}
+
+TEST_F(LossCeilingTest, ATrialThatTellsNothingIsGivenUpAfterFiveSeconds) {
+  rounds(2, 20);
+  for (int i = 0; i < 50; ++i) {  // a packet a round: 200 are wanted
+    now += 100ms;
+    c.onRound({now, 1e3, 0, 0, 10e3, false, false});
+    EXPECT_TRUE(bound()) << i;
+  }
+  now += 100ms;
+  c.onRound({now, 1e3, 0, 0, 10e3, false, false});
+  EXPECT_FALSE(bound());
 }
 
 TEST_F(LossCeilingTest, UsualLossThatALowerRateEndsIsAPolicer) {
   rounds(11, 2);
-  rounds(15, 0);
+  rounds(45, 0);
   EXPECT_TRUE(bound());
 }
 

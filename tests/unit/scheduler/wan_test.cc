@@ -22,6 +22,7 @@ struct WanTest : testing::Test {
     Duration lasts{};    // 0: the RTT
     Duration srtt{};     // 0: the RTT
     Duration minRtt = 100ms;
+    Duration first{};  // RTT of the first sample; 0: as the others
   };
   void round(Duration rtt, With with) {
     if (delivered == 0) ackOne(rtt, with.minRtt);
@@ -37,7 +38,7 @@ struct WanTest : testing::Test {
       ack.now = now;
       ack.bytes = acked / static_cast<uint64_t>(with.samples);
       ack.largestSentAt = now - rtt;
-      ack.rtt = rtt;
+      ack.rtt = i == 1 && with.first > Duration{} ? with.first : rtt;
       ack.srtt = with.srtt > Duration{} ? with.srtt : rtt;
       ack.minRtt = with.minRtt;
       ack.inFlight = static_cast<uint64_t>(with.inFlight * static_cast<double>(w.window()));
@@ -100,6 +101,15 @@ TEST_F(WanTest, StartTakesFourMillisecondsOfAShortPathForAQueue) {
   round(13900us, {.minRtt = 10ms});
   EXPECT_EQ(w.mode(), Wan::Mode::kStart);
   round(14ms, {.minRtt = 10ms});
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, StartEndsWhenBurstsQueueOnAverage) {
+  // Twice 12.5 ms on average ends it, although the first packet of each burst finds the queue empty.
+  round(100ms);
+  round(131ms, {.first = 100ms});  // 24.8 ms on average
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  round(132ms, {.first = 100ms});  // 25.6 ms
   EXPECT_EQ(w.mode(), Wan::Mode::kModel);
 }
 
@@ -441,6 +451,23 @@ TEST_F(WanTest, KeepsWhatItKnowsOverAPause) {
   w.onSent(kBytes, kBytes, now);
   EXPECT_EQ(window(), before);
   EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, TheFirstAckAfterAPauseSaysNothing) {
+  leaveStart();
+  rounds(3, 105ms);
+  uint64_t before = w.window();
+  now += 6s;  // time to look for the RTT without a queue, too
+  w.onSent(1000, 1000, now);
+  now += 100ms;
+  AckSample ack;
+  ack.now = now;
+  ack.bytes = ack.inFlight = 1000;
+  ack.rtt = ack.srtt = ack.minRtt = 100ms;
+  ack.priorDelivered = delivered;
+  ack.delivered = delivered += 1000;
+  w.onAck(ack);  // 10 KB/s
+  EXPECT_EQ(w.window(), before);
 }
 
 TEST_F(WanTest, ResetForgetsAll) {

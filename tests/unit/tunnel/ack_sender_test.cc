@@ -33,6 +33,22 @@ TEST_F(AckSenderTest, AGapIsToldAtOnce) {
   EXPECT_TRUE(acks.due(now));
 }
 
+TEST_F(AckSenderTest, ALossIsToldWithTheThirdPacketAfterIt) {
+  acks.onPacket(0, true, Ecn::kEct0, 100ms, now);
+  for (uint64_t pn : {3, 4}) {  // 1 and 2 are missing; 5 - 3 = 2
+    acks.onPacket(pn, true, Ecn::kEct0, 100ms, now);
+    EXPECT_FALSE(acks.tellsLoss()) << pn;
+    acks.onSent();
+  }
+  acks.onPacket(5, true, Ecn::kEct0, 100ms, now);
+  EXPECT_TRUE(acks.tellsLoss());
+  EXPECT_TRUE(acks.due(now));
+  acks.onSent();
+  EXPECT_FALSE(acks.tellsLoss());
+  acks.onPacket(6, true, Ecn::kEct0, 100ms, now);
+  EXPECT_FALSE(acks.due(now)) << "once";
+}
+
 TEST_F(AckSenderTest, ACongestionMarkIsToldAtOnce) {
   acks.onPacket(0, true, Ecn::kCe, 100ms, now);
   EXPECT_TRUE(acks.due(now));

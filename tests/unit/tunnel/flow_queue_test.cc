@@ -57,6 +57,18 @@ TEST(FlowQueues, PeekSettlesOnWhatPopTakes) {
   EXPECT_EQ(b.out(at(2s)), 2);
 }
 
+TEST(FlowQueues, TheTargetFollowsTheSlowestPath) {
+  TunnelOptions o;
+  EXPECT_EQ(queueTarget(o, 0s), 25ms);
+  EXPECT_EQ(queueTarget(o, 16ms), 25ms);
+  EXPECT_EQ(queueTarget(o, 60ms), 90ms);
+  EXPECT_EQ(queueTarget(o, 600ms), 100ms) << "half the interval";
+  o.codelInterval = 10ms;
+  EXPECT_EQ(queueTarget(o, 1ms), 5ms);
+  o.codelTarget = 500us;
+  EXPECT_EQ(queueTarget(o, 60ms), 500us) << "as configured";
+}
+
 // ---- RFC 8290 section 4.2: deficit round robin, new and old flows
 
 TEST(FlowQueues, QuantumByHand) {

@@ -132,6 +132,8 @@ TEST_F(SubflowTest, ALossIsRepairedAndItsControlFramesReported) {
 }
 
 TEST_F(SubflowTest, ALateAckMakesTheLossSpurious) {
+  options.controller = "newreno";
+  SetUp();
   activate();
   uint64_t late = send();
   for (int i = 0; i < 3; ++i) send();
@@ -665,6 +667,8 @@ TEST_F(SubflowTest, ARepairMayGoBeyondTheWindowUpToABound) {
 }
 
 TEST_F(SubflowTest, SmallFlowsAreAheadByAFewDatagrams) {
+  options.controller = "bbr";
+  SetUp();
   activate();
   fill(10);
   while (s->isOpen(now)) send(s->mtu());
