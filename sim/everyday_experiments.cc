@@ -31,7 +31,7 @@ constexpr Duration kRampUp = 3s;
 Json runBulk(const Params& params) {
   Duration time = std::chrono::seconds(params.flows ? params.flows : 20);
   Loss loss{params.loss.value_or(0), params.burst.value_or(1)};
-  Home home(params.seed, tunnelOptions(params, "bbr"), loss);
+  Home home(params.seed, tunnelOptions(params, TunnelOptions{}.controller), loss);
   World& world = home.network.world;
   home.network.start();
   auto& download =
@@ -52,7 +52,7 @@ Json runDownloads(const Params& params) {
   constexpr Duration kPause = 500ms;
   uint64_t bytes = params.maxBytes.value_or(500'000);
   size_t count = params.flows ? params.flows : 100;
-  Home home(params.seed, tunnelOptions(params, "bbr"), {params.loss.value_or(0), params.burst.value_or(1)});
+  Home home(params.seed, tunnelOptions(params, TunnelOptions{}.controller), {params.loss.value_or(0), params.burst.value_or(1)});
   World& world = home.network.world;
   home.network.start();
   Random pauses(params.seed);
@@ -77,7 +77,7 @@ Json runMice(const Params& params) {
   constexpr uint64_t kMouse = 16 << 10;
   size_t count = params.flows ? params.flows : 600;
   Loss loss{params.loss.value_or(0.02), params.burst.value_or(1)};
-  Home home(params.seed, tunnelOptions(params, "bbr"), loss);
+  Home home(params.seed, tunnelOptions(params, TunnelOptions{}.controller), loss);
   World& world = home.network.world;
   home.network.start();
   TcpFlow* elephant = nullptr;

@@ -14,10 +14,10 @@ void Loss::apply(LinkOptions& link) const {
   link.bursts = {.goodToBad = leave * rate / (1 - rate), .badToGood = leave};
 }
 
-TunnelOptions tunnelOptions(const Params& params, const char* controller, size_t initialWindow) {
+TunnelOptions tunnelOptions(const Params& params, std::string_view controller, size_t initialWindow) {
   TunnelOptions o;
   o.outerMtu = o.maxOuterMtu = 1500;
-  o.controller = params.controller.empty() ? controller : params.controller;
+  o.controller = params.controller.empty() ? std::string(controller) : params.controller;
   if (!params.scheduler.empty()) o.scheduler = params.scheduler;
   o.initialWindow = initialWindow;
   o.recovery = params.policy;

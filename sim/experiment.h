@@ -40,7 +40,7 @@ struct Params {
 };
 
 /// The options of both gateways: datagrams of 1500 bytes, never probed for; `initialWindow` datagrams.
-TunnelOptions tunnelOptions(const Params& params, const char* controller, size_t initialWindow = 10);
+TunnelOptions tunnelOptions(const Params& params, std::string_view controller, size_t initialWindow = 10);
 
 struct Experiment {
   const char* name;

@@ -5,6 +5,7 @@
 
 #include "experiment.h"
 #include "program.h"
+#include "scheduler/controller.h"
 #include "scheduler/path_scheduler.h"
 #include "scheduler/recovery.h"
 
@@ -25,8 +26,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--burst", params.burst, "mean run of losses, packets")->check(CLI::Range(1.0, 1000.0));
   app.add_option("--subflows", params.subflows, "fabric, incast, routers")->check(CLI::Range(1, 16));
-  app.add_option("--controller", params.controller, "newreno or bbr")
-      ->check(CLI::IsMember({"newreno", "bbr"}));
+  app.add_option("--controller", params.controller, "instead of the experiment's own")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(braid::kControllerNames),
+                                                     std::end(braid::kControllerNames))));
   app.add_option("--scheduler", params.scheduler, "earliest, ecf or minrtt")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(braid::kPathSchedulerNames),
                                                      std::end(braid::kPathSchedulerNames))));
