@@ -52,7 +52,8 @@ Json runDownloads(const Params& params) {
   constexpr Duration kPause = 500ms;
   uint64_t bytes = params.maxBytes.value_or(500'000);
   size_t count = params.flows ? params.flows : 100;
-  Home home(params.seed, tunnelOptions(params, TunnelOptions{}.controller), {params.loss.value_or(0), params.burst.value_or(1)});
+  Home home(params.seed, tunnelOptions(params, TunnelOptions{}.controller),
+            {params.loss.value_or(0), params.burst.value_or(1)});
   World& world = home.network.world;
   home.network.start();
   Random pauses(params.seed);
