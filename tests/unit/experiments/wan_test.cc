@@ -130,10 +130,10 @@ TEST(CubicShare, OrdersAreWhatTheySay) {
 }
 
 TEST(Converge, MeasuresTheLastThirdOfBoth) {
-  Json j = runConverge(with("cubic", 15));
+  Json j = runConverge(with("cubic", 30));  // in 15 s CUBIC is at 0.68
   ASSERT_EQ(j["mbit"].size(), 2u);
   EXPECT_NEAR(j["mbit"][0].get<double>() + j["mbit"][1].get<double>(), 47, 2);
-  EXPECT_GT(j["jain"], 0.7);
+  EXPECT_GT(j["jain"], 0.8);
 }
 
 TEST(WanBulk, ASaturatedPairOfLinksIsNearlyFull) {
