@@ -203,6 +203,7 @@ std::optional<size_t> Session::choosePath(Flow& flow, const Packet& packet, Time
   }
   size_t drain = flows_.drain(flow) * need / packet.size();  // as datagrams
   FlowView view{need, drain, flows_.bytes(), flow.isSmall()};
+  flow.patience.until = kNever;  // after a reload that of another scheduler
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
   if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
   return choice;
