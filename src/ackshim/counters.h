@@ -15,6 +15,12 @@ enum class Actuator : uint8_t {
   kNearReplay,  ///< a local sender's segment again into the tunnel
 };
 inline constexpr size_t kActuators = 5;
+/// Stable name for metrics ("far_replay").
+constexpr const char* actuatorName(Actuator actuator) {
+  constexpr std::array<const char*, kActuators> kNames{"pure_dup_ack", "sack_dup_ack", "hole", "far_replay",
+                                                       "near_replay"};
+  return kNames[static_cast<size_t>(actuator)];
+}
 
 struct ActuatorCounts {
   uint64_t fired = 0;   ///< times it was used (not packets)

@@ -49,6 +49,14 @@ struct AckShimOptions {
   size_t cachePackets = 2048;  ///< of all flows; at most 65534, 0 for no cache
   size_t cachePerFlow = 16;    ///< the last ones; at most 255
 
+  /// Takes over the sizes of another one.
+  void keepSizes(const AckShimOptions& of) {
+    maxFlows = of.maxFlows;
+    maxHalfOpen = of.maxHalfOpen;
+    cachePackets = of.cachePackets;
+    cachePerFlow = of.cachePerFlow;
+  }
+
   std::vector<ShimRule> rules;  ///< the first that fits decides; none: enabled
 };
 

@@ -49,6 +49,18 @@ std::string dropsText(const char* title, const nlohmann::json& drops) {
   return text.empty() ? text : std::string("\n") + title + ":" + text + "\n";
 }
 
+std::string shimText(const nlohmann::json& shim) {
+  if (!flagOf(shim, "on")) return "";
+  Table table({"ACK SHIM", ">FIRED", ">USEFUL", ">SPURIOUS"});
+  for (const auto& actuator : listOf(shim, "actuators")) {
+    table.add({textOf(actuator, "name"), textOf(actuator, "fired"), textOf(actuator, "useful"),
+               textOf(actuator, "spurious")});
+  }
+  return "\n" + table.toString() + "flows " + textOf(shim, "flows") + ", kept packets " +
+         textOf(shim, "cached_packets") + ", silent " + textOf(shim, "silent") + ", helpless " +
+         textOf(shim, "helpless") + "\n";
+}
+
 }  // namespace
 
 std::string statusText(const nlohmann::json& answer) {
@@ -62,7 +74,7 @@ std::string statusText(const nlohmann::json& answer) {
     text += "listen  " + joined(listen) + "\n";
   text += "pin     " + textOf(gateway, "pin") + "\n";
   return text + uplinksText(gateway) + "\n" + peersText(answer) + "\n" + pathsText(answer) +
-         dropsText("dropped", fieldOf(answer, "drops")) +
+         shimText(fieldOf(answer, "ack_shim")) + dropsText("dropped", fieldOf(answer, "drops")) +
          dropsText("dropped between kernel and tunnel", fieldOf(answer, "host_drops"));
 }
 

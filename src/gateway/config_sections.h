@@ -17,6 +17,8 @@ void readPreference(const ConfigSection& section, UplinkConfig& uplink, ConfigDi
 void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+/// `tunnel.ack-shim`.
+void readAckShim(const ConfigValue& value, TunnelOptions& tunnel, ConfigDiagnostics& out);
 void readRecovery(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 
 /// What must hold between the parts of a file; `root` gives the places. Call when each part alone is right.

@@ -104,10 +104,10 @@ void readTimes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagno
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   if (!value) return;
   ConfigSection section(
-      value,
-      {"controller", "amp", "initial-window", "scheduler", "cipher", "mtu", "max-mtu", "rekey-after",
-       "rekey-packets", "codel-target", "codel-interval", "queue-limit", "hold-time", "hold-limit",
-       "repair-time", "max-flows", "flow-idle", "max-subflows", "ecn-proxy"},
+      value, {"controller", "amp",         "initial-window", "scheduler",    "cipher",         "mtu",
+              "max-mtu",    "rekey-after", "rekey-packets",  "codel-target", "codel-interval", "queue-limit",
+              "hold-time",  "hold-limit",  "repair-time",    "max-flows",    "flow-idle",      "max-subflows",
+              "ecn-proxy",  "ack-shim"},
       out);
   TunnelOptions& tunnel = config.tunnel;
   assign(tunnel.controller, readChoice(section.find("controller"), kControllerNames, out));
@@ -122,6 +122,7 @@ void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   readAmp(section.find("amp"), tunnel, out);
   readSizes(section, tunnel, out);
   readTimes(section, tunnel, out);
+  readAckShim(section.find("ack-shim"), tunnel, out);
 }
 
 }  // namespace braid

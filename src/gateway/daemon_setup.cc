@@ -78,6 +78,7 @@ std::vector<std::string> needsRestart(const Config& before, const Config& after,
             before.tunnel.maxOuterMtu == after.tunnel.maxOuterMtu,
         "tunnel.mtu");
   fixed(before.tunnel.maxFlows == after.tunnel.maxFlows, "tunnel.max-flows");
+  fixed(before.tunnel.shim.maxFlows == after.tunnel.shim.maxFlows, "tunnel.ack-shim.max-flows");
   fixed(before.tunnel.decodeBuffer == after.tunnel.decodeBuffer, "recovery.decode-buffer");
   fixed(before.control.socket == after.control.socket && before.control.group == after.control.group,
         "control");

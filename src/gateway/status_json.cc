@@ -84,6 +84,32 @@ json meterJson(const std::optional<UplinkStatus::Meter>& meter) {
           {"until_unix_s", meter->until}};
 }
 
+json shimJson(const ShimStatus& shim) {
+  const ShimCounters& c = shim.counters;
+  json actuators = json::array();
+  for (size_t i = 0; i < kActuators; ++i) {
+    const ActuatorCounts& a = c.actuators[i];
+    actuators.push_back({{"name", actuatorName(static_cast<Actuator>(i))},
+                         {"fired", a.fired},
+                         {"useful", a.useful},
+                         {"spurious", a.spurious}});
+  }
+  return {{"on", shim.on},
+          {"flows", shim.flows},
+          {"cached_packets", shim.cachedPackets},
+          {"actuators", std::move(actuators)},
+          {"acks_sent", c.acksSent},
+          {"acks_dropped", c.acksDropped},
+          {"silent", c.silent},
+          {"helpless", c.helpless},
+          {"foreign_packets", c.foreign},
+          {"half_open_flows", c.halfOpen},
+          {"proven_flows", c.proven},
+          {"table_full", c.tableFull},
+          {"cache_full", c.cacheFull},
+          {"no_buffer", c.noBuffer}};
+}
+
 json gatewayJson(const GatewayStatus& gateway) {
   json uplinks = json::array();
   for (const UplinkStatus& uplink : gateway.uplinks) {
@@ -245,6 +271,7 @@ json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
   out["gateway"] = gatewayJson(gateway);
   out["host_drops"] = hostDropsJson(gateway.drops);
   out["drops"] = std::move(drops);
+  out["ack_shim"] = shimJson(tunnel.shim);
   out["buffers_in_use"] = tunnel.buffersInUse;
   out["buffers_limit"] = tunnel.buffersLimit;
   out["handshakes"] = tunnel.handshakes;

@@ -16,6 +16,7 @@ inline constexpr size_t kMaxListedFlows = 1000;
 
 nlohmann::json gatewayJson(const GatewayStatus& gateway);
 nlohmann::json hostDropsJson(const HostDrops& drops);
+nlohmann::json shimJson(const ShimStatus& shim);
 /// One subflow, under `braidctl paths`.
 nlohmann::json subflowJson(const SubflowStatus& subflow);
 nlohmann::json flowJson(const FlowStatus& flow);

@@ -83,6 +83,7 @@ void DataLedger::giveUp(Datum* datum, Drop cause) {
   if (datum->done) return;
   ++drops_[static_cast<size_t>(cause)];
   if (datum->reliable) addSkip({datum->slot, datum->dsn, 1});
+  if (observer_ && cause == Drop::kExpired) observer_->onPacketDropped(datum->packet.view());
   finish(datum, false);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/packet.h"
 #include "base/time.h"
+#include "tunnel/drop_observer.h"
 #include "tunnel/status.h"
 #include "tunnel/wire.h"
 
@@ -47,8 +48,10 @@ class DataLedger {
   /// Later than this a datagram (UDP, ICMP) is of no use to a call or a game.
   static constexpr Duration kTimely = 200ms;
 
-  /// TCP packets are repaired for `repairTime` after their first sending.
-  explicit DataLedger(Duration repairTime) : repairTime_(repairTime) {}
+  /// TCP packets are repaired for `repairTime` after their first sending. `observer` must outlive it;
+  /// nullptr: none.
+  explicit DataLedger(Duration repairTime, DropObserver* observer = nullptr)
+      : repairTime_(repairTime), observer_(observer) {}
   void setRepairTime(Duration d) { repairTime_ = d; }
 
   /// A new inner packet about to be sent as `flow`'s number `dsn`.
@@ -108,6 +111,7 @@ class DataLedger {
   void dequeue(Datum* datum);
 
   Duration repairTime_;
+  DropObserver* observer_;
   std::vector<std::unique_ptr<Datum[]>> slabs_;
   std::vector<Datum*> free_;
   Datum* head_ = nullptr;

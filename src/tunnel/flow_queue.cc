@@ -55,8 +55,8 @@ struct FlowQueues::Head {
   void drop() { queues.drop(flow, hand, Drop::kAqm); }
 };
 
-FlowQueues::FlowQueues(const FlowQueueOptions& options, uint64_t seed)
-    : options_(options), byKey_(0, FlowKeyHash(seed, ~seed)) {
+FlowQueues::FlowQueues(const FlowQueueOptions& options, uint64_t seed, DropObserver* observer)
+    : options_(options), observer_(observer), byKey_(0, FlowKeyHash(seed, ~seed)) {
   held_.reserve(kMaxHeld);
 }
 
@@ -309,6 +309,7 @@ QueuedPacket* FlowQueues::takeHead(Flow& flow) {
 void FlowQueues::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
   ++drops_[static_cast<size_t>(cause)];
   ++flow.drops;
+  if (observer_ && flow.reliable) observer_->onPacketDropped(entry->packet.view());
   bytes_ -= entry->packet.size();
   charged_ -= charge(entry->packet);
   --packets_;

@@ -16,6 +16,7 @@
 #include "inet/flow_key.h"
 #include "scheduler/path_scheduler.h"
 #include "tunnel/codel.h"
+#include "tunnel/drop_observer.h"
 #include "tunnel/options.h"
 #include "tunnel/status.h"
 
@@ -117,8 +118,9 @@ class FlowQueues {
   /// Flows that may be passed at once: bounds the work for a packet. Ours.
   static constexpr size_t kMaxHeld = 16;
 
-  /// `seed` keys the hash of flows; unpredictable outside of tests.
-  FlowQueues(const FlowQueueOptions& options, uint64_t seed);
+  /// `seed` keys the hash of flows; unpredictable outside of tests. `observer` must outlive it; nullptr:
+  /// none.
+  FlowQueues(const FlowQueueOptions& options, uint64_t seed, DropObserver* observer = nullptr);
   ~FlowQueues();
   FlowQueues(const FlowQueues&) = delete;
   FlowQueues& operator=(const FlowQueues&) = delete;
@@ -164,6 +166,13 @@ class FlowQueues {
   size_t claims() const { return claims_; }
   /// Flows that were passed and still wait.
   size_t held() const { return held_.size(); }
+  /// Packets of this flow wait, or were sent and are not known to be delivered.
+  bool isCarrying(const FlowKey& key) const {
+    auto found = byKey_.find(key);
+    if (found == byKey_.end()) return false;
+    const Flow& flow = *found->second;
+    return flow.queuedBytes + flow.hand_.size() + flow.unacked > 0;
+  }
   /// Flows known, idle ones included.
   size_t flows() const { return byKey_.size(); }
   /// kAqm and kQueueFull; what enqueue() refused is not counted here.
@@ -209,6 +218,7 @@ class FlowQueues {
   bool markCe(Packet& packet) const;
 
   FlowQueueOptions options_;
+  DropObserver* observer_;
   std::deque<Flow> table_;
   std::vector<Flow*> free_;
   std::unordered_map<FlowKey, Flow*, FlowKeyHash> byKey_;

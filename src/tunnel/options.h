@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ackshim/options.h"
 #include "base/time.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
@@ -40,6 +41,8 @@ struct TunnelOptions {
   Duration codelTarget{};          ///< of a flow's queue; 0: by the paths, see queueTarget()
   Duration codelInterval = 200ms;  ///< section 4.3 says 100 ms; radio paths have longer RTTs
   bool ecnProxy = true;            ///< speak ECN for local hosts that do not (ecn_proxy.h)
+  bool ackShim = true;             ///< wake local TCP senders (docs/ackshim.md); kTun only
+  AckShimOptions shim{};           ///< its settings
   size_t queueBytes = 4 << 20;     ///< all flow queues of a peer together
   size_t maxFlows = 4096;          ///< inner flows sent to a peer at once, of both kinds together
   Duration flowIdle = 60s;         ///< a flow without packets for so long is forgotten

@@ -82,6 +82,7 @@ class Peer final : public SessionOwner {
   void onEvent(Event event) override;
   void onDrop(Drop cause, uint64_t count) override { owner_.onDrop(cause, count); }
   void onTooLarge(ByteView packet) override { owner_.onTooLarge(*this, packet); }
+  void onPacketDropped(ByteView packet) override { owner_.onPacketDropped(packet); }
 
  private:
   struct Attempt {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/packet.h"
+#include "tunnel/drop_observer.h"
 #include "tunnel/io.h"
 #include "tunnel/status.h"
 
@@ -10,9 +11,8 @@ class Peer;
 class Session;
 
 /// What a peer needs from the tunnel that owns it.
-class PeerOwner {
+class PeerOwner : public DropObserver {
  public:
-  virtual ~PeerOwner() = default;
   virtual void onDelivered(Peer& from, Packet packet) = 0;
   virtual void onTooLarge(Peer& to, ByteView packet) = 0;
   virtual void onEvent(Event event) = 0;

@@ -33,9 +33,8 @@
 namespace braid {
 
 /// What a session needs from the tunnel that owns it.
-class SessionOwner {
+class SessionOwner : public DropObserver {
  public:
-  virtual ~SessionOwner() = default;
   /// An inner packet arrived, in the order of its flow.
   virtual void onDelivered(Packet packet) = 0;
   virtual void onEvent(Event event) = 0;
@@ -87,6 +86,8 @@ class Session final : public SubflowOwner {
   /// Queues an inner packet. nullopt when it was taken.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
                                     Time now, PacketHint hint = {});
+  /// Packets of this inner flow wait here, or were sent and are not known to have come out at the other end.
+  bool isCarrying(const FlowKey& key) const { return flows_.isCarrying(key); }
   void onSendError(const Route& route, Time now);
   void onTooBig(const Route& route, size_t size, Time now);
   void onTimer(Time now);

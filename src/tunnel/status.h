@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ackshim/counters.h"
 #include "base/time.h"
 #include "scheduler/path_tiers.h"
 
@@ -106,9 +107,18 @@ struct MeterStatus {
   bool closed = false;  ///< at its cap
 };
 
+/// The ack shim (docs/ackshim.md).
+struct ShimStatus {
+  bool on = false;
+  ShimCounters counters{};
+  uint64_t flows = 0;          ///< tracked now
+  uint64_t cachedPackets = 0;  ///< kept now
+};
+
 struct TunnelStatus {
   std::vector<MeterStatus> meters;
   std::vector<PeerStatus> peers;
+  ShimStatus shim;
   DropCounts drops{};
   uint64_t buffersInUse = 0, buffersLimit = 0;
   uint64_t handshakes = 0;

@@ -32,7 +32,10 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       handshakes_(handshakes),
       random_(seed),
       uplinks_(options_.maxOuterMtu),
-      ecnProxy_(random_.next(), random_.next()) {}
+      ecnProxy_(random_.next(), random_.next()),
+      shimSeed_(Random(~seed).next()) {
+  setUpShim();
+}
 
 Tunnel::~Tunnel() {
   peers_.clear();
@@ -104,7 +107,9 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.maxFlows = options_.maxFlows;
   next.decodeBuffer = options_.decodeBuffer;
   next.trace = options_.trace;
+  next.shim.keepSizes(options_.shim);
   options_ = std::move(next);
+  setUpShim();
   for (auto& peer : peers_) peer->setTunables();
 }
 
@@ -215,6 +220,7 @@ void Tunnel::stepResponders(Time now) {
 void Tunnel::onTimer(Time now) {
   now = forward(now);
   for (auto& peer : peers_) peer->onTimer(now);
+  onShimTimer(now);
   stepResponders(now);
 }
 
@@ -277,7 +283,7 @@ bool Tunnel::pollEvent(Event& out) {
 }
 
 Time Tunnel::nextDeadline() const {
-  Time next = kNever;
+  Time next = shim_ ? shim_->nextDeadline() : kNever;
   for (const auto& peer : peers_) next = std::min(next, peer->nextDeadline(now_));
   for (const auto& [route, r] : responders_) {
     next = std::min({next, r.handshake->deadline(), r.began + kHandshakeTimeout + 1ms});
@@ -320,6 +326,7 @@ TunnelStatus Tunnel::status(Time now) const {
       for (size_t i = 0; i < kDropCount; ++i) s.drops[i] += counts[i];
     });
   }
+  if (shim_) s.shim = {true, shim_->counters(), shim_->flows(), shim_->cachedPackets()};
   s.buffersInUse = pool_.inUse();
   s.buffersLimit = pool_.limit();
   s.handshakes = responders_.size();

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ackshim/ack_shim.h"
 #include "base/packet.h"
 #include "base/random.h"
 #include "base/ring.h"
@@ -35,7 +36,7 @@
 namespace braid {
 
 /// The core: peers, their sessions and the way of packets between them and the device.
-class Tunnel final : private PeerOwner {
+class Tunnel final : private PeerOwner, private TunnelKnowledge {
  public:
   /// `pool` and `handshakes` must outlive the tunnel; `seed` should be unpredictable outside of tests.
   Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed);
@@ -47,7 +48,8 @@ class Tunnel final : private PeerOwner {
   void setUplinks(std::vector<UplinkSpec> uplinks, Time now);
   /// A new period of a metered uplink begins, of which `used` bytes are gone.
   void resetMeter(std::string_view uplink, uint64_t used, Time now);
-  /// Takes over what may change at run time: everything but the mode, the MTUs and the table sizes.
+  /// Takes over what may change at run time: everything but the mode, the MTUs and the table sizes. An ack
+  /// shim that is switched off forgets its flows and counters.
   void setTunables(const TunnelOptions& options);
   /// Gets an event for each decision of recovery from now on; nullptr: no more. Must outlive the tunnel or be
   /// unset.
@@ -100,6 +102,7 @@ class Tunnel final : private PeerOwner {
   void onInnerIp(Packet packet, Time now);
   void onInnerFrame(Packet frame, Time now);
   void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
+  void queue(Session& session, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
   void forwardFrame(Packet packet, const Frame& frame, const Peer* except, Time now);
   void tooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Time now);
   void answer(Packet packet, ByteView offender, size_t ipOffset);
@@ -109,6 +112,11 @@ class Tunnel final : private PeerOwner {
   bool ownsSource(const Peer& peer, const Address& source) const;
   void learn(const MacAddress& mac, Peer& peer);
   Peer* peerOf(const Frame& frame, Time now) const;
+
+  // tunnel_shim.cc: the ack shim between device and sessions
+  void setUpShim();
+  void onShimTimer(Time now);
+  void resend(Packet packet, Time now);
 
   // tunnel.cc
   void applyUplinks(Time now);
@@ -128,6 +136,10 @@ class Tunnel final : private PeerOwner {
   void onDrop(Drop cause, uint64_t count) override { drop(cause, count); }
   bool addSession(Peer& peer, Session& session) override;
   void removeSession(uint32_t id) override { sessions_.erase(id); }
+  void onPacketDropped(ByteView packet) override;
+
+  // TunnelKnowledge
+  bool isCarrying(const FlowKey& key) const override;
 
   TunnelOptions options_;
   PacketPool& pool_;
@@ -147,6 +159,8 @@ class Tunnel final : private PeerOwner {
   Ring<Packet> delivered_;
   std::deque<Event> events_;
   EcnProxy ecnProxy_;
+  uint64_t shimSeed_;
+  std::unique_ptr<AckShim> shim_;  ///< nullptr: off
   DropCounts drops_{};
   size_t turn_ = 0;
   double answerTokens_ = 0;

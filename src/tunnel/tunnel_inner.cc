@@ -115,25 +115,33 @@ void Tunnel::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOff
     }
     return;
   }
+  if (packet.size() <= session->innerMtu()) {
+    if (shim_ && ip) shim_->onFromHost(packet.view(), *ip, now);
+    return queue(*session, std::move(packet), ip, ipOffset, now);
+  }
+  if (!ip) return drop(Drop::kTooBig);
+  // Its fragments are no TCP segments to the shim, and yet the tunnel takes it.
+  if (shim_ && !ip->dontFragment) shim_->onFromHost(packet.view(), *ip, now);
+  tooBig(peer, std::move(packet), *ip, ipOffset, now);
+}
+
+void Tunnel::queue(Session& session, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now) {
   FlowKey key{};
   bool reliable = false;
   bool ecnCapable = false;
+  PacketHint hint;
   if (ip) {
-    if (packet.size() > session->innerMtu()) return tooBig(peer, std::move(packet), *ip, ipOffset, now);
     key = ip->flowKey();
     reliable = ip->protocol == kTcp && !ip->isFragment;
     ecnCapable = ip->ecn != Ecn::kNotEct;
     ByteSpan bytes = packet.span().subspan(ipOffset);
     if (ip->tcp && ip->tcp->isSyn())
-      clampMss(bytes, *ip, static_cast<uint16_t>(session->innerMtu() - ipOffset));
+      clampMss(bytes, *ip, static_cast<uint16_t>(session.innerMtu() - ipOffset));
     if (options_.ecnProxy) ecnProxy_.onOutgoing(bytes, *ip, now);
-  } else if (packet.size() > session->innerMtu()) {
-    return drop(Drop::kTooBig);
+    hint = hintOf(*ip, key, options_.recoveryClasses);
   }
-  PacketHint hint;
-  if (ip) hint = hintOf(*ip, key, options_.recoveryClasses);
   if (std::optional<Drop> cause =
-          session->onInnerPacket(std::move(packet), key, reliable, ecnCapable, now, hint))
+          session.onInnerPacket(std::move(packet), key, reliable, ecnCapable, now, hint))
     drop(*cause);
 }
 
@@ -212,6 +220,8 @@ void Tunnel::onDelivered(Peer& from, Packet packet) {
     clampMss(packet.span(), *ip, static_cast<uint16_t>(session->innerMtu()));
   }
   if (options_.ecnProxy) ecnProxy_.onIncoming(packet.span(), *ip, now_);
+  // What was changed since it was parsed, the shim does not look at there.
+  if (shim_ && shim_->onToHost(packet.view(), *ip, now_) == AckShim::Verdict::kDrop) return;
   delivered_.pushBack(std::move(packet));
 }
 

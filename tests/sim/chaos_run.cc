@@ -26,7 +26,11 @@ constexpr Duration kDrain = 20s;
 class Chaos {
  public:
   explicit Chaos(uint64_t seed)
-      : random_(seed ^ 0xc4a05), world_(seed), edge_(world_.addNode("edge")), hub_(world_.addNode("hub")) {}
+      : random_(seed ^ 0xc4a05),
+        lanRandom_(seed ^ 0x1a),
+        world_(seed),
+        edge_(world_.addNode("edge")),
+        hub_(world_.addNode("hub")) {}
 
   ChaosResult run();
 
@@ -45,6 +49,8 @@ class Chaos {
 
   void chooseOptions();
   void chooseRecovery(TunnelOptions& options);
+  void chooseShim(TunnelOptions& options);
+  void chooseLan(Node& node);
   const char* choosePolicy();
   LinkOptions chooseLink();
   void choosePaths();
@@ -61,6 +67,7 @@ class Chaos {
   }
 
   Random random_;
+  Random lanRandom_;  // of its own, so that a seed tells the same story about the paths with any LAN
   World world_;
   Node& edge_;
   Node& hub_;
@@ -84,6 +91,8 @@ void Chaos::chooseOptions() {
   o.decodeBuffer = std::array<size_t, 5>{0, 1, 7, 100, 1024}[random_.below(5)];
   if (chance(0.7)) o.controller = kControllerNames[random_.below(std::size(kControllerNames))];
   o.amp.gamma = 1 + random_.below(3);
+  chooseShim(o);
+  for (Node* node : {&edge_, &hub_}) chooseLan(*node);
   edge_.options = hub_.options = o;
   edge_.poolLimit = hub_.poolLimit = chance(0.2) ? 600 : 8192;
   say() << o.controller << ", " << o.scheduler << ", queue " << o.queueBytes << ", hold " << o.holdBytes
@@ -112,6 +121,29 @@ void Chaos::chooseRecovery(TunnelOptions& o) {
     o.recoveryClasses.push_back(c);
     story_ << ", from port " << c.firstPort << " " << c.policy;
   }
+}
+
+void Chaos::chooseShim(TunnelOptions& o) {
+  o.ackShim = lanRandom_.chance(0.7);
+  o.shim.alpha = 1 + static_cast<uint32_t>(lanRandom_.below(12));
+  o.shim.holes = lanRandom_.chance(0.8);
+  o.shim.replay = lanRandom_.chance(0.8);
+  o.shim.cacheOutgoing = lanRandom_.chance(0.3);
+  o.shim.gamma = lanRandom_.chance(0.3) ? 1 << 30 : 100'000;
+  say() << "shim " << (o.ackShim ? "on" : "off") << ", alpha " << o.shim.alpha;
+}
+
+// What happens between a gateway and its host. Nothing twice: that would count as a mistake of the tunnel.
+void Chaos::chooseLan(Node& node) {
+  if (lanRandom_.chance(0.5)) return;
+  LinkOptions lan;
+  lan.delay = fromSeconds(0.02 * lanRandom_.uniform());
+  if (lanRandom_.chance(0.5)) lan.loss = 0.05 * lanRandom_.uniform();
+  if (lanRandom_.chance(0.3)) lan.jitter = lan.delay / 4;
+  if (lanRandom_.chance(0.3)) lan.reorder = 0.1 * lanRandom_.uniform(), lan.reorderDelay = lan.delay / 2;
+  node.setLan(lan);
+  say() << "LAN of " << node.name() << ": " << toMilliseconds(lan.delay) << " ms, loss " << lan.loss
+        << ", reorder " << lan.reorder;
 }
 
 LinkOptions Chaos::chooseLink() {
@@ -280,6 +312,7 @@ void Chaos::trouble() {
       next.repairTime = between(300ms, 3s);
       next.rekeyPackets = 100 + random_.below(600);
       chooseRecovery(next);
+      chooseShim(next);
       node.tunnel().setTunables(next);
       node.tunnel().setPeers(node.peers, node.clock());
       for (UplinkSpec& uplink : edge_.uplinks) choosePreference(uplink);
@@ -334,6 +367,9 @@ void Chaos::checkMemory() {
       size_t queued = 0;
       for (const FlowStatus& f : p.flows) queued += f.queuedBytes;
       if (queued > node->options.queueBytes) fail("memory: " + node->name() + " queues more than it may");
+      if (s.shim.cachedPackets > node->options.shim.cachePackets ||
+          s.shim.flows > node->options.shim.maxFlows)
+        fail("memory: the shim of " + node->name() + " keeps more than it may");
       if (p.heldBytes > node->options.holdBytes) fail("memory: " + node->name() + " holds more than it may");
     }
   }

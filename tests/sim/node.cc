@@ -79,7 +79,34 @@ void Node::setUplink(const std::string& uplink, bool up) {
   dirty_ = true;
 }
 
+void Node::setLan(const LinkOptions& both) {
+  lan_ = std::make_unique<Lan>(
+      Lan{Link<Bytes>(both, random_.next(), world_.now()), Link<Bytes>(both, random_.next(), world_.now())});
+}
+
 void Node::send(ByteView bytes) {
+  if (lanLoses && lanLoses(false, bytes)) return;
+  if (!lan_) return enter(bytes);
+  lan_->fromHost.push({bytes.begin(), bytes.end()}, bytes.size(), world_.now());
+}
+
+void Node::leave(ByteView bytes) {
+  if (lanLoses && lanLoses(true, bytes)) return;
+  if (!lan_) return deliver(bytes);
+  lan_->toHost.push({bytes.begin(), bytes.end()}, bytes.size(), world_.now());
+}
+
+void Node::moveLan() {
+  if (!lan_) return;
+  while (std::optional<Bytes> packet = lan_->fromHost.pop(world_.now())) enter(*packet);
+  while (std::optional<Bytes> packet = lan_->toHost.pop(world_.now())) deliver(*packet);
+}
+
+Time Node::nextOnLan() const {
+  return lan_ ? std::min(lan_->toHost.nextDelivery(), lan_->fromHost.nextDelivery()) : kNever;
+}
+
+void Node::enter(ByteView bytes) {
   if (!tunnel_) return;
   Packet packet = pool_->copy(bytes);
   if (!packet) {
@@ -99,7 +126,7 @@ size_t Node::countEvents(Event::Kind kind) const {
       std::count_if(events.begin(), events.end(), [&](const auto& e) { return e.second.kind == kind; }));
 }
 
-// What came out of the device.
+// What came to the host.
 void Node::deliver(ByteView packet) {
   if (tap && tap(packet)) return;
   std::optional<InnerPacket> ip = parseInnerPacket(packet);

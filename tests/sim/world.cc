@@ -116,6 +116,7 @@ Time World::nextWake() const {
   for (const auto& path : paths_)
     next = std::min({next, path->up_.nextDelivery(), path->down_.nextDelivery()});
   for (const auto& link : links_) next = std::min(next, link->nextDelivery());
+  for (const auto& node : nodes_) next = std::min(next, node->nextOnLan());
   return next;
 }
 
@@ -126,6 +127,7 @@ bool World::step(Time limit) {
   now_ = std::max(now_, next);
   forward();
   for (auto& path : paths_) deliver(*path);
+  for (auto& node : nodes_) node->moveLan();
   while (!timers_.empty() && timers_.top().when <= now_) {
     std::function<void()> f = std::move(const_cast<Timer&>(timers_.top()).f);
     timers_.pop();
@@ -236,7 +238,7 @@ void World::poll(Node& node) {
       if (++sent > kMaxBurst) return fail(node.name() + " sends without end");
     }
     while (node.tunnel_->pollInnerPacket(packet)) {
-      node.deliver(packet.view());
+      node.leave(packet.view());
       packet.reset();
     }
     while (node.tunnel_->pollEvent(event)) {

@@ -155,6 +155,11 @@ class Node {
 
   /// A packet or frame from the LAN into the gateway's device.
   void send(ByteView packet);
+  /// Puts a link between the device and the host, the same in both directions; without one they are joined
+  /// directly.
+  void setLan(const LinkOptions& both);
+  /// True for what this link loses beside that. `toHost`: it came out of the device.
+  std::function<bool(bool toHost, ByteView)> lanLoses;
   using Handler = std::function<void(ByteView, const InnerPacket&)>;
   /// Who gets packets of this protocol to this port (ICMP echo: identifier).
   void listen(uint8_t protocol, uint16_t port, Handler handler);
@@ -172,6 +177,13 @@ class Node {
 
  private:
   friend class World;
+  struct Lan {
+    Link<Bytes> toHost, fromHost;
+  };
+  void enter(ByteView packet);
+  void leave(ByteView packet);
+  void moveLan();
+  Time nextOnLan() const;
   void deliver(ByteView packet);
   void deliverIcmp(ByteView packet, const InnerPacket& ip);
 
@@ -180,6 +192,7 @@ class Node {
   std::string name_;
   Random random_;
   Duration ahead_{};
+  std::unique_ptr<Lan> lan_;
   std::unique_ptr<PacketPool> pool_;
   std::unique_ptr<FakeHandshakeProvider> handshakes_;
   std::unique_ptr<Tunnel> tunnel_;

@@ -146,6 +146,27 @@ TEST(Views, StatusTellsPreferences) {
   }
 }
 
+TEST(Views, StatusShowsWhatTheAckShimDid) {
+  TunnelStatus tunnel = exampleTunnel();
+  EXPECT_EQ(statusText(statusJson({}, tunnel)).find("ACK SHIM"), std::string::npos) << "off";
+  tunnel.shim.on = true;
+  tunnel.shim.flows = 12;
+  tunnel.shim.cachedPackets = 3;
+  tunnel.shim.counters.silent = 5;
+  tunnel.shim.counters.helpless = 1;
+  tunnel.shim.counters[Actuator::kFarReplay] = {40, 38, 2};
+  std::string text = statusText(statusJson({}, tunnel));
+  EXPECT_NE(text.find("\nACK SHIM      FIRED  USEFUL  SPURIOUS\n"
+                      "pure_dup_ack      0       0         0\n"
+                      "sack_dup_ack      0       0         0\n"
+                      "hole              0       0         0\n"
+                      "far_replay       40      38         2\n"
+                      "near_replay       0       0         0\n"
+                      "flows 12, kept packets 3, silent 5, helpless 1\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
   EXPECT_EQ(pathsText(json::object()), "no subflows\n");
   EXPECT_EQ(flowsText(json::array()), "no flows\n");
@@ -155,7 +176,7 @@ TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
       {"null", "[1]",
        R"({"peers":[null,1,{"subflows":{}},{"flows":[1],"name":[]}],"gateway":"x","drops":[1]})",
        R"({"decode_us":["x",null,-1],"trace":{"on":true,"written":"x"},"peers":[{"subflows":[{"copies":-1}]}]})",
-       R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1}})",
+       R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1},"ack_shim":{"on":true,"actuators":[1]}})",
        R"({"gateway":{"uplinks":[{"use":1,"metered":{"used_bytes":-1,"until_unix_s":1e300},"weight":"x"}]}})"}) {
     json answer = json::parse(text);
     EXPECT_FALSE(statusText(answer).empty());

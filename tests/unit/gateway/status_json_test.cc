@@ -137,6 +137,20 @@ TEST(StatusJson, StatusHasAllDropsAndNoFlows) {
   EXPECT_FALSE(status["peers"][0].contains("flows"));
 }
 
+TEST(StatusJson, TheAckShimHasAllItsActuators) {
+  ShimStatus shim;
+  shim.on = true;
+  shim.flows = 7;
+  shim.counters[Actuator::kHole] = {3, 2, 1};
+  shim.counters.helpless = 4;
+  json j = shimJson(shim);
+  ASSERT_EQ(j["actuators"].size(), kActuators);
+  EXPECT_EQ(j["actuators"][2], json::parse(R"({"name":"hole","fired":3,"useful":2,"spurious":1})"));
+  EXPECT_EQ(j["flows"], 7);
+  EXPECT_EQ(j["helpless"], 4);
+  EXPECT_EQ(statusJson({}, {})["ack_shim"]["on"], false);
+}
+
 TEST(StatusJson, ListsTheLargestFlowsOnly) {
   FakeGateway daemon;
   daemon.flows = kMaxListedFlows + 5;

@@ -1,0 +1,160 @@
+"""The ack shim between real kernels: the last segment of a transfer is lost between the receiver and its gateway.
+
+Each connection is new. The segment is dropped once, by its length: the next one of that length passes.
+"""
+
+import hashlib
+import json
+import random
+import socket
+import statistics
+import threading
+import time
+import unittest
+
+from lab import Link
+from pair_case import V4, V6, PairCase
+
+PORT = 7000
+INNER_MTU = 1437  # over a path of 1500 bytes
+SIZE = 9 * 1385 + 777  # nine full segments and a rest, whose length tells it from them
+REPEATS = 12
+RTO = 0.2  # seconds: TCP_RTO_MIN of Linux
+HEADERS = {"ip": (40, 52), "ip6": (60, 72)}  # IP and TCP, without and with timestamps
+
+
+class ShimCase(PairCase):
+    LINKS = [Link("dsl", 100, 8)]
+    EDGE = CONCENTRATOR = {"recovery": {"policy": "none"}}
+
+    def setUp(self):
+        self.content = random.Random(self.id()).randbytes(SIZE)
+        self.hosts = {"down": (self.lab.server, self.lab.edge), "up": (self.lab.client, self.lab.concentrator)}
+
+    def lose(self, gateway, family):
+        """The gateway's kernel drops the last segment of each connection to its hosts, the first time."""
+        lengths = ", ".join(str(SIZE % (INNER_MTU - header) + header) for header in HEADERS[family])
+        path = self.lab.directory / "loss.nft"
+        path.write_text(f"""
+table inet loss
+delete table inet loss
+table inet loss {{
+  set seen {{ type inet_service . inet_service; flags dynamic; timeout 1m; }}
+  chain forward {{
+    type filter hook forward priority 0;
+    oifname "lan0" meta length {{ {lengths} }} tcp sport . tcp dport != @seen \\
+      add @seen {{ tcp sport . tcp dport }} counter drop
+  }}
+}}
+""", encoding="ascii")
+        gateway.run("nft", "-f", path)
+
+    def transfer(self, direction, address):
+        """Seconds from connect() until the receiver has all bytes, which are right."""
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        listener = self.lab.server.inside(self._listen, family, address)
+        box = {}
+
+        def serve():
+            handle, _ = listener.accept()
+            with handle:
+                if direction == "down":
+                    handle.sendall(self.content)
+                    handle.recv(1)
+                else:
+                    box["got"] = self._read(handle)
+                    handle.sendall(b"k")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        handle = self.lab.client.inside(socket.socket, family, socket.SOCK_STREAM)
+        handle.settimeout(10)
+        begin = time.monotonic()
+        with handle, listener:
+            handle.connect((address, PORT))
+            if direction == "down":
+                box["got"] = self._read(handle)
+            else:
+                handle.sendall(self.content)
+                handle.recv(1)
+            seconds = time.monotonic() - begin
+        thread.join(10)
+        self.assertEqual(hashlib.sha256(box["got"]).digest(), hashlib.sha256(self.content).digest())
+        return seconds
+
+    @staticmethod
+    def _listen(family, address):
+        handle = socket.create_server((address, PORT), family=family)
+        handle.settimeout(10)
+        return handle
+
+    def _read(self, handle):
+        got = b""
+        while len(got) < len(self.content):
+            part = handle.recv(1 << 16)
+            if not part:
+                break
+            got += part
+        return got
+
+    def median(self, direction, address):
+        return statistics.median(self.transfer(direction, address) for _ in range(REPEATS))
+
+    def shim(self, direction):
+        """What the gateway next to the receiver did."""
+        gateway = self.lab.edge_gateway if direction == "down" else self.lab.gateway
+        return json.loads(gateway.ctl("status", "--json"))["ack_shim"]
+
+    def switch(self, enabled):
+        for gateway in self.lab.gateways():
+            gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
+            gateway.write_config()
+            gateway.ctl("reload")
+
+    def use(self, **settings):
+        for host in (self.lab.client, self.lab.server):
+            host.sysctl(**{f"net__ipv4__{name}": value for name, value in settings.items()})
+
+    def check(self, direction, address):
+        _, gateway = self.hosts[direction]
+        full = self.transfer(direction, address)  # the path and its size are known then
+        self.lose(gateway, "ip6" if ":" in address else "ip")
+        self.switch(False)
+        without = self.median(direction, address)
+        self.switch(True)
+        helped = self.median(direction, address)
+        counts = {a["name"]: a for a in self.shim(direction)["actuators"]}
+        print(f"{self.id()}: {full * 1e3:.0f} ms, lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms", counts)
+        self.assertGreater(without, RTO)
+        self.assertLess(helped, RTO / 2)
+        self.assertGreaterEqual(counts["far_replay"]["useful"], REPEATS // 2)
+        self.assertEqual(sum(a["spurious"] for a in counts.values()), 0)
+        self.assertIn("far_replay", (self.lab.edge_gateway if direction == "down" else self.lab.gateway).ctl("status"))
+
+
+class Sack(ShimCase):
+    def test_download(self):
+        self.check("down", V4)
+
+    def test_upload(self):
+        self.check("up", V4)
+
+    def test_download_v6(self):
+        self.check("down", V6)
+
+
+class NoSack(ShimCase):
+    def setUp(self):
+        super().setUp()
+        self.use(tcp_sack=0)
+
+    def test_download(self):
+        self.check("down", V4)
+
+    def test_upload_without_timestamps(self):
+        self.use(tcp_timestamps=0)
+        self.check("up", V4)
+
+
+if __name__ == "__main__":
+    unittest.main()
