@@ -56,8 +56,9 @@ TEST(ConfigShim, MistakesNameTheirPlaceAndARemedy) {
               "e.yaml:12:28: tunnel.ack-shim.alpha: '0' is outside 1 to 1000; use a number in that range");
   expectError("enabled: yes",
               "e.yaml:12:30: tunnel.ack-shim.enabled: 'yes' is not known; use one of: on, off");
-  expectError("gamma: 10B",
-              "e.yaml:12:28: tunnel.ack-shim.gamma: '10B' is outside 1kB to 1GiB; use a size in that range");
+  expectError(
+      "gamma: 10B",
+      "e.yaml:12:28: tunnel.ack-shim.gamma: '10B' is outside 1000B to 1GiB; use a size in that range");
   expectError(
       "rto-min: 1ms",
       "e.yaml:12:30: tunnel.ack-shim.rto-min: '1ms' is outside 10ms to 1min; use a time in that range");
@@ -68,7 +69,7 @@ TEST(ConfigShim, MistakesNameTheirPlaceAndARemedy) {
               "e.yaml:12:43: tunnel.ack-shim.exclude[0].'net': unknown key; known here: network, ports");
   expectError("exclude: [{network: 10.7.0.1/16}]",
               "e.yaml:12:41: tunnel.ack-shim.exclude[0].network: '10.7.0.1/16' has host bits set; write "
-              "10.7.0.0/16 for the network or 10.7.0.1 for the one host");
+              "10.7.0.0/16 for the network or 10.7.0.1/32 for the one host");
 }
 
 TEST(ConfigShim, ATapDeviceHasNone) {
