@@ -14,6 +14,8 @@ constexpr uint8_t kQuickAcks = 16;
 /// Replays that were not needed, after which a flow gets no more. Ours.
 constexpr uint8_t kMaxSpurious = 2;
 constexpr uint8_t kMaxReplays = 15;
+/// A leg with a smaller RTT is not judged by when its ACKs come: the gateway's own turns take as long. Ours.
+constexpr Duration kReadableRtt = 2ms;
 }  // namespace
 
 void AckShim::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data) {
@@ -34,7 +36,8 @@ void AckShim::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
   bool isNew = ack == Half::Ack::kNew;
   if (flow.tried) {
     const TailCache::Entry* first = cache_.front(flow.inTail);
-    bool tooEarly = first && stamp_ - first->givenAt < flow.in.rtt.smoothed() / 2;
+    Duration rtt = flow.in.rtt.smoothed();
+    bool tooEarly = first && rtt >= kReadableRtt && stamp_ - first->givenAt < rtt / 2;
     bool waste = table_.troubles(flow).inTrial.onAck(counters_, s, isNew, tooEarly);
     if (waste && flow.spurious < kMaxSpurious) ++flow.spurious;
   }

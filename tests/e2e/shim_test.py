@@ -105,6 +105,11 @@ table inet loss {{
         gateway = self.lab.edge_gateway if direction == "down" else self.lab.gateway
         return json.loads(gateway.ctl("status", "--json"))["ack_shim"]
 
+    def duplicates(self, direction):
+        """Segments that the receiving host's kernel reported as received twice."""
+        host = self.lab.client if direction == "down" else self.lab.server
+        return host.counters()["TcpExt.TCPDSACKOldSent"]
+
     def switch(self, enabled):
         for gateway in self.lab.gateways():
             gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
@@ -122,13 +127,16 @@ table inet loss {{
         self.switch(False)
         without = self.median(direction, address)
         self.switch(True)
+        before = self.duplicates(direction)
         helped = self.median(direction, address)
         counts = {a["name"]: a for a in self.shim(direction)["actuators"]}
         print(f"{self.id()}: {full * 1e3:.0f} ms, lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms", counts)
         self.assertGreater(without, RTO)
         self.assertLess(helped, RTO / 2)
         self.assertGreaterEqual(counts["far_replay"]["useful"], REPEATS // 2)
-        self.assertEqual(sum(a["spurious"] for a in counts.values()), 0)
+        self.assertEqual(self.duplicates(direction), before, "the receiver's kernel got nothing twice")
+        # A pause of the whole machine makes the leg look longer than it is, and a replay's answer too quick.
+        self.assertLessEqual(sum(a["spurious"] for a in counts.values()), REPEATS // 4)
         self.assertIn("far_replay", (self.lab.edge_gateway if direction == "down" else self.lab.gateway).ctl("status"))
 
 

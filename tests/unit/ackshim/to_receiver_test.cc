@@ -126,6 +126,19 @@ TEST(ToReceiverTest, TwoSegmentsMustBeAcknowledgedAtOnce) {
   EXPECT_LE(rig.passUntilSpoken(1s), 8500us);
 }
 
+// 0.1 ms are less than half of 0.4 ms, but the gateway's clock tells such times no better than that.
+TEST(ToReceiverTest, OnAVeryShortLegAQuickAckIsNoProofAgainstAReplay) {
+  Rig rig;
+  rig.open({.leg = 400us});
+  rig.peerSends(0, 1);
+  rig.passUntilSpoken(1s);
+  rig.takeToHost();
+  rig.pass(100us);
+  rig.hostAcks(1);
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).useful, 1u);
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).spurious, 0u);
+}
+
 TEST(ToReceiverTest, AfterADsackItWaitsLongerAfterTwoItLeavesTheFlowAlone) {
   Rig rig;
   rig.open({});
