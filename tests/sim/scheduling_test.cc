@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "recovery_lab.h"
 
 namespace braid::sim {
@@ -27,6 +29,14 @@ Duration burst(Lab& lab, uint16_t port, uint32_t count) {
   EXPECT_EQ(lab.arrived[port].size(), count);
   for (const auto& [segment, times] : lab.arrived[port]) last = std::max(last, times.front());
   return last - begun;
+}
+
+/// Packets wait at the edge although the window of path b has room.
+bool isWaiting(Lab& lab) {
+  PeerStatus peer = lab.peer();
+  auto queues = [](const FlowStatus& f) { return f.queuedBytes > 0; };
+  SubflowStatus b = lab.on("b");
+  return std::any_of(peer.flows.begin(), peer.flows.end(), queues) && b.inFlight + 1500 < b.window;
 }
 
 TEST(Scheduling, TheEndOfAShortBurstWaitsForTheFastPath) {
@@ -92,6 +102,23 @@ TEST(Scheduling, NothingSmallGoesAlongOnTheSlowPath) {
     ASSERT_EQ(lab.arrived[port][1].size(), 1u) << port;
     EXPECT_LT(lab.arrived[port][1].front() - begun, 28ms) << port;
   }
+}
+
+TEST(Scheduling, AFlowThatWaitedUnderAnotherSchedulerDoesNotKeepItsWakeUp) {
+  // WiFi's window lets about 20 of 30 go, and the rest waits for it: under `earliest` until a time less than
+  // 50 ms away, half of the other's RTT. Then WiFi falls silent. ECF waits for it with no time of its own,
+  // and when the old one has passed the edge must not ask to be woken at once, for ever.
+  TunnelOptions o = scheduled("earliest");
+  o.controller = "newreno";
+  Lab lab(o, kWifi, {.rateBitsPerSecond = 30_Mbit, .delay = 50ms});
+  lab.burst(1, 30);
+  lab.s.cut("a").run(3ms);
+  ASSERT_TRUE(isWaiting(lab)) << lab.s.report();
+  o.scheduler = "ecf";
+  lab.s.edge.tunnel().setTunables(o);
+  lab.s.run(3s);
+  EXPECT_EQ(lab.s.world.failure(), "");
+  EXPECT_EQ(lab.arrived[1].size(), 30u);
 }
 
 }  // namespace
