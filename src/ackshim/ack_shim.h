@@ -99,6 +99,7 @@ class AckShim {
 
   // to_sender.cc: the local host as a sender
   void onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data, const Half::Before& before);
+  void armLook(uint32_t i);
   void onArrived(ShimFlow& flow, SeqRange range, Seq before);
   bool hasHole(const ShimFlow& flow);
   Verdict onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack);

@@ -30,7 +30,7 @@ struct alignas(64) ShimFlow {
   bool sack : 1 = false;           ///< negotiated
   bool hostTalks : 1 = false;      ///< the local host sent data after it received some
   bool doubtful : 1 = false;       ///< a RST that may be real: silent until a new ACK
-  bool carried : 1 = false;        ///< at the last look the tunnel still carried its data
+  bool carried : 1 = false;        ///< the tunnel may still carry its data: not seen otherwise yet
   bool toldHole : 1 = false;       ///< the sender knows of the hole at the edge
   bool dropped : 1 = false;        ///< outTail holds what the tunnel dropped
   bool gap : 1 = false;            ///< not all before out.nxt came: Troubles::arrivals says what did

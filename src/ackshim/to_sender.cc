@@ -44,7 +44,14 @@ void AckShim::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Dat
   if (options_.cacheOutgoing && !cache_.onAgain(flow.outTail, {s.seq, s.end}, stamp_)) {
     counters_.cacheFull += !cache_.append(flow.outTail, packet, {s.seq, s.end}, stamp_);
   }
-  if (flow.out.rtt.hasSample()) armIn(i, options_.alpha * flow.out.rtt.smoothed());
+  flow.carried = true;
+  armLook(i);
+}
+
+// One round trip before beta, which is at least alpha of them: see onSenderTimer().
+void AckShim::armLook(uint32_t i) {
+  const LegRtt& rtt = table_[i].out.rtt;
+  if (rtt.hasSample()) armIn(i, (std::max(options_.alpha, 1u) - 1) * rtt.smoothed());
 }
 
 // `before`: behind the highest byte that had been seen. Without a gap all up to there had come.
@@ -78,7 +85,7 @@ AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack a
   bool recovering = flow.tracks.isRecovering();
   if (ack == Half::Ack::kNew) {
     flow.tracks.onNewAck();
-    flow.carried = false;
+    flow.carried = true;
     cache_.popBelow(flow.outTail, out.una);
     // What did not pass here has arrived all the same.
     if (flow.gap) onArrived(flow, {table_.troubles(flow).arrivals.edge, out.una}, out.nxt);
@@ -89,7 +96,7 @@ AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack a
   if (out.isOutstanding()) {
     if (hasHole(flow) && !flow.toldHole) armIn(i, Duration(0));
     if (flow.dropped) armIn(i, Duration(0));
-    if (out.rtt.hasSample()) armIn(i, options_.alpha * out.rtt.smoothed());
+    armLook(i);
   }
   // Algorithm 1 line 31. What tells the sender something new is not dropped.
   bool says = s.options.sackCount > 0 || s.flags & TcpFields::kEce;
@@ -129,13 +136,16 @@ Duration AckShim::onSenderTimer(ShimFlow& flow) {
   Duration next = std::min(tellHole(flow), replayDropped(flow));
   if (!options_.duplicateAcks || !out.rtt.hasSample()) return next;
   Duration left = flow.tracks.left(out, options_, random_, stamp_);
-  if (left > Duration(0)) return std::min(next, left);
-  // What the tunnel has only just delivered needs a round trip more to be acknowledged.
+  Duration rtt = out.rtt.smoothed();
+  Duration ahead = flow.carried ? rtt : Duration(0);
+  if (left > ahead) return std::min(next, left - ahead);
+  // What the tunnel has only just delivered needs a round trip more to be acknowledged: the shim speaks when
+  // it looked a round trip ago as well and the tunnel carried nothing of the flow at both times.
   bool carrying = tunnel_ && tunnel_->isCarrying(flow.key);
   if (carrying || flow.carried) {
-    counters_.silent += carrying;
+    counters_.silent += carrying && left <= Duration(0);
     flow.carried = carrying;
-    return std::min(next, std::max(out.rtt.smoothed(), kLook));
+    return std::min(next, carrying ? std::max(rtt, kLook) : rtt);
   }
   if (uint8_t acks = flow.tracks.act(out, options_, stamp_)) speak(flow, acks);
   return std::min(next, std::max(kLook, flow.tracks.left(out, options_, random_, stamp_)));

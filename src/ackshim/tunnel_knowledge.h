@@ -4,7 +4,7 @@
 
 namespace braid {
 
-/// What the shim asks the tunnel, seldom: when it is about to speak.
+/// What the shim asks the tunnel, seldom: a round trip before it would speak, and then.
 class TunnelKnowledge {
  public:
   virtual ~TunnelKnowledge() = default;

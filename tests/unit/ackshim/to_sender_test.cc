@@ -139,6 +139,19 @@ TEST(ToSenderTest, SilentWhileTheTunnelCarriesAndARoundTripLonger) {
   EXPECT_LE(waited, 21ms);
 }
 
+// A repair of the tunnel that arrives just before beta is over: its ACK is on the way.
+TEST(ToSenderTest, SilentForARoundTripAfterTheTunnelDeliveredUnseen) {
+  for (Duration until = 80ms; until <= 105ms; until += 1ms) {
+    Rig rig;
+    loseTheLastThree(rig, {});
+    rig.carrying = true;
+    Duration waited = rig.passUntilSpoken(until);
+    ASSERT_EQ(waited, until);
+    rig.carrying = false;
+    ASSERT_GE(rig.passUntilSpoken(1s), 9ms) << until / 1ms;
+  }
+}
+
 TEST(ToSenderTest, AZeroWindowIsNoLoss) {
   Rig rig;
   rig.open({});
