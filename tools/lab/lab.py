@@ -74,7 +74,9 @@ class Site:
 class Lab:
     """Use as a context manager: `with Lab([Link("wifi", 50, 20)]) as lab: ...`."""
 
-    def __init__(self, links, sites=1, mode="tun", seed=1):
+    def __init__(self, links, sites=1, mode="tun", seed=1, lans=None):
+        """`lans`: {host: Link} for hosts ("client", "client1", "server") that reach their gateway over an emulated link
+        instead of a veth pair; `lab.links.set("lan.client", ...)` changes it, direction "ab" is that from the host."""
         if os.geteuid() != 0:
             raise PermissionError("the lab makes network namespaces: run it as root")
         self.name = clean.new_name()
@@ -83,6 +85,7 @@ class Lab:
         self._seed = seed
         self._links = list(links)
         self._site_count = sites
+        self._lans = lans or {}
         self._namespaces = []
         self._processes = {}
         self._closed = False
@@ -121,10 +124,13 @@ class Lab:
             _tune(space)
         plan = [(site.link_name(i), site.edge, site.device(i), self.concentrator, site.far_device(i), link)
                 for site in self.sites for i, link in enumerate(self._links)]
+        for host, gateway in [(self.server, self.concentrator), *((site.client, site.edge) for site in self.sites)]:
+            role = host.name.rpartition("-")[2]
+            if role in self._lans:
+                plan.append((f"lan.{role}", host, "lan0", gateway, "lan0", self._lans[role]))
+            else:
+                join(host, "lan0", gateway, "lan0")
         self.links = LinkEmulator(self, plan, self._seed)
-        join(self.server, "lan0", self.concentrator, "lan0")
-        for site in self.sites:
-            join(site.client, "lan0", site.edge, "lan0")
         self.concentrator.address("lo", PUBLIC[0] + "/32", PUBLIC[1] + "/128")
         for site in self.sites:
             self._configure_links(site)

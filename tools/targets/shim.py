@@ -1,0 +1,117 @@
+"""Targets of the ack shim in the lab, with real kernels (docs/evaluation.md)."""
+
+import itertools
+from statistics import median
+
+from . import target
+from ._shim_lab import LAB_PROGRAMS, RTT, ShimLab
+
+SEGMENT = 1385  # bytes of data in a full segment, with timestamps, in the lab's tunnel
+REPEATS = 15
+# The rows of T-RACKs on today's stacks: segments of a flow, and which of them are lost.
+ROWS = {
+    "the last of 10": (10, [9]),
+    "the last 3 of 10": (10, [7, 8, 9]),
+    "the last of 2": (2, [1]),
+    "the only segment": (1, [0]),
+    "all 4 of 4": (4, [0, 1, 2, 3]),
+    "one in the middle of 10": (10, [4]),
+}
+DIRECTIONS = ["down", "up"]
+
+
+def _percentile(values, share):
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def _ms(seconds):
+    return round(seconds * 1000, 1)
+
+
+@target("shim.1", "the worst of six patterns of loss beyond the far gateway, both directions: median FCT, connection included, in round trips "
+        "of the whole path (10 ms)", "RTT", at_most=5, programs=LAB_PROGRAMS)
+def lost_segments():
+    worst, table = 0, {}
+    for direction in DIRECTIONS:
+        with ShimLab(direction) as lab:
+            for (name, (segments, lost)), enabled in itertools.product(ROWS.items(), [False, True]):
+                lab.switch(enabled)
+                lab.lose_segments(lost)
+                done, failed = lab.run(segments * SEGMENT, REPEATS)
+                if failed:
+                    raise RuntimeError(f"{failed} flows did not end well: {direction}, {name}, shim {enabled}")
+                times = [flow.from_connect for flow in done]
+                row = table.setdefault(f"{direction}: {name}", {})
+                row["with" if enabled else "without"] = [_ms(median(times)), _ms(max(times))]
+                if enabled:
+                    row["fired"] = {key: value["fired"] for key, value in lab.actuators().items()}
+                    worst = max(worst, median(times) / RTT)
+    return worst, {"flows per row": REPEATS, "median and largest FCT, ms": table}
+
+
+JITTER, JITTER_FLOWS, JITTER_BYTES = 0.2, 1000, 14_600
+
+
+@target("shim.1b", "flows of 14.6 KB on a loss-free path with 20 % RTT jitter: retransmissions by senders and by the shim, per flow, worse "
+        "direction", "share", at_most=0.01, programs=LAB_PROGRAMS)
+def jitter():
+    worst, detail = 0, {}
+    for direction in DIRECTIONS:
+        with ShimLab(direction, JITTER) as lab:
+            for enabled in (False, True):
+                lab.switch(enabled)
+                before = lab.repeated()
+                done, failed = lab.run(JITTER_BYTES, JITTER_FLOWS)
+                share = (lab.repeated() - before + failed) / JITTER_FLOWS
+                times = [flow.from_connect for flow in done]
+                detail[f"{direction}, shim {'on' if enabled else 'off'}"] = {
+                    "share": share, "p50_ms": _ms(median(times)), "p99_ms": _ms(_percentile(times, 0.99)),
+                    "actuators": lab.actuators()}
+                if enabled:
+                    worst = max(worst, share)
+    return worst, {"flows": JITTER_FLOWS, **detail}
+
+
+LOSS, LOSSY_FLOWS, BLOCKS, PARALLEL = 0.02, 3000, 4, 8
+SENDERS = [dict(zip(("congestion_control", "sack", "timestamps", "tlp"), values))
+           for values in itertools.product(("cubic", "bbr"), (True, False), (True, False), (True, False))]
+
+
+def _name(sender):
+    marks = ["sack", "timestamps", "tlp"]
+    return " ".join([sender["congestion_control"], *[("+" if sender[mark] else "-") + mark for mark in marks]])
+
+
+def _lossy_flows(lab, sender, flows=LOSSY_FLOWS):
+    """{shim on: flows with and without the shim, in turns}, and the flows that failed."""
+    lab.use(**sender)
+    runs, failures = {False: [], True: []}, 0
+    for enabled in [False, True] * BLOCKS:
+        lab.lose(0)
+        lab.switch(enabled)
+        lab.run(1400, 5)
+        lab.lose(LOSS)
+        done, failed = lab.run(JITTER_BYTES, flows // BLOCKS)
+        runs[enabled] += done
+        failures += failed
+    return runs, failures
+
+
+@target("shim.2", "flows of 14.6 KB with 2 % loss each way on the hop to the receiver: reduction of the p99 FCT of the data (the connection is open), "
+        "smallest of 16 kinds of Linux senders and both directions", "share", at_least=0.8, programs=LAB_PROGRAMS)
+def lossy_hop(flows=LOSSY_FLOWS, senders=None):
+    smallest, failures, table = 1, 0, {}
+    for direction in DIRECTIONS:
+        with ShimLab(direction, parallel=PARALLEL) as lab:
+            for sender in senders or SENDERS:
+                runs, failed = _lossy_flows(lab, sender, flows)
+                failures += failed
+                row = {}
+                for what in ("from_send", "from_connect"):
+                    p50, p99 = ([_percentile([getattr(flow, what) for flow in runs[enabled]], share)
+                                 for enabled in (False, True)] for share in (0.5, 0.99))
+                    row[what] = {"p50_ms": list(map(_ms, p50)), "p99_ms": list(map(_ms, p99)),
+                                 "reduction": round(1 - p99[1] / p99[0], 3)}
+                smallest = min(smallest, row["from_send"]["reduction"])
+                table[f"{direction}: {_name(sender)}"] = row
+    return smallest, {"flows": flows, "failed": failures, "without and with": table}
