@@ -73,6 +73,7 @@ AckShim::Verdict AckShim::onSegment(const Place& place, ByteView packet, const I
   const auto& [key, hash] = place;
   packet = packet.first(parsed.size);
   TcpSegment s = readSegment(packet, parsed);
+  if (fromHost && !syns_.empty() && (s.isAck() || s.isRst())) onSynAnswered(key, hash);
   uint32_t i = table_.findProven(key, hash);
   // A SYN says that a new connection may begin: the old one stays until the other end agrees (RFC 5961
   // section 4.2). The same goes for what does not fit.
@@ -146,6 +147,7 @@ void AckShim::onTimer(Time now) {
     flow.timerAt = stamp_ + next;
     wheel_.arm(i, now_ + next);
   });
+  syns_.onTimer(now_, counters_, [&](ByteView packet) { return replay(toHost_, packet); });
 }
 
 void AckShim::armIn(uint32_t i, Duration ahead) {

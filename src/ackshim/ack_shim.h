@@ -1,12 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "ackshim/counters.h"
 #include "ackshim/flow_table.h"
+#include "ackshim/host_legs.h"
 #include "ackshim/options.h"
+#include "ackshim/syn_replay.h"
 #include "ackshim/tail_cache.h"
 #include "ackshim/tunnel_knowledge.h"
 #include "base/packet.h"
@@ -53,7 +56,7 @@ class AckShim {
   /// The tunnel dropped a local host's packet for good (AQM, byte bound, expiry).
   void onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now);
   void onTimer(Time now);
-  Time nextDeadline() const { return wheel_.nextDeadline(); }
+  Time nextDeadline() const { return std::min(wheel_.nextDeadline(), syns_.nextDeadline()); }
 
   /// A packet for a local host: an ACK for a sender, a segment for a receiver.
   Packet pollToHost() { return poll(toHost_); }
@@ -91,11 +94,16 @@ class AckShim {
 
   // opening.cc: flows that are not yet proven
   Verdict onOpening(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s, bool fromHost);
-  void onSyn(const FlowKey& key, uint64_t hash, uint32_t i, const TcpSegment& s, bool fromHost);
+  void onSyn(const FlowKey& key, uint64_t hash, uint32_t i, ByteView packet, const TcpSegment& s,
+             bool fromHost);
   uint32_t open(const FlowKey& key, uint64_t hash, bool fromHost);
   void join(const FlowKey& key, uint64_t hash, const TcpSegment& s, bool fromHost);
   bool isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost);
   uint32_t prove(uint32_t halfOpen, uint64_t hash);
+  uint64_t hostHash(const FlowKey& key) const;
+  void keepSyn(const FlowKey& key, uint64_t hash, ByteView packet);
+  void onSynAnswered(const FlowKey& key, uint64_t hash);
+  void recallLeg(ShimFlow& flow);
 
   // to_sender.cc: the local host as a sender
   void onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data, const Half::Before& before);
@@ -115,7 +123,7 @@ class AckShim {
   void onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack);
   Duration onReceiverTimer(ShimFlow& flow);
   Duration legWait(const ShimFlow& flow) const;
-  bool replay(Ring<Packet>& ring, const TailCache::Entry& entry);
+  bool replay(Ring<Packet>& ring, ByteView packet);
 
   AckShimOptions options_;
   PacketPool& pool_;
@@ -124,6 +132,8 @@ class AckShim {
   FlowTable table_;
   TimerWheel wheel_;
   TailCache cache_;
+  HostLegs legs_;
+  SynReplay syns_;
   Time now_{};
   Stamp stamp_;  ///< now_
   Ring<Packet> toHost_;

@@ -13,12 +13,13 @@ enum class Actuator : uint8_t {
   kHole,        ///< duplicate ACKs for what never came, or what the tunnel dropped, with what did come
   kFarReplay,   ///< a segment again to the local receiver
   kNearReplay,  ///< a local sender's segment again into the tunnel
+  kSynReplay,   ///< a SYN or SYN-ACK again to the local host
 };
-inline constexpr size_t kActuators = 5;
+inline constexpr size_t kActuators = 6;
 /// Stable name for metrics ("far_replay").
 constexpr const char* actuatorName(Actuator actuator) {
-  constexpr std::array<const char*, kActuators> kNames{"pure_dup_ack", "sack_dup_ack", "hole", "far_replay",
-                                                       "near_replay"};
+  constexpr std::array<const char*, kActuators> kNames{"pure_dup_ack", "sack_dup_ack", "hole",
+                                                       "far_replay",   "near_replay",  "syn_replay"};
   return kNames[static_cast<size_t>(actuator)];
 }
 

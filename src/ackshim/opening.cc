@@ -1,5 +1,5 @@
 // Flows that are not yet proven to have two ends that hear each other. They cost a place among the half-open
-// ones, no timer and no cached packet, and the shim does nothing for them.
+// ones, no timer and no cached packet, and the shim does nothing for them but repeat a SYN (syn_replay.h).
 
 #include "ackshim/ack_shim.h"
 
@@ -18,7 +18,7 @@ AckShim::Verdict AckShim::onOpening(const FlowKey& key, uint64_t hash, ByteView 
   if (s.isRst()) return Verdict::kPass;
   uint32_t i = table_.findHalfOpen(key, hash);
   if (s.isSyn()) {
-    onSyn(key, hash, i, s, fromHost);
+    onSyn(key, hash, i, packet, s, fromHost);
     return Verdict::kPass;
   }
   if (!s.isAck()) return Verdict::kPass;
@@ -37,7 +37,8 @@ AckShim::Verdict AckShim::onOpening(const FlowKey& key, uint64_t hash, ByteView 
 }
 
 // Also for simultaneous open (RFC 9293 section 3.5): both halves begin with a SYN, whichever comes first.
-void AckShim::onSyn(const FlowKey& key, uint64_t hash, uint32_t i, const TcpSegment& s, bool fromHost) {
+void AckShim::onSyn(const FlowKey& key, uint64_t hash, uint32_t i, ByteView packet, const TcpSegment& s,
+                    bool fromHost) {
   auto dataOf = [&](ShimFlow& f) -> Half& { return fromHost ? f.out : f.in; };
   auto ackedOf = [&](ShimFlow& f) -> Half& { return fromHost ? f.in : f.out; };
   bool opened = i != FlowTable::kNone && !table_[i].joined;
@@ -61,10 +62,36 @@ void AckShim::onSyn(const FlowKey& key, uint64_t hash, uint32_t i, const TcpSegm
   } else if (data.timing && !data.timestamps) {
     data.timing = false;  // Karn
   }
+  if (!fromHost) keepSyn(key, hash, packet);
   if (!s.isAck()) return;
   Half& acked = ackedOf(flow);
   acked.onAck(s, data.nxt, options_.gamma, stamp_);
   if (flow.isProvenByHandshake()) prove(i, hash);
+}
+
+// Of the local host alone: all its connections share the leg.
+uint64_t AckShim::hostHash(const FlowKey& key) const {
+  return table_.hash({key.family, 0, 0, 0, key.src, {}});
+}
+
+// A SYN of a live connection is for the host to judge (RFC 5961 section 4.2), and for nobody to repeat.
+void AckShim::keepSyn(const FlowKey& key, uint64_t hash, ByteView packet) {
+  if (!options_.replay || table_.findProven(key, hash) != FlowTable::kNone) return;
+  const LegRtt* leg = legs_.find(hostHash(key));
+  if (leg) syns_.onSyn(key, hash, packet, *leg, options_.replayMargin, now_);
+}
+
+void AckShim::onSynAnswered(const FlowKey& key, uint64_t hash) {
+  if (!syns_.onAnswer(key, hash, counters_, now_)) return;
+  uint32_t i = table_.findHalfOpen(key, hash);
+  if (i != FlowTable::kNone) table_[i].in.timing = false;  // Karn
+}
+
+// What the handshake did not measure, other connections of the host did.
+void AckShim::recallLeg(ShimFlow& flow) {
+  uint64_t host = hostHash(flow.key);
+  if (flow.in.rtt.hasSample()) return legs_.note(host, flow.in.rtt.smoothed());
+  if (const LegRtt* leg = legs_.find(host)) flow.in.rtt = *leg;
 }
 
 uint32_t AckShim::open(const FlowKey& key, uint64_t hash, bool fromHost) {
@@ -130,6 +157,7 @@ uint32_t AckShim::prove(uint32_t halfOpen, uint64_t hash) {
       flow.out.shift = flow.in.shift = 0;
     }
   }
+  recallLeg(flow);
   flow.lastUse = stamp_;
   flow.timerAt = stamp_ + options_.idle;
   wheel_.arm(i, now_ + options_.idle);

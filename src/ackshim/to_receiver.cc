@@ -66,7 +66,7 @@ Duration AckShim::onReceiverTimer(ShimFlow& flow) {
     cache_.clear(flow.inTail);
     return kNothing;
   }
-  if (replay(toHost_, *first)) {
+  if (replay(toHost_, first->packet.view())) {
     flow.tried = true;
     table_.troubles(flow).inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
   }
@@ -89,8 +89,8 @@ Duration AckShim::legWait(const ShimFlow& flow) const {
 }
 
 // What is sent again is not ECN-capable (RFC 3168 section 6.1.5); a mark that it got on its way stays.
-bool AckShim::replay(Ring<Packet>& ring, const TailCache::Entry& entry) {
-  Packet copy = pool_.copy(entry.packet.view());
+bool AckShim::replay(Ring<Packet>& ring, ByteView packet) {
+  Packet copy = pool_.copy(packet);
   if (!copy) {
     ++counters_.noBuffer;
     return false;

@@ -192,7 +192,7 @@ Duration AckShim::replayDropped(ShimFlow& flow) {
   if (entry->range.begin > flow.out.una) return kNothing;  // until the ACK comes to it
   Duration wait = std::max(flow.out.rtt.smoothed(), kLook) - (stamp_ - entry->givenAt);
   if (wait > Duration(0)) return wait;
-  if (replay(toPeer_, *entry)) {
+  if (replay(toPeer_, entry->packet.view())) {
     onFired(flow, Actuator::kNearReplay, flow.out.una, true);
     onArrived(flow, entry->range, flow.out.nxt);
   }
@@ -206,7 +206,7 @@ void AckShim::speak(ShimFlow& flow, uint8_t acks) {
   bool several = last && *last > out.una;
   TailCache::Entry* kept = cache_.front(flow.outTail);
   if (!several && options_.replay && kept && kept->range.begin <= out.una) {
-    if (replay(toPeer_, *kept)) onFired(flow, Actuator::kNearReplay, out.una, true);
+    if (replay(toPeer_, kept->packet.view())) onFired(flow, Actuator::kNearReplay, out.una, true);
     return;
   }
   if (!flow.sack) {

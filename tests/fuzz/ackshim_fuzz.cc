@@ -77,11 +77,11 @@ bool transportValid(ByteView b, const InnerPacket& p) {
   return foldSum(sumBytes(segment, pseudoHeaderSum(p.src, p.dst, p.protocol, p.l4Length))) == 0xffff;
 }
 
-/// What the shim says: a pure ACK of a number that the peer acknowledged before, or a copy.
+/// What the shim says: a pure ACK of a number that the peer acknowledged before, or a copy of data or a SYN.
 void check(ByteView b, const std::set<uint32_t>& acknowledged, const std::set<std::vector<uint8_t>>& given) {
   auto p = parseInnerPacket(b);
   CHECK(p && p->tcp && p->size == b.size());
-  if (p->payloadLength > 0 || p->tcp->isFin()) {
+  if (p->payloadLength > 0 || p->tcp->isFin() || p->tcp->isSyn()) {
     CHECK(given.contains({b.begin() + p->l4Offset, b.end()}));
     return;
   }

@@ -162,6 +162,7 @@ TEST(Views, StatusShowsWhatTheAckShimDid) {
                       "hole              0       0         0\n"
                       "far_replay       40      38         2\n"
                       "near_replay       0       0         0\n"
+                      "syn_replay        0       0         0\n"
                       "flows 12, kept packets 3, silent 5, helpless 1\n"),
             std::string::npos)
       << text;

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "ackshim/counters.h"
+#include "ackshim/leg_rtt.h"
+#include "base/bytes.h"
+#include "base/timer_wheel.h"
+#include "inet/flow_key.h"
+
+namespace braid {
+
+/// SYNs and SYN-ACKs that went to local hosts and got no answer yet. Their senders' timers are a second (RFC
+/// 6298 section 2.1), the way to the host and back is known from its other connections: what is not answered
+/// within it goes again, with doubled waits, until that second is over.
+///
+/// A host that was never heard of gets nothing twice, and a flood of SYNs no more than kPlaces times
+/// kMaxReplays a second.
+class SynReplay {
+ public:
+  static constexpr size_t kPlaces = 64;
+  static constexpr uint8_t kMaxReplays = 5;
+  /// Headers with all options, without data.
+  static constexpr size_t kMaxSize = 120;
+
+  SynReplay() : wheel_(kPlaces) {}
+
+  /// A SYN or SYN-ACK to the local host; also when its sender sent it again. `key`: from the local host;
+  /// `leg`: the host's round trip. Not kept when it is too long or others wait in its place. `margin`: the
+  /// host's own time.
+  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const LegRtt& leg, Duration margin,
+             Time now);
+  /// The host answered with an ACK or a reset. True when it is not known to which of several SYNs.
+  bool onAnswer(const FlowKey& key, uint64_t hash, ShimCounters& counters, Time now);
+  bool empty() const { return wheel_.armed() == 0; }
+
+  Time nextDeadline() const { return wheel_.nextDeadline(); }
+  /// Calls send(packet) for each that is to go again; what it returns says whether it went.
+  template <typename F>
+  void onTimer(Time now, ShimCounters& counters, F&& send) {
+    wheel_.advance(now, [&](uint32_t id) {
+      Entry& entry = entries_[id];
+      if (now - entry.first >= kSenderTimer || entry.replays == kMaxReplays) return;
+      if (send(ByteView(entry.bytes).first(entry.size))) counters[Actuator::kSynReplay].fired += 1;
+      ++entry.replays;
+      entry.last = now;
+      wheel_.arm(id, now + entry.wait * (int64_t{1} << entry.replays));
+    });
+  }
+
+ private:
+  static constexpr Duration kSenderTimer = 1s;
+  struct Entry {
+    FlowKey key;
+    Time first;
+    Time last;
+    Duration wait;
+    Duration leg;
+    uint8_t replays = 0;
+    uint8_t size = 0;
+    std::array<uint8_t, kMaxSize> bytes;
+  };
+
+  std::array<Entry, kPlaces> entries_{};
+  TimerWheel wheel_;
+};
+
+}  // namespace braid

@@ -1,0 +1,183 @@
+// SYNs and SYN-ACKs that a local host does not answer. The leg's RTT is 2 ms, its variation 1 ms after one
+// sample: an answer is waited for max(2 + 4 * 1, 2 * 2) + 3 = 9 ms.
+
+#include <gtest/gtest.h>
+
+#include "rig.h"
+
+namespace braid {
+namespace {
+
+using test::Bytes;
+using test::kHostIsn;
+using test::kPeerIsn;
+using test::Rig;
+using test::Seg;
+
+constexpr uint8_t kSyn = TcpFields::kSyn, kAck = TcpFields::kAck, kRst = TcpFields::kRst;
+constexpr uint16_t kPort = 444;  // of the local host, for the second connection
+
+class SynReplayTest : public ::testing::Test {
+ protected:
+  void know(const AckShimOptions& options = {}) {
+    rig_ = std::make_unique<Rig>(options);
+    rig_->v6 = v6_;
+    rig_->open({.byPeer = true});
+  }
+  Bytes packet(const Seg& s, bool fromHost, uint16_t port = kPort) {
+    return test::packetOf(s, fromHost, v6_, 0, port);
+  }
+  void toHost(const Seg& s, uint16_t port = kPort) { (void)rig_->peerPacket(packet(s, false, port)); }
+  void fromHost(const Seg& s) { rig_->hostPacket(packet(s, true)); }
+  const ShimFlow* flow() {
+    Bytes b = packet({}, true);
+    return rig_->shim.find(parseInnerPacket(b)->flowKey());
+  }
+  const ActuatorCounts& counts() { return rig_->count(Actuator::kSynReplay); }
+
+  const Seg syn_{.seq = kPeerIsn, .flags = kSyn, .options = {2, 4, 5, 0xb4}};
+  const Seg synAck_{.seq = kHostIsn, .ack = kPeerIsn + 1, .flags = kSyn | kAck, .options = {2, 4, 5, 0xb4}};
+  bool v6_ = false;
+  std::unique_ptr<Rig> rig_;
+};
+
+TEST_F(SynReplayTest, GoesAgainWhenTheLegsTimeIsOver) {
+  for (bool v6 : {false, true}) {
+    v6_ = v6;
+    know();
+    toHost(syn_);
+    Duration waited = rig_->passUntilSpoken(1s);
+    EXPECT_GE(waited, 9ms);
+    EXPECT_LE(waited, 9500us);
+    auto again = rig_->takeToHost();
+    ASSERT_EQ(again.size(), 1u);
+    EXPECT_EQ(again[0].bytes, packet(syn_, false));
+    rig_->pass(2ms);
+    fromHost(synAck_);
+    EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+    EXPECT_EQ(counts().fired, 1u);
+    EXPECT_EQ(counts().useful, 1u);
+  }
+}
+
+TEST_F(SynReplayTest, WaitsDoubleUntilTheSendersOwnTimerHelps) {
+  know();
+  toHost(syn_);
+  Duration last = rig_->passUntilSpoken(1s);
+  (void)rig_->takeToHost();
+  size_t replays = 1;
+  for (Duration waited; (waited = rig_->passUntilSpoken(5s)) < 5s; last = waited, ++replays) {
+    EXPECT_EQ(rig_->takeToHost().size(), 1u);
+    EXPECT_GE(waited, 2 * last - 1ms);
+    EXPECT_LE(waited, 2 * last + 1ms);
+  }
+  EXPECT_EQ(replays, SynReplay::kMaxReplays);
+  EXPECT_EQ(counts().fired, replays);
+  EXPECT_EQ(counts().useful, 0u);
+}
+
+TEST_F(SynReplayTest, TheSynAckToALocalClientAsWell) {
+  know();
+  Seg syn{.seq = kHostIsn, .flags = kSyn, .options = {2, 4, 5, 0xb4}};
+  fromHost(syn);
+  rig_->pass(10ms);
+  Seg synAck{.seq = kPeerIsn, .ack = kHostIsn + 1, .flags = kSyn | kAck, .options = {2, 4, 5, 0xb4}};
+  toHost(synAck);
+  EXPECT_LE(rig_->passUntilSpoken(1s), 9500us);
+  auto again = rig_->takeToHost();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].bytes, packet(synAck, false));
+  rig_->pass(2ms);
+  fromHost({.seq = kHostIsn + 1, .ack = kPeerIsn + 1});
+  EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+  ASSERT_NE(flow(), nullptr);
+}
+
+TEST_F(SynReplayTest, AHostThatWasNeverHeardOfGetsNothingTwice) {
+  rig_ = std::make_unique<Rig>();
+  toHost(syn_);
+  EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+}
+
+TEST_F(SynReplayTest, AnAnswerInTimeEndsIt) {
+  for (uint8_t flags : {uint8_t{kSyn | kAck}, uint8_t{kRst | kAck}, kRst}) {
+    know();
+    toHost(syn_);
+    rig_->pass(2ms);
+    fromHost({.seq = kHostIsn, .ack = kPeerIsn + 1, .flags = flags});
+    EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+    EXPECT_EQ(counts().fired, 0u);
+  }
+}
+
+TEST_F(SynReplayTest, AnAnswerRightAfterTheReplayWasToTheFirst) {
+  know();
+  toHost(syn_);
+  rig_->passUntilSpoken(1s);
+  rig_->pass(500us);
+  fromHost(synAck_);
+  EXPECT_EQ(counts().spurious, 1u);
+  EXPECT_EQ(counts().useful, 0u);
+}
+
+// The SYN-ACK is to one of two SYNs, so it measures nothing: the leg is as other connections found it, and
+// the only segment of the flow is helped by that.
+TEST_F(SynReplayTest, TheLegIsRecalledAndNotMeasured) {
+  know();
+  toHost(syn_);
+  rig_->passUntilSpoken(1s);
+  (void)rig_->takeToHost();
+  rig_->pass(2ms);
+  fromHost(synAck_);
+  rig_->pass(10ms);
+  toHost({.seq = kPeerIsn + 1, .ack = kHostIsn + 1});
+  ASSERT_NE(flow(), nullptr);
+  EXPECT_EQ(flow()->in.rtt.smoothed(), 2ms);
+  toHost({.seq = kPeerIsn + 1, .ack = kHostIsn + 1, .length = 500});
+  EXPECT_LE(rig_->passUntilSpoken(1s), 10ms);
+  EXPECT_EQ(rig_->takeToHost().size(), 1u);
+}
+
+TEST_F(SynReplayTest, AFloodIsNotAmplified) {
+  know();
+  size_t replays = 0;
+  for (uint32_t n = 0; n < 60'000; ++n) {
+    toHost(syn_, static_cast<uint16_t>(1000 + n));
+    rig_->pass(16us);  // a second in all
+    replays += rig_->takeToHost().size();
+  }
+  EXPECT_GT(replays, 0u);
+  EXPECT_LE(replays, SynReplay::kPlaces * SynReplay::kMaxReplays * 2);
+}
+
+TEST_F(SynReplayTest, NoneOfALiveConnection) {
+  know();
+  Seg forged = syn_;
+  forged.seq = 77;
+  toHost(forged, 443);
+  EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+  EXPECT_NE(rig_->flow(), nullptr);
+}
+
+TEST_F(SynReplayTest, OnlyWhereReplaysAreWanted) {
+  AckShimOptions off;
+  off.replay = false;
+  AckShimOptions excluded;
+  excluded.rules.push_back({.prefix = {}, .firstPort = kPort, .lastPort = kPort, .enabled = false});
+  for (const AckShimOptions& options : {off, excluded}) {
+    know(options);
+    toHost(syn_);
+    EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+  }
+}
+
+TEST_F(SynReplayTest, DataWithTheSynAreNotKept) {
+  know();
+  Seg fast = syn_;
+  fast.length = 400;  // TCP Fast Open
+  toHost(fast);
+  EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+}
+
+}  // namespace
+}  // namespace braid
