@@ -16,8 +16,8 @@ namespace braid {
 /// 6298 section 2.1), the way to the host and back is known from its other connections: what is not answered
 /// within it goes again, with doubled waits, until that second is over.
 ///
-/// A host that was never heard of gets nothing twice, and a flood of SYNs no more than kPlaces times
-/// kMaxReplays a second.
+/// A host that was never heard of gets nothing twice. What is not answered keeps its place for that second,
+/// so a flood of SYNs gets no more than kPlaces times kMaxReplays added to it.
 class SynReplay {
  public:
   static constexpr size_t kPlaces = 64;
@@ -42,7 +42,8 @@ class SynReplay {
   void onTimer(Time now, ShimCounters& counters, F&& send) {
     wheel_.advance(now, [&](uint32_t id) {
       Entry& entry = entries_[id];
-      if (now - entry.first >= kSenderTimer || entry.replays == kMaxReplays) return;
+      if (now - entry.first >= kSenderTimer) return;
+      if (entry.replays == kMaxReplays) return wheel_.arm(id, entry.first + kSenderTimer);
       if (send(ByteView(entry.bytes).first(entry.size))) counters[Actuator::kSynReplay].fired += 1;
       ++entry.replays;
       entry.last = now;

@@ -147,7 +147,7 @@ TEST_F(SynReplayTest, AFloodIsNotAmplified) {
     replays += rig_->takeToHost().size();
   }
   EXPECT_GT(replays, 0u);
-  EXPECT_LE(replays, SynReplay::kPlaces * SynReplay::kMaxReplays * 2);
+  EXPECT_LE(replays, SynReplay::kPlaces * SynReplay::kMaxReplays);
 }
 
 TEST_F(SynReplayTest, NoneOfALiveConnection) {
