@@ -7,7 +7,7 @@
 
 namespace braid::sim {
 
-TcpFlow::TcpFlow(World& world, Node& from, Node& to, uint16_t port, TcpOptions options)
+TcpFlow::TcpFlow(Timeline& world, Station& from, Station& to, uint16_t port, TcpOptions options)
     : world_(world),
       from_(from),
       to_(to),
@@ -26,12 +26,18 @@ TcpFlow::TcpFlow(World& world, Node& from, Node& to, uint16_t port, TcpOptions o
   sendSyn();
 }
 
+void TcpFlow::write(uint64_t bytes) {
+  options_.bytes += bytes;
+  sendWindow();
+}
+
 // ---- sender
 
 void TcpFlow::sendSyn() {
   IpFields fields = forth_;
   fields.ecn = Ecn::kNotEct;
   TcpSegment syn{port_, port_, isn_, 0, TcpFields::kSyn, 65535, options_.mss, kWindowShift, {}};
+  synAt_ = timeouts_ == 0 ? std::optional(world_.now()) : std::nullopt;
   from_.send(tcpPacket(fields, syn));
   arm();
 }
@@ -46,6 +52,7 @@ void TcpFlow::onSenderPacket(ByteView packet, const InnerPacket& ip) {
     cwnd_ = 10.0 * mss_;
     rtoAt_ = kNever;
     rto_ = 1s;
+    if (options_.exact && synAt_) sampleRtt(world_.now() - *synAt_);
     return sendWindow();
   }
   if (ip.tcp->isAck()) onAck(*ip.tcp);
@@ -56,14 +63,12 @@ void TcpFlow::onAck(const TcpFields& tcp) {
   if (delta < 0) return;
   uint64_t acked = una_ + static_cast<uint32_t>(delta);
   if (acked > sentUpTo_) return;
-  if (tcp.flags & TcpFields::kEce && acked > eceUntil_) {
-    eceUntil_ = sentUpTo_;
-    ssthresh_ = cwnd_ = std::max(cwnd_ / 2, 2.0 * mss_);
-  }
+  onEcho(acked, tcp.flags & TcpFields::kEce);
   if (delta == 0) {
     if (tcp.payloadLength > 0 || next_ == una_) return;
     ++dupAcks_;
-    if (dupAcks_ == 3 && !recovering_)
+    bool old = options_.exact && timedOut_;
+    if (dupAcks_ == 3 && !recovering_ && !old)
       lose();
     else if (recovering_)
       cwnd_ += mss_;
@@ -75,13 +80,11 @@ void TcpFlow::onAck(const TcpFields& tcp) {
   if (timing_ && acked >= timing_->first) {
     Duration r = world_.now() - timing_->second;
     timing_.reset();
-    if (srtt_ == 0ns)
-      srtt_ = r, rttvar_ = r / 2;
-    else
-      rttvar_ = (3 * rttvar_ + std::chrono::abs(srtt_ - r)) / 4, srtt_ = (7 * srtt_ + r) / 8;
-    rto_ = std::clamp<Duration>(srtt_ + 4 * rttvar_, kMinRto, kMaxRto);
+    sampleRtt(r);
   }
+  if (una_ > recover_) timedOut_ = false;
   if (recovering_ && una_ < recover_) {
+    if (options_.exact) cwnd_ = std::max(cwnd_ - static_cast<double>(delta), 0.0) + mss_;
     sendSegment(una_);  // the next hole of the same window (RFC 6582)
   } else if (recovering_) {
     recovering_ = false;
@@ -94,6 +97,31 @@ void TcpFlow::onAck(const TcpFields& tcp) {
   else
     arm();
   sendWindow();
+}
+
+void TcpFlow::sampleRtt(Duration r) {
+  if (srtt_ == 0ns)
+    srtt_ = r, rttvar_ = r / 2;
+  else
+    rttvar_ = (3 * rttvar_ + std::chrono::abs(srtt_ - r)) / 4, srtt_ = (7 * srtt_ + r) / 8;
+  rto_ = std::clamp<Duration>(srtt_ + 4 * rttvar_, kMinRto, kMaxRto);
+}
+
+// The window gives way once a round trip: by half, or with DCTCP by half the share of marked bytes.
+void TcpFlow::onEcho(uint64_t acked, bool echo) {
+  constexpr double kGain = 1.0 / 16;  // RFC 8257 section 4.2
+  windowAcked_ += acked - una_;
+  if (echo) windowMarked_ += acked - una_;
+  if (acked > windowEnd_ && windowAcked_ > 0) {
+    double share = static_cast<double>(windowMarked_) / static_cast<double>(windowAcked_);
+    marked_ = (1 - kGain) * marked_ + kGain * share;
+    windowEnd_ = sentUpTo_;
+    windowAcked_ = windowMarked_ = 0;
+  }
+  if (!echo || acked <= eceUntil_) return;
+  eceUntil_ = sentUpTo_;
+  double cut = options_.dctcp ? marked_ / 2 : 0.5;
+  ssthresh_ = cwnd_ = std::max(cwnd_ * (1 - cut), 2.0 * mss_);
 }
 
 void TcpFlow::lose() {
@@ -131,7 +159,10 @@ void TcpFlow::sendSegment(uint64_t offset) {
   size_t size = static_cast<size_t>(std::min<uint64_t>(mss_, options_.bytes - offset));
   std::array<uint8_t, 9000> content;
   ByteSpan payload = ByteSpan(content).first(size);
-  fillContent(seed_, offset, payload);
+  if (options_.content)
+    fillContent(seed_, offset, payload);
+  else
+    std::fill(payload.begin(), payload.end(), uint8_t{0});
   bool again = offset < sentUpTo_;
   if (again) {
     ++retransmits_;
@@ -144,30 +175,34 @@ void TcpFlow::sendSegment(uint64_t offset) {
       port_, port_,  isn_ + 1 + static_cast<uint32_t>(offset), peerIsn_ + 1, TcpFields::kAck, 65535, 0,
       0,     payload};
   IpFields fields = forth_;
-  if (again) fields.ecn = Ecn::kNotEct;
+  if (again && !options_.ecnRepeats) fields.ecn = Ecn::kNotEct;
   from_.send(tcpPacket(fields, segment));
 }
 
 void TcpFlow::arm() {
   rtoAt_ = world_.now() + rto_;
-  if (timerPending_) return;
-  timerPending_ = true;
-  world_.at(rtoAt_, [this] { onTimer(); });
+  wakeAtRto();
+}
+
+void TcpFlow::wakeAtRto() {
+  if (timerAt_ <= rtoAt_) return;
+  timerAt_ = rtoAt_;
+  world_.at(timerAt_, [this, at = timerAt_] {
+    if (timerAt_ == at) onTimer();  // else an earlier one was set
+  });
 }
 
 void TcpFlow::onTimer() {
-  timerPending_ = false;
+  timerAt_ = kNever;
   if (rtoAt_ == kNever) return;
-  if (world_.now() < rtoAt_) {
-    timerPending_ = true;
-    world_.at(rtoAt_, [this] { onTimer(); });
-    return;
-  }
+  if (world_.now() < rtoAt_) return wakeAtRto();
   rto_ = std::min<Duration>(rto_ * 2, kMaxRto);
   ++timeouts_;
   if (state_ == State::kSynSent) return sendSyn();
   ssthresh_ = std::max(static_cast<double>(next_ - una_) / 2, 2.0 * mss_);
   cwnd_ = mss_;
+  recover_ = sentUpTo_;
+  timedOut_ = true;
   recovering_ = false;
   dupAcks_ = 0;
   next_ = una_;
@@ -198,7 +233,7 @@ void TcpFlow::onReceiverPacket(ByteView packet, const InnerPacket& ip) {
 }
 
 void TcpFlow::accept(uint64_t offset, ByteView payload) {
-  if (!isContent(seed_, offset, payload)) wrong_ += payload.size();
+  if (options_.content && !isContent(seed_, offset, payload)) wrong_ += payload.size();
   uint64_t end = offset + payload.size();
   if (end <= received_) {
     ++repeats_;

@@ -2,8 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
 
-#include "world.h"
+#include "inner_packets.h"
+#include "station.h"
+#include "timeline.h"
 
 namespace braid::sim {
 
@@ -13,6 +18,13 @@ struct TcpOptions {
   uint16_t mss = 1460;        ///< that both hosts announce; the gateways lower it
   bool v6 = false;
   bool ecn = false;  ///< ECN-capable data (RFC 3168)
+  /// Rules that most scenarios do not need: an RTT from the handshake (RFC 6298), and of RFC 6582 that after
+  /// a timeout duplicates of what was sent before are no new loss, and that a partial ACK deflates the
+  /// window.
+  bool exact = false;
+  bool dctcp = false;       ///< RFC 8257; with `ecn`
+  bool ecnRepeats = false;  ///< ECN-capable retransmissions too, as ns-2 and DCTCP's stacks send them
+  bool content = true;      ///< fills and checks the payload; false: zeros, which is faster
 };
 
 /// One TCP connection between hosts that know nothing of the tunnel: NewReno with fast retransmit (RFC 6582),
@@ -24,7 +36,10 @@ class TcpFlow final : public Host {
   static constexpr uint8_t kWindowShift = 7;
 
   /// Connects at once and sends from the host behind `from` to that behind `to`.
-  TcpFlow(World& world, Node& from, Node& to, uint16_t port, TcpOptions options);
+  TcpFlow(Timeline& world, Station& from, Station& to, uint16_t port, TcpOptions options);
+
+  /// More bytes to send; they go as soon as the window allows.
+  void write(uint64_t bytes);
 
   bool done() const { return received_ >= options_.bytes; }
   uint64_t received() const { return received_; }
@@ -56,16 +71,19 @@ class TcpFlow final : public Host {
   void sendSegment(uint64_t offset);
   void sendSyn();
   void lose();
+  void onEcho(uint64_t acked, bool echo);
+  void sampleRtt(Duration sample);
   void arm();
+  void wakeAtRto();
   void onTimer();
   // receiver
   void onReceiverPacket(ByteView packet, const InnerPacket& ip);
   void accept(uint64_t offset, ByteView payload);
   void sendAck(bool syn);
 
-  World& world_;
-  Node& from_;
-  Node& to_;
+  Timeline& world_;
+  Station& from_;
+  Station& to_;
   TcpOptions options_;
   uint16_t port_;
   uint64_t seed_;
@@ -82,8 +100,12 @@ class TcpFlow final : public Host {
   Duration srtt_{}, rttvar_{}, rto_ = 1s;
   std::optional<std::pair<uint64_t, Time>> timing_;  // Karn: offset whose ACK gives a sample
   Time rtoAt_ = kNever;
-  bool timerPending_ = false;
+  Time timerAt_ = kNever;  // onTimer() is called then
   uint64_t eceUntil_ = 0;
+  std::optional<Time> synAt_;  // sent once: its answer gives an RTT sample
+  bool timedOut_ = false;      // and recover_ is not yet acknowledged
+  double marked_ = 1;          // DCTCP.Alpha
+  uint64_t windowEnd_ = 0, windowAcked_ = 0, windowMarked_ = 0;
 
   bool synSeen_ = false;
   uint64_t received_ = 0;

@@ -13,7 +13,7 @@ size_t outerBytes(const WireDatagram& d) {
 }
 }  // namespace
 
-World::World(uint64_t seed) : seed_(seed), random_(seed) {}
+World::World(uint64_t seed) : Timeline(seed), seed_(seed) {}
 
 World::~World() {
   for (auto& node : nodes_) node->stop();
@@ -22,7 +22,7 @@ World::~World() {
 Node& World::addNode(std::string name, TunnelOptions options) {
   auto number = static_cast<unsigned>(nodes_.size() + 1);
   nodes_.push_back(
-      std::make_unique<Node>(*this, number, std::move(name), std::move(options), random_.next()));
+      std::make_unique<Node>(*this, number, std::move(name), std::move(options), random().next()));
   return *nodes_.back();
 }
 
@@ -59,7 +59,7 @@ Path& World::join(Node& initiator, Node& responder, const std::string& name, Lin
   PathEnd near{&initiator, id, own};
   PathEnd far{&responder, static_cast<SocketId>(v6 ? 2 : 1), remote};
   paths_.push_back(
-      std::make_unique<Path>(name, near, far, std::move(up), std::move(down), random_.next(), now_));
+      std::make_unique<Path>(name, near, far, std::move(up), std::move(down), random().next(), now_));
 
   UplinkSpec uplink;
   uplink.name = name;
@@ -81,16 +81,12 @@ Path& World::path(std::string_view name) {
 }
 
 SharedLink& World::addLink(LinkOptions options) {
-  links_.push_back(std::make_unique<SharedLink>(std::move(options), random_.next(), now_));
+  links_.push_back(std::make_unique<SharedLink>(std::move(options), random().next(), now_));
   return *links_.back();
 }
 
 void World::start() {
   for (auto& node : nodes_) node->start();
-}
-
-void World::at(Time when, std::function<void()> f) {
-  timers_.push({std::max(when, now_), timerOrder_++, std::move(f)});
 }
 
 void World::inject(Node& to, const Route& from, ByteView bytes, Ecn ecn) {
@@ -111,7 +107,7 @@ Time World::wakeTime(const Node& node) const {
 }
 
 Time World::nextWake() const {
-  Time next = timers_.empty() ? kNever : timers_.top().when;
+  Time next = nextTimer();
   for (const auto& node : nodes_) next = std::min(next, wakeTime(*node));
   for (const auto& path : paths_)
     next = std::min({next, path->up_.nextDelivery(), path->down_.nextDelivery()});
@@ -128,11 +124,7 @@ bool World::step(Time limit) {
   forward();
   for (auto& path : paths_) deliver(*path);
   for (auto& node : nodes_) node->moveLan();
-  while (!timers_.empty() && timers_.top().when <= now_) {
-    std::function<void()> f = std::move(const_cast<Timer&>(timers_.top()).f);
-    timers_.pop();
-    f();
-  }
+  runTimers();
   for (auto& node : nodes_) {
     if (wakeTime(*node) <= now_) serve(*node);
   }

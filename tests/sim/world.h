@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,8 @@
 #include "fake_handshake.h"
 #include "inner_packets.h"
 #include "linkmodel/link.h"
+#include "station.h"
+#include "timeline.h"
 #include "tunnel/tunnel.h"
 
 namespace braid::sim {
@@ -119,11 +120,11 @@ class Path {
 };
 
 /// One gateway: a core with its pool, its clock and the hosts on its LAN.
-class Node {
+class Node final : public Station {
  public:
   Node(World& world, unsigned number, std::string name, TunnelOptions options, uint64_t seed);
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
   unsigned number() const { return number_; }
   Tunnel& tunnel() { return *tunnel_; }
   const Tunnel& tunnel() const { return *tunnel_; }
@@ -133,7 +134,7 @@ class Node {
   TunnelStatus status() const;
   uint64_t drops(Drop cause) const;
   /// Inner addresses of the host behind this gateway, and of the gateway itself.
-  Address host(bool v6 = false) const;
+  Address host(bool v6 = false) const override;
   Address gateway(bool v6 = false) const;
   /// What this gateway's own clock shows.
   Time clock() const;
@@ -154,15 +155,13 @@ class Node {
   void setUplink(const std::string& name, bool up);
 
   /// A packet or frame from the LAN into the gateway's device.
-  void send(ByteView packet);
+  void send(ByteView packet) override;
   /// Puts a link between the device and the host, the same in both directions; without one they are joined
   /// directly.
   void setLan(const LinkOptions& both);
   /// True for what this link loses beside that. `toHost`: it came out of the device.
   std::function<bool(bool toHost, ByteView)> lanLoses;
-  using Handler = std::function<void(ByteView, const InnerPacket&)>;
-  /// Who gets packets of this protocol to this port (ICMP echo: identifier).
-  void listen(uint8_t protocol, uint16_t port, Handler handler);
+  void listen(uint8_t protocol, uint16_t port, Handler handler) override;
   /// Sees everything that comes out of the device first; true: nobody else gets it.
   std::function<bool(ByteView)> tap;
 
@@ -203,13 +202,7 @@ class Node {
   int spins_ = 0;
 };
 
-/// A host model that lives as long as the world.
-class Host {
- public:
-  virtual ~Host() = default;
-};
-
-class World {
+class World : public Timeline {
  public:
   /// Wake-ups in a row without a later deadline that count as a livelock. A real loop would eat a core.
   static constexpr int kMaxSpins = 50;
@@ -221,9 +214,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  Time now() const { return now_; }
   uint64_t seed() const { return seed_; }
-  Random& random() { return random_; }
 
   Node& addNode(std::string name, TunnelOptions options = {});
   /// Makes them peers: `initiator` knows an address of `responder`, not the other way round.
@@ -238,9 +229,6 @@ class World {
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   void start();
 
-  /// Calls f at that time, or after so long.
-  void at(Time when, std::function<void()> f);
-  void after(Duration d, std::function<void()> f) { at(now_ + d, std::move(f)); }
   template <typename T, typename... Args>
   T& add(Args&&... args) {
     auto host = std::make_unique<T>(*this, std::forward<Args>(args)...);
@@ -269,12 +257,6 @@ class World {
 
  private:
   friend class Node;
-  struct Timer {
-    Time when;
-    uint64_t order;
-    std::function<void()> f;
-    bool operator<(const Timer& b) const { return when != b.when ? when > b.when : order > b.order; }
-  };
   Time wakeTime(const Node& node) const;
   Time nextWake() const;
   void carry(Path& path, bool up, WireDatagram wire, size_t bytes);
@@ -288,14 +270,10 @@ class World {
   void fail(std::string why);
 
   uint64_t seed_;
-  Random random_;
-  Time now_{1s};
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Path>> paths_;
   std::vector<std::unique_ptr<SharedLink>> links_;
   std::vector<std::unique_ptr<Host>> hosts_;
-  std::priority_queue<Timer> timers_;
-  uint64_t timerOrder_ = 0;
   uint64_t hash_ = 0;
   uint64_t unroutable_ = 0;
   std::string failure_;

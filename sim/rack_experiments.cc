@@ -1,0 +1,223 @@
+#include "rack_experiments.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+
+#include "sim/tcp_flow.h"
+#include "sizes.h"
+
+namespace braid::sim {
+
+namespace {
+
+constexpr Duration kRound = 3s;
+constexpr Duration kPacketTime = 12us;  // 1500 bytes at 1 Gbit/s
+/// A connection is there so long before its data, at another moment for each.
+constexpr Duration kAhead = 1s;
+/// After the last round: flows that are not complete then count with the time so far.
+constexpr Duration kLimit = 15s;
+constexpr uint64_t kEndless = uint64_t{1} << 40;
+constexpr uint64_t kSmall = 100'000;  // bytes; the paper's bound of small flows
+constexpr uint16_t kFirstPort = 1000;
+
+constexpr const char* kShims[] = {"off", "sender", "paper", "both", "cache"};
+
+Duration exponential(Random& random, Duration mean) {
+  return fromSeconds(-toSeconds(mean) * std::log(1 - random.uniform()));
+}
+
+/// The congestion control that the paper pairs with each queue. ns-2 sends all data ECN-capable.
+TcpOptions tcpOf(const RackParams& p) {
+  Discipline d = disciplineOf(p.scheme);
+  bool ecn = d == Discipline::kRedEcn || d == Discipline::kDctcp;
+  return {.bytes = 0,
+          .ecn = ecn,
+          .exact = true,
+          .dctcp = d == Discipline::kDctcp,
+          .ecnRepeats = ecn,
+          .content = false};
+}
+
+/// A flow that counts.
+struct Measured {
+  size_t source = 0;
+  uint64_t bytes = 0;
+  Time begin{};
+  std::unique_ptr<TcpFlow> flow;
+};
+
+/// The tree and its flows.
+class Rack {
+ public:
+  explicit Rack(const RackParams& p)
+      : tree(treeOf(p), p.seed), p_(p), traffic_(p.seed ^ 0x7261636b73), tcp_(tcpOf(p)) {}
+
+  /// A large flow, from about now on.
+  void addLarge(size_t source) {
+    tree.after(exponential(traffic_, kPacketTime), [this, source, port = port_++] {
+      TcpOptions endless = tcp_;
+      endless.bytes = kEndless;
+      large.push_back(std::make_unique<TcpFlow>(tree, tree.sender(source), tree.receiver(), port, endless));
+    });
+  }
+  /// A flow of that source after so long, at least kAhead.
+  void addFlow(size_t source, uint64_t bytes, Duration ahead) {
+    bool handshake = p_.setup == "handshake";
+    flows.push_back({source, bytes, tree.now() + ahead, nullptr});
+    size_t i = flows.size() - 1;
+    Duration early = handshake ? Duration(0) : kAhead - Duration(traffic_.below(uint64_t{kAhead / 2ns}));
+    auto connect = [this, i, port = port_++, handshake] {
+      Measured& m = flows[i];
+      TcpOptions options = tcp_;
+      if (handshake) options.bytes = m.bytes;
+      m.flow = std::make_unique<TcpFlow>(tree, tree.sender(m.source), tree.receiver(), port, options);
+    };
+    tree.after(ahead - early, connect);
+    if (!handshake) tree.after(ahead, [this, i] { flows[i].flow->write(flows[i].bytes); });
+  }
+  bool done(const Measured& m) const { return m.flow && m.flow->received() >= m.bytes; }
+  double seconds(const Measured& m) const {
+    return toSeconds((done(m) ? m.flow->finishedAt() : tree.now()) - m.begin);
+  }
+  /// Until all measured flows are complete or the time is over.
+  void finish(Duration limit) {
+    Time end = tree.now() + limit;
+    while (tree.now() < end && !std::ranges::all_of(flows, [&](const Measured& m) { return done(m); })) {
+      tree.run(10ms);
+    }
+  }
+
+  RackTree tree;
+  std::vector<Measured> flows;
+  std::vector<std::unique_ptr<TcpFlow>> large;
+
+ private:
+  RackParams p_;
+  Random traffic_;
+  TcpOptions tcp_;
+  uint16_t port_ = kFirstPort;
+};
+
+Json shimJson(const ShimCounters& c) {
+  ActuatorCounts all;
+  for (const ActuatorCounts& a : c.actuators) {
+    all.fired += a.fired, all.useful += a.useful, all.spurious += a.spurious;
+  }
+  return {{"fired", all.fired},
+          {"useful", all.useful},
+          {"spurious", all.spurious},
+          {"acks", c.acksSent},
+          {"replays", c[Actuator::kNearReplay].fired},
+          {"helpless", c.helpless}};
+}
+
+Json describe(const Rack& rack) {
+  uint64_t timeouts = 0, retransmits = 0, incomplete = 0, largeBytes = 0;
+  for (const Measured& m : rack.flows) {
+    incomplete += !rack.done(m);
+    if (m.flow) timeouts += m.flow->timeouts(), retransmits += m.flow->retransmits();
+  }
+  for (const auto& flow : rack.large) largeBytes += flow->received();
+  const PortQueue& queue = rack.tree.bottleneck();
+  return {{"flows", rack.flows.size()},
+          {"incomplete", incomplete},
+          {"timeouts", timeouts},
+          {"retransmits", retransmits},
+          {"large_mbit", static_cast<double>(largeBytes) * 8e-6 / toSeconds(rack.tree.now() - Time{1s})},
+          {"packets", queue.in()},
+          {"dropped", queue.dropped()},
+          {"marked", queue.marked()},
+          {"shim", shimJson(rack.tree.senderShims())},
+          {"hash", rack.tree.hash()}};
+}
+
+// Section V-A. The sources of the small flows begin in another order each round, one packet's time apart in
+// the mean.
+Json runIncast(const RackParams& p) {
+  Rack rack(p);
+  size_t large = p.large ? p.flows / 4 : 0;
+  size_t small = p.flows - large;
+  for (size_t i = 0; i < large; ++i) rack.addLarge(small + i);
+  Random order(p.seed);
+  for (size_t round = 0; round < p.rounds; ++round) {
+    std::vector<size_t> sources(small);
+    std::iota(sources.begin(), sources.end(), size_t{0});
+    for (size_t i = small; i > 1; --i) std::swap(sources[i - 1], sources[order.below(i)]);
+    Duration start = kAhead + static_cast<int64_t>(round) * kRound;
+    for (size_t source : sources) rack.addFlow(source, p.bytes, start += exponential(order, kPacketTime));
+  }
+  rack.tree.run(kAhead + static_cast<int64_t>(p.rounds) * kRound);
+  rack.finish(kLimit);
+  std::vector<double> times, sums(small);
+  for (const Measured& m : rack.flows) {
+    times.push_back(rack.seconds(m));
+    sums[m.source] += times.back() / static_cast<double>(p.rounds);
+  }
+  Json j = describe(rack);
+  j["times"] = times;
+  j["means"] = sums;  // of each source, over the rounds: what the paper's CDFs are of
+  return j;
+}
+
+// Section V-C in small: web search flows arrive by Poisson at one port.
+Json runWebSearch(const RackParams& p) {
+  RackParams own = p;
+  Sizes sizes = namedSizes("web_search");
+  Rack rack(own);
+  Random arrivals(p.seed);
+  double meanBytes = 0;
+  constexpr int kDraws = 100000;
+  for (int i = 0; i < kDraws; ++i) meanBytes += static_cast<double>(sizes.draw(arrivals, kEndless)) / kDraws;
+  Duration gap = fromSeconds(meanBytes * 8 / (p.load * treeOf(p).rate));
+  for (Duration at = kAhead; toSeconds(at - kAhead) < p.seconds; at += exponential(arrivals, gap)) {
+    rack.addFlow(arrivals.below(p.flows), sizes.draw(arrivals, kEndless), at);
+  }
+  rack.tree.run(kAhead + fromSeconds(p.seconds));
+  rack.finish(kLimit);
+  std::vector<double> all, small;
+  for (const Measured& m : rack.flows) {
+    all.push_back(rack.seconds(m));
+    if (m.bytes <= kSmall) small.push_back(all.back());
+  }
+  Json j = describe(rack);
+  j["small"] = small.size();
+  j["mean_small"] = mean(small);
+  j["p95_small"] = percentile(small, 0.95);
+  j["mean_all"] = mean(all);
+  return j;
+}
+
+constexpr RackExperiment kExperiments[] = {
+    {"incast", "section V-A: rounds of small flows, with --large beside large ones", runIncast},
+    {"websearch", "section V-C: flows of web search at one port, for alpha", runWebSearch},
+};
+
+}  // namespace
+
+std::span<const char* const> shimNames() {
+  return kShims;
+}
+
+std::span<const RackExperiment> rackExperiments() {
+  return kExperiments;
+}
+
+RackTreeOptions treeOf(const RackParams& p) {
+  if (std::ranges::find(kShims, p.shim) == std::end(kShims)) throw std::runtime_error("no shim " + p.shim);
+  RackTreeOptions o;
+  o.senders = p.flows;
+  o.discipline = disciplineOf(p.scheme);
+  o.senderShim = p.shim != "off";
+  o.receiverShim = p.shim == "both";
+  o.shim.alpha = p.alpha;
+  if (p.shim == "paper") o.shim.holes = o.shim.replay = false;
+  o.shim.cacheOutgoing = p.shim == "cache";
+  if (p.gamma) o.shim.gamma = *p.gamma;
+  return o;
+}
+
+}  // namespace braid::sim

@@ -1,0 +1,39 @@
+// sim_racks EXPERIMENT [--shim NAME]...: T-RACKs' simulations with Braid's ack shim in virtual time. Prints
+// one JSON object a shim. See docs/evaluation.md.
+
+#include <CLI/CLI.hpp>
+
+#include "program.h"
+#include "rack_experiments.h"
+
+int main(int argc, char** argv) {
+  using namespace braid::sim;
+  std::string name;
+  std::vector<std::string> shims;
+  RackParams params;
+  CLI::App app("Runs T-RACKs' simulations with Braid's ack shim in virtual time");
+  std::vector<std::string> names(shimNames().begin(), shimNames().end());
+  app.add_option("experiment", name, listOf(rackExperiments()))->required();
+  app.add_option("--shim", shims, "where it stands and what it may do, one after the other")
+      ->check(CLI::IsMember(names));
+  app.add_option("--scheme", params.scheme, "queue and TCP")
+      ->check(CLI::IsMember({"droptail", "droprand", "red-ecn", "dctcp"}));
+  app.add_option("--seed", params.seed, "of arrivals");
+  app.add_option("--flows", params.flows, "hosts; incast: flows of a round, large ones too")
+      ->check(CLI::Range(4, 250));
+  app.add_flag("--large", params.large, "incast: a quarter of the flows are large (CASE 2)");
+  app.add_option("--setup", params.setup, "whether a connection is there before its flow")
+      ->check(CLI::IsMember({"established", "handshake"}));
+  app.add_option("--rounds", params.rounds, "incast")->check(CLI::Range(1, 100));
+  app.add_option("--bytes", params.bytes, "incast: of a small flow")->check(CLI::Range(1, 1 << 30));
+  app.add_option("--alpha", params.alpha, "of the shim")->check(CLI::Range(1, 1000));
+  app.add_option("--gamma", params.gamma, "of the shim, bytes");
+  app.add_option("--load", params.load, "websearch: of the bottleneck")->check(CLI::Range(0.01, 1.0));
+  app.add_option("--seconds", params.seconds, "websearch: of arrivals")->check(CLI::Range(0.1, 1000.0));
+  CLI11_PARSE(app, argc, argv);
+  return runProgram("sim_racks", [&] {
+    const RackExperiment& experiment = byName(rackExperiments(), name);
+    if (shims.empty()) shims = {"off", "sender"};
+    runEach(experiment, "shim", &RackParams::shim, shims, params);
+  });
+}
