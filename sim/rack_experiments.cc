@@ -16,8 +16,10 @@ namespace {
 
 constexpr Duration kRound = 3s;
 constexpr Duration kPacketTime = 12us;  // 1500 bytes at 1 Gbit/s
-/// A connection is there so long before its data, at another moment for each.
-constexpr Duration kAhead = 1s;
+/// Connections that are there before their flows are opened in this time, when nothing else is sent.
+constexpr Duration kOpening = 1s;
+/// The first flow begins so long after the large ones, which have filled the queue by then.
+constexpr Duration kAhead = kOpening + 2s;
 /// After the last round: flows that are not complete then count with the time so far.
 constexpr Duration kLimit = 15s;
 constexpr uint64_t kEndless = uint64_t{1} << 40;
@@ -56,27 +58,27 @@ class Rack {
   explicit Rack(const RackParams& p)
       : tree(treeOf(p), p.seed), p_(p), traffic_(p.seed ^ 0x7261636b73), tcp_(tcpOf(p)) {}
 
-  /// A large flow, from about now on.
+  /// A large flow, from about the end of the opening on.
   void addLarge(size_t source) {
-    tree.after(exponential(traffic_, kPacketTime), [this, source, port = port_++] {
+    tree.after(kOpening + exponential(traffic_, kPacketTime), [this, source, port = port_++] {
       TcpOptions endless = tcp_;
       endless.bytes = kEndless;
       large.push_back(std::make_unique<TcpFlow>(tree, tree.sender(source), tree.receiver(), port, endless));
     });
   }
-  /// A flow of that source after so long, at least kAhead.
+  /// A flow of that source after so long, at least kOpening.
   void addFlow(size_t source, uint64_t bytes, Duration ahead) {
     bool handshake = p_.setup == "handshake";
     flows.push_back({source, bytes, tree.now() + ahead, nullptr});
     size_t i = flows.size() - 1;
-    Duration early = handshake ? Duration(0) : kAhead - Duration(traffic_.below(uint64_t{kAhead / 2ns}));
+    Duration opens = handshake ? ahead : Duration(traffic_.below(uint64_t{kOpening / 1ns}));
     auto connect = [this, i, port = port_++, handshake] {
       Measured& m = flows[i];
       TcpOptions options = tcp_;
       if (handshake) options.bytes = m.bytes;
       m.flow = std::make_unique<TcpFlow>(tree, tree.sender(m.source), tree.receiver(), port, options);
     };
-    tree.after(ahead - early, connect);
+    tree.after(opens, connect);
     if (!handshake) tree.after(ahead, [this, i] { flows[i].flow->write(flows[i].bytes); });
   }
   bool done(const Measured& m) const { return m.flow && m.flow->received() >= m.bytes; }
@@ -116,10 +118,11 @@ Json shimJson(const ShimCounters& c) {
 }
 
 Json describe(const Rack& rack) {
-  uint64_t timeouts = 0, retransmits = 0, incomplete = 0, largeBytes = 0;
+  uint64_t timeouts = 0, retransmits = 0, incomplete = 0, repeats = 0, largeBytes = 0;
   for (const Measured& m : rack.flows) {
     incomplete += !rack.done(m);
-    if (m.flow) timeouts += m.flow->timeouts(), retransmits += m.flow->retransmits();
+    if (!m.flow) continue;
+    timeouts += m.flow->timeouts(), retransmits += m.flow->retransmits(), repeats += m.flow->repeats();
   }
   for (const auto& flow : rack.large) largeBytes += flow->received();
   const PortQueue& queue = rack.tree.bottleneck();
@@ -127,6 +130,7 @@ Json describe(const Rack& rack) {
           {"incomplete", incomplete},
           {"timeouts", timeouts},
           {"retransmits", retransmits},
+          {"repeats", repeats},
           {"large_mbit", static_cast<double>(largeBytes) * 8e-6 / toSeconds(rack.tree.now() - Time{1s})},
           {"packets", queue.in()},
           {"dropped", queue.dropped()},
