@@ -107,6 +107,7 @@ class AckShim {
 
   // to_sender.cc: the local host as a sender
   void onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data, const Half::Before& before);
+  void keepAgain(ShimFlow& flow, ByteView packet, SeqRange range);
   void armLook(uint32_t i);
   void onArrived(ShimFlow& flow, SeqRange range, Seq before);
   bool hasHole(const ShimFlow& flow);

@@ -35,6 +35,7 @@ struct alignas(64) ShimFlow {
   bool dropped : 1 = false;        ///< outTail holds what the tunnel dropped
   bool gap : 1 = false;            ///< not all before out.nxt came: Troubles::arrivals says what did
   bool tried : 1 = false;          ///< the shim acted: see the trials
+  bool again : 1 = false;          ///< the local host sent what is at out.una once more; outTail holds it
   Boundaries boundaries;           ///< of what the local host sends
   TailCache::List inTail;          ///< what it was given
   Half out;                        ///< data of the local host
@@ -43,7 +44,7 @@ struct alignas(64) ShimFlow {
   uint32_t headLength : 12 = 0;    ///< of the host's segment at out.una; 0: not known, or longer
   Half in;                         ///< data to the local host
   TcpTimestamps ackTimestamps;     ///< of the peer's last ACK
-  TailCache::List outTail;         ///< of the local host: what the tunnel dropped, or all
+  TailCache::List outTail;         ///< of the local host: sent again, dropped by the tunnel, or all
 
   /// Both ends answered each other's SYN.
   bool isProvenByHandshake() const {

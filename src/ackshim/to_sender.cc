@@ -29,15 +29,16 @@ void AckShim::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Dat
     flow.boundaries.clear();
     flow.headLength = 0;
   }
-  if (before.wasSilent || before.wasIdle) flow.gap = flow.toldHole = false;
+  if (before.wasSilent || before.wasIdle) flow.gap = flow.toldHole = flow.again = false;
   if (before.wasIdle) {
     flow.headLength = s.seq == flow.out.una && length < 4096 ? length : 0;
   }
   flow.tracks.onData();
   if (data == Half::Data::kNew) {
     flow.boundaries.push(length, s.seq == before.nxt);
-  } else if (flow.tried) {
-    table_.troubles(flow).outTrial.onAgain(s);
+  } else {
+    if (flow.tried) table_.troubles(flow).outTrial.onAgain(s);
+    if (s.seq <= flow.out.una && !before.wasSilent) keepAgain(flow, packet, {s.seq, s.end});
   }
   onArrived(flow, {s.seq, s.end}, before.nxt);
   if (hasHole(flow) && !flow.toldHole) armIn(i, options_.reorderAllowance);
@@ -46,6 +47,15 @@ void AckShim::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Dat
   }
   flow.carried = true;
   armLook(i);
+}
+
+// The sender is in recovery, or its timer fired: RFC 6582 makes it ignore further duplicate ACKs until what
+// it sent again is acknowledged. If that is lost as well, only the shim can help.
+void AckShim::keepAgain(ShimFlow& flow, ByteView packet, SeqRange range) {
+  if (!options_.replay) return;
+  flow.again = true;
+  if (options_.cacheOutgoing || cache_.onAgain(flow.outTail, range, stamp_)) return;
+  counters_.cacheFull += !cache_.append(flow.outTail, packet, range, stamp_);
 }
 
 // One round trip before beta, which is at least alpha of them: see onSenderTimer().
@@ -86,6 +96,7 @@ AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack a
   if (ack == Half::Ack::kNew) {
     flow.tracks.onNewAck();
     flow.carried = true;
+    flow.again = false;
     cache_.popBelow(flow.outTail, out.una);
     // What did not pass here has arrived all the same.
     if (flow.gap) onArrived(flow, {table_.troubles(flow).arrivals.edge, out.una}, out.nxt);
@@ -147,7 +158,7 @@ Duration AckShim::onSenderTimer(ShimFlow& flow) {
     flow.carried = carrying;
     return std::min(next, carrying ? std::max(rtt, kLook) : rtt);
   }
-  if (uint8_t acks = flow.tracks.act(out, options_, stamp_)) speak(flow, acks);
+  if (std::optional<uint8_t> acks = flow.tracks.act(out, options_, stamp_)) speak(flow, *acks);
   return std::min(next, std::max(kLook, flow.tracks.left(out, options_, random_, stamp_)));
 }
 
@@ -205,10 +216,11 @@ void AckShim::speak(ShimFlow& flow, uint8_t acks) {
   auto last = flow.boundaries.lastBegin(out.nxt);
   bool several = last && *last > out.una;
   TailCache::Entry* kept = cache_.front(flow.outTail);
-  if (!several && options_.replay && kept && kept->range.begin <= out.una) {
+  if ((flow.again || !several) && options_.replay && kept && kept->range.begin <= out.una) {
     if (replay(toPeer_, kept->packet.view())) onFired(flow, Actuator::kNearReplay, out.una, true);
     return;
   }
+  if (acks == 0) return;
   if (!flow.sack) {
     sendAcks(flow, acks, {});
     return onFired(flow, Actuator::kPureDupAck, out.una, false);

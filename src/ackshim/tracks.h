@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "ackshim/half.h"
 #include "ackshim/options.h"
@@ -39,18 +40,19 @@ class Tracks {
     if (!recovering_) return kNothing;
     return positive(std::min(backoff() - (now - resentAt_), options.rtoMin - (now - half.ackAt)));
   }
-  /// Called when nothing is left(): the number of ACKs to send now.
-  uint8_t act(const Half& half, const AckShimOptions& options, Stamp now) {
+  /// Called when nothing is left(): the number of ACKs to send now, which is 0 when the sender has seen as
+  /// many already; nothing when it is over.
+  std::optional<uint8_t> act(const Half& half, const AckShimOptions& options, Stamp now) {
     if (!spoken_) {  // lines 7-11
       speak(now);
-      return static_cast<uint8_t>(half.dupAcks < options.phi ? options.phi - half.dupAcks : 0);
+      return static_cast<uint8_t>(options.phi - std::min(half.dupAcks, options.phi));
     }
     if (now - resentAt_ >= backoff()) {  // lines 12-15
       if (x_ < kMaxBackoff) ++x_;
-      return 1;
+      return uint8_t{1};
     }
     recovering_ = false;  // lines 16-19
-    return 0;
+    return std::nullopt;
   }
 
  private:

@@ -273,6 +273,71 @@ TEST(ToSenderTest, AKeptSegmentGoesIntoTheTunnelAgain) {
   EXPECT_EQ(rig.shim.cachedPackets(), 0u);
 }
 
+// ---- what the sender has sent again
+
+// A sender in recovery ignores further duplicates (RFC 6582): what it sent again and was lost once more is
+// the shim's to send.
+TEST(SentAgainTest, GoesIntoTheTunnelOnceMoreAfterBeta) {
+  Rig rig;
+  loseTheLastThree(rig, {.sack = false});
+  rig.passUntilSpoken(1s);
+  EXPECT_EQ(rig.takeToHost().size(), 3u);
+  test::Bytes repair = test::packetOf(Rig::hostSeg(7), true);
+  rig.hostPacket(repair);
+  Duration waited = rig.passUntilSpoken(1s);
+  EXPECT_GE(waited, 100ms);
+  EXPECT_LE(waited, 110500us);
+  auto sent = rig.takeToPeer();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].bytes, repair);
+  EXPECT_EQ(rig.takeToHost().size(), 0u);
+  EXPECT_EQ(rig.shim.cachedPackets(), 1u);
+  rig.pass(10ms);
+  (void)rig.peerAcks(8);
+  EXPECT_EQ(rig.count(Actuator::kNearReplay).useful, 1u);
+  EXPECT_EQ(rig.shim.cachedPackets(), 0u);
+  rig.passUntilSpoken(1s);  // the next hole is the sender's again
+  EXPECT_EQ(rig.takeToHost().size(), 3u);
+}
+
+TEST(SentAgainTest, AlsoWhenTheReceiversOwnDuplicatesHadMadeItDoSo) {
+  Rig rig;
+  rig.open({.sack = false});
+  rig.hostSends(0, 5);
+  rig.pass(10ms);
+  for (int i = 0; i < 4; ++i) (void)rig.peerAcks(1);  // 2, 3 and 4 came behind the hole
+  rig.hostSends(1, 2);
+  rig.passUntilSpoken(1s);
+  EXPECT_EQ(rig.takeToHost().size(), 0u);
+  auto sent = rig.takeToPeer();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].seq(), kHostIsn + 1 + 1000);
+}
+
+TEST(SentAgainTest, NotWhileTheTunnelCarriesIt) {
+  Rig rig;
+  loseTheLastThree(rig, {.sack = false});
+  rig.passUntilSpoken(1s);
+  rig.takeToHost();
+  rig.hostSends(7, 8);
+  rig.carrying = true;
+  EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
+}
+
+TEST(SentAgainTest, WithoutReplaysDuplicatesAsInThePaper) {
+  AckShimOptions options;
+  options.replay = false;
+  Rig rig(options);
+  loseTheLastThree(rig, {.sack = false});
+  rig.passUntilSpoken(1s);
+  rig.takeToHost();
+  rig.hostSends(7, 8);
+  rig.passUntilSpoken(1s);
+  EXPECT_EQ(rig.takeToHost().size(), 3u);
+  EXPECT_EQ(rig.takeToPeer().size(), 0u);
+  EXPECT_EQ(rig.shim.cachedPackets(), 0u);
+}
+
 // ---- holes on the way in
 
 TEST(HoleTest, ToldAfterTheAllowanceWithAllThatCame) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 namespace braid {
 namespace {
 
@@ -16,7 +18,7 @@ struct TracksTest : testing::Test {
   }
   static Stamp at(Duration d) { return Stamp{} + d; }
   Duration left(Duration now) { return tracks.left(half, options, random, at(now)); }
-  int act(Duration now) { return tracks.act(half, options, at(now)); }
+  std::optional<int> act(Duration now) { return tracks.act(half, options, at(now)); }
 
   AckShimOptions options;
   Random random{3};
@@ -79,7 +81,7 @@ TEST_F(TracksTest, SoftResetAtTheMinimumRtoUntilNewDataOrAnAck) {
   act(9 * beta);
   act(17 * beta);
   EXPECT_EQ(left(17 * beta), 200ms - 17 * beta);  // before 33 beta
-  EXPECT_EQ(act(200ms), 0);
+  EXPECT_EQ(act(200ms), std::nullopt);
   EXPECT_FALSE(tracks.isRecovering());
   EXPECT_EQ(left(200ms), Tracks::kNothing);
   tracks.onData();
