@@ -214,6 +214,7 @@ RackTreeOptions treeOf(const RackParams& p) {
   if (std::ranges::find(kShims, p.shim) == std::end(kShims)) throw std::runtime_error("no shim " + p.shim);
   RackTreeOptions o;
   o.senders = p.flows;
+  o.jitter = fromSeconds(p.jitter * 1e-6);
   o.discipline = disciplineOf(p.scheme);
   o.senderShim = p.shim != "off";
   o.receiverShim = p.shim == "both";

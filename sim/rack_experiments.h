@@ -24,6 +24,7 @@ struct RackParams {
   uint64_t bytes = 14600;  ///< of a small flow: 10 MSS
   uint32_t alpha = 10;
   std::optional<uint32_t> gamma;  ///< bytes; unset: the default
+  double jitter = 0;              ///< us
   double load = 0.5;              ///< websearch: of the bottleneck, (0, 1)
   double seconds = 10;            ///< websearch: of arrivals
 };

@@ -12,7 +12,8 @@ constexpr size_t kPool = 4096;
 constexpr size_t kFlows = 4096;
 
 LinkOptions linkOf(const RackTreeOptions& o) {
-  return {.rateBitsPerSecond = o.rate, .delay = o.rtt / kHops, .queueBytes = size_t{1} << 30};
+  return {
+      .rateBitsPerSecond = o.rate, .delay = o.rtt / kHops, .jitter = o.jitter, .queueBytes = size_t{1} << 30};
 }
 Duration timeOf(size_t bytes, double rate) {
   return fromSeconds(static_cast<double>(bytes) * 8 / rate);

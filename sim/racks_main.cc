@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
   app.add_flag("--large", params.large, "incast: a quarter of the flows are large (CASE 2)");
   app.add_option("--setup", params.setup, "whether a connection is there before its flow")
       ->check(CLI::IsMember({"established", "handshake"}));
+  app.add_option("--jitter", params.jitter, "of all packets on the hosts' links, us")
+      ->check(CLI::Range(0.0, 1000.0));
   app.add_option("--rounds", params.rounds, "incast")->check(CLI::Range(1, 100));
   app.add_option("--bytes", params.bytes, "incast: of a small flow")->check(CLI::Range(1, 1 << 30));
   app.add_option("--alpha", params.alpha, "of the shim")->check(CLI::Range(1, 1000));
