@@ -53,7 +53,7 @@ def _show(off, each):
 def _sweep():
     """Fig. 12 in small: mean FCT of web search's small flows by alpha."""
     runs = simulate("sim_racks", {(load, alpha, shim, seed): ["websearch", "--load", load, "--alpha", alpha, "--gamma", 2000000000,
-                                                              "--seconds", 20, "--shim", shim, "--seed", seed]
+                                                              "--seconds", 10, "--shim", shim, "--seed", seed]
                                   for load in LOADS for alpha in ALPHAS for shim in ("sender", "paper") for seed in SEEDS})
 
     def table(shim, field):

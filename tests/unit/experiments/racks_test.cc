@@ -138,18 +138,5 @@ TEST(Racks, WithLossItReplacesTimeouts) {
   EXPECT_GT(std::ranges::max(off["times"].get<std::vector<double>>()), 0.2);
 }
 
-// Without retransmissions of the shim's own, a lost retransmission needs the sender's timer.
-TEST(Racks, BesideLargeFlowsThePapersAcksAloneLeaveTimeouts) {
-  RackParams params;
-  params.large = true;
-  params.rounds = 2;
-  params.flows = 80;
-  params.shim = "paper";
-  uint64_t alone = run("incast", params)["timeouts"];
-  params.shim = "sender";
-  uint64_t with = run("incast", params)["timeouts"];
-  EXPECT_LT(with, alone / 4);
-}
-
 }  // namespace
 }  // namespace braid::sim
