@@ -131,6 +131,10 @@ class Stalls:
         self._ended.set()
         self._thread.join()
 
+    def paused(self, begin, end):
+        """Seconds of this time in which this process stood still."""
+        return sum(max(0.0, min(end, last - self.AFTER) - max(begin, first)) for first, last in self._stalls)
+
     def undisturbed(self, fetches):
         """The durations of those (begin, duration) that no stall met."""
         good = [seconds for began, seconds in fetches

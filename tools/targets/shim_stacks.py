@@ -1,0 +1,191 @@
+"""The ack shim between the kernel's TCP and two others, lwIP and gVisor's netstack, all as packaged."""
+
+import math
+import os
+import pathlib
+import subprocess
+import threading
+import time
+
+from lab import Lab, Link
+from lab.gateway import binary
+from lab.netns import run
+from lab.stacks import SOURCES, Peer
+
+from . import target
+from ._recovery_lab import Stalls
+
+LOSS = 0.02  # of the last hop, towards the receiver
+LINK, LAN = Link("dsl", 100, 8), Link("lan", 1000, 2)  # 10 ms RTT, 2 of them outside the tunnel
+SMALL, LARGE = 14600, 1_000_000
+BLOCKS = 14
+SINGLES, PARALLEL = 16, 4  # small flows of a series in a block: one after the other, then some at once; and one large flow
+STALL = 5  # s without a byte. lwIP's first timer is 2 to 3 s after a short exchange, Linux and gVisor's 0.2 s
+DIRECTIONS = {"download": ("server", "client", "lan.client"), "upload": ("client", "server", "lan.server")}
+SERIES = {"lwip sends": ("lwip", "kernel"), "lwip receives": ("kernel", "lwip"),
+          "netstack sends": ("netstack", "kernel"), "netstack receives": ("kernel", "netstack"),
+          "lwip to netstack": ("lwip", "netstack"), "netstack to lwip": ("netstack", "lwip"),
+          "kernel to kernel": ("kernel", "kernel")}
+PACKAGES = ("liblwip0", "golang-gvisor-gvisor-dev", "golang-go")
+FAULTS = ("stalls", "resets", "corrupted", "incomplete")
+
+
+def _build_netstack():
+    """Builds the Go program with what Debian packages, and nothing from a network."""
+    root = SOURCES.parents[1]
+    environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOTOOLCHAIN": "local",
+                   "GOCACHE": str(root / "build" / "go-cache"), "GOFLAGS": ""}
+    run(root / "scripts" / "deps", "stacks", timeout=1200)
+    run("/usr/bin/go", "build", "-o", pathlib.Path(binary("braidd")).parent / "netstack_peer", SOURCES / "netstack_peer.go",
+        timeout=1200, env=environment)
+
+
+class _Flow:
+    """What the receiver reports of one flow, and what is wrong with it."""
+
+    def __init__(self, began, report, stalls):
+        self.report = report
+        self.seconds = report["seconds"]
+        self.large = report["size"] == LARGE
+        self.whole = report["ok"] and report["end"] == "complete"
+        wait = max(report["gap"], report["connect"]) - stalls.paused(began, time.monotonic())
+        self.undisturbed = bool(stalls.undisturbed([(began, time.monotonic() - began)]))
+        self.fault = None
+        if report["end"] == "reset":
+            self.fault = "resets"
+        elif report["end"] == "complete" and not report["ok"]:
+            self.fault = "corrupted"
+        elif wait >= STALL or report["end"] == "silent":
+            self.fault = "stalls"
+        elif not self.whole:
+            self.fault = "incomplete"
+
+
+class _Bench:
+    """The lab with a peer of each stack at both ends; flows and the shim's counters by shim, direction and series."""
+
+    def __init__(self, lab, stalls):
+        self._lab = lab
+        self._stalls = stalls
+        self._peers = {(stack, host): Peer(lab, stack, getattr(lab, host))
+                       for stack in ("kernel", "lwip", "netstack") for host in ("client", "server")}
+        self.flows, self.actuators, self.served_resets, self.errors = {}, {}, {True: 0, False: 0}, []
+
+    def _switch(self, enabled):
+        for gateway in self._lab.gateways():
+            gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
+            gateway.write_config()
+            gateway.ctl("reload")
+
+    def block(self, number, shim, direction):
+        """All series at the same time, in one direction, through new shims or none."""
+        source, target_host, lossy = DIRECTIONS[direction]
+        resets = self._resets()
+        self._switch(shim)
+        self._lab.links.set(lossy, direction="ba", loss=LOSS)
+        try:
+            self._together([(self._series, (f"{number}.{int(shim)}.{direction}", source, target_host, name,
+                                            self.flows.setdefault((shim, direction, name), []))) for name in SERIES])
+        finally:
+            self._lab.links.set(lossy, direction="ba", loss=0)
+        if shim:
+            self._count()
+        self._switch(False)
+        self.served_resets[shim] += self._resets() - resets
+        if self.errors:
+            raise self.errors[0]
+
+    def _series(self, label, source, target_host, name, flows):
+        sender, receiver = SERIES[name]
+        receiver, sender = self._peers[receiver, target_host], self._peers[sender, source]
+
+        def one(seed, size):
+            began = time.monotonic()
+            report = receiver.fetch(sender, f"{label}.{name.replace(' ', '-')}.{seed}", size)
+            flows.append(_Flow(began, {**report, "size": size}, self._stalls))
+
+        for i in range(SINGLES):
+            one(i, SMALL)
+        self._together([(one, (f"p{i}", SMALL)) for i in range(PARALLEL)])
+        one("large", LARGE)
+
+    def _together(self, calls):
+        def guarded(function, arguments):
+            try:
+                function(*arguments)
+            except Exception as error:  # raised by block()
+                self.errors.append(error)
+
+        threads = [threading.Thread(target=guarded, args=call) for call in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _resets(self):
+        return sum(peer.served_resets for peer in self._peers.values())
+
+    def _count(self):
+        for gateway in self._lab.gateways():
+            for entry in gateway.status()["ack_shim"]["actuators"]:
+                total = self.actuators.setdefault(entry["name"], dict.fromkeys(("fired", "useful", "spurious"), 0))
+                for key in total:
+                    total[key] += entry[key]
+
+
+def _percentile(times, share):
+    return sorted(times)[math.ceil(share * len(times)) - 1]
+
+
+def _times(flows):
+    times = [flow.seconds for flow in flows if flow.whole and flow.undisturbed]
+    brief = {f"p{round(share * 100)}_ms": round(_percentile(times, share) * 1e3, 1) for share in (0.5, 0.95, 0.99)}
+    return {**brief, "mean_ms": round(sum(times) / len(times) * 1e3, 1), "flows": len(flows)}
+
+
+def _gain(off, on):
+    """FCT without and with the shim, and the one divided by the other."""
+    without, helped = _times(off), _times(on)
+    return {"without": without, "with": helped,
+            "ratio": {key: round(without[key] / helped[key], 2) for key in without if key != "flows"}}
+
+
+def _faults(flows, served_resets=0):
+    counts = {fault: sum(flow.fault == fault for flow in flows) for fault in FAULTS}
+    counts["resets"] += served_resets
+    return counts
+
+
+@target("shim.3", "stalls, resets and wrong streams of lwIP and gVisor netstack endpoints with the ack shim", "flows", at_most=0,
+        programs=["braidd", "braidctl", "linkemu", "lwip_peer"])
+def stacks():
+    _build_netstack()
+    with Lab([LINK], lan=LAN) as lab:
+        lab.start_gateways()
+        stalls = Stalls()
+        bench = _Bench(lab, stalls)
+        for number in range(BLOCKS):
+            for shim in (False, True) if number % 2 == 0 else (True, False):
+                for direction in DIRECTIONS:
+                    bench.block(number, shim, direction)
+        stalls.close()
+    everything = {shim: [flow for key, flows in bench.flows.items() if key[0] == shim for flow in flows] for shim in (False, True)}
+    faults = {shim: _faults(flows, bench.served_resets[shim]) for shim, flows in everything.items()}
+    detail = {"flows": len(everything[True]), "with_shim": faults[True], "without_shim": faults[False],
+              "bad": [{**flow.report, "fault": flow.fault} for flow in everything[True] if flow.fault][:20],
+              "longest_gap_s": {"without": round(max(flow.report["gap"] for flow in everything[False]), 2),
+                                "with": round(max(flow.report["gap"] for flow in everything[True]), 2)},
+              "left_out_of_percentiles": stalls.left_out, "shim": bench.actuators, "packages": _versions(),
+              "kernel": os.uname().release}
+    for name in SERIES:
+        for size, large in (("14.6 KB", False), ("1 MB", True)):
+            off, on = ([flow for direction in DIRECTIONS for flow in bench.flows[shim, direction, name] if flow.large == large]
+                       for shim in (False, True))
+            detail[f"{name}, {size}"] = _gain(off, on)
+    return sum(faults[True].values()), detail
+
+
+def _versions():
+    form = "${Package} ${Version}\\n"
+    out = subprocess.run(["dpkg-query", "-W", "-f", form, *PACKAGES], capture_output=True, text=True, check=False).stdout
+    return dict(line.split(" ", 1) for line in out.splitlines())
