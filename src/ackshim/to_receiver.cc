@@ -14,6 +14,10 @@ constexpr uint8_t kQuickAcks = 16;
 /// Replays that were not needed, after which a flow gets no more. Ours.
 constexpr uint8_t kMaxSpurious = 2;
 constexpr uint8_t kMaxReplays = 15;
+/// Round trips of the rest of the path in which a sender that heard `phi` duplicates is left to repair by
+/// itself: one is enough, but the tunnel may have to repair the duplicates or the retransmission, and RACK
+/// may wait for reordering. Ours.
+constexpr int kSenderRoundTrips = 4;
 /// A leg with a smaller RTT is not judged by when its ACKs come: the gateway's own turns take as long. Ours.
 constexpr Duration kReadableRtt = 2ms;
 }  // namespace
@@ -57,8 +61,14 @@ Duration AckShim::onReceiverTimer(ShimFlow& flow) {
   if (!first || !options_.replay || !in.rtt.hasSample() || in.large || flow.doubtful || closed)
     return kNothing;
   if (flow.spurious >= kMaxSpurious || first->range.begin > in.una) return kNothing;
-  // The sender wakes of itself and sends again; after that it counts.
-  if (in.dupAcks >= options_.phi && first->given == 1) return kNothing;
+  // The sender wakes of itself and sends again; after that it counts. Some do not: gVisor's TCP without SACK
+  // ignores duplicates of the first ACK.
+  if (in.dupAcks >= options_.phi && first->given == 1) {
+    if (!flow.out.rtt.hasSample()) return kNothing;
+    Duration patience = kSenderRoundTrips * flow.out.rtt.smoothed() + legWait(flow);
+    Duration quiet = stamp_ - latest(in.ackAt, in.activeAt);
+    if (quiet < patience) return patience - quiet;
+  }
   Duration wait = legWait(flow) * (int64_t{1} << flow.replays);
   Duration age = stamp_ - first->givenAt;
   if (age < wait) return wait - age;
