@@ -38,6 +38,10 @@ class TailCache {
   bool append(List& list, ByteView packet, SeqRange range, Stamp now);
   /// The sender sent what is kept once more. False when it is not kept.
   bool onAgain(List& list, SeqRange range, Stamp now);
+  /// All that is kept comes before the range.
+  bool isBehind(const List& list, SeqRange range) const {
+    return list.empty() || entries_[list.tail].range.end <= range.begin;
+  }
   /// nullptr for an empty list.
   Entry* front(List& list) { return list.empty() ? nullptr : &entries_[list.head]; }
   void popFront(List& list);

@@ -28,10 +28,11 @@ void AckShim::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Da
   if (flow.received < UINT8_MAX) ++flow.received;
   if (flow.in.large || !options_.replay) return cache_.clear(flow.inTail);
   SeqRange range{s.seq, s.end};
-  if (data == Half::Data::kNew || !cache_.onAgain(flow.inTail, range, stamp_)) {
-    bool inOrder = data == Half::Data::kNew;
-    if (inOrder) counters_.cacheFull += !cache_.append(flow.inTail, packet, range, stamp_);
-  }
+  // A retransmission is kept too where the first copy was not: of a large flow that was silent and begins
+  // anew.
+  bool keep = data == Half::Data::kNew ||
+              (!cache_.onAgain(flow.inTail, range, stamp_) && cache_.isBehind(flow.inTail, range));
+  if (keep) counters_.cacheFull += !cache_.append(flow.inTail, packet, range, stamp_);
   if (flow.in.rtt.hasSample()) armIn(i, legWait(flow));
 }
 

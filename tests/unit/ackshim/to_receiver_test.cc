@@ -133,6 +133,27 @@ TEST(ToReceiverTest, ASenderFarAwayThatIgnoresThreeDuplicatesIsLeftToItsTimer) {
   EXPECT_EQ(rig.passUntilSpoken(2s), 2s);
 }
 
+// lwIP's timer is 1.5 s and more, and the next one 5 s: its retransmission must not be lost.
+TEST(ToReceiverTest, TheRetransmissionOfALargeFlowAfterASilenceIsKept) {
+  Rig rig;
+  rig.open({.sack = false});
+  constexpr uint32_t kSegments = 101;  // more than gamma
+  for (uint32_t i = 0; i < kSegments; ++i) {
+    rig.peerSends(i, i + 1);
+    rig.pass(2ms);
+    rig.hostAcks(i + 1);
+  }
+  rig.peerSends(kSegments, kSegments + 2);
+  EXPECT_EQ(rig.passUntilSpoken(1500ms), 1500ms) << "a large flow is left alone";
+  rig.peerSends(kSegments, kSegments + 1);
+  Duration waited = rig.passUntilSpoken(1s);
+  EXPECT_GE(waited, 47ms);  // twice the leg's 2 ms, 3 ms, and 40 ms for the ACK of a lone segment
+  EXPECT_LE(waited, 47500us);
+  auto again = rig.takeToHost();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].seq(), Rig::peerSeg(kSegments).seq);
+}
+
 TEST(ToReceiverTest, AHostThatAnswersMayDelayItsAckOfALoneSegment) {
   Rig rig;
   rig.open({});
