@@ -33,7 +33,9 @@ def serve(connection):
             seed, size = question.decode().split()
             connection.sendall(stream(seed, int(size)))
             connection.recv(1)
-    except ConnectionResetError:
+    except TimeoutError:
+        pass  # the receiver reports it
+    except ConnectionError:
         report(serve=seed, end="reset")
 
 
