@@ -10,10 +10,10 @@ V4, V6 = Lab.server_addresses()
 
 
 class PairCase(unittest.TestCase):
-    """Set LINKS, LAN, SITES, MODE, EDGE, CONCENTRATOR in a subclass; GATEWAYS = False leaves the daemons out."""
+    """Set LINKS, LANS, SITES, MODE, EDGE, CONCENTRATOR in a subclass; GATEWAYS = False leaves the daemons out."""
 
     LINKS = [Link("wifi", 50, 20, 0.01), Link("lte", 30, 60, 0.001)]
-    LAN = None
+    LANS = None
     SITES = 1
     MODE = "tun"
     EDGE = None
@@ -22,7 +22,7 @@ class PairCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Lab(cls.LINKS, sites=cls.SITES, mode=cls.MODE, lan=cls.LAN)
+        cls.lab = Lab(cls.LINKS, sites=cls.SITES, mode=cls.MODE, lans=cls.LANS)
         cls.lab.__enter__()
         cls.addClassCleanup(cls.lab.close)
         cls.nginx = Nginx(cls.lab)

@@ -14,7 +14,7 @@ STALL = 5  # s
 
 class Lwip(PairCase):
     LINKS = [Link("dsl", 100, 8)]
-    LAN = Link("lan", 1000, 2)
+    LANS = dict.fromkeys(("client", "server"), Link("lan", 1000, 2))
 
     @classmethod
     def setUpClass(cls):

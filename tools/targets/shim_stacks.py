@@ -160,7 +160,7 @@ def _faults(flows, served_resets=0):
         programs=["braidd", "braidctl", "linkemu", "lwip_peer"])
 def stacks():
     _build_netstack()
-    with Lab([LINK], lan=LAN) as lab:
+    with Lab([LINK], lans={"client": LAN, "server": LAN}) as lab:
         lab.start_gateways()
         stalls = Stalls()
         bench = _Bench(lab, stalls)
