@@ -73,7 +73,10 @@ AckShim::Verdict AckShim::onSegment(const Place& place, ByteView packet, const I
   const auto& [key, hash] = place;
   packet = packet.first(parsed.size);
   TcpSegment s = readSegment(packet, parsed);
-  if (fromHost && !syns_.empty() && (s.isAck() || s.isRst())) onSynAnswered(key, hash);
+  if (fromHost && !syns_.empty()) {
+    if (s.isAck() || s.isRst()) onSynAnswered(key, hash);
+    if (s.isSyn() && !s.isAck()) syns_.cancel(key, hash);
+  }
   uint32_t i = table_.findProven(key, hash);
   // A SYN says that a new connection may begin: the old one stays until the other end agrees (RFC 5961
   // section 4.2). The same goes for what does not fit.
@@ -119,6 +122,7 @@ void AckShim::onReset(uint32_t i, const TcpSegment& s, bool fromHost) {
   const Half& data = fromHost ? flow.out : flow.in;
   if (s.seq == data.nxt || s.seq == data.una) return erase(i);
   flow.doubtful = true;
+  flow.tracks = {};  // the other end's challenge ACK must come through
 }
 
 void AckShim::erase(uint32_t i) {

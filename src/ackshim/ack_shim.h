@@ -101,7 +101,7 @@ class AckShim {
   bool isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost);
   uint32_t prove(uint32_t halfOpen, uint64_t hash);
   uint64_t hostHash(const FlowKey& key) const;
-  void keepSyn(const FlowKey& key, uint64_t hash, ByteView packet);
+  void keepSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s);
   void onSynAnswered(const FlowKey& key, uint64_t hash);
   void recallLeg(ShimFlow& flow);
 
@@ -123,6 +123,7 @@ class AckShim {
   void onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data);
   void onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack);
   Duration onReceiverTimer(ShimFlow& flow);
+  Duration sendAgain(ShimFlow& flow, TailCache::Entry& first);
   Duration legWait(const ShimFlow& flow) const;
   bool replay(Ring<Packet>& ring, ByteView packet);
 

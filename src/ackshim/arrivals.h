@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -39,14 +40,28 @@ struct Arrivals {
 
   /// What came is lost after all: the tunnel dropped it. There is nothing to wait for.
   void onLost(SeqRange r, Stamp seen) {
-    if (r.begin >= edge) return;  // in a hole, or in a range ahead: the sender hears of the hole before it
-    SeqRange rest{r.end, edge};
-    if (rest.end > rest.begin) ahead = {rest, ahead[0]};
-    edge = r.begin;
-    since = seen;
+    if (r.begin < edge) {
+      SeqRange rest{r.end, edge};
+      if (rest.end > rest.begin) ahead = {rest, ahead[0]};
+      edge = r.begin;
+      since = seen;
+    }
+    cut(r);
   }
 
  private:
+  // The lowest ranges stay.
+  void cut(SeqRange r) {
+    std::array<SeqRange, 2 * kMaxAhead> rest{};
+    size_t count = 0;
+    for (const SeqRange& a : ahead) {
+      SeqRange below{a.begin, r.begin < a.end ? r.begin : a.end};
+      SeqRange above{r.end > a.begin ? r.end : a.begin, a.end};
+      if (below.begin < below.end) rest[count++] = below;
+      if (above.begin < above.end) rest[count++] = above;
+    }
+    std::copy_n(rest.begin(), kMaxAhead, ahead.begin());
+  }
   void insert(SeqRange r) {
     for (SeqRange& a : ahead) {
       if (a.empty()) {

@@ -3,6 +3,7 @@
 
 #include "ackshim/ack_shim.h"
 
+#include <optional>
 #include <utility>
 
 namespace braid {
@@ -15,7 +16,10 @@ constexpr Duration kStaleOpening = 3s;
 
 AckShim::Verdict AckShim::onOpening(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s,
                                     bool fromHost) {
-  if (s.isRst()) return Verdict::kPass;
+  if (s.isRst()) {
+    if (!fromHost) syns_.cancel(key, hash);
+    return Verdict::kPass;
+  }
   uint32_t i = table_.findHalfOpen(key, hash);
   if (s.isSyn()) {
     onSyn(key, hash, i, packet, s, fromHost);
@@ -62,7 +66,7 @@ void AckShim::onSyn(const FlowKey& key, uint64_t hash, uint32_t i, ByteView pack
   } else if (data.timing && !data.timestamps) {
     data.timing = false;  // Karn
   }
-  if (!fromHost) keepSyn(key, hash, packet);
+  if (!fromHost) keepSyn(key, hash, packet, s);
   if (!s.isAck()) return;
   Half& acked = ackedOf(flow);
   acked.onAck(s, data.nxt, options_.gamma, stamp_);
@@ -75,16 +79,19 @@ uint64_t AckShim::hostHash(const FlowKey& key) const {
 }
 
 // A SYN of a live connection is for the host to judge (RFC 5961 section 4.2), and for nobody to repeat.
-void AckShim::keepSyn(const FlowKey& key, uint64_t hash, ByteView packet) {
+void AckShim::keepSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s) {
   if (!options_.replay || table_.findProven(key, hash) != FlowTable::kNone) return;
   const LegRtt* leg = legs_.find(hostHash(key));
-  if (leg) syns_.onSyn(key, hash, packet, *leg, options_.replayMargin, now_);
+  if (leg) syns_.onSyn(key, hash, packet, s, *leg, options_.replayMargin, now_);
 }
 
+// What a repeated SYN measured is not the flow's sample (Karn), but tells of a leg that is slower now.
 void AckShim::onSynAnswered(const FlowKey& key, uint64_t hash) {
-  if (!syns_.onAnswer(key, hash, counters_, now_)) return;
+  std::optional<Duration> likely = syns_.onAnswer(key, hash, counters_, now_);
+  if (!likely) return;
+  legs_.note(hostHash(key), *likely);
   uint32_t i = table_.findHalfOpen(key, hash);
-  if (i != FlowTable::kNone) table_[i].in.timing = false;  // Karn
+  if (i != FlowTable::kNone) table_[i].in.timing = false;
 }
 
 // What the handshake did not measure, other connections of the host did.

@@ -4,31 +4,40 @@
 
 namespace braid {
 
-void SynReplay::onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const LegRtt& leg, Duration margin,
-                      Time now) {
+void SynReplay::onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s,
+                      const LegRtt& leg, Duration margin, Time now) {
   auto id = static_cast<uint32_t>(hash % kPlaces);
-  if (packet.size() > kMaxSize || wheel_.isArmed(id)) return;
   Entry& entry = entries_[id];
+  if (holds(key, id) && entry.seq != s.seq) wheel_.cancel(id);  // another attempt
+  Duration wait = std::max(leg.smoothed() + 4 * leg.variation(), 2 * leg.smoothed()) + margin;
+  if (wheel_.isArmed(id) || s.length > 0 || packet.size() > kMaxSize || wait >= kSenderTimer) return;
   entry.key = key;
+  entry.seq = s.seq;
   entry.first = entry.last = now;
   entry.leg = leg.smoothed();
-  entry.wait = std::max(leg.smoothed() + 4 * leg.variation(), 2 * leg.smoothed()) + margin;
+  entry.wait = wait;
   entry.replays = 0;
   entry.size = static_cast<uint8_t>(packet.size());
   std::copy(packet.begin(), packet.end(), entry.bytes.begin());
-  wheel_.arm(id, now + entry.wait);
+  arm(id, now + wait);
 }
 
-// An answer sooner than half a round trip after the replay is one to the SYN before it.
-bool SynReplay::onAnswer(const FlowKey& key, uint64_t hash, ShimCounters& counters, Time now) {
+// An answer sooner than half a round trip after the replay is one to the first SYN.
+std::optional<Duration> SynReplay::onAnswer(const FlowKey& key, uint64_t hash, ShimCounters& counters,
+                                            Time now) {
   auto id = static_cast<uint32_t>(hash % kPlaces);
+  if (!holds(key, id)) return std::nullopt;
   const Entry& entry = entries_[id];
-  if (!wheel_.isArmed(id) || !(entry.key == key)) return false;
   wheel_.cancel(id);
-  if (entry.replays == 0) return false;
-  ActuatorCounts& counts = counters[Actuator::kSynReplay];
-  ++(now - entry.last < entry.leg / 2 ? counts.spurious : counts.useful);
-  return true;
+  if (entry.replays == 0) return std::nullopt;
+  bool soon = now - entry.last < entry.leg / 2;
+  ++(soon ? counters[Actuator::kSynReplay].spurious : counters[Actuator::kSynReplay].useful);
+  return now - (soon ? entry.first : entry.last);
+}
+
+void SynReplay::cancel(const FlowKey& key, uint64_t hash) {
+  auto id = static_cast<uint32_t>(hash % kPlaces);
+  if (holds(key, id)) wheel_.cancel(id);
 }
 
 }  // namespace braid

@@ -3,9 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "ackshim/counters.h"
 #include "ackshim/leg_rtt.h"
+#include "ackshim/segment.h"
 #include "base/bytes.h"
 #include "base/timer_wheel.h"
 #include "inet/flow_key.h"
@@ -28,12 +30,15 @@ class SynReplay {
   SynReplay() : wheel_(kPlaces) {}
 
   /// A SYN or SYN-ACK to the local host; also when its sender sent it again. `key`: from the local host;
-  /// `leg`: the host's round trip. Not kept when it is too long or others wait in its place. `margin`: the
-  /// host's own time.
-  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const LegRtt& leg, Duration margin,
-             Time now);
-  /// The host answered with an ACK or a reset. True when it is not known to which of several SYNs.
-  bool onAnswer(const FlowKey& key, uint64_t hash, ShimCounters& counters, Time now);
+  /// `leg`: the host's round trip. Not kept when it carries data (TCP Fast Open), when its sender's timer is
+  /// earlier, or when others wait in its place. `margin`: the host's own time.
+  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s, const LegRtt& leg,
+             Duration margin, Time now);
+  /// The host answered with an ACK or a reset. When it was to one of several SYNs: the time since the likely
+  /// one, which is the last unless the answer came too soon for that.
+  std::optional<Duration> onAnswer(const FlowKey& key, uint64_t hash, ShimCounters& counters, Time now);
+  /// Either end gave the attempt up, or began another one.
+  void cancel(const FlowKey& key, uint64_t hash);
   bool empty() const { return wheel_.armed() == 0; }
 
   Time nextDeadline() const { return wheel_.nextDeadline(); }
@@ -42,12 +47,13 @@ class SynReplay {
   void onTimer(Time now, ShimCounters& counters, F&& send) {
     wheel_.advance(now, [&](uint32_t id) {
       Entry& entry = entries_[id];
+      if (now < entry.due) return wheel_.arm(id, entry.due);  // it lay beyond the wheel's horizon
       if (now - entry.first >= kSenderTimer) return;
-      if (entry.replays == kMaxReplays) return wheel_.arm(id, entry.first + kSenderTimer);
+      if (entry.replays == kMaxReplays) return arm(id, entry.first + kSenderTimer);
       if (send(ByteView(entry.bytes).first(entry.size))) counters[Actuator::kSynReplay].fired += 1;
       ++entry.replays;
       entry.last = now;
-      wheel_.arm(id, now + entry.wait * (int64_t{1} << entry.replays));
+      arm(id, now + entry.wait * (int64_t{1} << entry.replays));
     });
   }
 
@@ -57,12 +63,20 @@ class SynReplay {
     FlowKey key;
     Time first;
     Time last;
+    Time due;
+    Seq seq;
     Duration wait;
     Duration leg;
     uint8_t replays = 0;
     uint8_t size = 0;
     std::array<uint8_t, kMaxSize> bytes;
   };
+
+  void arm(uint32_t id, Time due) {
+    entries_[id].due = due;
+    wheel_.arm(id, due);
+  }
+  bool holds(const FlowKey& key, uint32_t id) const { return wheel_.isArmed(id) && entries_[id].key == key; }
 
   std::array<Entry, kPlaces> entries_{};
   TimerWheel wheel_;

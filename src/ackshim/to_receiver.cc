@@ -26,14 +26,15 @@ void AckShim::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Da
   ShimFlow& flow = table_[i];
   if (data == Half::Data::kNone) return;
   if (flow.received < UINT8_MAX) ++flow.received;
-  if (flow.in.large || !options_.replay) return cache_.clear(flow.inTail);
+  bool wanted = options_.replay && !flow.in.large && flow.spurious < kMaxSpurious;
+  if (!wanted) return cache_.clear(flow.inTail);
   SeqRange range{s.seq, s.end};
   // A retransmission is kept too where the first copy was not: of a large flow that was silent and begins
   // anew.
   bool keep = data == Half::Data::kNew ||
               (!cache_.onAgain(flow.inTail, range, stamp_) && cache_.isBehind(flow.inTail, range));
   if (keep) counters_.cacheFull += !cache_.append(flow.inTail, packet, range, stamp_);
-  if (flow.in.rtt.hasSample()) armIn(i, legWait(flow));
+  armIn(i, flow.in.rtt.hasSample() ? legWait(flow) : options_.rtoMin);
 }
 
 void AckShim::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
@@ -45,6 +46,8 @@ void AckShim::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
     bool tooEarly = first && rtt >= kReadableRtt && stamp_ - first->givenAt < rtt / 2;
     bool waste = table_.troubles(flow).inTrial.onAck(counters_, s, isNew, tooEarly);
     if (waste && flow.spurious < kMaxSpurious) ++flow.spurious;
+    // Karn has no sample then. The likely one lets a leg that has become slower be noticed.
+    if (isNew && first && flow.replays > 0 && !tooEarly) flow.in.rtt.onSample(stamp_ - first->givenAt);
   }
   if (!isNew) return;
   flow.replays = 0;
@@ -56,34 +59,38 @@ void AckShim::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
 }
 
 Duration AckShim::onReceiverTimer(ShimFlow& flow) {
-  const Half& in = flow.in;
   TailCache::Entry* first = cache_.front(flow.inTail);
+  if (!first) return kNothing;
+  Duration left = options_.rtoMin - (stamp_ - flow.in.ackAt);
+  if (left > Duration(0)) return std::min(left, sendAgain(flow, *first));
+  cache_.clear(flow.inTail);  // the sender's own timer helps now
+  flow.replays = 0;
+  return kNothing;
+}
+
+Duration AckShim::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
+  const Half& in = flow.in;
   bool closed = in.hasWindow && in.window == 0;
-  if (!first || !options_.replay || !in.rtt.hasSample() || in.large || flow.doubtful || closed)
-    return kNothing;
-  if (flow.spurious >= kMaxSpurious || first->range.begin > in.una) return kNothing;
+  if (!options_.replay || !in.rtt.hasSample() || in.large || flow.doubtful || closed) return kNothing;
+  if (flow.spurious >= kMaxSpurious || first.range.begin > in.una) return kNothing;
   // The sender wakes of itself and sends again; after that it counts. Some do not: gVisor's TCP without SACK
   // ignores duplicates of the first ACK.
-  if (in.dupAcks >= options_.phi && first->given == 1) {
+  if (in.dupAcks >= options_.phi && first.given == 1) {
     if (!flow.out.rtt.hasSample()) return kNothing;
     Duration patience = kSenderRoundTrips * flow.out.rtt.smoothed() + legWait(flow);
     Duration quiet = stamp_ - latest(in.ackAt, in.activeAt);
     if (quiet < patience) return patience - quiet;
   }
   Duration wait = legWait(flow) * (int64_t{1} << flow.replays);
-  Duration age = stamp_ - first->givenAt;
+  Duration age = stamp_ - first.givenAt;
   if (age < wait) return wait - age;
-  if (stamp_ - in.ackAt >= options_.rtoMin) {
-    cache_.clear(flow.inTail);
-    return kNothing;
-  }
-  if (replay(toHost_, first->packet.view())) {
+  if (replay(toHost_, first.packet.view())) {
     flow.tried = true;
     table_.troubles(flow).inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
   }
   flow.in.timing = false;  // Karn: two copies, one timestamp
-  first->givenAt = stamp_;
-  if (first->given < UINT8_MAX) ++first->given;
+  first.givenAt = stamp_;
+  if (first.given < UINT8_MAX) ++first.given;
   if (flow.replays < kMaxReplays) ++flow.replays;
   return wait * 2;
 }

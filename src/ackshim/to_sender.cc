@@ -82,15 +82,13 @@ bool AckShim::hasHole(const ShimFlow& flow) {
 AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
   ShimFlow& flow = table_[i];
   Half& out = flow.out;
-  if (out.large) {
-    cache_.clear(flow.outTail);
-    return Verdict::kPass;
-  }
+  if (out.large) cache_.clear(flow.outTail);
   if (s.ack != out.una) return Verdict::kPass;
   flow.ackStamped = s.options.timestamps.has_value();
   if (flow.ackStamped) flow.ackTimestamps = *s.options.timestamps;
   flow.ackFlowLabel = s.flowLabel & 0xfffff;
   if (s.options.sackCount > 0) flow.sack = true;
+  if (out.large) return Verdict::kPass;
   if (flow.tried) table_.troubles(flow).outTrial.onAck(counters_, s, ack == Half::Ack::kNew, false);
   bool recovering = flow.tracks.isRecovering();
   if (ack == Half::Ack::kNew) {
@@ -110,7 +108,7 @@ AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack a
     armLook(i);
   }
   // Algorithm 1 line 31. What tells the sender something new is not dropped.
-  bool says = s.options.sackCount > 0 || s.flags & TcpFields::kEce;
+  bool says = s.options.sackCount > 0 || s.flags & (TcpFields::kEce | TcpFields::kCwr | TcpFields::kUrg);
   if (ack != Half::Ack::kDuplicate || !recovering || says) return Verdict::kPass;
   ++counters_.acksDropped;
   return Verdict::kDrop;
@@ -130,9 +128,10 @@ void AckShim::onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time n
   SeqRange range{s.seq, s.end};
   Arrivals& arrivals = table_.troubles(flow).arrivals;
   if (!flow.gap) arrivals.restart(flow.out.nxt);
+  Seq edge = arrivals.edge;
   arrivals.onLost(range, stamp_ + -kCertain);
   flow.gap = arrivals.edge != flow.out.nxt;
-  flow.toldHole = false;
+  if (arrivals.edge != edge) flow.toldHole = false;
   if (!cache_.onAgain(flow.outTail, range, stamp_)) {
     counters_.cacheFull += !cache_.append(flow.outTail, packet, range, stamp_);
   }
@@ -156,6 +155,7 @@ Duration AckShim::onSenderTimer(ShimFlow& flow) {
   if (carrying || flow.carried) {
     counters_.silent += carrying && left <= Duration(0);
     flow.carried = carrying;
+    if (carrying && stamp_ - out.ackAt >= options_.rtoMin) return next;  // until something happens
     return std::min(next, carrying ? std::max(rtt, kLook) : rtt);
   }
   if (std::optional<uint8_t> acks = flow.tracks.act(out, options_, stamp_)) speak(flow, *acks);
@@ -195,7 +195,8 @@ Duration AckShim::tellHole(ShimFlow& flow) {
 Duration AckShim::replayDropped(ShimFlow& flow) {
   if (!flow.dropped) return kNothing;
   TailCache::Entry* entry = cache_.front(flow.outTail);
-  if (!entry || hasHole(flow) || !options_.replay) {
+  bool late = stamp_ - flow.out.ackAt >= options_.rtoMin;  // its sender's own timer helps now
+  if (!entry || hasHole(flow) || late || !options_.replay) {
     flow.dropped = false;
     if (!options_.cacheOutgoing) cache_.clear(flow.outTail);
     return kNothing;
@@ -204,6 +205,7 @@ Duration AckShim::replayDropped(ShimFlow& flow) {
   Duration wait = std::max(flow.out.rtt.smoothed(), kLook) - (stamp_ - entry->givenAt);
   if (wait > Duration(0)) return wait;
   if (replay(toPeer_, entry->packet.view())) {
+    flow.out.timing = false;  // Karn
     onFired(flow, Actuator::kNearReplay, flow.out.una, true);
     onArrived(flow, entry->range, flow.out.nxt);
   }
@@ -217,6 +219,7 @@ void AckShim::speak(ShimFlow& flow, uint8_t acks) {
   bool several = last && *last > out.una;
   TailCache::Entry* kept = cache_.front(flow.outTail);
   if ((flow.again || !several) && options_.replay && kept && kept->range.begin <= out.una) {
+    flow.out.timing = false;  // Karn
     if (replay(toPeer_, kept->packet.view())) onFired(flow, Actuator::kNearReplay, out.una, true);
     return;
   }

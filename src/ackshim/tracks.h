@@ -47,8 +47,8 @@ class Tracks {
       speak(now);
       return static_cast<uint8_t>(options.phi - std::min(half.dupAcks, options.phi));
     }
-    if (now - resentAt_ >= backoff()) {  // lines 12-15
-      if (x_ < kMaxBackoff) ++x_;
+    if (now - resentAt_ >= backoff() && x_ < kMaxBackoff) {  // lines 12-15
+      ++x_;
       return uint8_t{1};
     }
     recovering_ = false;  // lines 16-19

@@ -134,9 +134,10 @@ table inet loss {{
         self.assertGreater(without, RTO)
         self.assertLess(helped, RTO / 2)
         self.assertGreaterEqual(counts["far_replay"]["useful"], REPEATS // 2)
-        self.assertEqual(self.duplicates(direction), before, "the receiver's kernel got nothing twice")
         # A pause of the whole machine makes the leg look longer than it is, and a replay's answer too quick.
-        self.assertLessEqual(sum(a["spurious"] for a in counts.values()), REPEATS // 4)
+        spurious = sum(a["spurious"] for a in counts.values())
+        self.assertLessEqual(spurious, REPEATS // 4)
+        self.assertLessEqual(self.duplicates(direction) - before, spurious, "what the receiver's kernel got twice is counted")
         self.assertIn("far_replay", (self.lab.edge_gateway if direction == "down" else self.lab.gateway).ctl("status"))
 
 

@@ -174,9 +174,54 @@ TEST_F(SynReplayTest, OnlyWhereReplaysAreWanted) {
 TEST_F(SynReplayTest, DataWithTheSynAreNotKept) {
   know();
   Seg fast = syn_;
-  fast.length = 400;  // TCP Fast Open
+  fast.length = 40;  // TCP Fast Open
   toHost(fast);
   EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+}
+
+TEST_F(SynReplayTest, TheSendersResetEndsIt) {
+  know();
+  toHost(syn_);
+  toHost({.seq = kPeerIsn + 1, .flags = kRst});
+  EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+}
+
+TEST_F(SynReplayTest, AnotherAttemptTakesThePlaceOfTheFirst) {
+  know();
+  toHost(syn_);
+  rig_->pass(5ms);
+  Seg other = syn_;
+  other.seq = 77777;
+  toHost(other);
+  EXPECT_GE(rig_->passUntilSpoken(1s), 9ms);
+  EXPECT_EQ(rig_->takeToHost()[0].bytes, packet(other, false));
+}
+
+TEST_F(SynReplayTest, AClientThatBeginsAnewHearsNothingOld) {
+  know();
+  fromHost({.seq = kHostIsn, .flags = kSyn});
+  toHost({.seq = kPeerIsn, .ack = kHostIsn + 1, .flags = kSyn | kAck});
+  fromHost({.seq = 4711, .flags = kSyn});
+  EXPECT_EQ(rig_->passUntilSpoken(2s), 2s);
+}
+
+TEST_F(SynReplayTest, ALegAsSlowAsTheSendersTimerIsLeftToIt) {
+  rig_ = std::make_unique<Rig>();
+  rig_->open({.leg = 600ms, .byPeer = true});
+  toHost(syn_);
+  EXPECT_EQ(rig_->passUntilSpoken(5s), 5s);
+}
+
+// Nothing drives the timers while there is no flow; then the wheel is behind by more than its horizon.
+TEST_F(SynReplayTest, HoursWithoutAFlowChangeNothing) {
+  know();
+  rig_->pass(121s);
+  ASSERT_EQ(rig_->shim.nextDeadline(), kNever);
+  rig_->now += 10h;
+  toHost(syn_);
+  Duration waited = rig_->passUntilSpoken(1s);
+  EXPECT_GE(waited, 9ms);
+  EXPECT_LE(waited, 9500us);
 }
 
 }  // namespace
