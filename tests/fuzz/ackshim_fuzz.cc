@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "ackshim/ack_shim.h"
@@ -78,11 +79,11 @@ bool transportValid(ByteView b, const InnerPacket& p) {
 }
 
 /// What the shim says: a pure ACK of a number that the peer acknowledged before, or a copy of data or a SYN.
-void check(ByteView b, const std::set<uint32_t>& acknowledged, const std::set<std::vector<uint8_t>>& given) {
+void check(ByteView b, const std::set<uint32_t>& acknowledged, const std::set<std::string>& given) {
   auto p = parseInnerPacket(b);
   CHECK(p && p->tcp && p->size == b.size());
   if (p->payloadLength > 0 || p->tcp->isFin() || p->tcp->isSyn()) {
-    CHECK(given.contains({b.begin() + p->l4Offset, b.end()}));
+    CHECK(given.contains(std::string(b.begin() + p->l4Offset, b.end())));
     return;
   }
   CHECK(p->tcp->flags == TcpFields::kAck);
@@ -107,7 +108,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   AckShim shim(options, pool, &tunnel, 1);
   Time now(1s);
   std::set<uint32_t> acknowledged;
-  std::set<std::vector<uint8_t>> given;
+  std::set<std::string> given;
   auto drain = [&] {
     while (Packet p = shim.pollToHost()) check(p.view(), acknowledged, given);
     while (Packet p = shim.pollToPeer()) check(p.view(), acknowledged, given);
@@ -122,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (p && p->tcp) {
       acknowledged.insert(p->tcp->ack);
       acknowledged.insert(p->tcp->seq);  // where a half begins that was joined, or before that its SYN
-      given.insert({b.begin() + p->l4Offset, b.begin() + p->size});
+      given.emplace(b.begin() + p->l4Offset, b.begin() + p->size);
     }
     if (p) {
       switch (in[0] % 8) {
