@@ -25,6 +25,8 @@ class LegRtt {
   /// 0 before the first sample.
   Duration smoothed() const { return 1us * srtt_; }
   Duration variation() const { return 1us * variation_; }
+  /// How long an answer may take: RFC 6298 section 2.3, no less than twice the RTT.
+  Duration patience() const { return 1us * std::max(srtt_ + 4 * variation_, 2 * srtt_); }
 
  private:
   static constexpr int64_t kMax = 60'000'000;  // a minute: no overflow in the sums

@@ -9,7 +9,7 @@ void SynReplay::onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const 
   auto id = static_cast<uint32_t>(hash % kPlaces);
   Entry& entry = entries_[id];
   if (holds(key, id) && entry.seq != s.seq) wheel_.cancel(id);  // another attempt
-  Duration wait = std::max(leg.smoothed() + 4 * leg.variation(), 2 * leg.smoothed()) + margin;
+  Duration wait = leg.patience() + margin;
   if (wheel_.isArmed(id) || s.length > 0 || packet.size() > kMaxSize || wait >= kSenderTimer) return;
   entry.key = key;
   entry.seq = s.seq;

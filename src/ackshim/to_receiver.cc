@@ -95,12 +95,10 @@ Duration AckShim::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
   return wait * 2;
 }
 
-// The leg's RTT and variation (RFC 6298 section 2.3), no less than twice the RTT, and the host's own time. A
-// lone segment's ACK may be delayed when the host is past its quick ACKs or answers with data (RFC 5681
-// section 4.2).
+// What the leg takes and the host's own time. A lone segment's ACK may be delayed when the host is past its
+// quick ACKs or answers with data (RFC 5681 section 4.2).
 Duration AckShim::legWait(const ShimFlow& flow) const {
-  const LegRtt& rtt = flow.in.rtt;
-  Duration wait = std::max(rtt.smoothed() + 4 * rtt.variation(), 2 * rtt.smoothed()) + options_.replayMargin;
+  Duration wait = flow.in.rtt.patience() + options_.replayMargin;
   bool lone = flow.inTail.count == 1;
   bool mayDelay = lone && (flow.hostTalks || flow.received > kQuickAcks);
   return mayDelay || flow.spurious > 0 ? wait + options_.ackDelay : wait;

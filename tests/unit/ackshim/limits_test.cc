@@ -163,6 +163,36 @@ TEST(LimitsTest, AChallengeAckComesThroughAfterAReset) {
   EXPECT_EQ(rig.peerAcks(1), Verdict::kPass);
 }
 
+// What says more than an ACK is never dropped: here that the sender of it has reduced its window (RFC 3168).
+TEST(LimitsTest, InARecoveryNothingThatSpeaksIsDropped) {
+  for (uint8_t flag : {TcpFields::kEce, TcpFields::kCwr, TcpFields::kUrg}) {
+    Rig rig;
+    rig.open({});
+    rig.hostSends(0, 3);
+    rig.pass(10ms);
+    (void)rig.peerAcks(1);
+    rig.passUntilSpoken(1s);
+    Seg ack{.seq = kPeerIsn + 1, .ack = kHostIsn + 1001};
+    EXPECT_EQ(rig.peer(ack), Verdict::kDrop);
+    ack.flags |= flag;
+    EXPECT_EQ(rig.peer(ack), Verdict::kPass);
+  }
+}
+
+// Karn: nobody knows which copy is acknowledged.
+TEST(LimitsTest, ACopyIntoTheTunnelMeasuresNothing) {
+  Rig rig;
+  rig.open({});
+  rig.hostSends(0, 1);
+  Duration before = rig.flow()->out.rtt.smoothed();
+  rig.tunnelDrops(Rig::hostSeg(0));
+  rig.passUntilSpoken(1s);
+  EXPECT_EQ(rig.takeToPeer().size(), 1u);
+  rig.pass(10ms);
+  (void)rig.peerAcks(1);
+  EXPECT_EQ(rig.flow()->out.rtt.smoothed(), before);
+}
+
 // Long outages, many flows: nothing is asked in a loop.
 TEST(LimitsTest, TheTunnelIsNotAskedForEver) {
   Rig rig;

@@ -25,6 +25,9 @@ TEST(LegRttTest, AsInRfc6298) {
   rtt.onSample(16ms);
   EXPECT_EQ(rtt.variation(), 5ms);  // 3/4 * 4 + 1/4 * 8
   EXPECT_EQ(rtt.smoothed(), 9ms);
+  EXPECT_EQ(rtt.patience(), 29ms);
+  for (int i = 0; i < 50; ++i) rtt.onSample(9ms);
+  EXPECT_EQ(rtt.patience(), 18ms);  // the variation is gone
 }
 
 TEST(StampTest, Wraps) {

@@ -108,5 +108,19 @@ TEST_F(TracksTest, ALongRttDoesNotOverflow) {
   EXPECT_GE(left(0ms), 0ms);
 }
 
+// With extreme settings the backoff reaches its end before rtoMin: then it is over.
+TEST_F(TracksTest, TheBackoffHasAnEnd) {
+  options.alpha = 1;
+  options.rtoMin = 1h;
+  half.rtt = {};
+  half.rtt.onSample(100us);
+  Duration now = left(0ms);
+  int acks = 0;
+  for (; acks < 50 && act(now); ++acks) now += left(now);
+  EXPECT_LT(acks, 20);
+  EXPECT_FALSE(tracks.isRecovering());
+  EXPECT_EQ(left(now), Tracks::kNothing);
+}
+
 }  // namespace
 }  // namespace braid
