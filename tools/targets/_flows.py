@@ -48,10 +48,10 @@ class Flows:
         with listener, concurrent.futures.ThreadPoolExecutor(2 * self._parallel) as pool:
             serving = [pool.submit(self._each, self._serve, listener, share) for share in shares]
             fetching = [pool.submit(self._each, self._fetch, None, share) for share in shares]
-            results = [result for done in (serving if not self._down else fetching) for result in done.result()]
-            for done in fetching:
-                done.result()
-            listener.shutdown(socket.SHUT_RDWR)  # servers whose client never came
+            concurrent.futures.wait(fetching)
+            listener.shutdown(socket.SHUT_RDWR)  # for servers whose client never came
+            receiving = fetching if self._down else serving
+            results = [result for done in receiving for result in done.result()]
         good = [result for result in results if result]
         return good, count - len(good)
 
