@@ -110,12 +110,6 @@ table inet loss {{
         host = self.lab.client if direction == "down" else self.lab.server
         return host.counters()["TcpExt.TCPDSACKOldSent"]
 
-    def switch(self, enabled):
-        for gateway in self.lab.gateways():
-            gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
-            gateway.write_config()
-            gateway.ctl("reload")
-
     def use(self, **settings):
         for host in (self.lab.client, self.lab.server):
             host.sysctl(**{f"net__ipv4__{name}": value for name, value in settings.items()})
@@ -124,9 +118,9 @@ table inet loss {{
         _, gateway = self.hosts[direction]
         full = self.transfer(direction, address)  # the path and its size are known then
         self.lose(gateway, "ip6" if ":" in address else "ip")
-        self.switch(False)
+        self.lab.switch_ack_shim(False)
         without = self.median(direction, address)
-        self.switch(True)
+        self.lab.switch_ack_shim(True)
         before = self.duplicates(direction)
         helped = self.median(direction, address)
         counts = {a["name"]: a for a in self.shim(direction)["actuators"]}

@@ -9,8 +9,8 @@ from .clean import remove_leftovers
 from .gateway import Gateway, binary
 from .lab import Lab
 from .links import Link
-from .measure import Download, longest_gap, median
+from .measure import Download, longest_gap, median, percentile
 from .netns import Namespace, run
 
 __all__ = ["Download", "Gateway", "Lab", "Link", "Namespace", "binary", "longest_gap", "median",
-           "remove_leftovers", "run"]
+           "percentile", "remove_leftovers", "run"]

@@ -99,9 +99,7 @@ def lossy_lan(lab, nginx):
                  f'add rule inet lan out oifname "lan0" numgen random mod 100 < {LAN_LOSS_PERCENT} drop')
     tails = []
     for enabled in (False, True):
-        for gateway in lab.gateways():
-            gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
-            gateway.reload()
+        lab.switch_ack_shim(enabled)
         times = fetch_small(lab, path)
         tails.append(times[int(0.99 * len(times))])
         print(f"  ack shim {'on' if enabled else 'off':<10}{times[len(times) // 2] * 1000:>8.0f} ms{tails[-1] * 1000:>18.0f} ms"

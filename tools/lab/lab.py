@@ -195,6 +195,14 @@ class Lab:
     def gateways(self):
         return [self.gateway, *[site.gateway for site in self.sites]]
 
+    def switch_ack_shim(self, enabled):
+        """Of every gateway; flows of before are forgotten when it goes off."""
+        for gateway in self.gateways():
+            gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
+            gateway.reload()
+        self.wait_for(lambda: all(gateway.status()["ack_shim"]["on"] == enabled for gateway in self.gateways()),
+                      "the ack shim's switch")
+
     def restore_uplink(self, index, site=0):
         """After `ip link set wifi0 down` at the edge: up again, with addresses and routes."""
         self.sites[site].configure_uplink(index)

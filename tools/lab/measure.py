@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import statistics
@@ -13,6 +14,11 @@ import time
 from .services import Iperf3
 
 median = statistics.median
+
+
+def percentile(values, share):
+    """By nearest rank, as the programs of sim do it."""
+    return sorted(values)[math.ceil(round(share * len(values), 6)) - 1]
 
 
 def longest_gap(times):

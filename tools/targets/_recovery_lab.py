@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 
-from lab import Download, Lab, Link, median
+from lab import Download, Lab, Link, median, percentile
 from lab.measure import cpu_seconds
 from lab.services import Nginx
 
@@ -227,19 +227,14 @@ class Fleet:
         return {name: sum(subflow[name] for subflow in self.lab.gateway.paths()) for name in names}
 
 
-def _percentile(times, share):
-    """By nearest rank, as sim_recovery does it."""
-    return sorted(times)[math.ceil(share * len(times)) - 1]
-
-
 def _brief(times):
-    brief = {f"p{round(share * 100)}_ms": round(_percentile(times, share) * 1000, 1) for share in (0.5, 0.95, 0.99)}
+    brief = {f"p{round(share * 100)}_ms": round(percentile(times, share) * 1000, 1) for share in (0.5, 0.95, 0.99)}
     return {"requests": len(times), **brief, "max_ms": round(max(times) * 1000, 1),
             "mean_ms": round(sum(times) / len(times) * 1000, 1)}
 
 
 def _ratio(runs, name, base, share=0.99):
-    return round(_percentile(runs[name], share) / _percentile(runs[base], share), 3)
+    return round(percentile(runs[name], share) / percentile(runs[base], share), 3)
 
 
 class _Responses:

@@ -4,7 +4,6 @@
 """
 
 import contextlib
-import json
 
 from lab import Lab, Link
 
@@ -85,14 +84,6 @@ table inet loss {{
 """, encoding="ascii")
         space.run("nft", "-f", path)
 
-    def switch(self, enabled):
-        """The shim of both gateways."""
-        for gateway in self.lab.gateways():
-            gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
-            gateway.reload()
-        self.lab.wait_for(lambda: all(self._shim(gateway)["on"] == enabled for gateway in self.lab.gateways()),
-                          "the reload")
-
     def run(self, size, count):
         """Completions and the number of failed flows, see Flows.run()."""
         return Flows(self.lab, self.direction, size, self.parallel).run(count)
@@ -106,12 +97,8 @@ table inet loss {{
         """{name: {fired, useful, spurious}} of both gateways, since the last switch."""
         total = {}
         for gateway in self.lab.gateways():
-            for entry in self._shim(gateway)["actuators"]:
+            for entry in gateway.status()["ack_shim"]["actuators"]:
                 sums = total.setdefault(entry["name"], {"fired": 0, "useful": 0, "spurious": 0})
                 for key in sums:
                     sums[key] += entry[key]
         return {name: sums for name, sums in total.items() if sums["fired"]}
-
-    @staticmethod
-    def _shim(gateway):
-        return json.loads(gateway.ctl("status", "--json"))["ack_shim"]

@@ -5,7 +5,6 @@ host), and get no answer: the host's kernel drops them before its TCP.
 """
 
 import contextlib
-import json
 import socket
 import struct
 import threading
@@ -92,10 +91,6 @@ class LiveFlows:
         self._stack.close()
 
 
-def _shim(gateway):
-    return json.loads(gateway.ctl("status", "--json"))["ack_shim"]
-
-
 def syn_flood():
     """(live flows lost, or out of a shim's table, plus a gateway that grew without bound; detail)."""
     with Lab([Link("dsl", 1000, 8)]) as lab:
@@ -107,7 +102,7 @@ def syn_flood():
                        f"add rule ip flood in ip saddr {SOURCES} counter drop")
         live = LiveFlows(lab)
         live.exchange()
-        before = {gateway.name: _shim(gateway) for gateway in lab.gateways()}
+        before = {gateway.name: gateway.status()["ack_shim"] for gateway in lab.gateways()}
         memory = {gateway.name: resident_bytes(gateway.process.pid) for gateway in lab.gateways()}
         raw = lab.server.inside(socket.socket, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
         flood = threading.Thread(target=Flood(lab.sites[0].client_address[0]).run, args=[raw], daemon=True)
@@ -121,7 +116,7 @@ def syn_flood():
         raw.close()
         faults, detail = live.lost, {"live": LIVE, "exchanges": rounds + 2, "lost": live.lost}
         for gateway in lab.gateways():
-            after = _shim(gateway)
+            after = gateway.status()["ack_shim"]
             missing = max(0, before[gateway.name]["flows"] - after["flows"])
             growth = resident_bytes(gateway.process.pid) - memory[gateway.name]
             faults += missing + (growth > GROWTH_LIMIT)

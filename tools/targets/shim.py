@@ -4,7 +4,7 @@ import itertools
 import json
 from statistics import median
 
-from lab import binary
+from lab import binary, percentile
 from lab.netns import run
 
 from . import target
@@ -25,10 +25,6 @@ ROWS = {
 DIRECTIONS = ["down", "up"]
 
 
-def _percentile(values, share):
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
-
-
 def _ms(seconds):
     return round(seconds * 1000, 1)
 
@@ -40,7 +36,7 @@ def lost_segments():
     for direction in DIRECTIONS:
         with ShimLab(direction) as lab:
             for (name, (segments, lost)), enabled in itertools.product(ROWS.items(), [False, True]):
-                lab.switch(enabled)
+                lab.lab.switch_ack_shim(enabled)
                 lab.lose_segments(lost)
                 done, failed = lab.run(segments * SEGMENT, REPEATS)
                 if failed:
@@ -64,7 +60,7 @@ def jitter():
     for direction in DIRECTIONS:
         with ShimLab(direction, JITTER, parallel=4) as lab:
             for enabled in (False, True):
-                lab.switch(enabled)
+                lab.lab.switch_ack_shim(enabled)
                 before = lab.repeated()
                 done, failed = lab.run(JITTER_BYTES, JITTER_FLOWS)
                 actuators = lab.actuators() if enabled else {}
@@ -72,7 +68,7 @@ def jitter():
                 share = (lab.repeated() - before + spurious + failed) / JITTER_FLOWS
                 times = [flow.from_connect for flow in done]
                 detail[f"{direction}, shim {'on' if enabled else 'off'}"] = {
-                    "share": share, "p50_ms": _ms(median(times)), "p99_ms": _ms(_percentile(times, 0.99)),
+                    "share": share, "p50_ms": _ms(median(times)), "p99_ms": _ms(percentile(times, 0.99)),
                     "actuators": actuators}
                 if enabled:
                     worst = max(worst, share)
@@ -95,7 +91,7 @@ def _lossy_flows(lab, sender, flows=LOSSY_FLOWS):
     runs, failures = {False: [], True: []}, 0
     for enabled in [False, True] * BLOCKS:
         lab.lose(0)
-        lab.switch(enabled)
+        lab.lab.switch_ack_shim(enabled)
         lab.run(1400, 5)
         lab.lose(LOSS)
         done, failed = lab.run(JITTER_BYTES, flows // BLOCKS)
@@ -115,7 +111,7 @@ def lossy_hop(flows=LOSSY_FLOWS, senders=None):
                 failures += failed
                 row = {}
                 for what in ("from_send", "from_connect"):
-                    p50, p99 = ([_percentile([getattr(flow, what) for flow in runs[enabled]], share)
+                    p50, p99 = ([percentile([getattr(flow, what) for flow in runs[enabled]], share)
                                  for enabled in (False, True)] for share in (0.5, 0.99))
                     row[what] = {"p50_ms": list(map(_ms, p50)), "p99_ms": list(map(_ms, p99)),
                                  "reduction": round(1 - p99[1] / p99[0], 3)}

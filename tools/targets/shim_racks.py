@@ -2,6 +2,8 @@
 
 from statistics import mean
 
+from lab import percentile
+
 from . import target
 from ._simulate import simulate
 
@@ -16,7 +18,7 @@ ALPHAS, LOADS = [1, 5, 10, 50, 100], [0.3, 0.6, 0.9]
 
 
 def _p95(values):
-    return sorted(values)[-(-95 * len(values) // 100) - 1]
+    return percentile(values, 0.95)
 
 
 def _ms(values):

@@ -1,13 +1,12 @@
 """The ack shim between the kernel's TCP and two others, lwIP and gVisor's netstack, all as packaged."""
 
-import math
 import os
 import pathlib
 import subprocess
 import threading
 import time
 
-from lab import Lab, Link
+from lab import Lab, Link, percentile
 from lab.gateway import binary
 from lab.netns import run
 from lab.stacks import SOURCES, Peer
@@ -71,17 +70,11 @@ class _Bench:
                        for stack in ("kernel", "lwip", "netstack") for host in ("client", "server")}
         self.flows, self.actuators, self.served_resets, self.errors = {}, {}, {True: 0, False: 0}, []
 
-    def _switch(self, enabled):
-        for gateway in self._lab.gateways():
-            gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
-            gateway.write_config()
-            gateway.ctl("reload")
-
     def block(self, number, shim, direction):
         """All series at the same time, in one direction, through new shims or none."""
         source, target_host, lossy = DIRECTIONS[direction]
         resets = self._resets()
-        self._switch(shim)
+        self._lab.switch_ack_shim(shim)
         self._lab.links.set(lossy, direction="ba", loss=LOSS)
         try:
             self._together([(self._series, (f"{number}.{int(shim)}.{direction}", source, target_host, name,
@@ -90,7 +83,7 @@ class _Bench:
             self._lab.links.set(lossy, direction="ba", loss=0)
         if shim:
             self._count()
-        self._switch(False)
+        self._lab.switch_ack_shim(False)
         self.served_resets[shim] += self._resets() - resets
         if self.errors:
             raise self.errors[0]
@@ -133,13 +126,9 @@ class _Bench:
                     total[key] += entry[key]
 
 
-def _percentile(times, share):
-    return sorted(times)[math.ceil(share * len(times)) - 1]
-
-
 def _times(flows):
     times = [flow.seconds for flow in flows if flow.whole and flow.undisturbed]
-    brief = {f"p{round(share * 100)}_ms": round(_percentile(times, share) * 1e3, 1) for share in (0.5, 0.95, 0.99)}
+    brief = {f"p{round(share * 100)}_ms": round(percentile(times, share) * 1e3, 1) for share in (0.5, 0.95, 0.99)}
     return {**brief, "mean_ms": round(sum(times) / len(times) * 1e3, 1), "flows": len(flows)}
 
 
