@@ -9,7 +9,7 @@
 #include <new>
 
 #include "base/ring.h"
-#include "sim/fake_handshake.h"
+#include "simnet/fake_handshake.h"
 #include "tunnel/tunnel.h"
 
 namespace {

@@ -4,7 +4,7 @@ target_compile_options(braid_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virt
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(braid_options INTERFACE -Wno-restrict)  # false alarm on "text" + std::string, GCC bug 105651
 endif()
-target_include_directories(braid_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
+target_include_directories(braid_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
 if(BRAID_SANITIZE)
   target_compile_options(braid_options INTERFACE -fsanitize=${BRAID_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(braid_options INTERFACE -fsanitize=${BRAID_SANITIZE})
@@ -13,9 +13,9 @@ if(BRAID_FUZZ)
   target_compile_options(braid_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# braid_library(name dep...): a static library of every .cc beside the calling CMakeLists.txt.
+# braid_library(name dep...): a static library of every .cc beside and below the calling CMakeLists.txt.
 function(braid_library name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   if(sources)
     add_library(${name} STATIC ${sources})

@@ -1,4 +1,4 @@
-#include "cellular_trace.h"
+#include "sim/cellular_trace.h"
 
 #include <cmath>
 #include <numbers>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "linkmodel/link_options.h"
+#include "simnet/link/link_options.h"
 
 namespace braid::sim {
 

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "flows.h"
+#include "sim/flows.h"
 
 namespace braid::sim {
 

@@ -1,8 +1,8 @@
 // What the papers do not measure: an edge router with WiFi and LTE, a download that fills both, and short
 // flows beside it.
 
-#include "flows.h"
-#include "sim/tcp_flow.h"
+#include "sim/flows.h"
+#include "simnet/tcp_flow.h"
 
 namespace braid::sim {
 

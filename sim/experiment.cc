@@ -1,4 +1,4 @@
-#include "experiment.h"
+#include "sim/experiment.h"
 
 #include <array>
 

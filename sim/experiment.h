@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "figures.h"
-#include "linkmodel/link_options.h"
+#include "sim/figures.h"
+#include "simnet/link/link_options.h"
 #include "tunnel/options.h"
 
 namespace braid::sim {

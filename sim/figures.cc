@@ -1,4 +1,4 @@
-#include "figures.h"
+#include "sim/figures.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/world.h"
+#include "simnet/world.h"
 
 namespace braid::sim {
 

@@ -1,4 +1,4 @@
-#include "flows.h"
+#include "sim/flows.h"
 
 #include <cmath>
 

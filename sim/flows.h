@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "message_flow.h"
-#include "network.h"
-#include "sizes.h"
+#include "sim/message_flow.h"
+#include "sim/network.h"
+#include "sim/sizes.h"
 
 namespace braid::sim {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "flows.h"
+#include "sim/flows.h"
 
 namespace braid::sim {
 

@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "experiment.h"
-#include "program.h"
-#include "scheduler/controller.h"
-#include "scheduler/path_scheduler.h"
-#include "scheduler/recovery.h"
+#include "scheduler/path/path_scheduler.h"
+#include "scheduler/rate/controller.h"
+#include "scheduler/recovery/recovery.h"
+#include "sim/experiment.h"
+#include "sim/program.h"
 
 int main(int argc, char** argv) {
   using namespace braid::sim;

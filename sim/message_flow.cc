@@ -1,4 +1,4 @@
-#include "message_flow.h"
+#include "sim/message_flow.h"
 
 #include <algorithm>
 #include <array>

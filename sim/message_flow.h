@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/world.h"
+#include "simnet/world.h"
 
 namespace braid::sim {
 

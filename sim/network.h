@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "experiment.h"
-#include "sim/world.h"
+#include "sim/experiment.h"
+#include "simnet/world.h"
 
 namespace braid::sim {
 

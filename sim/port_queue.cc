@@ -1,4 +1,4 @@
-#include "port_queue.h"
+#include "sim/port_queue.h"
 
 #include <cmath>
 #include <stdexcept>

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "base/time.h"
-#include "sim/inner_packets.h"
+#include "simnet/inner_packets.h"
 
 namespace braid::sim {
 

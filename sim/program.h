@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "figures.h"
+#include "sim/figures.h"
 
 namespace braid::sim {
 

@@ -1,4 +1,4 @@
-#include "rack_experiments.h"
+#include "sim/rack_experiments.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "sim/tcp_flow.h"
-#include "sizes.h"
+#include "sim/sizes.h"
+#include "simnet/tcp_flow.h"
 
 namespace braid::sim {
 

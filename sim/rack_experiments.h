@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "figures.h"
-#include "rack_tree.h"
+#include "sim/figures.h"
+#include "sim/rack_tree.h"
 
 namespace braid::sim {
 

@@ -1,4 +1,4 @@
-#include "rack_tree.h"
+#include "sim/rack_tree.h"
 
 #include <utility>
 

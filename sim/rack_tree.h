@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "ackshim/ack_shim.h"
-#include "linkmodel/link.h"
-#include "port_queue.h"
-#include "sim/station.h"
-#include "sim/timeline.h"
+#include "sim/port_queue.h"
+#include "simnet/link/link.h"
+#include "simnet/station.h"
+#include "simnet/timeline.h"
 
 namespace braid::sim {
 

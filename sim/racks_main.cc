@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "program.h"
-#include "rack_experiments.h"
+#include "sim/program.h"
+#include "sim/rack_experiments.h"
 
 int main(int argc, char** argv) {
   using namespace braid::sim;

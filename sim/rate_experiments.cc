@@ -1,13 +1,13 @@
-#include "rate_experiments.h"
+#include "sim/rate_experiments.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "message_flow.h"
-#include "saturation.h"
-#include "series.h"
-#include "wan_experiments.h"
+#include "sim/message_flow.h"
+#include "sim/saturation.h"
+#include "sim/series.h"
+#include "sim/wan_experiments.h"
 
 namespace braid::sim {
 

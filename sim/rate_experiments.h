@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "network.h"
-#include "rate_params.h"
+#include "sim/network.h"
+#include "sim/rate_params.h"
 
 namespace braid::sim {
 

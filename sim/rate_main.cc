@@ -4,9 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 
-#include "program.h"
-#include "rate_experiments.h"
-#include "scheduler/path_scheduler.h"
+#include "scheduler/path/path_scheduler.h"
+#include "sim/program.h"
+#include "sim/rate_experiments.h"
 #include "tunnel/options.h"
 
 int main(int argc, char** argv) {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "figures.h"
-#include "scheduler/controller.h"
-#include "series.h"
+#include "scheduler/rate/controller.h"
+#include "sim/figures.h"
+#include "sim/series.h"
 
 namespace braid::sim {
 

@@ -1,4 +1,4 @@
-#include "saturation.h"
+#include "sim/saturation.h"
 
 #include <array>
 

@@ -2,7 +2,7 @@
 
 // A sender that always has more: what AMP's long flows are, without an inner TCP.
 
-#include "sim/world.h"
+#include "simnet/world.h"
 
 namespace braid::sim {
 

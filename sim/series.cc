@@ -1,4 +1,4 @@
-#include "series.h"
+#include "sim/series.h"
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>

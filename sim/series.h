@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "network.h"
+#include "sim/network.h"
 
 namespace braid::sim {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "saturation.h"
-#include "wan_experiments.h"
-#include "wan_network.h"
+#include "sim/saturation.h"
+#include "sim/wan_experiments.h"
+#include "sim/wan_network.h"
 
 namespace braid::sim {
 

@@ -1,4 +1,4 @@
-#include "sizes.h"
+#include "sim/sizes.h"
 
 #include <algorithm>
 #include <cmath>

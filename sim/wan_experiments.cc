@@ -1,12 +1,12 @@
-#include "wan_experiments.h"
+#include "sim/wan_experiments.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "cellular_trace.h"
-#include "message_flow.h"
-#include "saturation.h"
-#include "wan_network.h"
+#include "sim/cellular_trace.h"
+#include "sim/message_flow.h"
+#include "sim/saturation.h"
+#include "sim/wan_network.h"
 
 namespace braid::sim {
 

@@ -2,7 +2,7 @@
 
 // Rate control on paths of the Internet (targets rate.2 to rate.6): docs/evaluation.md.
 
-#include "rate_params.h"
+#include "sim/rate_params.h"
 
 namespace braid::sim {
 

@@ -1,10 +1,10 @@
-#include "wan_network.h"
+#include "sim/wan_network.h"
 
 #include <stdexcept>
 
-#include "message_flow.h"
-#include "saturation.h"
-#include "sim/tcp_flow.h"
+#include "sim/message_flow.h"
+#include "sim/saturation.h"
+#include "simnet/tcp_flow.h"
 
 namespace braid::sim {
 

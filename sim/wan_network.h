@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "network.h"
-#include "rate_params.h"
+#include "sim/network.h"
+#include "sim/rate_params.h"
 
 namespace braid::sim {
 

@@ -14,7 +14,7 @@
 #include "gateway/meter_period.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
-#include "scheduler/path_tiers.h"
+#include "scheduler/path/path_tiers.h"
 #include "tunnel/handshake.h"
 #include "tunnel/options.h"
 

@@ -4,9 +4,9 @@
 
 #include "gateway/config_sections.h"
 #include "gateway/units.h"
-#include "scheduler/amp.h"
-#include "scheduler/controller.h"
-#include "scheduler/path_scheduler.h"
+#include "scheduler/path/path_scheduler.h"
+#include "scheduler/rate/amp.h"
+#include "scheduler/rate/controller.h"
 
 namespace braid {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/time.h"
-#include "scheduler/recovery.h"
+#include "scheduler/recovery/recovery.h"
 
 namespace braid {
 

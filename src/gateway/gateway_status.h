@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "scheduler/recovery.h"
+#include "scheduler/recovery/recovery.h"
 
 namespace braid {
 

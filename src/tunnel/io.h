@@ -8,7 +8,7 @@
 
 #include "base/packet.h"
 #include "inet/endpoint.h"
-#include "scheduler/path_tiers.h"
+#include "scheduler/path/path_tiers.h"
 #include "tunnel/route.h"
 
 namespace braid {

@@ -10,8 +10,8 @@
 #include "base/time.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
-#include "scheduler/controller.h"
-#include "scheduler/recovery.h"
+#include "scheduler/rate/controller.h"
+#include "scheduler/recovery/recovery.h"
 #include "tunnel/handshake.h"
 #include "tunnel/trace.h"
 

@@ -12,7 +12,7 @@
 #include "tunnel/handshake.h"
 #include "tunnel/io.h"
 #include "tunnel/peer_owner.h"
-#include "tunnel/session.h"
+#include "tunnel/session/session.h"
 #include "tunnel/uplink_accounts.h"
 
 namespace braid {

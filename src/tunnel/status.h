@@ -7,7 +7,7 @@
 
 #include "ackshim/counters.h"
 #include "base/time.h"
-#include "scheduler/path_tiers.h"
+#include "scheduler/path/path_tiers.h"
 
 namespace braid {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "scheduler/pacer.h"
+#include "scheduler/rate/pacer.h"
 #include "tunnel/io.h"
 #include "tunnel/uplink_meter.h"
 

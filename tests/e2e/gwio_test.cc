@@ -13,7 +13,6 @@
 #include <fstream>
 #include <map>
 
-#include "e2e/net_namespace.h"
 #include "gateway/device.h"
 #include "gateway/loop.h"
 #include "gateway/netlink_config.h"
@@ -21,6 +20,7 @@
 #include "gateway/privileges.h"
 #include "gateway/udp_socket.h"
 #include "gateway/uplink.h"
+#include "tests/e2e/net_namespace.h"
 
 namespace braid {
 namespace {

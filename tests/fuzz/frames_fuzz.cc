@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "tunnel/wire.h"
+#include "tunnel/wire/wire.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "tunnel/session.h"
+#include "tunnel/session/session.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "chaos_run.h"
+#include "tests/sim/chaos_run.h"
 
 int main(int argc, char** argv) {
   uint64_t runs = 100;

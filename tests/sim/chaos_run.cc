@@ -1,14 +1,14 @@
-#include "chaos_run.h"
+#include "tests/sim/chaos_run.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <sstream>
 
-#include "scheduler/path_scheduler.h"
-#include "tcp_flow.h"
-#include "udp_flow.h"
-#include "world.h"
+#include "scheduler/path/path_scheduler.h"
+#include "simnet/tcp_flow.h"
+#include "simnet/udp_flow.h"
+#include "simnet/world.h"
 
 namespace braid::sim {
 

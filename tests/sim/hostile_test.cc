@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "scenario.h"
-#include "tunnel/wire.h"
+#include "tests/sim/scenario.h"
+#include "tunnel/wire/wire.h"
 
 namespace braid::sim {
 namespace {

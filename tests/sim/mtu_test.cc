@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "scenario.h"
-#include "tunnel/mtu_discovery.h"
+#include "tests/sim/scenario.h"
+#include "tunnel/subflow/mtu_discovery.h"
 
 namespace braid::sim {
 namespace {

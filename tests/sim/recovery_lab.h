@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "inet/protocol.h"
-#include "scenario.h"
+#include "tests/sim/scenario.h"
 
 namespace braid::sim {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "recovery_lab.h"
+#include "tests/sim/recovery_lab.h"
 
 namespace braid::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "scenario.h"
+#include "tests/sim/scenario.h"
 
 #include <gtest/gtest.h>
 

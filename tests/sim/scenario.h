@@ -8,9 +8,9 @@
 //     .delay = 30ms}); s.start(); TcpFlow& page = s.download(2_MB); s.run(500ms).cut("dsl");
 //     ASSERT_TRUE(s.finish(page, 10s)) << s.report();
 
-#include "tcp_flow.h"
-#include "udp_flow.h"
-#include "world.h"
+#include "simnet/tcp_flow.h"
+#include "simnet/udp_flow.h"
+#include "simnet/world.h"
 
 namespace braid::sim {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "recovery_lab.h"
+#include "tests/sim/recovery_lab.h"
 
 namespace braid::sim {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/controller.h"
-#include "scheduler/controller_group.h"
-#include "world.h"
+#include "scheduler/rate/controller.h"
+#include "scheduler/rate/controller_group.h"
+#include "simnet/world.h"
 
 namespace braid::sim {
 namespace {

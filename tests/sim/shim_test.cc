@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scenario.h"
+#include "tests/sim/scenario.h"
 
 namespace braid::sim {
 namespace {

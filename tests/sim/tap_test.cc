@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "inet/frame.h"
-#include "scenario.h"
+#include "tests/sim/scenario.h"
 
 namespace braid::sim {
 namespace {

@@ -1,11 +1,11 @@
 // The world itself, and what holds of time and memory.
 
-#include "world.h"
+#include "simnet/world.h"
 
 #include <gtest/gtest.h>
 
 #include "inet/protocol.h"
-#include "scenario.h"
+#include "tests/sim/scenario.h"
 
 namespace braid::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "linkmodel/link_options.h"
+#include "simnet/link/link_options.h"
 
 namespace braid {
 

@@ -11,7 +11,7 @@
 #include "gateway/system.h"
 #include "linkemu/config.h"
 #include "linkemu/ip_packet.h"
-#include "linkmodel/link.h"
+#include "simnet/link/link.h"
 
 namespace braid {
 

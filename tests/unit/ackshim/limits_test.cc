@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rig.h"
+#include "tests/unit/ackshim/rig.h"
 
 namespace braid {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "../inet/packets.h"
 #include "ackshim/ack_shim.h"
+#include "tests/unit/inet/packets.h"
 
 /// A gateway's shim between a local host and a peer's host, packet by packet.
 namespace braid::test {

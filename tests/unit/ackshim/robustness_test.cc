@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "rig.h"
+#include "tests/unit/ackshim/rig.h"
 
 namespace braid {
 namespace {

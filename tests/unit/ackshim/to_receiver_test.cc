@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "inet/ecn.h"
-#include "rig.h"
+#include "tests/unit/ackshim/rig.h"
 
 namespace braid {
 namespace {

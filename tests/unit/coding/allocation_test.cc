@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "coded_block.h"
+#include "tests/unit/coding/coded_block.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // false alarm on replaced operators

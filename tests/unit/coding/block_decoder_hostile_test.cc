@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coded_block.h"
+#include "tests/unit/coding/coded_block.h"
 
 namespace braid {
 namespace {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <numeric>
 
-#include "coded_block.h"
+#include "tests/unit/coding/coded_block.h"
 
 namespace braid {
 namespace {

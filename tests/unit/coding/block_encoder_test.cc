@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "naive_field.h"
+#include "tests/unit/coding/naive_field.h"
 
 namespace braid {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "coding/symbol_store.h"
-#include "naive_field.h"
+#include "tests/unit/coding/naive_field.h"
 
 namespace braid {
 namespace {

@@ -1,11 +1,11 @@
 // What the experiments rest on, and what they must show whatever the figures are.
 
-#include "experiment.h"
+#include "sim/experiment.h"
 
 #include <gtest/gtest.h>
 
-#include "flows.h"
-#include "linkmodel/link.h"
+#include "sim/flows.h"
+#include "simnet/link/link.h"
 
 namespace braid::sim {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "inet/ecn.h"
-#include "port_queue.h"
-#include "rack_experiments.h"
-#include "sim/tcp_flow.h"
+#include "sim/port_queue.h"
+#include "sim/rack_experiments.h"
+#include "simnet/tcp_flow.h"
 
 namespace braid::sim {
 namespace {

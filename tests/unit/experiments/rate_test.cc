@@ -4,9 +4,9 @@
 
 #include <array>
 
-#include "message_flow.h"
-#include "rate_experiments.h"
-#include "saturation.h"
+#include "sim/message_flow.h"
+#include "sim/rate_experiments.h"
+#include "sim/saturation.h"
 
 namespace braid::sim {
 namespace {

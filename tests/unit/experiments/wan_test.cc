@@ -5,10 +5,10 @@
 #include <cmath>
 #include <sstream>
 
-#include "cellular_trace.h"
-#include "rate_experiments.h"
-#include "wan_experiments.h"
-#include "wan_network.h"
+#include "sim/cellular_trace.h"
+#include "sim/rate_experiments.h"
+#include "sim/wan_experiments.h"
+#include "sim/wan_network.h"
 
 namespace braid::sim {
 namespace {

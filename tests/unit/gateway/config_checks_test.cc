@@ -1,6 +1,6 @@
 // Mistakes that only show between the parts of a file.
 
-#include "config_fixture.h"
+#include "tests/unit/gateway/config_fixture.h"
 
 namespace braid {
 namespace {

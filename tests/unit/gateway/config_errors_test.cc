@@ -1,6 +1,6 @@
 // Every kind of mistake in one part of a file: place, key, problem and remedy, word for word.
 
-#include "config_fixture.h"
+#include "tests/unit/gateway/config_fixture.h"
 
 namespace braid {
 namespace {

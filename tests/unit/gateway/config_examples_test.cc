@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "config_fixture.h"
+#include "tests/unit/gateway/config_fixture.h"
 
 namespace braid {
 namespace {

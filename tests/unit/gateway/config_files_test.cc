@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "config_fixture.h"
 #include "gateway/identity.h"
+#include "tests/unit/gateway/config_fixture.h"
 #include "tunnel/pin.h"
 
 namespace braid {

@@ -1,6 +1,6 @@
 // How uplinks are to be used: what the keys mean, and what is wrong with them.
 
-#include "config_fixture.h"
+#include "tests/unit/gateway/config_fixture.h"
 
 namespace braid {
 namespace {

@@ -1,6 +1,6 @@
 // The section `recovery`: what it means, and each mistake with its place, key, problem and remedy.
 
-#include "config_fixture.h"
+#include "tests/unit/gateway/config_fixture.h"
 
 namespace braid {
 namespace {

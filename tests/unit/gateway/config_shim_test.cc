@@ -1,6 +1,6 @@
 // `tunnel.ack-shim`.
 
-#include "config_fixture.h"
+#include "tests/unit/gateway/config_fixture.h"
 
 namespace braid {
 namespace {

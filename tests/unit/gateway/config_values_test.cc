@@ -1,6 +1,6 @@
 // What a right file means.
 
-#include "config_fixture.h"
+#include "tests/unit/gateway/config_fixture.h"
 
 namespace braid {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "control_fixture.h"
+#include "tests/unit/gateway/control_fixture.h"
 
 namespace braid {
 namespace {

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <vector>
 
-#include "control_fixture.h"
+#include "tests/unit/gateway/control_fixture.h"
 
 namespace braid {
 namespace {

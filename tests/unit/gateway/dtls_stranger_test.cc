@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "base/random.h"
-#include "dtls_fixture.h"
 #include "gateway/dtls_cookie.h"
+#include "tests/unit/gateway/dtls_fixture.h"
 #include "tunnel/pin.h"
 
 namespace braid {

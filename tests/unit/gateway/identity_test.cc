@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "dtls_fixture.h"
+#include "tests/unit/gateway/dtls_fixture.h"
 
 namespace braid {
 namespace {

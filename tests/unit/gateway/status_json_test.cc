@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "control_fixture.h"
+#include "tests/unit/gateway/control_fixture.h"
 
 namespace braid {
 namespace {

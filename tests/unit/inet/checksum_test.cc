@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "packets.h"
+#include "tests/unit/inet/packets.h"
 
 namespace braid {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "packets.h"
+#include "tests/unit/inet/packets.h"
 
 namespace braid {
 namespace {

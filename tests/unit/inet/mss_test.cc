@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "packets.h"
+#include "tests/unit/inet/packets.h"
 
 namespace braid {
 namespace {

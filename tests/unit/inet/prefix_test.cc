@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "packets.h"
+#include "tests/unit/inet/packets.h"
 
 namespace braid {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "flow_queue_bench.h"
-#include "tunnel/data_ledger.h"
+#include "tests/unit/tunnel/lane/flow_queue_bench.h"
+#include "tunnel/lane/data_ledger.h"
 
 namespace braid {
 namespace {

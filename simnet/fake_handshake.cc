@@ -1,0 +1,222 @@
+#include "simnet/fake_handshake.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace braid::sim {
+
+namespace {
+
+// RFC 6347 section 4.1 and 4.2.2.
+constexpr uint8_t kHandshakeRecord = 22;
+constexpr size_t kRecordHeader = 13;
+constexpr size_t kCheck = 8;
+constexpr size_t kHelloSize = 180;
+enum Type : uint8_t { kHello = 1, kServer = 2, kCookie = 3, kInitiatorDone = 16, kResponderDone = 20 };
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  return Random(a ^ (b * 0x9e3779b97f4a7c15)).next() + b;
+}
+
+uint64_t hashBytes(ByteView bytes, uint64_t h) {
+  for (uint8_t b : bytes) h = (h ^ b) * 0x100000001b3;
+  return mix(h, bytes.size());
+}
+
+struct Message {
+  Type type = kHello;
+  uint64_t initiatorNonce = 0;
+  uint64_t responderNonce = 0;
+  uint64_t cookie = 0;
+  Pin initiator{};
+  Pin responder{};
+};
+
+void write(const Message& m, size_t padTo, Packet& out) {
+  std::array<uint8_t, 256> bytes{};
+  Writer w(bytes);
+  w.u8(kHandshakeRecord);
+  w.u16(0xfefd);
+  w.u16(0);  // epoch
+  w.zeros(6);
+  w.u16(0);  // length, set below
+  w.u8(m.type);
+  w.u64(m.initiatorNonce);
+  w.u64(m.responderNonce);
+  w.u64(m.cookie);
+  w.bytes(m.initiator);
+  w.bytes(m.responder);
+  if (w.size() + kCheck < padTo) w.zeros(padTo - kCheck - w.size());
+  store16(&bytes[11], static_cast<uint16_t>(w.size() + kCheck - kRecordHeader));
+  w.u64(hashBytes(ByteView(bytes).first(w.size()), 0xb4a1d));
+  out.setSize(0);
+  std::copy_n(bytes.begin(), w.size(), out.append(w.size()));
+}
+
+std::optional<Message> read(ByteView bytes) {
+  if (bytes.size() < kRecordHeader + 1 + kCheck || bytes[0] != kHandshakeRecord) return std::nullopt;
+  size_t body = bytes.size() - kCheck;
+  if (load64(&bytes[body]) != hashBytes(bytes.first(body), 0xb4a1d)) return std::nullopt;
+  Reader r(bytes.subspan(kRecordHeader, body - kRecordHeader));
+  Message m;
+  m.type = static_cast<Type>(r.u8());
+  m.initiatorNonce = r.u64();
+  m.responderNonce = r.u64();
+  m.cookie = r.u64();
+  ByteView initiator = r.take(32);
+  ByteView responder = r.take(32);
+  if (!r.ok()) return std::nullopt;
+  std::copy(initiator.begin(), initiator.end(), m.initiator.begin());
+  std::copy(responder.begin(), responder.end(), m.responder.begin());
+  return m;
+}
+
+class FakeHandshake final : public Handshake {
+ public:
+  FakeHandshake(bool initiator, const Message& first, Time now)
+      : initiator_(initiator), message_(first), began_(now) {}
+
+  void onDatagram(ByteView bytes, Time now) override;
+  void onTimer(Time now) override {
+    if (state_ != State::kRunning) return;
+    if (now - began_ >= kHandshakeTimeout) return fail("timed out");
+    if (now < retransmitAt_) return;
+    wait_ *= 2;
+    send(message_.type, now);
+  }
+  bool pollDatagram(Packet& out) override {
+    if (!pending_) return false;
+    write(message_, message_.type == kHello ? kHelloSize : 0, out);
+    pending_ = false;
+    return true;
+  }
+  Time deadline() const override {
+    if (state_ != State::kRunning) return kNever;
+    return std::min(retransmitAt_, began_ + kHandshakeTimeout);
+  }
+  State state() const override { return state_; }
+  const SessionSecrets& secrets() const override { return secrets_; }
+  std::string_view error() const override { return error_; }
+
+  void fail(std::string why) {
+    state_ = State::kFailed;
+    pending_ = false;
+    error_ = std::move(why);
+  }
+  void send(Type type, Time now) {
+    message_.type = type;
+    pending_ = true;
+    retransmitAt_ = now + wait_;
+  }
+
+ private:
+  void onInitiator(const Message& m, Time now);
+  void onResponder(const Message& m, Time now);
+  void finish();
+
+  bool initiator_;
+  Message message_;  // the last flight
+  Time began_;
+  Time retransmitAt_ = kNever;
+  Duration wait_ = FakeHandshakeProvider::kRetransmit;
+  State state_ = State::kRunning;
+  bool pending_ = false;
+  SessionSecrets secrets_;
+  std::string error_;
+};
+
+void FakeHandshake::onDatagram(ByteView bytes, Time now) {
+  std::optional<Message> m = read(bytes);
+  if (!m || m->initiatorNonce != message_.initiatorNonce || state_ == State::kFailed) return;
+  initiator_ ? onInitiator(*m, now) : onResponder(*m, now);
+}
+
+void FakeHandshake::onInitiator(const Message& m, Time now) {
+  if (state_ == State::kDone) return;
+  if (m.type == kCookie && message_.type == kHello && m.cookie != message_.cookie) {
+    message_.cookie = m.cookie;
+    return send(kHello, now);
+  }
+  if (m.type == kServer && message_.type == kHello) {
+    if (m.responder != message_.responder) return fail("the peer's certificate has another pin");
+    message_.responderNonce = m.responderNonce;
+    return send(kInitiatorDone, now);
+  }
+  if (m.type == kResponderDone && m.responderNonce == message_.responderNonce) finish();
+}
+
+void FakeHandshake::onResponder(const Message& m, Time now) {
+  if (m.type == kHello && m.cookie == message_.cookie && state_ == State::kRunning) send(kServer, now);
+  if (m.type != kInitiatorDone || m.responderNonce != message_.responderNonce) return;
+  send(kResponderDone, now);
+  if (state_ == State::kRunning) finish();
+}
+
+void FakeHandshake::finish() {
+  uint64_t seed = hashBytes(message_.initiator, message_.initiatorNonce);
+  seed = hashBytes(message_.responder, mix(seed, message_.responderNonce));
+  Random random(seed);
+  auto fill = [&](std::array<uint8_t, 32>& out) {
+    for (size_t i = 0; i < out.size(); i += 8) store64(&out[i], random.next());
+  };
+  fill(secrets_.initiatorSecret);
+  fill(secrets_.responderSecret);
+  secrets_.sessionId = static_cast<uint32_t>(random.next());
+  secrets_.peer = initiator_ ? message_.responder : message_.initiator;
+  state_ = State::kDone;
+}
+
+}  // namespace
+
+Pin pinOf(unsigned number) {
+  Pin pin{};
+  Random random(0x91a5 + number);
+  for (size_t i = 0; i < pin.size(); i += 8) store64(&pin[i], random.next());
+  return pin;
+}
+
+FakeHandshakeProvider::FakeHandshakeProvider(const Pin& own, uint64_t seed)
+    : own_(own), random_(seed), cookieSecret_(random_.next()) {}
+
+std::unique_ptr<Handshake> FakeHandshakeProvider::initiate(const Pin& peer, Time now) {
+  Message m;
+  m.initiatorNonce = random_.next();
+  m.initiator = own_;
+  m.responder = peer;
+  auto handshake = std::make_unique<FakeHandshake>(true, m, now);
+  handshake->send(kHello, now);
+  return handshake;
+}
+
+uint64_t FakeHandshakeProvider::cookieFor(const Endpoint& from, uint64_t nonce) const {
+  return mix(hashBytes(from.address.bytes, cookieSecret_ ^ from.port), nonce) | 1;
+}
+
+HelloAnswer FakeHandshakeProvider::onHello(const Endpoint& from, ByteView bytes, Packet& out, Time now) {
+  HelloAnswer answer;
+  std::optional<Message> m = read(bytes);
+  if (!m || m->type != kHello) return answer;
+  uint64_t cookie = cookieFor(from, m->initiatorNonce);
+  if (m->cookie != cookie) {
+    m->type = kCookie;
+    m->cookie = cookie;
+    write(*m, 0, out);
+    answer.reply = true;
+    ++cookiesSent_;
+    return answer;
+  }
+  ++acceptedHellos_;
+  m->responderNonce = random_.next();
+  m->responder = own_;
+  auto handshake = std::make_unique<FakeHandshake>(false, *m, now);
+  if (std::find(accepted_.begin(), accepted_.end(), m->initiator) == accepted_.end()) {
+    handshake->fail("no peer has this certificate");
+  } else {
+    handshake->send(kServer, now);
+  }
+  answer.accepted = std::move(handshake);
+  return answer;
+}
+
+}  // namespace braid::sim

@@ -1,0 +1,174 @@
+#include <algorithm>
+
+#include "inet/protocol.h"
+#include "simnet/world.h"
+
+namespace braid::sim {
+
+namespace {
+/// Largest inner packet or datagram.
+constexpr size_t kBuffer = 2048;
+constexpr size_t kMaxStrays = 64;
+constexpr size_t kMaxNotes = 100000;
+}  // namespace
+
+Node::Node(World& world, unsigned number, std::string name, TunnelOptions o, uint64_t seed)
+    : options(std::move(o)), world_(world), number_(number), name_(std::move(name)), random_(seed) {}
+
+Address Node::host(bool v6) const {
+  std::string n = std::to_string(number_);
+  return address(v6 ? "fd00:" + n + "::2" : "10." + n + ".0.2");
+}
+
+Address Node::gateway(bool v6) const {
+  std::string n = std::to_string(number_);
+  return address(v6 ? "fd00:" + n + "::1" : "10." + n + ".0.1");
+}
+
+Time Node::clock() const {
+  return world_.now() + ahead_;
+}
+
+void Node::jumpClock(Duration ahead) {
+  ahead_ += ahead;
+  dirty_ = true;
+}
+
+TunnelStatus Node::status() const {
+  return tunnel_ ? tunnel_->status(clock()) : TunnelStatus{};
+}
+
+uint64_t Node::drops(Drop cause) const {
+  return status().drops[static_cast<size_t>(cause)];
+}
+
+void Node::start() {
+  pool_ = std::make_unique<PacketPool>(kBuffer, poolLimit);
+  handshakes_ = std::make_unique<FakeHandshakeProvider>(pinOf(number_), random_.next());
+  tunnel_ = std::make_unique<Tunnel>(options, *pool_, *handshakes_, random_.next());
+  tunnel_->setPeers(peers, clock());
+  tunnel_->setOwnAddresses(gateway(), gateway(true));
+  tunnel_->setUplinks(uplinks, clock());
+  deadline_ = kNever;
+  spins_ = 0;
+  dirty_ = true;
+}
+
+bool Node::stop() {
+  if (!tunnel_) return true;
+  tunnel_.reset();
+  bool clean = pool_->inUse() == 0;
+  handshakes_.reset();
+  pool_.reset();
+  deadline_ = kNever;
+  return clean;
+}
+
+bool Node::shutDown() {
+  tunnel_->close();
+  world_.poll(*this);
+  return stop();
+}
+
+void Node::setUplink(const std::string& uplink, bool up) {
+  for (UplinkSpec& u : uplinks) {
+    if (u.name == uplink) u.up = up;
+  }
+  if (!tunnel_) return;
+  tunnel_->setUplinks(uplinks, clock());
+  dirty_ = true;
+}
+
+void Node::setLan(const LinkOptions& both) {
+  lan_ = std::make_unique<Lan>(
+      Lan{Link<Bytes>(both, random_.next(), world_.now()), Link<Bytes>(both, random_.next(), world_.now())});
+}
+
+void Node::send(ByteView bytes) {
+  if (lanLoses && lanLoses(false, bytes)) return;
+  if (!lan_) return enter(bytes);
+  lan_->fromHost.push({bytes.begin(), bytes.end()}, bytes.size(), world_.now());
+}
+
+void Node::leave(ByteView bytes) {
+  if (lanLoses && lanLoses(true, bytes)) return;
+  if (!lan_) return deliver(bytes);
+  lan_->toHost.push({bytes.begin(), bytes.end()}, bytes.size(), world_.now());
+}
+
+void Node::moveLan() {
+  if (!lan_) return;
+  while (std::optional<Bytes> packet = lan_->fromHost.pop(world_.now())) enter(*packet);
+  while (std::optional<Bytes> packet = lan_->toHost.pop(world_.now())) deliver(*packet);
+}
+
+Time Node::nextOnLan() const {
+  return lan_ ? std::min(lan_->toHost.nextDelivery(), lan_->fromHost.nextDelivery()) : kNever;
+}
+
+void Node::enter(ByteView bytes) {
+  if (!tunnel_) return;
+  Packet packet = pool_->copy(bytes);
+  if (!packet) {
+    ++deviceDrops;
+    return;
+  }
+  tunnel_->onInnerPacket(std::move(packet), clock());
+  dirty_ = true;
+}
+
+void Node::listen(uint8_t protocol, uint16_t port, Handler handler) {
+  handlers_[{protocol, port}] = std::move(handler);
+}
+
+size_t Node::countEvents(Event::Kind kind) const {
+  return static_cast<size_t>(
+      std::count_if(events.begin(), events.end(), [&](const auto& e) { return e.second.kind == kind; }));
+}
+
+// What came to the host.
+void Node::deliver(ByteView packet) {
+  if (tap && tap(packet)) return;
+  std::optional<InnerPacket> ip = parseInnerPacket(packet);
+  if (!ip || ip->size != packet.size() || !checksumsValid(packet, *ip)) {
+    ++badPackets;
+    return;
+  }
+  if (ip->protocol == ip::kIcmp || ip->protocol == ip::kIcmpV6) return deliverIcmp(packet, *ip);
+  auto handler = handlers_.find({ip->protocol, ip->dport});
+  if (handler != handlers_.end()) return handler->second(packet, *ip);
+  ++unclaimed;
+  if (strays.size() < kMaxStrays) strays.emplace_back(packet.begin(), packet.end());
+}
+
+void Node::deliverIcmp(ByteView packet, const InnerPacket& ip) {
+  ByteView message = packet.subspan(ip.l4Offset, ip.l4Length);
+  if (message.size() < 8) return;
+  bool v4 = ip.isV4();
+  uint8_t type = message[0];
+  if (type == (v4 ? 8 : 128)) {
+    IpFields back{ip.dst, ip.src, ip.protocol, Ecn::kNotEct, true};
+    return send(echoPacket(back, true, load16(&message[4]), load16(&message[6]), message.subspan(8)));
+  }
+  uint16_t port = load16(&message[4]);
+  uint8_t protocol = ip.protocol;
+  if (type != (v4 ? 0 : 129)) {
+    // An error: it goes to who sent the packet in question.
+    std::optional<InnerPacket> offender = parseInnerPacket(message.subspan(8));
+    ByteView inner = message.subspan(8);
+    size_t header = v4 ? ip::kV4Header : ip::kV6Header;
+    if (!offender && inner.size() >= header + 8) {
+      protocol = inner[v4 ? 9 : 6];
+      port = load16(&inner[header]);
+    } else if (offender) {
+      protocol = offender->protocol;
+      port = offender->hasPorts ? offender->sport : load16(&inner[offender->l4Offset + 4]);  // or identifier
+    }
+  }
+  auto handler = handlers_.find({protocol, port});
+  if (handler != handlers_.end()) return handler->second(packet, ip);
+  ++unclaimed;
+  if (strays.size() < kMaxStrays) strays.emplace_back(packet.begin(), packet.end());
+}
+
+}  // namespace braid::sim

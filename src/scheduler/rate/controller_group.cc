@@ -1,0 +1,113 @@
+#include "scheduler/rate/controller_group.h"
+
+#include <algorithm>
+
+namespace braid {
+
+void ControllerGroup::leave(const Member& member) {
+  if (suppressing_ == &member) release();
+  std::erase(members_, &member);
+}
+
+void ControllerGroup::setUsable(Member& member, bool usable, Time now) {
+  if (member.usable == usable) return;
+  member.usable = usable;
+  if (usable && suppressing_ && member.coupled) {
+    member.suppressedAt = now;
+  } else if (suppressing_ == &member) {
+    release();
+  } else {
+    member.suppressedAt = kNever;
+  }
+  if (!suppressing_) rounds_ = 0;
+}
+
+double ControllerGroup::totalWindow() const {
+  double sum = 0;
+  for (const Member* m : members_) sum += m->isCoupled() ? m->window : 0;
+  return sum;
+}
+
+double ControllerGroup::alpha() const {
+  double largest = 0, rates = 0, total = 0;
+  for (const Member* m : members_) {
+    if (!m->isCoupled() || m->srtt <= Duration{}) continue;
+    double rtt = toSeconds(m->srtt);
+    largest = std::max(largest, m->window / (rtt * rtt));
+    rates += m->window / rtt;
+    total += m->window;
+  }
+  return rates > 0 ? total * largest / (rates * rates) : 1;
+}
+
+double ControllerGroup::delta(const Member& member) const {
+  double rates = 0;
+  Duration least = Duration::max();
+  for (const Member* m : members_) {
+    if (!m->isCoupled() || m->srtt <= Duration{}) continue;
+    rates += m->window / toSeconds(m->srtt);
+    least = std::min(least, m->srtt);
+  }
+  if (rates <= 0 || member.srtt <= Duration{}) return 1;
+  return member.window / toSeconds(least) / rates;
+}
+
+size_t ControllerGroup::sharing(const Member& member, Time now) {
+  if (now >= regroupAt_) regroup(now);
+  return member.takesPart() ? member.user.sharing : 1;
+}
+
+void ControllerGroup::regroup(Time now) {
+  constexpr Duration kInterval = DelaySeries::kInterval;
+  regroupAt_ = now - now.time_since_epoch() % kInterval + kInterval;
+  users_.clear();
+  for (Member* m : members_) {
+    m->user.delays.advance(now);
+    if (m->takesPart()) {
+      users_.push_back(&m->user);
+    } else {
+      m->user.bottleneck = 0;
+    }
+  }
+  groupByBottleneck(users_);
+}
+
+const ControllerGroup::Member* ControllerGroup::initial() const {
+  if (suppressing_) return suppressing_;
+  for (const Member* m : members_) {
+    if (m->usable && m->coupled) return m;
+  }
+  return nullptr;
+}
+
+void ControllerGroup::onRound(bool marked, uint64_t gamma, uint64_t tau, Time now) {
+  if (suppressing_) {
+    rounds_ = marked ? 0 : rounds_ + 1;
+    if (rounds_ >= tau) release();
+    return;
+  }
+  size_t usable = 0, low = 0;
+  for (const Member* m : members_) {
+    usable += m->usable && m->coupled;
+    low += m->usable && m->coupled && m->atMinimum;
+  }
+  rounds_ = low == usable ? rounds_ + 1 : 0;
+  if (rounds_ >= gamma && usable > 1) suppress(now);
+}
+
+void ControllerGroup::suppress(Time now) {
+  suppressing_ = initial();
+  for (Member* m : members_) {
+    if (m->usable && m->coupled && m != suppressing_) m->suppressedAt = now;
+  }
+  rounds_ = 0;
+  ++episodes_;
+}
+
+void ControllerGroup::release() {
+  suppressing_ = nullptr;
+  for (Member* m : members_) m->suppressedAt = kNever;
+  rounds_ = 0;
+}
+
+}  // namespace braid

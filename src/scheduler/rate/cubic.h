@@ -1,0 +1,59 @@
+#pragma once
+
+#include "scheduler/rate/window_controller.h"
+
+namespace braid {
+
+/// CUBIC (RFC 9438), every subflow for itself, without HyStart++.
+class Cubic final : public WindowController {
+ public:
+  /// C, datagrams per second^3 (section 5.1).
+  static constexpr double kC = 0.4;
+  /// beta_cubic: what a reduction leaves (section 4.6).
+  static constexpr double kBeta = 0.7;
+  /// alpha_cubic: datagrams that the Reno-friendly window grows per window (section 4.3).
+  static constexpr double kAlpha = 3 * (1 - kBeta) / (1 + kBeta);
+  /// The window at most, in windows now, to grow to in one RTT (section 4.2).
+  static constexpr double kMaxTarget = 1.5;
+
+  explicit Cubic(uint64_t datagram, uint64_t initial = kInitialWindow)
+      : WindowController(datagram, initial) {}
+
+  /// From now on it takes this part (0..1] of what one CUBIC flow takes beside others: n of them with 1/n
+  /// take as much as one. Windows go with C^(1/4) and alpha^(1/2) at a given loss rate (section 5.1).
+  void setShare(double share) { share_ = share; }
+
+  /// W_max, datagrams; 0 before the first reduction.
+  double wMax() const { return at_.wMax; }
+  /// K: seconds from the beginning of the epoch until the window is W_max again.
+  double k() const { return at_.k; }
+  /// W_est, datagrams.
+  double wEst() const { return at_.wEst; }
+
+ protected:
+  void grow(const AckSample& ack) override;
+  double afterMark() const override { return cwnd() * kBeta; }
+  double afterLoss() const override { return cwnd() * kBeta; }
+  void onReduction() override;
+  void onUndo() override { at_ = before_; }
+  void onReset() override { at_ = before_ = {}; }
+  void onUnused(Duration time) override;
+
+ private:
+  void beginEpoch(double window, Time now);
+  double wCubic(double t) const;
+  double c() const { return kC * share_ * share_ * share_ * share_; }
+
+  struct State {
+    bool running = false;  ///< an epoch of congestion avoidance has begun
+    double wMax = 0;       ///< datagrams
+    double prior = 0;      ///< cwnd_prior, datagrams: the window before the last reduction
+    double k = 0;          ///< seconds
+    double wEst = 0;       ///< datagrams
+    Time epoch;            ///< its beginning, moved by the time in which the window was not used
+  };
+  State at_, before_;
+  double share_ = 1;
+};
+
+}  // namespace braid

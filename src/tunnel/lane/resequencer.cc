@@ -1,0 +1,191 @@
+#include "tunnel/lane/resequencer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tunnel/wire/wire.h"
+
+namespace braid {
+
+ResequencerOptions resequencerOptions(const TunnelOptions& options) {
+  // Every flow number that the wire allows: the peer's own bound says how many there are.
+  return {.holdTime = options.holdTime, .holdBytes = options.holdBytes, .maxFlows = kDatagramFlow};
+}
+
+Resequencer::Resequencer(const ResequencerOptions& options) : options_(options) {}
+
+Resequencer::~Resequencer() = default;
+
+void Resequencer::onPacket(uint16_t slot, uint64_t dsn, Packet packet, Time now) {
+  Slot* s = slotOf(slot);
+  if (!s) return count(Drop::kFlowTableFull);
+  uint64_t next = s->history.next();
+  if (dsn > next) return hold(*s, dsn, std::move(packet), now);
+  if (dsn < next) {
+    if (s->history.delivered(dsn)) return count(Drop::kDuplicate);
+    s->history.mark(dsn);
+    return deliver(std::move(packet));
+  }
+  s->history.advance(next + 1);
+  s->history.mark(dsn);
+  deliver(std::move(packet));
+  drain(*s);
+}
+
+void Resequencer::skip(uint16_t slot, uint64_t first, uint64_t count, Time now) {
+  Slot* s = slotOf(slot);
+  if (!s) return;
+  uint64_t end = first + count;
+  for (uint64_t dsn = first; dsn < end; ++dsn) {
+    if (dsn <= s->history.next()) {
+      if (end > s->history.next()) releaseBelow(*s, end);
+      return drain(*s);
+    }
+    // Behind a hole: a mark, bounded and timed like a packet. Out of reach, the hold time ends the wait.
+    if (!s->reaches(dsn)) return;
+    if (!find(*s, dsn)) hold(*s, dsn, Packet(), now);
+  }
+}
+
+void Resequencer::onTimer(Time now) {
+  while (oldest_ && oldest_->arrived + options_.holdTime <= now) releaseOldest();
+  keepBounds();
+}
+
+bool Resequencer::poll(Packet& out) {
+  if (outHead_ == out_.size()) return false;
+  out = std::move(out_[outHead_++]);
+  if (outHead_ == out_.size()) {
+    out_.clear();
+    outHead_ = 0;
+  }
+  return true;
+}
+
+uint64_t Resequencer::next(uint16_t slot) const {
+  return slot < slots_.size() && slots_[slot] ? slots_[slot]->history.next() : 0;
+}
+
+Resequencer::Slot* Resequencer::slotOf(uint16_t slot) {
+  if (slot >= options_.maxFlows) return nullptr;
+  if (slot >= slots_.size()) slots_.resize(slot + 1u);
+  if (!slots_[slot]) slots_[slot] = std::make_unique<Slot>();
+  return slots_[slot].get();
+}
+
+void Resequencer::hold(Slot& slot, uint64_t dsn, Packet packet, Time now) {
+  if (!slot.reaches(dsn)) {
+    uint64_t before = out_.size();
+    releaseBelow(slot, (dsn / kPageSize - slot.pages.size() + 1) * kPageSize);
+    drain(slot);
+    count(Drop::kHoldOverflow, out_.size() - before);
+  }
+  Held* held = find(slot, dsn);
+  if (held && (held->packet || !packet)) return count(Drop::kDuplicate);
+  if (!held) {
+    Page*& page = slot.page(dsn);
+    if (!page) page = pageStock_.take();
+    held = heldStock_.take();
+    page->present |= uint64_t{1} << (dsn % kPageSize);
+    page->entries[dsn % kPageSize] = held;
+    held->dsn = dsn;
+    held->slot = &slot;
+    held->arrived = newest_ ? std::max(now, newest_->arrived) : now;
+    held->older = newest_;
+    held->newer = nullptr;
+    (newest_ ? newest_->newer : oldest_) = held;
+    newest_ = held;
+    ++slot.held;
+    ++entries_;
+  }
+  if (packet) {
+    ++held_;
+    heldBytes_ += packet.size();
+    held->packet = std::move(packet);
+  }
+  if (dsn == slot.history.next()) drain(slot);
+  keepBounds();
+}
+
+Resequencer::Held* Resequencer::find(Slot& slot, uint64_t dsn) {
+  if (slot.held == 0 || !slot.reaches(dsn)) return nullptr;
+  Page* page = slot.page(dsn);
+  bool there = page && (page->present >> (dsn % kPageSize) & 1);
+  return there ? page->entries[dsn % kPageSize] : nullptr;
+}
+
+// Out of its page and of the list; empty for a mark.
+Packet Resequencer::take(Held* held) {
+  Slot& slot = *held->slot;
+  Page*& page = slot.page(held->dsn);
+  page->present &= ~(uint64_t{1} << (held->dsn % kPageSize));
+  if (page->present == 0) {
+    pageStock_.give(page);
+    page = nullptr;
+  }
+  (held->older ? held->older->newer : oldest_) = held->newer;
+  (held->newer ? held->newer->older : newest_) = held->older;
+  --slot.held;
+  --entries_;
+  Packet packet = std::move(held->packet);
+  heldStock_.give(held);
+  if (packet) {
+    --held_;
+    heldBytes_ -= packet.size();
+  }
+  return packet;
+}
+
+// Delivers what is in order now.
+void Resequencer::drain(Slot& slot) {
+  while (Held* held = find(slot, slot.history.next())) {
+    uint64_t dsn = held->dsn;
+    Packet packet = take(held);
+    slot.history.advance(dsn + 1);
+    if (!packet) continue;
+    slot.history.mark(dsn);
+    deliver(std::move(packet));
+  }
+}
+
+// Delivers what is there below `end`, in order, and gives up the rest.
+void Resequencer::releaseBelow(Slot& slot, uint64_t end) {
+  uint64_t dsn = slot.history.next();
+  uint64_t reach = (dsn / kPageSize + slot.pages.size()) * kPageSize;
+  slot.history.advance(end);
+  for (; slot.held > 0 && dsn < std::min(end, reach); dsn = (dsn / kPageSize + 1) * kPageSize) {
+    while (Page* page = slot.page(dsn)) {
+      uint64_t first = dsn / kPageSize * kPageSize + static_cast<uint64_t>(std::countr_zero(page->present));
+      if (first >= end) break;
+      Packet packet = take(page->entries[first % kPageSize]);
+      if (!packet) continue;
+      slot.history.mark(first);
+      deliver(std::move(packet));
+    }
+  }
+}
+
+void Resequencer::releaseOldest() {
+  Slot& slot = *oldest_->slot;
+  releaseBelow(slot, oldest_->dsn + 1);
+  drain(slot);
+}
+
+void Resequencer::relieve() {
+  if (!oldest_) return;
+  uint64_t before = out_.size();
+  releaseOldest();
+  count(Drop::kHoldOverflow, out_.size() - before);
+}
+
+void Resequencer::keepBounds() {
+  uint64_t before = out_.size();
+  while (oldest_ && (heldBytes_ > options_.holdBytes || entries_ > maxHeld())) releaseOldest();
+  count(Drop::kHoldOverflow, out_.size() - before);
+}
+
+void Resequencer::deliver(Packet packet) {
+  out_.push_back(std::move(packet));
+}
+
+}  // namespace braid

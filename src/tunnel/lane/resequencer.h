@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/packet.h"
+#include "base/time.h"
+#include "tunnel/lane/duplicate_filter.h"
+#include "tunnel/options.h"
+#include "tunnel/status.h"
+
+namespace braid {
+
+struct ResequencerOptions {
+  Duration holdTime = 500ms;   ///< longest wait of a packet behind a hole
+  size_t holdBytes = 8 << 20;  ///< of all slots together
+  size_t maxFlows = 4096;      ///< slots are below it; at most 32768
+};
+ResequencerOptions resequencerOptions(const TunnelOptions& options);
+
+/// Puts the packets of every ordered flow slot of a session back into order. A slot's DSN counts its packets
+/// from 0 and never restarts. Packets that are in order pass at once. Packets behind a hole are held until
+///   - the hole is filled, or skipped by the sender;
+///   - one of them has waited for holdTime: then it goes, with all of its slot before it;
+///   - the session holds more than holdBytes, or more packets than maxHeld(): then the one that has waited
+///   longest goes,
+///     with all of its slot before it (Drop::kHoldOverflow counts them);
+///   - one arrives that is kSpan ahead of the hole: then the slot moves on (counted the same).
+/// A packet that arrives after its hole was given up is delivered late, once. A hole in one slot delays no
+/// other slot.
+class Resequencer {
+ public:
+  /// DSNs from the hole on that a slot can hold, in pages of 64: 64 pages, the one of the hole included.
+  static constexpr uint64_t kSpan = 4096;
+
+  explicit Resequencer(const ResequencerOptions& options);
+  ~Resequencer();
+  Resequencer(const Resequencer&) = delete;
+  Resequencer& operator=(const Resequencer&) = delete;
+
+  void setOptions(const ResequencerOptions& options) { options_ = options; }
+
+  /// A packet of an ordered slot; dsn is below 2^62.
+  void onPacket(uint16_t slot, uint64_t dsn, Packet packet, Time now);
+  /// The sender gave up these packets, count of them from `first` on: nothing waits for them.
+  void skip(uint16_t slot, uint64_t first, uint64_t count, Time now);
+  void onTimer(Time now);
+  /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
+  void relieve();
+  /// When onTimer() has something to release; kNever when nothing is held.
+  Time nextDeadline() const { return oldest_ ? oldest_->arrived + options_.holdTime : kNever; }
+  /// The next packet to deliver.
+  bool poll(Packet& out);
+
+  /// The first DSN that the slot has neither delivered nor given up; 0 for a slot without packets.
+  uint64_t next(uint16_t slot) const;
+  size_t heldPackets() const { return held_; }
+  size_t heldBytes() const { return heldBytes_; }
+  /// Bound on packets and skip marks held by the session, whatever their size. Ours: the bookkeeping of so
+  /// many takes less memory than holdBytes.
+  size_t maxHeld() const { return options_.holdBytes / 512 + 1; }
+  const DropCounts& drops() const { return drops_; }
+
+ private:
+  struct Slot;
+  /// A DSN above the hole: a packet, or the mark (no packet) that it will not come.
+  struct Held {
+    Packet packet;
+    uint64_t dsn = 0;
+    Slot* slot = nullptr;
+    Time arrived;
+    Held* older = nullptr;
+    Held* newer = nullptr;
+  };
+  static constexpr uint64_t kPageSize = 64;
+  struct Page {
+    uint64_t present = 0;  // a bit per entry
+    std::array<Held*, kPageSize> entries{};
+  };
+  struct Slot {
+    DeliveryHistory history;
+    size_t held = 0;                               // packets and marks
+    std::array<Page*, kSpan / kPageSize> pages{};  // by DSN / kPageSize, modulo
+    Page*& page(uint64_t dsn) { return pages[dsn / kPageSize % pages.size()]; }
+    bool reaches(uint64_t dsn) const { return dsn / kPageSize - history.next() / kPageSize < pages.size(); }
+  };
+  /// Equal objects that are made on demand and used again.
+  template <typename T>
+  class Stock {
+   public:
+    T* take() {
+      if (free_.empty()) return &all_.emplace_back();
+      T* t = free_.back();
+      free_.pop_back();
+      return t;
+    }
+    void give(T* t) { free_.push_back(t); }
+
+   private:
+    std::deque<T> all_;
+    std::vector<T*> free_;
+  };
+
+  Slot* slotOf(uint16_t slot);
+  void hold(Slot& slot, uint64_t dsn, Packet packet, Time now);
+  Held* find(Slot& slot, uint64_t dsn);
+  Packet take(Held* held);
+  void drain(Slot& slot);
+  void releaseBelow(Slot& slot, uint64_t end);
+  void releaseOldest();
+  void keepBounds();
+  void deliver(Packet packet);
+  void count(Drop cause, uint64_t n = 1) { drops_[static_cast<size_t>(cause)] += n; }
+
+  ResequencerOptions options_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  Stock<Held> heldStock_;
+  Stock<Page> pageStock_;
+  Held* oldest_ = nullptr;  // of all slots, in order of arrival
+  Held* newest_ = nullptr;
+  size_t entries_ = 0;  // packets and marks
+  size_t held_ = 0;     // packets
+  size_t heldBytes_ = 0;
+  std::vector<Packet> out_;
+  size_t outHead_ = 0;
+  DropCounts drops_{};
+};
+
+}  // namespace braid

@@ -1,0 +1,81 @@
+#pragma once
+
+// When a sent packet counts as lost: RFC 9002 section 6.1, with the reordering window of RFC 8985 once a loss
+// proved spurious.
+
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+#include "tunnel/subflow/sent_packets.h"
+
+namespace braid {
+
+class LossDetector {
+ public:
+  /// RFC 9002 section 6.1.1.
+  static constexpr uint64_t kPacketThreshold = 3;
+  /// RFC 9002 section 6.1.2: 9/8.
+  static constexpr int kTimeThresholdNumerator = 9;
+  static constexpr int kTimeThresholdDenominator = 8;
+  /// RFC 9002 section 6.1.2.
+  static constexpr Duration kGranularity = 1ms;
+  /// Loss episodes without a spurious one after which the window shrinks again (RFC 8985 section 6.2 step 4).
+  static constexpr int kPersist = 16;
+
+  /// `pn` is newly acknowledged.
+  void onAcked(uint64_t pn) {
+    if (!largestAcked_ || pn > *largestAcked_) largestAcked_ = pn;
+  }
+  std::optional<uint64_t> largestAcked() const { return largestAcked_; }
+
+  /// Calls onLost(pn, SentPacket&) for each packet in flight that now counts as lost, oldest first; the
+  /// callee changes its state. Sets lossTime() to when the next one may.
+  template <typename OnLost>
+  void detect(SentPackets& sent, Duration latest, Duration srtt, Duration minRtt, Time now, OnLost&& onLost) {
+    lossTime_ = kNever;
+    if (!largestAcked_) return;
+    Duration wait = timeThreshold(latest, srtt, minRtt);
+    bool any = false;
+    for (uint64_t pn = sent.first(); pn < sent.next() && pn < *largestAcked_; ++pn) {
+      SentPacket& p = sent.at(pn);
+      if (p.state != SentPacket::State::kInFlight) continue;
+      bool byCount = steps_ == 0 && *largestAcked_ >= pn + kPacketThreshold;
+      if (byCount || now >= p.sentAt + wait) {
+        onLost(pn, p);
+        any = true;
+      } else {
+        lossTime_ = p.sentAt + wait;  // later packets were sent later
+        break;
+      }
+    }
+    if (any && steps_ > 0 && --persist_ == 0) steps_ = 0;
+  }
+  Time lossTime() const { return lossTime_; }
+
+  /// A packet declared lost was acknowledged: the path reorders. RFC 8985 section 6.2 step 4.
+  void onSpurious() {
+    if (steps_ < 4) ++steps_;
+    persist_ = kPersist;
+  }
+  /// How long after its sending a packet is lost once a later one was acknowledged.
+  Duration timeThreshold(Duration latest, Duration srtt, Duration minRtt) const {
+    Duration base = std::max(latest, srtt);
+    Duration wait = base * kTimeThresholdNumerator / kTimeThresholdDenominator;
+    if (steps_ > 0) wait = std::max(wait, base + std::min(steps_ * minRtt / 4, srtt));
+    return std::max(wait, kGranularity);
+  }
+  bool seesReordering() const { return steps_ > 0; }
+  void reset() {
+    lossTime_ = kNever;
+    steps_ = persist_ = 0;
+  }
+
+ private:
+  std::optional<uint64_t> largestAcked_;
+  Time lossTime_ = kNever;
+  int steps_ = 0;  ///< quarters of the minimum RTT that reordering has earned
+  int persist_ = 0;
+};
+
+}  // namespace braid

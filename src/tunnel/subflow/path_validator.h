@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "tunnel/route.h"
+#include "tunnel/wire/wire.h"
+
+namespace braid {
+
+/// Proves that a peer is reachable at a route before data goes there (RFC 9000 section 8.2). One candidate at
+/// a time; the newest wins.
+class PathValidator {
+ public:
+  /// Challenges sent before the candidate is given up.
+  static constexpr int kMaxChallenges = 8;
+  /// Bytes that may go to an unproven address for each byte that came from it (RFC 9000 section 8.1).
+  static constexpr uint64_t kAmplification = 3;
+  /// Pauses between challenges double this often. Ours: a lossy path is not to wait for half a minute.
+  static constexpr int kMaxBackoff = 2;
+  /// Challenges to an address that is not trusted that may be as large as wanted; later ones are of the
+  /// smallest size, so that the bytes that came from there allow many. Ours.
+  static constexpr int kLargeChallenges = 2;
+  /// A datagram with nothing but a challenge.
+  static constexpr size_t kSmallestChallenge = kHeaderSize + 1 + sizeof(PathToken) + kTagSize;
+
+  /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own
+  /// configuration names the address, so nobody can be hurt by amplification.
+  void start(const Route& route, bool trusted, Duration timeout, Random& random, Time now);
+  void cancel() { route_.reset(); }
+  bool running() const { return route_.has_value(); }
+  const std::optional<Route>& route() const { return route_; }
+  /// Where the candidate leaves the local address to the kernel, takes it from a datagram that came on it.
+  void learnLocal(const Route& from);
+  /// Bytes that arrived from the candidate.
+  void onReceived(const Route& from, size_t bytes);
+
+  /// Size in bytes that a challenge datagram may have now, up to `wanted`; 0: none is due or allowed.
+  size_t allowance(size_t wanted, Time now) const;
+  /// The challenge to send now, `bytes` long as a datagram.
+  PathChallengeFrame challenge(size_t bytes, Time now);
+  /// The next challenge is the first one to the candidate.
+  bool isFirst() const { return sent_ == 0; }
+  /// True when it answers the challenge: the candidate is proven and forgotten here.
+  bool onResponse(const PathToken& token);
+  /// Time since the only challenge; nullopt when there were more, so that nobody knows which one was
+  /// answered.
+  std::optional<Duration> rtt(Time now) const;
+  /// Gives the candidate up after the last challenge's time; true then.
+  bool onTimer(Time now);
+  Time nextDeadline() const;
+
+ private:
+  /// Bytes that may still go to an address that is not trusted.
+  uint64_t budget() const {
+    uint64_t all = bytesReceived_ * kAmplification;
+    return all < bytesSent_ + kSmallestChallenge ? 0 : all - bytesSent_;
+  }
+
+  std::optional<Route> route_;
+  PathToken token_{};
+  bool trusted_ = false;
+  int sent_ = 0;
+  Duration timeout_{};
+  Time next_;
+  Time lastSent_;
+  uint64_t bytesReceived_ = 0;
+  uint64_t bytesSent_ = 0;
+};
+
+}  // namespace braid

@@ -1,0 +1,462 @@
+#include "tunnel/subflow/subflow.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace braid {
+
+namespace {
+/// Longest wait that is told to the scheduler: no path is that slow. Ours.
+constexpr Duration kLongestWait = 10s;
+
+size_t datagramLimit(const Route& route, size_t ipPacket) {
+  return ipPacket == 0 ? 0 : ipPacket - outerHeaders(route);
+}
+}  // namespace
+
+Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted,
+                 const TunnelOptions& options, SubflowOwner& owner, DataLedger& ledger,
+                 ControllerGroup& group, Random& random, Time now)
+    : id_(id),
+      uplink_(std::move(uplink)),
+      route_(route),
+      trusted_(trusted),
+      owner_(owner),
+      ledger_(ledger),
+      random_(random),
+      controller_(makeController(
+          options.controller, {datagramLimit(route, options.maxOuterMtu), options.initialWindow, options.amp},
+          &group)),
+      mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
+      lastProgress_(now),
+      lastSentAt_(now),
+      suspectSince_(now),
+      activeSince_(now),
+      deliveredAt_(now),
+      firstSentAt_(now),
+      options_(options) {
+  validator_.start(route, trusted_, rtt_.smoothed(), random_, now);
+}
+
+Subflow::~Subflow() {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
+  }
+}
+
+Duration Subflow::pto() const {
+  return rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) +
+         kMaxAckDelay;
+}
+
+void Subflow::setState(State state, Time now) {
+  if (state == state_) return;
+  State before = state_;
+  state_ = state;
+  controller_->setUsable(usable() && duty_ != PathDuty::kNone, now);
+  if (state == State::kActive) {
+    activeSince_ = now;
+    silentLosses_ = 0;
+    ptoCount_ = 0;
+    probeAt_ = kNever;
+    lastProgress_ = now;
+    startAnew_ = before == State::kSuspect && now - suspectSince_ > kMaxProbeInterval;
+  }
+  if (state == State::kSuspect) {
+    suspectSince_ = now;
+    probeInterval_ = pto();
+    probes_ = 0;
+    probeAt_ = now;
+    moveData(now);
+  }
+  if (state == State::kClosed) {
+    suspectSince_ = now;
+    probeAt_ = kNever;
+    moveData(now);
+  }
+  owner_.onStateChange(*this);
+}
+
+// To coupled controllers a path that rests is not there.
+void Subflow::setDuty(PathDuty duty, Time now) {
+  duty_ = duty;
+  controller_->setUsable(usable() && duty_ != PathDuty::kNone, now);
+}
+
+// ---- what arrives
+
+void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now) {
+  bool newest = pn >= acks_.expected();
+  replay_.commit(pn);
+  acks_.onPacket(pn, eliciting, ecn, rtt_.smoothed(), now);
+  ++counts_.receivedPackets;
+  counts_.receivedBytes += bytes;
+  validator_.learnLocal(from);
+  if (route_.local.family == Address::Family::kNone && from.socket == route_.socket &&
+      from.remote == route_.remote) {
+    route_.local = from.local;  // until now the kernel chose it
+  }
+  if (newest && from != route_) {
+    // RFC 9000 section 9.3: the peer may have a new address. It gets data when it has answered there.
+    validator_.start(from, false, pto(), random_, now);
+  } else if (newest && validator_.running() && !(*validator_.route() == route_)) {
+    validator_.cancel();
+    if (isUnproven()) validator_.start(route_, trusted_, pto(), random_, now);
+  }
+  validator_.onReceived(from, bytes);
+  if (state_ == State::kSuspect && now + pto() < probeAt_ && pings_ == 0) probeAt_ = now;
+}
+
+void Subflow::onPathChallenge(const PathToken& token, const Route& from) {
+  if (state_ != State::kClosed || reopened_) response_ = Response{from, token};
+}
+
+void Subflow::onPathResponse(const PathToken& token, Time now) {
+  std::optional<Route> candidate = validator_.route();
+  std::optional<Duration> sample = validator_.rtt(now);
+  if (!validator_.onResponse(token)) return;
+  bool moved = *candidate != route_;
+  if (moved) changeRoute(*candidate, candidate->remote.address != route_.remote.address, now);
+  if (sample && !rtt_.hasSample()) rtt_.onSample(*sample, {}, now);
+  if (state_ == State::kValidating || state_ == State::kClosed) setState(State::kActive, now);
+  if (moved) {
+    owner_.onAddressChange(*this);
+    if (state_ == State::kSuspect) probeAt_ = now;
+  }
+}
+
+void Subflow::changeRoute(const Route& route, bool newAddress, Time now) {
+  if (route != route_) {
+    loseFlight(now);
+    ecn_.onNewPath(sent_.next());
+  }
+  route_ = route;
+  if (!newAddress) return;  // RFC 9000 section 9.4: a new port alone is the same path
+  controller_->reset(now);
+  rtt_.reset();
+  lossEstimate_ = {};
+  mtu_.restart();
+}
+
+void Subflow::onPeerStatus(const SubflowStatusFrame& status, Time now) {
+  if (status.sequence < peerStatusSequence_) return;
+  peerStatusSequence_ = status.sequence + 1;
+  peerRefuses_ = !status.available;
+  if (peerRefuses_ && usable()) setState(State::kSuspect, now);
+  if (state_ == State::kSuspect) probeAt_ = peerRefuses_ ? kNever : now;
+}
+
+bool Subflow::onPeerPreference(const SubflowPreferenceFrame& frame) {
+  if (frame.sequence < peerPreferenceSequence_) return false;
+  peerPreferenceSequence_ = frame.sequence + 1;
+  return std::exchange(preference_, frame.preference) != frame.preference;
+}
+
+void Subflow::onSendError(Time now) {
+  if (state_ == State::kActive) setState(State::kSuspect, now);
+  if (state_ == State::kSuspect) probeAt_ = now + probeInterval_;
+}
+
+void Subflow::close(Time now) {
+  validator_.cancel();
+  response_.reset();
+  pings_ = 0;
+  reopened_ = false;
+  setState(State::kClosed, now);
+}
+
+void Subflow::open(const Route& route, Time now) {
+  changeRoute(route, route.remote.address != route_.remote.address, now);
+  if (state_ != State::kClosed) return;
+  reopened_ = true;
+  validator_.start(route, trusted_, pto(), random_, now);
+}
+
+// A path silent for long still takes a packet number for each probe: what is older than any late ACK is lost.
+void Subflow::abandonOld(Time now) {
+  while (sent_.next() - sent_.first() > kMaxSilentSpan) {
+    SentPacket& p = sent_.at(sent_.first());
+    if (p.state == SentPacket::State::kInFlight) {
+      inFlight_ -= p.bytes;
+      loseData(p, now);
+      if (p.ect) ecn_.onLost(sent_.first(), now);
+    }
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
+    sent_.popFront();
+  }
+}
+
+// ---- timers
+
+const SentPacket* Subflow::oldestInFlight() const {
+  oldest_ = std::max(oldest_, sent_.first());
+  while (oldest_ < sent_.next() && sent_.at(oldest_).state != SentPacket::State::kInFlight) ++oldest_;
+  return oldest_ < sent_.next() ? &sent_.at(oldest_) : nullptr;
+}
+
+// RFC 9002 section 6.2 starts the timer at the last sending; a tunnel that sends all the time would then
+// notice silence only when its window is full. Here it starts at the oldest packet that should have been
+// acknowledged, and waits out jitter.
+Time Subflow::ptoDeadline() const {
+  if (state_ == State::kSuspect || state_ == State::kClosed) return kNever;
+  const SentPacket* oldest = oldestInFlight();
+  if (!oldest) return kNever;
+  Duration timeout = std::max(pto(), rtt_.smoothed() + options_.minRto);
+  if (ptoCount_ > 0) return lastPtoAt_ + timeout * (1 << std::min(ptoCount_ - 1, 10));
+  Duration quiet = std::max<Duration>(4 * rtt_.variation(), kQuiet) + kMaxAckDelay;
+  return std::max(oldest->sentAt + timeout, lastProgress_ + quiet);
+}
+
+void Subflow::onPto(Time now) {
+  if (++ptoCount_ == 1) ecn_.onSilence(sent_.next());
+  lastPtoAt_ = now;
+  pings_ = 1;
+  oldestInFlight();
+  counts_.timeouts += isDataMissing(oldest_);
+  if (ptoCount_ >= kSuspectPtos && state_ == State::kActive) return setState(State::kSuspect, now);
+  moveData(sent_.at(oldest_), now);
+}
+
+void Subflow::moveData(SentPacket& p, Time now) {
+  if (p.moved) return;
+  p.moved = true;
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now, p.role == SentPacket::Role::kCopy);
+}
+
+void Subflow::loseData(SentPacket& p, Time now) {
+  if (p.moved) return;
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now, p.role == SentPacket::Role::kCopy);
+}
+
+// What went to the old route has most likely not arrived, which is no sign of congestion on the new one.
+void Subflow::loseFlight(Time now) {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    if (p.state != SentPacket::State::kInFlight) continue;
+    p.state = SentPacket::State::kLost;
+    inFlight_ -= p.bytes;
+    loseData(p, now);
+    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+    if (p.mtuProbe) mtu_.onProbeLost(p.bytes, now);
+  }
+}
+
+void Subflow::giveUpData(Drop cause) {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.giveUp(p.data[i], cause);
+  }
+}
+
+void Subflow::moveData(Time now) {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    if (p.state != SentPacket::State::kInFlight) continue;
+    moveData(p, now);
+    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+  }
+}
+
+// A subflow that has been suppressed sends nothing that would show its losses: what should be acknowledged by
+// now goes elsewhere.
+Time Subflow::moveSuppressedAt() const {
+  Time since = controller_->suppressedAt();
+  if (!usable() || since == kNever || since == movedSuppressed_ || !oldestInFlight()) return kNever;
+  return since + rtt_.smoothed() + 4 * rtt_.variation();
+}
+
+void Subflow::onTimer(Time now) {
+  if (loss_.lossTime() <= now) {
+    detectLosses(now);
+    trim(now);
+  }
+  if (ptoDeadline() <= now) onPto(now);
+  if (moveSuppressedAt() <= now) {
+    movedSuppressed_ = controller_->suppressedAt();
+    moveData(now);
+  }
+  if (state_ == State::kSuspect && probeAt_ <= now) {
+    pings_ = 1;
+    abandonOld(now);
+    probeAt_ = now + probeInterval_;
+    if (++probes_ >= kQuickProbes) probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
+  }
+  mtu_.onTimer(now);
+  if (validator_.onTimer(now) && isUnproven()) {
+    validator_.start(route_, trusted_, pto(), random_, now);
+  }
+}
+
+Time Subflow::nextDeadline() const {
+  Time next = std::min({loss_.lossTime(), ptoDeadline(), moveSuppressedAt(), mtu_.nextDeadline()});
+  if (state_ == State::kSuspect) next = std::min(next, probeAt_);
+  if (!canNumber()) return next;  // nothing can leave before an ACK has come
+  if (state_ != State::kClosed) next = std::min(next, acks_.deadline());
+  if (validator_.running()) next = std::min(next, validator_.nextDeadline());
+  if (pings_ > 0 || response_) next = Time::min();
+  return next;
+}
+
+// ---- what leaves
+
+bool Subflow::hasPathFrame(Time now) const {
+  return canNumber() && (response_ || validator_.allowance(MtuDiscovery::kMinDatagram, now) > 0);
+}
+
+std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
+  if (response_) {
+    PathFrame frame{response_->route, std::nullopt, PathResponseFrame{response_->token}, 0, false};
+    response_.reset();
+    return frame;
+  }
+  size_t size = validator_.allowance(MtuDiscovery::kMinDatagram, now);
+  if (size == 0) return std::nullopt;
+  // Only one, for the path may drop it.
+  bool ect = validator_.isFirst();
+  if (ect) ecn_.onProbeSent();
+  return PathFrame{*validator_.route(), validator_.challenge(size, now), std::nullopt, size, ect};
+}
+
+size_t Subflow::mtuProbe() const {
+  return usable() ? mtu_.pollProbe() : 0;
+}
+
+Time Subflow::opensAt(bool overflow) const {
+  if (!takesData(overflow) || sent_.full() || inFlight_ + mtu_.current() > controller_->window())
+    return kNever;
+  return ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
+}
+
+Time Subflow::opensForRepairAt() const {
+  if (!takesData() || sent_.full() || inFlight_ + mtu_.current() > kRepairWindow) return opensAt();
+  return ceiling_ ? ceiling_->nextSend() : Time::min();
+}
+
+bool Subflow::isOpenAhead(Time now) const {
+  uint64_t window = controller_->window();
+  uint64_t more = std::min(kAheadDatagrams * mtu_.current(), window / kAheadPart);
+  return takesData() && !sent_.full() && inFlight_ + mtu_.current() <= window + more &&
+         pacer_.nextSend(more) <= now && (!ceiling_ || ceiling_->nextSend() <= now);
+}
+
+// A full window opens when the oldest packet is acknowledged; an estimate, which the next ACK corrects.
+Duration Subflow::wait(Time now) const {
+  Time opens = ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
+  const SentPacket* oldest = oldestInFlight();
+  if (oldest && inFlight_ + mtu_.current() > controller_->window())
+    opens = std::max(opens, oldest->sentAt + rtt_.smoothed());
+  return std::clamp(opens, now, now + kLongestWait) - now;
+}
+
+Duration Subflow::expectedDelay() const {
+  auto rtt = static_cast<double>(rtt_.smoothed().count());
+  return Duration(static_cast<Duration::rep>(rtt * (0.5 + 2 * lossEstimate_.recentRate())));
+}
+
+PathView Subflow::view(Time now, bool overflow) const {
+  PathView v;
+  v.srtt = rtt_.smoothed();
+  v.rttvar = rtt_.variation();
+  v.window = controller_->window();
+  v.inFlight = inFlight_;
+  v.rate = std::min({controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY,
+                     static_cast<double>(v.window) / toSeconds(std::max<Duration>(v.srtt, 1us))});
+  v.usable = takesData(overflow);
+  v.open = opensAt(overflow) <= now;
+  v.ahead = v.open || isOpenAhead(now);
+  if (v.usable && !v.open) v.wait = wait(now);
+  v.sent = counts_.sentBytes;
+  v.weight = preference_.weight;
+  v.uplink = preference_.uplink ? preference_.uplink : static_cast<uint16_t>(UINT8_MAX + 1 + id_);
+  return v;
+}
+
+SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
+  SentPacket& p = sent_.push();
+  p.sentAt = now;
+  p.bytes = static_cast<uint32_t>(bytes);
+  ++counts_.sentPackets;
+  counts_.sentBytes += bytes;
+  lastSentAt_ = now;
+  if (ceiling_) ceiling_->onSent(bytes + outerHeaders(route_), now);
+  if (!tracked) {
+    // Nobody acknowledges these: one that only answers must not run out of numbers.
+    while (sent_.first() + 1 < sent_.next() &&
+           sent_.at(sent_.first()).state == SentPacket::State::kUntracked) {
+      sent_.popFront();
+    }
+    return p;
+  }
+  p.state = SentPacket::State::kInFlight;
+  if (inFlight_ == 0) {
+    firstSentAt_ = deliveredAt_ = now;
+    lastProgress_ = now;
+  }
+  p.delivered = delivered_;
+  p.deliveredAt = deliveredAt_;
+  p.firstSentAt = firstSentAt_;
+  p.appLimited = delivered_ < appLimitedUntil_;
+  inFlight_ += bytes;
+  pings_ = 0;
+  lossEstimate_.onSent();
+  controller_->onSent(bytes, inFlight_, now);
+  pacer_.onSent(bytes, now);
+  return p;
+}
+
+// A silent path may drop what is marked: what shall bring it back is not.
+Ecn Subflow::codepoint(uint64_t pn, SentPacket& p, Time now) {
+  bool silent = ptoCount_ > 0 || state_ == State::kSuspect;
+  p.ect = p.state == SentPacket::State::kInFlight && !p.mtuProbe && !silent && ecn_.onSent(pn, pto(), now);
+  return p.ect ? Ecn::kEct0 : Ecn::kNotEct;
+}
+
+SubflowStatus Subflow::status(Time now) const {
+  SubflowStatus s;
+  s.id = id_;
+  s.uplink = uplink_;
+  s.local = route_.local.toString();
+  s.remote = route_.remote.toString();
+  switch (state_) {
+    case State::kValidating:
+      s.state = "validating";
+      break;
+    case State::kActive:
+      s.state = "active";
+      break;
+    case State::kSuspect:
+      s.state = now - suspectSince_ > kFailedAfter ? "failed" : "suspect";
+      break;
+    case State::kClosed:
+      s.state = "closed";
+      break;
+  }
+  s.srtt = rtt_.smoothed();
+  s.rttvar = rtt_.variation();
+  s.minRtt = rtt_.windowedMin();
+  if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
+  s.window = controller_->window();
+  s.inFlight = inFlight_;
+  s.pacingRate = std::min(controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY);
+  s.deliveryRate = deliveryRate_;
+  s.sentPackets = counts_.sentPackets;
+  s.sentBytes = counts_.sentBytes;
+  s.receivedPackets = counts_.receivedPackets;
+  s.receivedBytes = counts_.receivedBytes;
+  s.lostPackets = counts_.lostPackets;
+  s.spuriousLosses = counts_.spurious;
+  s.timeouts = counts_.timeouts;
+  s.retransmittedBytes = counts_.repairedBytes;
+  s.preference = preference_;
+  s.resting = duty_ == PathDuty::kNone;
+  s.suppressed = isSuppressed();
+  s.ceMarks = ecn_.ceCount();
+  s.ecn = ecn_.name();
+  s.mtu = mtu_.current() + outerHeaders(route_);
+  fillProtection(s);
+  return s;
+}
+
+}  // namespace braid

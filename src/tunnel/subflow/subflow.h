@@ -1,0 +1,327 @@
+#pragma once
+
+// One subflow: a packet-number space on one route, with its own RTT, loss detection, rate control and MTU. It
+// decides when its path is in doubt and tells the data ledger what became of the data it carried.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/random.h"
+#include "scheduler/path/path_scheduler.h"
+#include "scheduler/path/path_tiers.h"
+#include "scheduler/rate/controller.h"
+#include "scheduler/rate/controller_group.h"
+#include "scheduler/rate/pacer.h"
+#include "scheduler/rate/rtt.h"
+#include "scheduler/recovery/loss_estimate.h"
+#include "scheduler/recovery/recovery.h"
+#include "tunnel/lane/data_ledger.h"
+#include "tunnel/options.h"
+#include "tunnel/status.h"
+#include "tunnel/subflow/ack_sender.h"
+#include "tunnel/subflow/ecn_validator.h"
+#include "tunnel/subflow/loss_detector.h"
+#include "tunnel/subflow/mtu_discovery.h"
+#include "tunnel/subflow/path_validator.h"
+#include "tunnel/subflow/sent_packets.h"
+#include "tunnel/wire/replay_window.h"
+
+namespace braid {
+
+class Subflow;
+
+/// What a subflow tells the session that owns it.
+class SubflowOwner {
+ public:
+  virtual ~SubflowOwner() = default;
+  /// The packet with control frames has arrived, or is lost.
+  virtual void onControlFate(Subflow& subflow, uint64_t pn, bool delivered) = 0;
+  /// It was declared lost; `recentRate`: share lost among the latest ones, it included.
+  virtual void onPacketLost(const Subflow& subflow, uint64_t pn, double recentRate, Time now) = 0;
+  virtual void onStateChange(Subflow& subflow) = 0;
+  /// The peer is proven to be at a new route.
+  virtual void onAddressChange(Subflow& subflow) = 0;
+};
+
+class Subflow {
+ public:
+  enum class State : uint8_t {
+    kValidating,  ///< the peer has not answered on this route yet: no data
+    kActive,
+    kSuspect,  ///< silent: its data has been moved, it is probed with backoff and taken back
+    kClosed,   ///< no route at present; numbers are kept, so that it may come back
+  };
+  /// PTOs in a row, without any acknowledgment, that make a subflow suspect.
+  static constexpr int kSuspectPtos = 2;
+  /// Probes of a suspect subflow before their pauses grow: on a path that loses one packet in three, the
+  /// first few may be lost. Ours.
+  static constexpr int kQuickProbes = 4;
+  /// Longest pause between probes of a suspect subflow.
+  static constexpr Duration kMaxProbeInterval = 1s;
+  /// A subflow suspect for longer is shown as failed; it is probed all the same.
+  static constexpr Duration kFailedAfter = 10s;
+  /// Full-size packets lost in a silence that may be a sign of an MTU black hole. Ours.
+  static constexpr int kSilentLosses = 3;
+  /// Packets that a suspect subflow remembers.
+  static constexpr uint64_t kMaxSilentSpan = SentPackets::kMaxSpan / 2;
+  /// Bytes that repairs may have in flight where the window is smaller: about what a 64 KB TCP window had on
+  /// a path that died. Ours.
+  static constexpr uint64_t kRepairWindow = 64 << 10;
+  /// Small flows may be ahead of window and pacer by so many datagrams, and by this part of the window: a
+  /// request does not wait for what bulk has used up. It is paid back before bulk goes on. Ours.
+  static constexpr uint64_t kAheadDatagrams = 4;
+  static constexpr uint64_t kAheadPart = 4;
+  /// Silence shorter than this is jitter, not a reason to probe.
+  static constexpr Duration kQuiet = 10ms;
+
+  /// `trusted`: our configuration names the remote address.
+  Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const TunnelOptions& options,
+          SubflowOwner& owner, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
+  ~Subflow();
+  Subflow(const Subflow&) = delete;
+  Subflow& operator=(const Subflow&) = delete;
+
+  uint8_t id() const { return id_; }
+  State state() const { return state_; }
+  const Route& route() const { return route_; }
+  const std::string& uplink() const { return uplink_; }
+  bool usable() const { return state_ == State::kActive; }
+  /// Its controller wants it to carry no data for now. What is in flight is acknowledged as ever, or moved.
+  bool isSuppressed() const { return controller_->suppressedAt() != kNever; }
+  /// `overflow`: new data that is too much for better paths.
+  bool takesData(bool overflow = false) const {
+    bool mine = duty_ == PathDuty::kAll || (overflow && duty_ == PathDuty::kOverflow);
+    return usable() && mine && !isSuppressed();
+  }
+  const PathPreference& preference() const { return preference_; }
+  void setPreference(const PathPreference& preference) { preference_ = preference; }
+  PathDuty duty() const { return duty_; }
+  void setDuty(PathDuty duty, Time now);
+  /// What limits all that leaves on its uplink, shared with the uplink's other subflows; null: nothing.
+  void setCeiling(std::shared_ptr<Pacer> ceiling) { ceiling_ = std::move(ceiling); }
+  const RttEstimator& rtt() const { return rtt_; }
+  /// Largest datagram that the path carries, in bytes of UDP payload.
+  size_t mtu() const { return mtu_.current(); }
+  bool searchesMtu() const { return mtu_.searching(); }
+  Duration pto() const;
+
+  // ---- what arrives
+
+  bool isReplay(uint64_t pn) const { return !replay_.check(pn); }
+  uint64_t expectedPacketNumber() const { return acks_.expected(); }
+  /// A datagram with a new packet number was opened and all its frames understood.
+  void onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now);
+  /// One was opened and not understood: it is not acknowledged, and must not take effect again.
+  void onMalformed(uint64_t pn) { replay_.commit(pn); }
+  /// `samePath`: the ACK came over this subflow, so that its delay says something of the path.
+  void onAck(const AckFrame& ack, bool samePath, Time now);
+  void onPathChallenge(const PathToken& token, const Route& from);
+  void onPathResponse(const PathToken& token, Time now);
+  /// The peer wants it used, or not.
+  void onPeerStatus(const SubflowStatusFrame& status, Time now);
+  /// Or how. False when that is no news.
+  bool onPeerPreference(const SubflowPreferenceFrame& frame);
+  void onTooBig(size_t size, Time now) { mtu_.onTooBig(size, now); }
+  /// The kernel refused to send.
+  void onSendError(Time now);
+  /// Its uplink is gone: nothing more is sent until open().
+  void close(Time now);
+  /// Nobody waits any more for the data that it carried.
+  void giveUpData(Drop cause);
+  /// It has a (new) route; `trusted` as in the constructor.
+  void open(const Route& route, Time now);
+
+  // ---- what leaves
+
+  /// A PING must go now, whatever the window says.
+  bool mustSend() const { return pings_ > 0 && state_ != State::kClosed && canNumber(); }
+  /// A challenge or response must.
+  bool hasPathFrame(Time now) const;
+  /// When something of its own must be sent, or a timer is due.
+  Time nextDeadline() const;
+  void onTimer(Time now);
+  /// A challenge or response that goes to its own route, in a datagram of that many bytes; nullopt when none
+  /// is due.
+  struct PathFrame {
+    Route route;
+    std::optional<PathChallengeFrame> challenge;
+    std::optional<PathResponseFrame> response;
+    size_t size = 0;   ///< pad the datagram to this size
+    bool ect = false;  ///< send it as ECT(0)
+  };
+  std::optional<PathFrame> takePathFrame(Time now);
+  AckSender& acks() { return acks_; }
+  const AckSender& acks() const { return acks_; }
+  /// Size of the MTU probe to send now; 0: none.
+  size_t mtuProbe() const;
+  void onMtuProbeSent(size_t size, Time now) {
+    mtu_.onProbeSent(size, std::min<Duration>(pto() * 2, MtuDiscovery::kMaxProbeTime), now);
+  }
+  void requestPing() { pings_ = 1; }
+  Time lastSentAt() const { return lastSentAt_; }
+
+  /// Window, pacer and sent-map allow one more datagram of full size.
+  bool isOpen(Time now) const { return opensAt() <= now; }
+  /// The same for a repair: somebody waits for it, so an idle path takes it beyond window and pacer.
+  bool isOpenForRepair(Time now) const { return opensForRepairAt() <= now; }
+  /// The same for a small flow, which may be ahead by kAheadDatagrams and 1/kAheadPart of the window; but not
+  /// of the ceiling, nor where it is overflow.
+  bool isOpenAhead(Time now) const;
+  /// When pacer and ceiling open, provided that the window has room; kNever otherwise. `overflow` as in
+  /// takesData().
+  Time opensAt(bool overflow = false) const;
+  Time opensForRepairAt() const;
+  /// How long it should take until it is open: for pacer and ceiling, and for ACKs where the window is full.
+  Duration wait(Time now) const;
+  PathView view(Time now, bool overflow = false) const;
+  /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
+  Duration expectedDelay() const;
+
+  uint64_t nextPacketNumber() const { return sent_.next(); }
+  bool canNumber() const { return !sent_.full(); }
+  /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK;
+  /// then the caller fills in the data.
+  SentPacket& onSent(size_t bytes, bool tracked, Time now);
+  /// Decides on the ECN field of that datagram, which takes the subflow's own route.
+  Ecn codepoint(uint64_t pn, SentPacket& packet, Time now);
+  /// Whether the datagram arrives is in doubt: its data is to go elsewhere as soon as it can.
+  void moveData(SentPacket& packet, Time now);
+  /// Bytes of inner packets that this subflow carries again.
+  void countRepair(size_t bytes) { counts_.repairedBytes += bytes; }
+  /// The sender had nothing more to send while this subflow was open.
+  void setAppLimited() { appLimitedUntil_ = delivered_ + inFlight_ + 1; }
+
+  // ---- protection (subflow_protect.cc)
+
+  /// Data of that class of flows leaves, neither as a copy nor in a parity.
+  void noteData(uint8_t recoveryClass, Time now) { marks_[recoveryClass].lastSent = now; }
+  /// What a recovery policy may know of it, but for the un-ACKed data of that class of flows; those are
+  /// counted by countUnacked(), up to `most`.
+  RecoveryPath recoveryPath(uint8_t recoveryClass, Time now) const;
+  void countUnacked(RecoveryPath& path, uint8_t recoveryClass, size_t most);
+  /// The oldest packet in flight with data of the class that was never copied, or (coded) that is in no block
+  /// and may go into one; from `from` on. nextPacketNumber() when there is none.
+  uint64_t firstUncopied(uint8_t recoveryClass);
+  uint64_t firstUncoded(uint8_t recoveryClass, uint64_t from = 0);
+  /// The newest packet in flight with data of the class; nextPacketNumber() when there is none.
+  uint64_t newestUnacked(uint8_t recoveryClass) const;
+  /// Whether all its data can be put into a block.
+  bool isCodable(uint64_t pn) const;
+  /// Whether data of it is not known to be delivered or given up.
+  bool isDataMissing(uint64_t pn) const;
+  const SentPacket& sentPacket(uint64_t pn) const { return sent_.at(pn); }
+  /// The peer has decoded the data of its packet `pn`. False when that is no news.
+  bool onRecovered(uint64_t pn);
+  /// A packet of it is protected by a copy or a block.
+  void countProtected() { ++counts_.protectedPackets; }
+  /// It carries protection of so many bytes.
+  void countProtection(SentPacket::Role role, size_t bytes);
+  void countTail(size_t bytes) { counts_.protectionBytes += bytes; }
+
+  SubflowStatus status(Time now) const;
+
+ private:
+  bool isUncopied(const SentPacket& packet, uint8_t recoveryClass) const;
+  bool isUncoded(const SentPacket& packet, uint8_t recoveryClass) const;
+  void fillProtection(SubflowStatus& status) const;
+  void noteLoss(uint64_t pn, SentPacket& packet, Time now);
+  void setState(State state, Time now);
+  /// It has a route, and the peer has not answered there yet.
+  bool isUnproven() const { return state_ == State::kValidating || (state_ == State::kClosed && reopened_); }
+  void acknowledge(uint64_t pn, SentPacket& packet, Time now);
+  void processAckRange(uint64_t first, uint64_t last, Time now);
+  void sampleRate(const SentPacket& packet, Time now);
+  void detectLosses(Time now);
+  bool tellsOfMtu(const SentPacket& packet);
+  void trim(Time now);
+  Time ptoDeadline() const;
+  void onPto(Time now);
+  void moveData(Time now);
+  Time moveSuppressedAt() const;
+  void loseFlight(Time now);
+  void loseData(SentPacket& packet, Time now);
+  void abandonOld(Time now);
+  const SentPacket* oldestInFlight() const;
+  void changeRoute(const Route& route, bool newAddress, Time now);
+
+  uint8_t id_;
+  std::string uplink_;
+  Route route_;
+  State state_ = State::kValidating;
+  bool trusted_;
+  bool peerRefuses_ = false;
+  bool reopened_ = false;  ///< closed, but it has a route again and is being validated
+  uint64_t peerStatusSequence_ = 0;
+  uint64_t peerPreferenceSequence_ = 0;
+  PathPreference preference_;
+  PathDuty duty_ = PathDuty::kAll;
+  SubflowOwner& owner_;
+  DataLedger& ledger_;
+  Random& random_;
+
+  // receiving
+  ReplayWindow replay_;
+  AckSender acks_;
+  PathValidator validator_;
+  struct Response {
+    Route route;
+    PathToken token;
+  };
+  std::optional<Response> response_;
+
+  // sending
+  SentPackets sent_;
+  LossDetector loss_;
+  RttEstimator rtt_;
+  std::unique_ptr<Controller> controller_;
+  Pacer pacer_;
+  std::shared_ptr<Pacer> ceiling_;
+  MtuDiscovery mtu_;
+  uint64_t inFlight_ = 0;
+  mutable uint64_t oldest_ = 0;  ///< no packet in flight has a smaller number
+  AckFrame lastAck_;
+  EcnValidator ecn_;
+  int ptoCount_ = 0;
+  int pings_ = 0;  ///< PINGs to send now, whatever the window says
+  Time lastPtoAt_;
+  Time lastProgress_;  ///< when an ACK last acknowledged something new
+  Time lastSentAt_;
+  Time suspectSince_;
+  Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
+  bool startAnew_ = false;  ///< the path is back after a long silence: the controller's model of it is stale
+  Time probeAt_ = kNever;   ///< next probe of a suspect subflow
+  Duration probeInterval_{};
+  int probes_ = 0;  ///< since it became suspect
+  Time activeSince_;
+  int silentLosses_ = 0;  ///< of those sent before activeSince_, that count towards a black hole
+
+  // delivery rate
+  uint64_t delivered_ = 0;
+  Time deliveredAt_;
+  Time firstSentAt_;
+  uint64_t appLimitedUntil_ = 0;
+  double deliveryRate_ = 0;
+  AckSample sample_;
+
+  struct {
+    uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
+    uint64_t lostPackets = 0, spurious = 0, repairedBytes = 0, timeouts = 0;
+    uint64_t copies = 0, parities = 0, protectionBytes = 0;
+    uint64_t protectedPackets = 0, recovered = 0, decoded = 0, useless = 0;
+  } counts_;
+
+  // protection
+  LossEstimate lossEstimate_;
+  struct ClassMarks {
+    uint64_t copy = 0;  ///< no packet below can be copied
+    uint64_t code = 0;  ///< or coded
+    Time lastSent = Time::min();
+  };
+  std::array<ClassMarks, kMaxRecoveryClasses + 1> marks_{};
+  const TunnelOptions& options_;
+};
+
+}  // namespace braid

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "tunnel/handshake.h"
+#include "tunnel/wire/aead.h"
+
+namespace braid {
+
+using TrafficSecret = std::array<uint8_t, 32>;
+
+/// HKDF-Expand-Label of RFC 8446 section 7.1 with SHA-256 and an empty context: fills `out` (at most 255
+/// bytes). Throws std::runtime_error when OpenSSL fails.
+void hkdfExpandLabel(ByteView secret, std::string_view label, ByteSpan out);
+
+/// When keys are changed and given up.
+struct KeyLimits {
+  uint64_t rekeyPackets = uint64_t{1} << 23;  ///< packets sealed in an epoch before wantsRekey()
+  Duration rekeyAfter = 3600s;                ///< age of an epoch before wantsRekey()
+  Duration keepPrevious = 3s;                 ///< old keys open reordered packets for so long after a change
+  uint64_t maxSealed = 0;                     ///< packets sealed in an epoch, at most; 0: the cipher's limit
+  uint64_t maxFailedOpens = 0;                ///< failed opens in a session, at most; 0: the cipher's limit
+};
+
+/// The keys of one session and their epochs. Both directions are always in the same epoch (RFC 9001 section
+/// 6): who starts a new one seals under it at once, and the other side follows when the first such packet
+/// opens. A datagram header names the epoch by its low two bits. Packet numbers go on through epochs.
+///
+///     seal, open                     on the packet path
+///     if (wantsRekey(now)) rekey(now)
+///     onTimer(now) at deadline()     erases old keys
+///     if (spent()) close the session
+class KeySchedule {
+ public:
+  enum class Role : uint8_t { kInitiator, kResponder };
+
+  /// Starts in epoch 0 at `now`. The secrets may be erased afterwards. Throws std::runtime_error when OpenSSL
+  /// does not have the cipher.
+  KeySchedule(const SessionSecrets& secrets, Role role, const KeyLimits& limits, Time now);
+  ~KeySchedule();
+  KeySchedule(const KeySchedule&) = delete;
+  KeySchedule& operator=(const KeySchedule&) = delete;
+
+  unsigned epoch() const { return epoch_; }
+  /// What the header of the next sealed datagram must say.
+  uint8_t epochBits() const { return epoch_ & 3; }
+
+  /// Aead::seal under the current epoch. False also once the cipher's limit is reached (spent()).
+  [[nodiscard]] bool seal(uint32_t subflow, uint64_t packetNumber, ByteView header,
+                          std::span<const ByteView> pieces, uint8_t* out);
+  /// Aead::open under the epoch that the header names: previous, current or next. The first packet of the
+  /// next epoch moves this side into it. Other epochs fail after the same work (RFC 9001 section 6.3).
+  [[nodiscard]] bool open(uint8_t epochBits, uint32_t subflow, uint64_t packetNumber, ByteView header,
+                          ByteSpan ciphertextAndTag, Time now);
+
+  /// True when an epoch has lasted long enough and mayRekey().
+  bool wantsRekey(Time now) const;
+  /// True when the peer is known to be in the current epoch (a packet of it opened; an ACK of our packets of
+  /// this epoch can only arrive in one) and the keys of the previous one are gone, so that a change loses no
+  /// packet.
+  bool mayRekey() const { return confirmed_ && !previous_; }
+  /// Starts the next epoch; does nothing and gives false unless mayRekey().
+  bool rekey(Time now);
+
+  /// Erases the previous keys when their time is over.
+  void onTimer(Time now);
+  /// When the previous keys must go; kNever without such.
+  Time deadline() const { return dropPreviousAt_; }
+  /// Three PTO, from the caller's RTT estimate (RFC 9001 section 6.5); holds from the next change on.
+  void setKeepPrevious(Duration keep) { limits_.keepPrevious = keep; }
+  void setRekey(uint64_t packets, Duration after);
+
+  /// A limit of the cipher is reached: no packet seals or opens any more, the session must be closed.
+  bool spent() const { return sealed_ >= limits_.maxSealed || failedOpens_ >= limits_.maxFailedOpens; }
+  uint64_t sealedInEpoch() const { return sealed_; }
+  uint64_t failedOpens() const { return failedOpens_; }
+  AeadKind aead() const { return kind_; }
+
+ private:
+  Aead makeAead(Aead::Use use, const TrafficSecret& secret) const;
+  void prepareNext();
+  void advance(Time now);
+  void confirm(Time now);
+
+  AeadKind kind_;
+  KeyLimits limits_;
+  TrafficSecret sendSecret_{};  // of the next epoch
+  TrafficSecret openSecret_{};  // of the next epoch
+  Aead seal_, nextSeal_;
+  Aead previous_, current_, next_;  // open
+  unsigned epoch_ = 0;
+  bool confirmed_ = false;
+  Time epochStart_;
+  Time dropPreviousAt_ = kNever;
+  uint64_t sealed_ = 0;
+  uint64_t failedOpens_ = 0;
+};
+
+}  // namespace braid

@@ -1,0 +1,57 @@
+#include "scheduler/rate/coupled_wan.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/unit/scheduler/rate/controller_samples.h"
+
+namespace braid {
+namespace {
+
+/// Two subflows of one group. That sharing() finds those with one bottleneck: shared_bottleneck_test.cc.
+struct CoupledWanTest : testing::Test {
+  ControllerGroup group;
+  CoupledWan a{kBytes, 10, &group};
+  CoupledWan b{kBytes, 10, &group};
+  CoupledWanTest() {
+    a.setUsable(true, at(0s));
+    b.setUsable(true, at(0s));
+  }
+  static void ack(CoupledWan& c, Time now) { c.onAck(ackOf(c, kBytes, now - 40ms, 40ms)); }
+};
+
+TEST_F(CoupledWanTest, ItsWindowIsNotCountedForCoupledOnes) {
+  EXPECT_EQ(group.totalWindow(), 0);
+  EXPECT_FALSE(group.suppressing());
+}
+
+TEST_F(CoupledWanTest, IsNotSuppressed) {
+  ControllerGroup::Member amp;
+  group.join(amp);
+  amp.atMinimum = true;
+  group.setUsable(amp, true, at(0s));
+  for (int i = 0; i < 10; ++i) group.onRound(true, 2, 8, at(1s));
+  EXPECT_FALSE(group.suppressing());
+  EXPECT_EQ(a.suppressedAt(), kNever);
+  group.leave(amp);
+}
+
+TEST_F(CoupledWanTest, LeavesItsGroup) {
+  auto c = std::make_unique<CoupledWan>(kBytes, 10, &group);
+  c->setUsable(true, at(0s));
+  c.reset();
+  ack(a, at(1s));  // would touch the one that has gone
+}
+
+TEST_F(CoupledWanTest, WithoutAGroupItIsAlone) {
+  CoupledWan c(kBytes, 10, nullptr);
+  c.setUsable(true, at(0s));
+  ack(c, at(1s));
+  c.onLoss(lossOf(1, at(1s), at(1s)));
+  c.reset(at(2s));
+  EXPECT_EQ(c.window(), 10 * kBytes);
+}
+
+}  // namespace
+}  // namespace braid

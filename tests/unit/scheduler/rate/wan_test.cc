@@ -1,0 +1,482 @@
+#include "scheduler/rate/wan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/unit/scheduler/rate/controller_samples.h"
+
+namespace braid {
+namespace {
+
+/// Datagrams of 1000 bytes, a path of 100 ms. A round is five ACKs of a fifth of the window each, the last of
+/// which acknowledges what was sent after the round began.
+struct WanTest : testing::Test {
+  Wan w{kBytes};
+  Time now = at(1s);
+  uint64_t delivered = 0;
+  struct With {
+    double inFlight = 1;  // part of the window
+    int samples = 5;
+    uint64_t acked = 0;  // bytes; 0: the window
+    Duration lasts{};    // 0: the RTT
+    Duration srtt{};     // 0: the RTT
+    Duration minRtt = 100ms;
+    Duration first{};  // RTT of the first sample; 0: as the others
+  };
+  void round(Duration rtt, With with) {
+    if (delivered == 0) ackOne(rtt, with.minRtt);
+    uint64_t window = w.window();
+    uint64_t acked = with.acked > 0 ? with.acked : window;
+    uint64_t before = delivered;
+    Time began = now;
+    Duration lasts = with.lasts > Duration{} ? with.lasts : rtt;
+    for (int i = 1; i <= with.samples; ++i) {
+      now = began + lasts * i / with.samples;
+      delivered = before + acked * static_cast<uint64_t>(i) / static_cast<uint64_t>(with.samples);
+      AckSample ack;
+      ack.now = now;
+      ack.bytes = acked / static_cast<uint64_t>(with.samples);
+      ack.largestSentAt = now - rtt;
+      ack.rtt = i == 1 && with.first > Duration{} ? with.first : rtt;
+      ack.srtt = with.srtt > Duration{} ? with.srtt : rtt;
+      ack.minRtt = with.minRtt;
+      ack.inFlight = static_cast<uint64_t>(with.inFlight * static_cast<double>(w.window()));
+      ack.delivered = delivered;
+      ack.priorDelivered = i == with.samples ? before : before - 1;
+      w.onAck(ack);
+    }
+  }
+  void round(Duration rtt) { round(rtt, With{}); }
+  /// The very first ACK is a round of its own.
+  void ackOne(Duration rtt, Duration minRtt) {
+    AckSample ack;
+    ack.now = now;
+    ack.bytes = ack.inFlight = delivered = ack.delivered = 1;
+    ack.rtt = ack.srtt = rtt;
+    ack.minRtt = minRtt;
+    w.onAck(ack);
+  }
+  void rounds(int n, Duration rtt) {
+    for (int i = 0; i < n; ++i) round(rtt);
+  }
+  void lose(uint64_t packets) { w.onLoss(lossOf(packets, now, now)); }
+  double window() const { return static_cast<double>(w.window()); }
+  /// In the model at 1 MB/s: a window of about 100 KB.
+  void leaveStart() {
+    while (w.window() < 100000) round(100ms);
+    round(113ms, {.acked = 113000});
+    ASSERT_EQ(w.mode(), Wan::Mode::kModel);
+  }
+};
+
+// ---- the start
+
+TEST_F(WanTest, BeginsWithTheInitialWindow) {
+  EXPECT_EQ(w.window(), 10000u);
+  EXPECT_TRUE(std::isinf(w.pacingRate()));
+}
+
+TEST_F(WanTest, StartDoublesTheWindowEachRound) {
+  round(100ms, {.acked = 10000});
+  EXPECT_EQ(w.window(), 20000u);
+  EXPECT_DOUBLE_EQ(w.pacingRate(), 2 * 20000 / 0.1);
+}
+
+TEST_F(WanTest, StartDoesNotGrowAWindowThatIsNotUsed) {
+  round(100ms, {.inFlight = 0.4});
+  EXPECT_EQ(w.window(), 10000u);
+}
+
+TEST_F(WanTest, StartEndsWhenAQueueShows) {
+  round(100ms);
+  round(112ms);  // 100 / 8 = 12.5
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  round(113ms);
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, StartTakesFourMillisecondsOfAShortPathForAQueue) {
+  round(10ms, {.minRtt = 10ms});
+  round(13900us, {.minRtt = 10ms});
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  round(14ms, {.minRtt = 10ms});
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, StartEndsWhenBurstsQueueOnAverage) {
+  // Twice 12.5 ms on average ends it, although the first packet of each burst finds the queue empty.
+  round(100ms);
+  round(131ms, {.first = 100ms});  // 24.8 ms on average
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  round(132ms, {.first = 100ms});  // 25.6 ms
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, StartDoesNotTrustFewSamples) {
+  round(100ms);
+  round(130ms, {.samples = 3});
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+}
+
+TEST_F(WanTest, StartEndsAfterThreeRoundsWithoutAQuarterMore) {
+  round(100ms, {.acked = 100000});
+  round(100ms, {.acked = 124000});
+  round(100ms, {.acked = 124000});
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  round(100ms, {.acked = 124000});
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, StartEndsWithALossyRound) {
+  lose(3);
+  round(100ms, {.acked = 10000});  // 3 of 13, but only 3 packets
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  lose(4);
+  round(100ms, {.acked = 37000});  // 4 of 41: less than a tenth
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  lose(5);
+  round(100ms, {.acked = 44000});  // 5 of 49
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, StartEndsWithAMark) {
+  round(100ms);
+  w.onMarks(1, now, now);
+  round(100ms);
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, TheModelBeginsWithTheProductAndTheTarget) {
+  round(100ms);
+  round(120ms, {.acked = 120000});  // 1 MB/s: 100 KB and 5 ms * cbrt(6.25) of queue; but no more than it had
+  EXPECT_EQ(w.window(), 109210u);
+}
+
+// ---- the target
+
+TEST_F(WanTest, TargetFallsWithTheCubeRootOfTheRate) {
+  round(100ms);
+  round(120ms, {.acked = 750000});  // 6.25 MB/s
+  EXPECT_NEAR(toSeconds(w.target()), 5e-3, 1e-8);
+}
+
+TEST_F(WanTest, TargetAtEightTimesTheRateIsHalf) {
+  round(100ms);
+  round(120ms, {.acked = 6000000});
+  EXPECT_NEAR(toSeconds(w.target()), 2.5e-3, 1e-8);
+}
+
+TEST_F(WanTest, TargetIsTwoPacketsAtLeastAndTwentyFiveMillisecondsAtMost) {
+  round(100ms, {.acked = 5000});  // 50 KB/s: 2 packets take 40 ms
+  EXPECT_EQ(w.target(), 25ms);
+  round(100ms, {.acked = 10000});  // 100 KB/s: 20 ms, the root says 19.8
+  EXPECT_NEAR(toSeconds(w.target()), 20e-3, 1e-8);
+}
+
+// ---- the window equation
+
+TEST_F(WanTest, WindowFollowsFast) {
+  leaveStart();
+  round(110ms, {.acked = 110000});  // rate 1 MB/s
+  double before = window();
+  round(110ms, {.acked = 110000});
+  // w + (w * 100/110 + 1 MB/s * 9.2100 ms - w) / 2
+  EXPECT_NEAR(window(), before + (before / 1.1 + 9210.1 - before) / 2, 2);
+}
+
+TEST_F(WanTest, WindowStaysWhereTheTargetIsQueued) {
+  leaveStart();
+  for (int i = 0; i < 60; ++i) {
+    auto queue = std::max<double>(window() - 100000, 0);  // a link of 1 MB/s
+    auto rtt = 100ms + fromSeconds(queue / 1e6);
+    round(rtt, {.acked = static_cast<uint64_t>(toSeconds(rtt) * 1e6)});
+  }
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+  EXPECT_NEAR(window(), 109210, 1500);
+}
+
+TEST_F(WanTest, GrowthIsAQuarterARoundAtMost) {
+  leaveStart();
+  for (int i = 0; i < 20; ++i) {
+    double before = window();
+    round(100ms);
+    EXPECT_LE(window(), 1.25 * before + 1);
+  }
+  double before = window();
+  round(100ms);
+  EXPECT_NEAR(window(), 1.25 * before, 2);
+}
+
+TEST_F(WanTest, StepsDoubleAfterThreeRoundsWithLittleQueued) {
+  leaveStart();
+  double steps[5];
+  for (double& step : steps) {
+    double before = window();
+    round(100ms, {.acked = 100000});
+    step = window() - before;
+  }
+  EXPECT_NEAR(steps[1] / steps[0], 1, 0.02);
+  EXPECT_NEAR(steps[2] / steps[1], 1, 0.02);
+  EXPECT_NEAR(steps[3] / steps[2], 2, 0.02);
+  EXPECT_NEAR(steps[4] / steps[3], 2, 0.02);
+}
+
+TEST_F(WanTest, AWindowThatIsNotUsedDoesNotGrow) {
+  leaveStart();
+  double before = window();
+  round(100ms, {.inFlight = 0.79});
+  EXPECT_EQ(window(), before);
+  round(100ms, {.inFlight = 0.81});
+  EXPECT_GT(window(), before);
+}
+
+TEST_F(WanTest, AWindowThatIsNotUsedFallsWhenItsBurstsQueue) {
+  leaveStart();
+  double before = window();
+  round(130ms, {.inFlight = 0.5, .acked = 65000});  // rate 1 MB/s as before
+  EXPECT_NEAR(window(), before + (before / 1.3 + 9210.1 - before) / 2, 2);
+}
+
+TEST_F(WanTest, AWindowThatIsNotUsedFallsToTheInitialOneAtMost) {
+  round(100ms, {.acked = 20000});
+  round(113ms, {.acked = 22600});  // 200 KB/s: alpha is 3.2 KB
+  ASSERT_EQ(w.mode(), Wan::Mode::kModel);
+  ASSERT_GT(w.window(), 20000u);
+  for (int i = 0; i < 50; ++i) round(1000ms, {.inFlight = 0.5, .acked = 10000});
+  EXPECT_EQ(w.window(), 10000u);
+}
+
+TEST_F(WanTest, LossWithoutAQueueIsNotCongestion) {
+  leaveStart();
+  double before = window();
+  for (int i = 0; i < 10; ++i) {
+    lose(2);
+    round(105ms);
+  }
+  EXPECT_GE(window(), before);
+}
+
+TEST_F(WanTest, WindowIsWidenedForWhatIsLost) {
+  leaveStart();
+  round(110ms, {.acked = 110000});
+  double before = window();
+  lose(10);
+  round(110ms,
+        {.acked = 90000, .lasts = 90ms});  // rate 1 MB/s; 10 of 100 lost, one eighth of that is counted
+  EXPECT_NEAR(window(), before + (before / 1.1 + 9210.1 + 0.0125 * before - before) / 2, 2);
+}
+
+TEST_F(WanTest, AMarkTakesFifteenPercentOncePerRound) {
+  leaveStart();
+  double before = window();
+  w.onMarks(1, now, now);
+  w.onMarks(5, now, now);
+  round(110ms);
+  EXPECT_NEAR(window(), 0.85 * before, 1);
+}
+
+TEST_F(WanTest, PersistentCongestionLeavesTheLeastWindow) {
+  leaveStart();
+  LossSample loss = lossOf(10, now, now);
+  loss.persistent = true;
+  w.onLoss(loss);
+  EXPECT_EQ(w.window(), 4000u);
+}
+
+// ---- the path's RTT
+
+TEST_F(WanTest, EmptiesTheQueueWhenTheShortestRttWasNotSeenForFiveSeconds) {
+  leaveStart();
+  Time seen = now - 113ms;
+  while (now - seen <= 5s) {
+    ASSERT_GT(window(), 100000);
+    round(109ms, {.acked = 109000});
+  }
+  EXPECT_NEAR(window(), 0.85 * 100000, 1500);  // of w * 100/109, about what the path holds
+  round(109ms, {.acked = 109000});             // the flight of before
+  EXPECT_GT(window(), 100000);
+}
+
+TEST_F(WanTest, AnRttNearTheShortestWillDo) {
+  leaveStart();
+  for (int i = 0; i < 100; ++i) {
+    round(101500us, {.inFlight = 0.9, .acked = 101500});
+    ASSERT_GT(window(), 90000);
+  }
+}
+
+TEST_F(WanTest, ForgetsAnRttThatWasNotSeenForTenSeconds) {
+  leaveStart();
+  for (int i = 0; i < 80; ++i) round(140ms, {.inFlight = 0.5, .minRtt = 100ms});
+  EXPECT_EQ(w.baseRtt(), 100ms);
+  for (int i = 0; i < 10; ++i) round(140ms, {.inFlight = 0.5, .minRtt = 140ms});
+  EXPECT_EQ(w.baseRtt(), 140ms);
+}
+
+// ---- competition
+
+/// Somebody keeps the queue at 60 ms whatever is done here.
+struct WanForeignTest : WanTest {
+  void SetUp() override { leaveStart(); }
+  void compete() {
+    for (int i = 0; i < 30 && w.mode() != Wan::Mode::kCompete; ++i) round(160ms);
+    ASSERT_EQ(w.mode(), Wan::Mode::kCompete);
+  }
+};
+
+TEST_F(WanForeignTest, TwoRoundsWithMuchQueuedLowerTheWindow) {
+  round(160ms);
+  EXPECT_GT(window(), 80000);
+  double before = window();
+  round(160ms);
+  EXPECT_LT(window(), 0.65 * before);  // 0.85 * 100/160 = 0.53
+}
+
+TEST_F(WanForeignTest, AQueueThatGoesWasOurs) {
+  for (int i = 0; i < 5; ++i) {
+    round(160ms);
+    round(160ms);
+    round(160ms, {.inFlight = 0.9});  // the flight of before
+    round(100ms);                     // and now the queue has gone
+    ASSERT_EQ(w.mode(), Wan::Mode::kModel);
+  }
+}
+
+TEST_F(WanForeignTest, AQueueThatStaysThreeTimesIsSomebodyElses) {
+  round(160ms);
+  round(160ms);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(w.mode(), Wan::Mode::kModel);
+    round(160ms, {.inFlight = 0.9});
+    round(160ms);
+  }
+  EXPECT_EQ(w.mode(), Wan::Mode::kCompete);
+}
+
+TEST_F(WanForeignTest, CompetesAsCubic) {
+  compete();
+  double before = window();
+  lose(1);
+  EXPECT_NEAR(window(), 0.7 * before, 1);
+}
+
+TEST_F(WanForeignTest, LossWithoutTheQueueIsNotCongestionEither) {
+  compete();
+  double before = window();
+  round(129ms, {.inFlight = 0.5});  // the longest was 60 ms
+  lose(1);
+  EXPECT_EQ(window(), before);
+  round(131ms, {.inFlight = 0.5});
+  lose(1);
+  EXPECT_NEAR(window(), 0.7 * before, 1);
+}
+
+TEST_F(WanForeignTest, LooksAfterEightRoundsWhetherTheOtherHasGone) {
+  compete();
+  for (int i = 0; i < 7; ++i) round(160ms);
+  double before = window();
+  round(160ms);
+  EXPECT_LT(window(), 0.65 * before);
+  round(160ms, {.inFlight = 0.9});
+  round(114ms);  // 14 of 60 ms are left
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanForeignTest, StaysWhileTheOtherIsThere) {
+  compete();
+  for (int i = 0; i < 8; ++i) round(160ms);
+  round(160ms, {.inFlight = 0.9});
+  round(116ms);
+  EXPECT_EQ(w.mode(), Wan::Mode::kCompete);
+  double before = window();
+  for (int i = 0; i < 15; ++i) {  // the next look after 16
+    round(160ms);
+    ASSERT_GE(window(), before);
+  }
+  round(160ms);
+  EXPECT_LT(window(), 0.65 * before);
+}
+
+// ---- shared bottlenecks
+
+TEST_F(WanTest, SubflowsThatShareTakeTheTargetOfOneWithTheirRate) {
+  round(100ms);
+  round(120ms, {.acked = 750000});  // 6.25 MB/s
+  w.setSharing(8);
+  EXPECT_NEAR(toSeconds(w.target()), 2.5e-3, 1e-8);
+}
+
+TEST_F(WanTest, AlphaOfEachOfTwoIsHalfThatOfOneWithTheirRate) {
+  leaveStart();
+  round(110ms, {.acked = 110000});  // 1 MB/s; together 2 MB/s
+  double before = window();
+  w.setSharing(2);
+  round(110ms, {.acked = 110000});
+  // 2 MB/s * 5 ms * cbrt(6.25 / 2) / 2
+  EXPECT_NEAR(window(), before + (before / 1.1 + 7310.0 - before) / 2, 3);
+}
+
+TEST_F(WanForeignTest, CompetesForItsPartOfAShare) {
+  w.setSharing(2);
+  compete();
+  round(160ms);
+  double one = window();
+  w.setSharing(1);
+  round(160ms);
+  EXPECT_GT(window(), one);
+}
+
+// ---- the rest
+
+TEST_F(WanTest, ACeilingBindsThePacing) {
+  leaveStart();
+  for (int i = 0; i < 2; ++i) {
+    lose(30);
+    round(100ms, {.acked = 70000});
+  }
+  EXPECT_NEAR(w.pacingRate(), 0.95 * 700e3, 1);
+}
+
+TEST_F(WanTest, PacesALittleAboveTheWindow) {
+  leaveStart();
+  round(110ms, {.acked = 110000});
+  EXPECT_NEAR(w.pacingRate(), 1.2 * window() / 0.11, 5);
+}
+
+TEST_F(WanTest, KeepsWhatItKnowsOverAPause) {
+  leaveStart();
+  double before = window();
+  now += 30s;
+  w.onSent(kBytes, kBytes, now);
+  EXPECT_EQ(window(), before);
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, TheFirstAckAfterAPauseSaysNothing) {
+  leaveStart();
+  rounds(3, 105ms);
+  uint64_t before = w.window();
+  now += 6s;  // time to look for the RTT without a queue, too
+  w.onSent(1000, 1000, now);
+  now += 100ms;
+  AckSample ack;
+  ack.now = now;
+  ack.bytes = ack.inFlight = 1000;
+  ack.rtt = ack.srtt = ack.minRtt = 100ms;
+  ack.priorDelivered = delivered;
+  ack.delivered = delivered += 1000;
+  w.onAck(ack);  // 10 KB/s
+  EXPECT_EQ(w.window(), before);
+}
+
+TEST_F(WanTest, ResetForgetsAll) {
+  leaveStart();
+  w.reset(now);
+  EXPECT_EQ(w.window(), 10000u);
+  EXPECT_EQ(w.baseRtt(), Duration{});
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+}
+
+}  // namespace
+}  // namespace braid

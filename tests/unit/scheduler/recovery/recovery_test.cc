@@ -1,0 +1,139 @@
+#include "scheduler/recovery/recovery.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/recovery/cofuso.h"
+#include "scheduler/recovery/corrective.h"
+#include "scheduler/recovery/fuso.h"
+#include "scheduler/recovery/no_recovery.h"
+#include "scheduler/recovery/proactive.h"
+#include "scheduler/recovery/reactive.h"
+#include "scheduler/recovery/redundant.h"
+
+namespace braid {
+namespace {
+
+template <typename Policy>
+bool makes(std::string_view name) {
+  const auto policy = makeRecoveryPolicy(name, {}, 1);
+  return dynamic_cast<Policy*>(policy.get()) != nullptr;
+}
+
+TEST(MakeRecoveryPolicy, KnowsEachPolicyByName) {
+  EXPECT_TRUE(makes<NoRecovery>("none"));
+  EXPECT_TRUE(makes<Fuso>("fuso"));
+  EXPECT_TRUE(makes<CoFuso>("cofuso"));
+  EXPECT_TRUE(makes<Redundant>("redundant"));
+  EXPECT_TRUE(makes<Proactive>("proactive"));
+  EXPECT_TRUE(makes<Reactive>("reactive"));
+  EXPECT_TRUE(makes<Corrective>("corrective"));
+}
+
+TEST(MakeRecoveryPolicy, UnknownNameMakesNothing) {
+  EXPECT_EQ(makeRecoveryPolicy("", {}, 1), nullptr);
+  EXPECT_EQ(makeRecoveryPolicy("FUSO", {}, 1), nullptr);
+  EXPECT_EQ(makeRecoveryPolicy("fuso ", {}, 1), nullptr);
+}
+
+TEST(MakeRecoveryPolicy, PoliciesOfThePapersRepairOnTheirOwnPathAndTakeNoTurns) {
+  for (auto name : {"none", "fuso", "cofuso", "redundant", "proactive", "reactive", "corrective"}) {
+    const auto policy = makeRecoveryPolicy(name, {}, 1);
+    EXPECT_EQ(policy->repairPlace(), RepairPlace::kOwnPath) << name;
+    EXPECT_FALSE(policy->takesTurns()) << name;
+    EXPECT_EQ(policy->nextDeadline(), kNever) << name;
+  }
+}
+
+TEST(MakeRecoveryPolicy, OnlyRedundantAndProactiveDuplicate) {
+  for (auto name : {"none", "fuso", "cofuso", "reactive", "corrective"}) {
+    EXPECT_EQ(makeRecoveryPolicy(name, {}, 1)->duplication(), Duplication::kNone) << name;
+  }
+  EXPECT_EQ(makeRecoveryPolicy("redundant", {}, 1)->duplication(), Duplication::kOtherPath);
+  EXPECT_EQ(makeRecoveryPolicy("proactive", {}, 1)->duplication(), Duplication::kSamePath);
+}
+
+TEST(MakeRecoveryPolicy, HandsTheOptionsOn) {
+  RecoveryOptions options;
+  options.kMax = 5;
+  const RecoveryPath path{.usable = true, .open = true, .srtt = 10ms, .window = 9, .sent = 9, .uncoded = 9};
+  const auto block = makeRecoveryPolicy("cofuso", options, 1)->choose({.paths = {&path, 1}, .now = Time{}});
+  ASSERT_TRUE(block);
+  EXPECT_EQ(block->symbols, 5u);
+}
+
+TEST(LossMetric, ZeroWithoutLoss) {
+  EXPECT_EQ(lossMetric({}, 0.5, 0.5), 0);
+  EXPECT_EQ(lossMetric({.sent = 1000}, 0.5, 0.5), 0);
+}
+
+// 4 of 200 lost, the last one 9 packets ago: rates 0.02 and 1/10.
+TEST(LossMetric, IsTheWeightedSumOfOverallAndLastLossRate) {
+  const RecoveryPath path{.sent = 200, .lost = 4, .sinceLoss = 10};
+  EXPECT_DOUBLE_EQ(lossMetric(path, 0.5, 0.5), 0.06);
+  EXPECT_DOUBLE_EQ(lossMetric(path, 1, 0), 0.02);
+  EXPECT_DOUBLE_EQ(lossMetric(path, 0, 1), 0.1);
+  EXPECT_DOUBLE_EQ(lossMetric(path, 0.05, 0.95), 0.096);  // the weights of CoFUSO's testbed, section 5.2
+}
+
+TEST(LossMetric, LastLossRateIsOneRightAfterALoss) {
+  EXPECT_DOUBLE_EQ(lossMetric({.sent = 100, .lost = 1, .sinceLoss = 1}, 0.5, 0.5), 0.505);
+}
+
+TEST(LossMetric, LossesThatAllProvedSpuriousCountAsNone) {
+  EXPECT_EQ(lossMetric({.sent = 100, .lost = 0, .sinceLoss = 3}, 0.5, 0.5), 0);
+}
+
+TEST(LossMetric, NeverAboveTheSumOfTheWeights) {
+  EXPECT_DOUBLE_EQ(lossMetric({.sent = 3, .lost = 7, .sinceLoss = 1}, 0.5, 0.5), 1);
+  EXPECT_EQ(lossMetric({.sent = 0, .lost = 7, .sinceLoss = 1}, 0.5, 0.5), 0);
+}
+
+TEST(MaxParities, WithoutMeasurementTheSettingHolds) {
+  RecoveryOptions options;
+  for (size_t m : {1, 3, 16}) {
+    options.mMax = m;
+    EXPECT_EQ(maxParities(options, 1ms), m);
+    EXPECT_EQ(maxParities(options, 0ms), m);
+  }
+}
+
+TEST(MaxParities, SettingOutOfRangeIsClamped) {
+  RecoveryOptions options;
+  options.mMax = 0;
+  EXPECT_EQ(maxParities(options, 1ms), 1u);
+  options.mMax = 99;
+  EXPECT_EQ(maxParities(options, 1ms), 16u);
+}
+
+// 100 us for each symbol restored. RTT/4 of 1 ms is 250 us: two fit, three do not.
+TEST(MaxParities, DecodingTakesLessThanAQuarterOfTheRtt) {
+  RecoveryOptions options;
+  options.mMax = 16;
+  for (size_t i = 0; i < 16; ++i) options.decodeTime[i] = (i + 1) * 100us;
+  EXPECT_EQ(maxParities(options, 1ms), 2u);
+  EXPECT_EQ(maxParities(options, 2ms), 4u);
+  EXPECT_EQ(maxParities(options, 50ms), 16u);
+}
+
+TEST(MaxParities, ExactlyAQuarterOfTheRttIsTooLong) {
+  RecoveryOptions options;
+  options.decodeTime = {100us, 200us, 300us};
+  EXPECT_EQ(maxParities(options, 1200us), 2u);
+  EXPECT_EQ(maxParities(options, 1201us), 3u);
+}
+
+TEST(MaxParities, OneEvenWhenDecodingIsSlowerThanThePath) {
+  RecoveryOptions options;
+  options.decodeTime = {1ms, 2ms, 3ms};
+  EXPECT_EQ(maxParities(options, 280us), 1u);
+  EXPECT_EQ(maxParities(options, 0us), 1u);
+}
+
+TEST(MaxParities, TheLargestThatFitsCountsAlsoWhenASmallerOneMeasuredSlower) {
+  RecoveryOptions options;
+  options.decodeTime = {100us, 900us, 200us};
+  EXPECT_EQ(maxParities(options, 1ms), 3u);
+}
+
+}  // namespace
+}  // namespace braid

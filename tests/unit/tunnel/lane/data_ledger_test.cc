@@ -1,0 +1,422 @@
+#include "tunnel/lane/data_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/random.h"
+#include "tunnel/lane/flow_queue.h"
+
+namespace braid {
+namespace {
+
+constexpr Duration kRepairTime = 3s;
+
+struct DataLedgerTest : testing::Test {
+  PacketPool pool{1500, 2000};
+  Flow flow;
+  DataLedger ledger{kRepairTime};
+  Time now = Time{} + 1s;
+
+  /// A packet that leaves on subflow 0.
+  Datum* send(bool reliable = true) {
+    Datum* d =
+        ledger.create(flow, 5, flow.nextDsn++, reliable, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now);
+    ledger.onSent(d, 0, 0);
+    return d;
+  }
+  uint64_t drops(Drop cause) { return ledger.drops()[static_cast<size_t>(cause)]; }
+};
+
+TEST_F(DataLedgerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
+  Datum* d = send();
+  EXPECT_EQ(flow.unacked, 1u);
+  EXPECT_EQ(pool.inUse(), 1u);
+  ledger.onDelivered(d, true);
+  EXPECT_EQ(flow.unacked, 0u);
+  EXPECT_EQ(pool.inUse(), 0u);
+  EXPECT_EQ(ledger.live(), 1u);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
+  Datum* a = send();
+  Datum* b = send();
+  ledger.onLost(a, now);
+  ledger.onLost(b, now);
+  EXPECT_EQ(ledger.nextRepair(now), a);
+  ledger.onSent(a, 1, 0);
+  EXPECT_EQ(a->subflow, 1);
+  EXPECT_EQ(ledger.nextRepair(now), b);
+  ledger.onSent(b, 1, 0);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  for (Datum* d : {a, b}) {
+    ledger.onDelivered(d, true);
+    ledger.forget(d);
+    ledger.forget(d);
+  }
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
+  Datum* a = send();
+  Datum* b = send();
+  EXPECT_EQ(ledger.repairChanges(), 0u);
+  ledger.onLost(a, now);
+  EXPECT_EQ(ledger.repairChanges(), 1u);
+  ledger.onSent(a, 1, 0);
+  EXPECT_EQ(ledger.repairChanges(), 2u);
+  ledger.onLost(b, now);
+  ledger.onRecovered(b);
+  EXPECT_EQ(ledger.repairChanges(), 4u);
+  ledger.onDelivered(a, true);
+  EXPECT_EQ(ledger.repairChanges(), 4u) << "it was not in the queue";
+  for (Datum* d : {a, a, b}) ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
+  Datum* d = send();
+  ledger.onMoved(d, now);
+  EXPECT_EQ(d->copies, 0);
+  ledger.onSent(ledger.nextRepair(now), 1, 0);
+  EXPECT_EQ(d->copies, 1);
+  ledger.onDelivered(d, false);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(pool.inUse(), 0u);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
+  Datum* d = send();
+  ledger.onSent(d, 1, 0);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.giveUpAll(Drop::kPeerDown);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
+  Datum* d = send();
+  ledger.onMoved(d, now);
+  EXPECT_TRUE(d->moved);
+  ledger.onSent(ledger.nextRepair(now), 1, 0);
+  EXPECT_FALSE(d->moved);
+  ledger.onMoved(d, now);
+  ASSERT_EQ(ledger.nextRepair(now), d);
+  ledger.onSent(d, 2, 0);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.onDelivered(d, false);
+  for (int i = 0; i < 3; ++i) ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
+  Datum* d = send();
+  ledger.onLost(d, now);
+  ledger.onDelivered(d, false);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(flow.unacked, 0u);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
+  Datum* d = send();
+  uint64_t dsn = d->dsn;
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now + kRepairTime), d);
+  EXPECT_EQ(ledger.nextRepair(now + kRepairTime + 1ns), nullptr);
+  EXPECT_EQ(drops(Drop::kExpired), 1u);
+  EXPECT_EQ(flow.unacked, 0u);
+  std::optional<SkipFrame> skip = ledger.takeSkip();
+  ASSERT_TRUE(skip);
+  EXPECT_EQ(skip->flow, 5);
+  EXPECT_EQ(skip->first, dsn);
+  EXPECT_EQ(skip->count, 1u);
+  EXPECT_FALSE(ledger.takeSkip());
+  ledger.forget(d);
+}
+
+TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
+  std::vector<Datum*> all;
+  for (int i = 0; i < 10; ++i) all.push_back(send());
+  for (Datum* d : all) ledger.onLost(d, now);
+  ledger.giveUpAll(Drop::kPeerDown);
+  std::optional<SkipFrame> skip = ledger.takeSkip();
+  ASSERT_TRUE(skip);
+  EXPECT_EQ(skip->first, 0u);
+  EXPECT_EQ(skip->count, 10u);
+  EXPECT_FALSE(ledger.takeSkip());
+  for (Datum* d : all) ledger.forget(d);
+  EXPECT_EQ(pool.inUse(), 0u);
+}
+
+TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
+  Datum* d = send(false);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
+  EXPECT_FALSE(ledger.takeSkip());
+  ledger.forget(d);
+}
+
+TEST_F(DataLedgerTest, ADatagramMovesOnlyWhileItIsTimely) {
+  Datum* late = send(false);
+  ledger.onMoved(late, now + DataLedger::kTimely + 1ns);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
+  Datum* d = send(false);
+  ledger.onMoved(d, now + DataLedger::kTimely);
+  EXPECT_EQ(ledger.nextRepair(now + DataLedger::kTimely), d);
+  EXPECT_EQ(ledger.nextRepair(now + DataLedger::kTimely + 1ns), nullptr);
+  EXPECT_EQ(drops(Drop::kLostDatagram), 2u);
+  ledger.forget(late);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+// Random fates on up to three copies: every entry and buffer comes back, each packet ends once.
+TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    struct Copy {
+      Datum* datum;
+      bool inFlight;
+    };
+    std::vector<Copy> copies;
+    for (int step = 0; step < 500; ++step) {
+      now += Duration(random.below(10'000'000));
+      uint64_t what = random.below(8);
+      if (what == 0 && flow.unacked < 500) copies.push_back({send(random.chance(0.7)), true});
+      if (copies.empty()) continue;
+      Copy& c = copies[random.below(copies.size())];
+      if (what == 1 && c.inFlight) {
+        c.inFlight = false;
+        ledger.onMoved(c.datum, now);
+      }
+      if (what == 2 && c.inFlight) {
+        c.inFlight = false;
+        ledger.onLost(c.datum, now);
+      }
+      if (what == 3) {
+        ledger.onDelivered(c.datum, c.inFlight);
+        ledger.forget(c.datum);
+        std::swap(c, copies.back());
+        copies.pop_back();
+      }
+      if (what == 4 && !c.inFlight) {
+        ledger.forget(c.datum);
+        std::swap(c, copies.back());
+        copies.pop_back();
+      }
+      if (what == 5) {
+        if (Datum* d = ledger.nextRepair(now)) {
+          ledger.onSent(d, 1, 0);
+          copies.push_back({d, true});
+        }
+      }
+      if (what == 6 && !c.datum->done) {
+        ledger.onCopied(c.datum);
+        copies.push_back({copies[static_cast<size_t>(&c - copies.data())].datum, true});
+      }
+      if (what == 7) ledger.onRecovered(copies[random.below(copies.size())].datum);
+      while (ledger.takeSkip()) {
+      }
+    }
+    ledger.giveUpAll(Drop::kPeerDown);
+    for (Copy& c : copies) ledger.forget(c.datum);
+    ASSERT_EQ(ledger.live(), 0u) << "seed " << seed;
+    ASSERT_EQ(ledger.queued(), 0u) << "seed " << seed;
+    ASSERT_EQ(pool.inUse(), 0u) << "seed " << seed;
+    ASSERT_EQ(flow.unacked, 0u) << "seed " << seed;
+  }
+}
+
+// ---- copies, recovery, the list of a flow's packets
+
+TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
+  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  ledger.onSent(d, 2, 77);
+  ledger.onCopied(d);
+  EXPECT_TRUE(d->copied);
+  EXPECT_EQ(d->copies, 2);
+  EXPECT_EQ(d->subflow, 2);
+  EXPECT_EQ(d->pn, 77u);
+  ledger.onLost(d, now, true);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr) << "only the copy is lost";
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.giveUpAll(Drop::kPeerDown);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
+  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  ledger.onSent(d, 2, 77);
+  ledger.onCopied(d, now + 30ms);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), d) << "queued, though the copy is in flight";
+  EXPECT_EQ(d->answerDue, now + 30ms) << "and the sender waits so long";
+  ledger.onDelivered(d, true);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
+  Datum* d =
+      ledger.create(flow, kDatagramFlow, flow.nextDsn++, false, pool.copy(std::array<uint8_t, 3>{}), now);
+  ledger.onSent(d, 2, 77);
+  ledger.onCopied(d, now + 30ms);
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.queued(), 0u);
+  EXPECT_FALSE(d->done);
+  ledger.onLost(d, now, true);
+  EXPECT_TRUE(d->done);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
+  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  ledger.onSent(d, 2, 77);
+  ledger.onCopied(d);
+  ledger.onMoved(d, now, true);
+  EXPECT_FALSE(d->moved);
+  EXPECT_EQ(ledger.queued(), 0u);
+  ledger.onMoved(d, now);
+  EXPECT_TRUE(d->moved);
+  EXPECT_EQ(ledger.queued(), 1u);
+  ledger.giveUpAll(Drop::kPeerDown);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, ACopyDoesNotTakeTheDatumOffTheRepairQueue) {
+  Datum* d = send();
+  ledger.onLost(d, now);
+  ledger.onCopied(d);
+  EXPECT_EQ(ledger.nextRepair(now), d);
+  ledger.onDelivered(d, true);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  ledger.forget(d);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, WhatIsRecoveredIsDeliveredAndNotRepaired) {
+  Datum* d = send();
+  ledger.onRecovered(d);
+  EXPECT_TRUE(d->done);
+  EXPECT_EQ(pool.inUse(), 0u);
+  EXPECT_EQ(flow.unacked, 0u);
+  EXPECT_EQ(d->copies, 1) << "its datagram is still in flight";
+  ledger.onLost(d, now);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_FALSE(ledger.hasSkips());
+  ledger.onRecovered(d);
+  EXPECT_EQ(flow.unacked, 0u) << "once";
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, RecoveryEndsARepairThatWaits) {
+  Datum* d = send();
+  ledger.onLost(d, now);
+  ledger.onRecovered(d);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(ledger.queued(), 0u);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, WhoHoldsADatumKeepsItsEntry) {
+  Datum* d = send();
+  ledger.hold(d);
+  ledger.onDelivered(d, true);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 1u);
+  EXPECT_TRUE(d->done);
+  ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
+  Datum* d = send();
+  ledger.onMoved(d, now);
+  EXPECT_TRUE(d->moved);
+  ledger.onSent(d, 3, 9);
+  EXPECT_EQ(d->subflow, 3);
+  EXPECT_EQ(d->pn, 9u);
+  EXPECT_FALSE(d->moved);
+  ledger.onDelivered(d, true);
+  ledger.forget(d);
+  ledger.forget(d);
+}
+
+/// DSNs of a flow's list, oldest first; checked in both directions.
+std::vector<uint64_t> listOf(const Flow& flow) {
+  std::vector<uint64_t> list;
+  const Datum* before = nullptr;
+  for (const Datum* d = flow.oldestSent; d; before = d, d = d->newer) {
+    EXPECT_EQ(d->older, before);
+    list.push_back(d->dsn);
+  }
+  EXPECT_EQ(flow.newestSent, before);
+  return list;
+}
+
+TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
+  using List = std::vector<uint64_t>;
+  EXPECT_EQ(listOf(flow), List{});
+  std::vector<Datum*> all;
+  for (int i = 0; i < 5; ++i) all.push_back(send());
+  EXPECT_EQ(listOf(flow), (List{0, 1, 2, 3, 4}));
+  ledger.onDelivered(all[2], true);
+  EXPECT_EQ(listOf(flow), (List{0, 1, 3, 4}));
+  ledger.onRecovered(all[0]);
+  EXPECT_EQ(listOf(flow), (List{1, 3, 4}));
+  ledger.giveUp(all[4], Drop::kExpired);
+  EXPECT_EQ(listOf(flow), (List{1, 3}));
+  ledger.onLost(all[1], now);
+  EXPECT_EQ(listOf(flow), (List{1, 3})) << "lost is not delivered";
+  ledger.giveUpAll(Drop::kPeerDown);
+  EXPECT_EQ(listOf(flow), (List{3}));
+  ledger.onDelivered(all[3], true);
+  EXPECT_EQ(listOf(flow), List{});
+  for (Datum* d : all) ledger.forget(d);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
+  Flow other;
+  Datum* a = send();
+  Datum* b = ledger.create(other, 6, other.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+  ledger.onSent(b, 0, 1);
+  EXPECT_EQ(listOf(flow).size(), 1u);
+  EXPECT_EQ(listOf(other).size(), 1u);
+  ledger.onDelivered(a, true);
+  EXPECT_EQ(listOf(flow).size(), 0u);
+  EXPECT_EQ(listOf(other).size(), 1u);
+  ledger.onDelivered(b, true);
+  ledger.forget(a);
+  ledger.forget(b);
+}
+
+}  // namespace
+}  // namespace braid

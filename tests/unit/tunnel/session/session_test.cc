@@ -1,0 +1,170 @@
+#include "tunnel/session/session.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace braid {
+namespace {
+
+struct End final : SessionOwner {
+  std::vector<Event> events;
+  size_t delivered = 0;
+  DropCounts drops{};
+  void onDelivered(Packet) override { ++delivered; }
+  void onEvent(Event event) override { events.push_back(std::move(event)); }
+  void onDrop(Drop cause, uint64_t count) override { drops[static_cast<size_t>(cause)] += count; }
+  void onTooLarge(ByteView) override {}
+};
+
+/// Two sessions of the same keys, joined by a wire without delay that can be cut.
+struct SessionTest : testing::Test {
+  PacketPool pool{9216, 4096};
+  TunnelOptions options;
+  End edgeEnd, hubEnd;
+  Time now = Time{} + 1s;
+  std::unique_ptr<Session> edge, hub;
+  /// The kernel says where a datagram arrived, so both know their local address.
+  Route edgeRoute{1, *Address::parse("198.51.100.1"), *Endpoint::parse("203.0.113.2:4433")};
+  Route hubRoute{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
+  Route configured{1, {}, edgeRoute.remote};
+  /// Of a second subflow.
+  Route edgeSecond{2, *Address::parse("198.51.100.2"), edgeRoute.remote};
+  Route hubSecond{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.2:40000")};
+  bool cut = false;
+  SessionSecrets secrets;
+  std::vector<Drop> refused;
+  uint64_t sent = 0;
+
+  void start() {
+    secrets.initiatorSecret.fill(1);
+    secrets.responderSecret.fill(2);
+    secrets.sessionId = 7;
+    using Role = KeySchedule::Role;
+    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, edgeEnd, Random(1), now);
+    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, hubEnd, Random(2), now);
+    edge->setKeepalive(0s);
+    hub->setKeepalive(0s);
+    ASSERT_TRUE(edge->openSubflow("a", "wifi", configured, now));
+    run(1s);
+    ASSERT_TRUE(edge->anyUsable() && hub->anyUsable());
+  }
+  bool carry(Session& from, Session& to, Route arrival) {
+    Datagram d;
+    if (!from.pollDatagram(d, now)) return false;
+    ++sent;
+    if (cut) return true;
+    if (d.route.socket == edgeSecond.socket) arrival = hubSecond;
+    if (d.route.remote == hubSecond.remote) arrival = edgeSecond;
+    std::optional<DatagramHeader> header = readHeader(d.bytes.view());
+    EXPECT_TRUE(header);
+    if (std::optional<Drop> cause = to.onDatagram(*header, arrival, d.ecn, std::move(d.bytes), now))
+      refused.push_back(*cause);
+    return true;
+  }
+  void run(Duration d) {
+    for (Time end = now + d; now < end; now += 1ms) {
+      for (Session* s : {edge.get(), hub.get()}) s->onTimer(now);
+      for (bool any = true; any;) {
+        any = carry(*edge, *hub, hubRoute);
+        any |= carry(*hub, *edge, edgeRoute);
+      }
+    }
+  }
+  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {}) {
+    FlowKey key;
+    key.sport = flow;
+    Packet packet = pool.allocate();
+    packet.append(size);
+    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, true, false, now, hint));
+  }
+};
+
+TEST_F(SessionTest, OpeningASubflowAgainOnItsRouteChangesNothing) {
+  start();
+  run(1s);
+  offer(*edge, 1);
+  cut = true;
+  run(2ms);
+  cut = false;
+  uint64_t before = sent;
+  ASSERT_TRUE(edge->openSubflow("a", "wifi", configured, now));
+  carry(*edge, *hub, hubRoute);
+  EXPECT_EQ(sent, before) << "nothing to say, nothing lost";
+  run(1s);
+  EXPECT_EQ(hubEnd.delivered, 1u);
+}
+
+TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
+  options.outerMtu = options.maxOuterMtu = 9000;
+  options.repairTime = 100ms;
+  start();
+  cut = true;
+  for (uint16_t flow = 1; flow <= 250; ++flow) offer(*edge, flow);
+  run(1s);
+  EXPECT_EQ(edge->drops()[static_cast<size_t>(Drop::kPeerDown)] +
+                edge->drops()[static_cast<size_t>(Drop::kExpired)] +
+                edgeEnd.drops[static_cast<size_t>(Drop::kPeerDown)],
+            250u);
+  cut = false;
+  run(3s);
+  ASSERT_TRUE(edge->anyUsable());
+  EXPECT_EQ(refused, std::vector<Drop>{});
+  for (uint16_t flow = 1; flow <= 250; ++flow) offer(*edge, flow);
+  run(300ms);
+  EXPECT_EQ(hubEnd.delivered, 250u) << "the receiver knows what will not come, and waits for nothing";
+}
+
+TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
+  start();
+  KeySchedule keys(secrets, KeySchedule::Role::kInitiator, {}, now);
+  DatagramHeader header{.session = 7, .subflow = 0, .packetNumber = 1000};
+  std::array<uint8_t, 2> frames{static_cast<uint8_t>(FrameType::kPing), 0x3f};
+  std::array<uint8_t, kHeaderSize + frames.size() + kTagSize> bytes;
+  writeHeader(header, bytes.data());
+  std::array<ByteView, 1> pieces{frames};
+  ASSERT_TRUE(keys.seal(0, 1000, ByteView(bytes).first(kHeaderSize), pieces, bytes.data() + kHeaderSize));
+  for (Drop expected : {Drop::kBadFrame, Drop::kReplay, Drop::kReplay}) {
+    EXPECT_EQ(hub->onDatagram(header, hubRoute, Ecn::kNotEct, pool.copy(bytes), now), expected);
+  }
+}
+
+// It must not be sent again, and the path is not to look lossy.
+TEST_F(SessionTest, WhatArrivedOnAPathThatIsGoneIsAcknowledgedOnAnother) {
+  start();
+  ASSERT_TRUE(edge->openSubflow("b", "lte", {2, {}, edgeRoute.remote}, now));
+  run(1s);
+  auto first = [&] {
+    PeerStatus status;
+    hub->fill(status, now);
+    EXPECT_EQ(status.subflows.size(), 2u);
+    return status.subflows.at(0);
+  };
+  ASSERT_EQ(first().inFlight, 0u);
+  for (uint16_t flow = 1; flow <= 100 && first().inFlight == 0; ++flow) {
+    offer(*hub, flow);
+    while (carry(*hub, *edge, edgeRoute)) {
+    }
+  }
+  ASSERT_GT(first().inFlight, 0u) << "the edge has it and has not said so";
+  edge->closeSubflow("a", now);
+  run(100ms);
+  EXPECT_EQ(first().state, "suspect") << "the hub knows that it is gone";
+  EXPECT_EQ(first().inFlight, 0u);
+  EXPECT_EQ(first().lostPackets, 0u);
+}
+
+// Found by reading: when two flows had a turn and nothing to protect, what waited behind them stayed there.
+TEST_F(SessionTest, TurnsThatComeToNothingHoldNothingUp) {
+  options.controller = "newreno";
+  options.initialWindow = 40;
+  start();
+  for (uint16_t flow : {1, 2, 3}) offer(*edge, flow, 1000, {.push = true});
+  for (int i = 0; i < 4; ++i) offer(*edge, 4, 1000);
+  while (carry(*edge, *hub, hubRoute)) {
+  }
+  EXPECT_EQ(hubEnd.delivered, 7u) << "all of it at once: the window has room";
+}
+
+}  // namespace
+}  // namespace braid

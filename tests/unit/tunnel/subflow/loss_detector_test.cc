@@ -1,0 +1,107 @@
+#include "tunnel/subflow/loss_detector.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace braid {
+namespace {
+
+constexpr Duration kRtt = 80ms;
+const Time kStart = Time{} + 1s;
+
+struct LossDetectorTest : testing::Test {
+  SentPackets sent;
+  LossDetector loss;
+
+  void send(Time at) {
+    SentPacket& p = sent.push();
+    p.sentAt = at;
+    p.state = SentPacket::State::kInFlight;
+  }
+  void ack(uint64_t pn) {
+    sent.at(pn).state = SentPacket::State::kAcked;
+    loss.onAcked(pn);
+  }
+  std::vector<uint64_t> detect(Time now) {
+    std::vector<uint64_t> lost;
+    loss.detect(sent, kRtt, kRtt, kRtt, now, [&](uint64_t pn, SentPacket& p) {
+      p.state = SentPacket::State::kLost;
+      lost.push_back(pn);
+    });
+    return lost;
+  }
+};
+
+using Numbers = std::vector<uint64_t>;
+
+TEST_F(LossDetectorTest, NothingIsLostBeforeSomethingLaterArrives) {
+  for (int i = 0; i < 10; ++i) send(kStart);
+  EXPECT_EQ(detect(kStart + 10s), Numbers{});
+  EXPECT_EQ(loss.lossTime(), kNever);
+}
+
+// RFC 9002 section 6.1.1: at least three packets before the largest acknowledged.
+TEST_F(LossDetectorTest, ThreePacketsLaterIsLost) {
+  for (int i = 0; i < 6; ++i) send(kStart);
+  ack(3);
+  EXPECT_EQ(detect(kStart + kRtt), Numbers{0});
+  ack(4);
+  EXPECT_EQ(detect(kStart + kRtt), Numbers{1});
+}
+
+// RFC 9002 section 6.1.2: 9/8 of the larger of latest and smoothed RTT.
+TEST_F(LossDetectorTest, NineEighthsOfTheRttLaterIsLost) {
+  send(kStart);
+  send(kStart + 1ms);
+  ack(1);
+  EXPECT_EQ(detect(kStart + kRtt), Numbers{});
+  EXPECT_EQ(loss.lossTime(), kStart + 90ms);
+  EXPECT_EQ(detect(kStart + 90ms - 1ns), Numbers{});
+  EXPECT_EQ(detect(kStart + 90ms), Numbers{0});
+  EXPECT_EQ(loss.lossTime(), kNever);
+}
+
+TEST_F(LossDetectorTest, TheGranularityIsTheLeastWait) {
+  EXPECT_EQ(loss.timeThreshold(10us, 10us, 10us), LossDetector::kGranularity);
+}
+
+TEST_F(LossDetectorTest, PacketsSentAfterTheLargestAcknowledgedAreNotLost) {
+  for (int i = 0; i < 5; ++i) send(kStart);
+  ack(0);
+  EXPECT_EQ(detect(kStart + 10s), Numbers{});
+}
+
+// RFC 8985 section 6.2: once reordering was seen, count alone proves nothing, and the window grows by
+// quarters.
+TEST_F(LossDetectorTest, ASpuriousLossTurnsToTimeAlone) {
+  for (int i = 0; i < 10; ++i) send(kStart);
+  loss.onSpurious();
+  EXPECT_TRUE(loss.seesReordering());
+  ack(9);
+  EXPECT_EQ(detect(kStart + kRtt), Numbers{});
+  EXPECT_EQ(loss.lossTime(), kStart + 100ms);  // 80 + 80/4 is more than 90
+  EXPECT_EQ(detect(kStart + 100ms).size(), 9u);
+}
+
+TEST_F(LossDetectorTest, TheReorderingWindowStopsAtOneRtt) {
+  for (int i = 0; i < 20; ++i) loss.onSpurious();
+  EXPECT_EQ(loss.timeThreshold(kRtt, kRtt, kRtt), 2 * kRtt);
+}
+
+TEST_F(LossDetectorTest, TheReorderingWindowEndsAfterSixteenTrueLossEpisodes) {
+  loss.onSpurious();
+  Time now = kStart;
+  for (int i = 0; i < LossDetector::kPersist; ++i) {
+    EXPECT_TRUE(loss.seesReordering()) << i;
+    send(now);
+    send(now);
+    ack(sent.next() - 1);
+    now += 10s;
+    EXPECT_EQ(detect(now).size(), 1u);
+  }
+  EXPECT_FALSE(loss.seesReordering());
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,726 @@
+#include "tunnel/subflow/subflow.h"
+
+#include <gtest/gtest.h>
+
+#include "tunnel/lane/flow_queue.h"
+
+namespace braid {
+namespace {
+
+constexpr Duration kRtt = 40ms;
+
+struct Owner final : SubflowOwner {
+  std::vector<Subflow::State> states;
+  std::vector<std::pair<uint64_t, bool>> fates;
+  int addressChanges = 0;
+  void onControlFate(Subflow&, uint64_t pn, bool delivered) override { fates.emplace_back(pn, delivered); }
+  void onPacketLost(const Subflow&, uint64_t, double, Time) override {}
+  void onStateChange(Subflow& s) override { states.push_back(s.state()); }
+  void onAddressChange(Subflow&) override { ++addressChanges; }
+};
+
+struct SubflowTest : testing::Test {
+  PacketPool pool{1500, 4000};
+  Flow flow;
+  TunnelOptions options;
+  DataLedger ledger{3s};
+  ControllerGroup group;
+  Owner owner;
+  Random random{3};
+  Time now = Time{} + 1s;
+  Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
+  std::unique_ptr<Subflow> s;
+
+  void SetUp() override {
+    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, group, random, now);
+  }
+  /// Answers the challenge after an RTT, and `samples` single packets, so that the RTT is known well.
+  void activate(int samples = 40) {
+    auto frame = s->takePathFrame(now);
+    ASSERT_TRUE(frame && frame->challenge);
+    now += kRtt;
+    s->onPathResponse(frame->challenge->token, now);
+    ASSERT_EQ(s->state(), Subflow::State::kActive);
+    for (int i = 0; i < samples; ++i) {
+      uint64_t pn = send();
+      now += kRtt;
+      ack(pn, pn);
+    }
+  }
+  /// Rounds of as much as the window takes, each acknowledged at once after an RTT.
+  void fill(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      uint64_t first = s->nextPacketNumber();
+      Time end = now + kRtt;
+      for (; s->opensAt() < end; send()) now = std::max(now, s->opensAt());
+      now = end;
+      if (s->nextPacketNumber() > first) ack(first, s->nextPacketNumber() - 1);
+    }
+  }
+  uint64_t send(size_t bytes = 1200, bool control = false) {
+    Datum* d = ledger.create(flow, 0, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+    uint64_t pn = s->nextPacketNumber();
+    SentPacket& p = s->onSent(bytes, true, now);
+    p.data[0] = d;
+    p.dataCount = 1;
+    p.hasControl = control;
+    ledger.onSent(d, s->id(), s->nextPacketNumber());
+    if (marking) sentAs = s->codepoint(pn, p, now);
+    return pn;
+  }
+  void ack(uint64_t first, uint64_t last, bool samePath = true) {
+    AckFrame frame;
+    frame.subflow = s->id();
+    frame.count = 1;
+    frame.ranges[0] = {first, last};
+    s->onAck(frame, samePath, now);
+  }
+  /// Runs timers up to `end` and takes the PINGs as sent.
+  void runTo(Time end) {
+    for (int i = 0; i < 100000 && (s->mustSend() || s->nextDeadline() <= end); ++i) {
+      if (s->mustSend()) {
+        s->onSent(40, true, now);
+        pings.push_back(now);
+        continue;
+      }
+      now = std::max(now, s->nextDeadline());
+      s->onTimer(now);
+    }
+    now = end;
+  }
+  void ackCounted(uint64_t first, uint64_t last, EcnCounts counts) {
+    AckFrame frame;
+    frame.subflow = s->id();
+    frame.ecn = counts;
+    frame.count = 1;
+    frame.ranges[0] = {first, last};
+    s->onAck(frame, true, now);
+  }
+  std::vector<Time> pings;
+  bool marking = false;  ///< send() asks for the ECN field
+  Ecn sentAs = Ecn::kNotEct;
+};
+
+TEST_F(SubflowTest, CarriesNoDataBeforeItsRouteIsProven) {
+  EXPECT_FALSE(s->isOpen(now));
+  activate(0);
+  EXPECT_TRUE(s->isOpen(now));
+  EXPECT_EQ(s->rtt().smoothed(), kRtt);
+}
+
+TEST_F(SubflowTest, AcknowledgedDataIsDelivered) {
+  activate();
+  uint64_t pn = send();
+  EXPECT_EQ(s->view(now).inFlight, 1200u);
+  now += kRtt;
+  ack(pn, pn);
+  EXPECT_EQ(s->view(now).inFlight, 0u);
+  EXPECT_EQ(ledger.live(), 0u);
+  EXPECT_EQ(pool.inUse(), 0u);
+}
+
+TEST_F(SubflowTest, ALossIsRepairedAndItsControlFramesReported) {
+  activate();
+  uint64_t lost = send(1200, true);
+  for (int i = 0; i < 3; ++i) send();
+  now += kRtt;
+  ack(lost + 1, lost + 3);
+  ASSERT_NE(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(owner.fates, (std::vector<std::pair<uint64_t, bool>>{{lost, false}}));
+  EXPECT_EQ(s->status(now).lostPackets, 1u);
+  EXPECT_EQ(s->view(now).inFlight, 0u);
+}
+
+TEST_F(SubflowTest, ALateAckMakesTheLossSpurious) {
+  options.controller = "newreno";
+  SetUp();
+  activate();
+  uint64_t late = send();
+  for (int i = 0; i < 3; ++i) send();
+  now += kRtt;
+  ack(late + 1, late + 3);
+  uint64_t window = s->view(now).window;
+  now += 1ms;
+  ack(late, late + 3);
+  EXPECT_EQ(s->status(now).spuriousLosses, 1u);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr) << "it arrived after all";
+  EXPECT_GT(s->view(now).window, window) << "the reduction is taken back";
+}
+
+TEST_F(SubflowTest, AMachineThatSleptDoesNotTakeItsSleepForTheRtt) {
+  activate();
+  uint64_t pn = send();
+  now += 60s;
+  ack(pn, pn);
+  EXPECT_LT(s->rtt().smoothed(), kRtt + 130ms);  // an eighth of a second
+  EXPECT_LT(s->pto(), 2s);
+}
+
+TEST_F(SubflowTest, APathThatSlowedDownIsBelieved) {
+  activate();
+  for (int i = 0; i < 60; ++i) {
+    uint64_t pn = send();
+    now += 3s;
+    ack(pn, pn);
+  }
+  EXPECT_GT(s->rtt().smoothed(), 2900ms);
+}
+
+TEST_F(SubflowTest, AnAckOverAnotherPathGivesNoRttSample) {
+  activate();
+  Duration before = s->rtt().smoothed();
+  uint64_t pn = send();
+  now += 10 * kRtt;
+  ack(pn, pn, false);
+  EXPECT_EQ(s->rtt().smoothed(), before);
+}
+
+TEST_F(SubflowTest, SilenceBringsAProbeThenSuspicionThenDataElsewhere) {
+  activate();
+  Duration pto = s->pto();
+  for (int i = 0; i < 5; ++i) send();
+  Time sent = now;
+  runTo(sent + pto - 1ms);
+  EXPECT_TRUE(pings.empty());
+  runTo(sent + pto + 1ms);
+  EXPECT_EQ(pings.size(), 1u);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(ledger.queued(), 1u) << "the oldest packet is copied at once";
+  runTo(sent + 2 * pto + 2ms);
+  EXPECT_EQ(s->state(), Subflow::State::kSuspect);
+  EXPECT_EQ(ledger.queued(), 5u);
+  EXPECT_FALSE(s->isOpen(now));
+}
+
+// A sender that never pauses must notice silence as soon as one that does.
+TEST_F(SubflowTest, SilenceIsNoticedWhileSendingGoesOn) {
+  activate();
+  Duration pto = s->pto();
+  Time died = now;
+  Time suspected = kNever;
+  while (now < died + 1s && suspected == kNever) {
+    if (s->isOpen(now)) send();
+    now += 1ms;
+    if (s->nextDeadline() <= now) s->onTimer(now);
+    if (s->mustSend()) s->onSent(40, true, now);
+    if (s->state() == Subflow::State::kSuspect) suspected = now;
+  }
+  EXPECT_LE(suspected - died, 2 * pto + 3ms);
+}
+
+TEST_F(SubflowTest, ASuspectPathIsProbedWithGrowingPausesAndTakenBack) {
+  activate();
+  send();
+  runTo(now + 30s);
+  EXPECT_EQ(s->status(now).state, "failed");
+  ASSERT_GT(pings.size(), 10u);
+  EXPECT_LT(pings.size(), 60u);
+  for (size_t i = 3; i < pings.size(); ++i) {
+    EXPECT_LE(pings[i] - pings[i - 1], Subflow::kMaxProbeInterval);
+    EXPECT_GE(pings[i] - pings[i - 1] + 1ns, pings[i - 1] - pings[i - 2]);
+  }
+  now = pings.back() + kRtt;
+  uint64_t last = s->nextPacketNumber() - 1;
+  ack(last, last);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(s->view(now).inFlight, 0u) << "older packets are lost";
+}
+
+// What was in flight when the path fell silent is no loss of the path that came back.
+TEST_F(SubflowTest, AfterALongSilenceTheControllerStartsAnew) {
+  uint64_t initial = s->view(now).window;
+  activate();
+  for (int i = 0; i < 20; ++i) send();
+  runTo(now + 10s);
+  now = pings.back() + kRtt;
+  uint64_t last = s->nextPacketNumber() - 1;
+  ack(last, last);
+  ASSERT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(s->view(now).window, initial);
+  fill(10);
+  EXPECT_GT(s->view(now).window, 2 * initial);
+}
+
+TEST_F(SubflowTest, DaysOfSilenceTakeNoMemoryAndNoNumbersBeyondTheMap) {
+  activate();
+  send();
+  runTo(now + 86400s);
+  EXPECT_TRUE(s->canNumber());
+  uint64_t last = s->nextPacketNumber() - 1;
+  ack(last, last);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+}
+
+TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
+  activate();
+  uint64_t pn = send();
+  s->close(now);
+  EXPECT_EQ(s->state(), Subflow::State::kClosed);
+  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_FALSE(s->mustSend());
+  EXPECT_EQ(s->nextDeadline(), kNever);
+  Route next{2, {}, home.remote};
+  s->open(next, now);
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  EXPECT_EQ(frame->route, next);
+  now += kRtt;
+  s->onPathResponse(frame->challenge->token, now);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_GT(s->nextPacketNumber(), pn);
+}
+
+TEST_F(SubflowTest, ThePeerMayRefuseAPathAndOfferItAgain) {
+  activate();
+  send();
+  s->onPeerStatus({3, 2, false}, now);
+  EXPECT_EQ(s->state(), Subflow::State::kSuspect);
+  EXPECT_EQ(ledger.queued(), 1u);
+  runTo(now + 10s);
+  EXPECT_TRUE(pings.empty()) << "a refused path is not probed";
+  s->onPeerStatus({3, 1, true}, now);
+  EXPECT_EQ(s->state(), Subflow::State::kSuspect) << "old news";
+  s->onPeerStatus({3, 3, true}, now);
+  runTo(now + 1ms);
+  EXPECT_EQ(pings.size(), 1u);
+}
+
+TEST_F(SubflowTest, FollowsThePeerToANewAddressOnceItAnswersThere) {
+  activate();
+  Route moved{1, {}, *Endpoint::parse("198.51.100.7:999")};
+  s->onPacket(0, true, Ecn::kEct0, 1200, home, now);
+  s->onPacket(1, true, Ecn::kEct0, 1200, moved, now);
+  EXPECT_EQ(s->route(), home);
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  EXPECT_EQ(frame->route, moved);
+  s->onPathResponse(frame->challenge->token, now + kRtt);
+  EXPECT_EQ(s->route(), moved);
+  EXPECT_EQ(owner.addressChanges, 1);
+}
+
+TEST_F(SubflowTest, AnOldPacketFromElsewhereMovesNothing) {
+  activate();
+  s->onPacket(5, true, Ecn::kEct0, 1200, home, now);
+  s->onPacket(4, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("198.51.100.7:999")}, now);
+  EXPECT_FALSE(s->takePathFrame(now));
+}
+
+TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
+  for (const char* to : {"192.0.2.1:5555", "198.51.100.7:4433"}) {
+    SetUp();
+    owner = {};
+    activate();
+    s->onPacket(0, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse(to)}, now);
+    auto frame = s->takePathFrame(now);
+    ASSERT_TRUE(frame && frame->challenge);
+    auto another = s->takePathFrame(now);
+    EXPECT_FALSE(another);
+    s->onPathResponse(frame->challenge->token, now + 2 * kRtt);
+    bool samePath = s->route().remote.address == home.remote.address;
+    EXPECT_EQ(s->rtt().smoothed(), samePath ? kRtt : 2 * kRtt) << to;
+  }
+}
+
+// What was on its way to the old route is sent again at once, and is no loss that tells of a path.
+TEST_F(SubflowTest, WhatWentToTheOldRouteIsSentAgainAndSlowsNothingDown) {
+  activate();
+  uint64_t first = send(1200, true);
+  uint64_t second = send();
+  uint64_t window = s->view(now).window;
+  s->onPacket(0, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("192.0.2.1:5555")}, now);
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  EXPECT_EQ(ledger.queued(), 0u) << "not before the peer has answered there";
+  s->onPathResponse(frame->challenge->token, now);
+  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(s->view(now).inFlight, 0u);
+  EXPECT_EQ(s->view(now).window, window);
+  EXPECT_EQ(s->status(now).lostPackets, 0u);
+  EXPECT_EQ(owner.fates, (std::vector<std::pair<uint64_t, bool>>{{first, false}}));
+  now += kRtt;
+  ack(first, second);
+  EXPECT_EQ(ledger.queued(), 0u) << "it was only late";
+}
+
+TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
+  // The kernel says to which local address a datagram came; a configured route leaves it open.
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  Route seen = home;
+  seen.local = *Address::parse("198.51.100.20");
+  s->onPacket(0, false, Ecn::kNotEct, 100, seen, now);  // the peer's own challenge; its response was lost
+  s->onPathResponse(frame->challenge->token, now + kRtt);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(s->route(), seen);
+  EXPECT_EQ(owner.addressChanges, 0);
+}
+
+TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
+  for (bool trusted : {false, true}) {
+    s = std::make_unique<Subflow>(3, "wifi", home, trusted, options, owner, ledger, group, random, now);
+    s->onPacket(0, false, Ecn::kNotEct, 1200, home, now);
+    s->onPacket(1, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")}, now);
+    s->onPacket(2, false, Ecn::kNotEct, 1200, home, now);
+    auto frame = s->takePathFrame(now);
+    ASSERT_TRUE(frame && frame->challenge) << trusted;
+    EXPECT_EQ(frame->route, home);
+    s->onPathResponse(frame->challenge->token, now + kRtt);
+    EXPECT_EQ(s->state(), Subflow::State::kActive);
+  }
+}
+
+TEST_F(SubflowTest, AnOvertakenAckDoesNotCountMarksTwice) {
+  options.controller = "newreno";
+  SetUp();
+  activate();
+  marking = true;
+  uint64_t first = send();
+  for (int i = 0; i < 7; ++i) send();
+  now += kRtt;
+  uint64_t before = s->view(now).window;
+  ackCounted(first + 1, first + 7, {3, 0, 5});
+  uint64_t window = s->view(now).window;
+  EXPECT_LT(window, before);
+  ackCounted(first, first, {0, 0, 1});
+  EXPECT_EQ(s->status(now).ceMarks, 5u);
+  now += 1ms;
+  uint64_t later = send();
+  now += kRtt;
+  ackCounted(later, later, {4, 0, 5});
+  EXPECT_GE(s->view(now).window, window) << "nothing new was marked";
+  later = send();
+  now += kRtt;
+  ackCounted(later, later, {4, 0, 6});
+  EXPECT_LT(s->view(now).window, window);
+  EXPECT_EQ(s->status(now).ecn, "capable");
+}
+
+TEST_F(SubflowTest, MarksOfAPathThatMarksEverythingSlowNobody) {
+  options.controller = "newreno";
+  SetUp();
+  activate();
+  marking = true;
+  uint64_t before = s->view(now).window;
+  uint64_t first = send();
+  for (int i = 0; i < 9; ++i) send();
+  EXPECT_EQ(sentAs, Ecn::kEct0);
+  now += kRtt;
+  ackCounted(first, first + 9, {0, 0, 10});
+  EXPECT_EQ(s->status(now).ecn, "failed");
+  EXPECT_GE(s->view(now).window, before);
+  send();
+  EXPECT_EQ(sentAs, Ecn::kNotEct);
+}
+
+TEST_F(SubflowTest, OnlyWhatAsksForAnAnswerMayBeMarked) {
+  activate(0);
+  uint64_t pn = s->nextPacketNumber();
+  EXPECT_EQ(s->codepoint(pn, s->onSent(40, false, now), now), Ecn::kNotEct);
+  SentPacket& probe = s->onSent(1400, true, now);
+  probe.mtuProbe = true;
+  EXPECT_EQ(s->codepoint(pn + 1, probe, now), Ecn::kNotEct);
+  EXPECT_EQ(s->codepoint(pn + 2, s->onSent(40, true, now), now), Ecn::kEct0);
+}
+
+TEST_F(SubflowTest, OnlyTheFirstChallengeIsMarked) {
+  EXPECT_TRUE(s->takePathFrame(now)->ect);
+  now = s->nextDeadline();
+  EXPECT_FALSE(s->takePathFrame(now)->ect);
+}
+
+TEST_F(SubflowTest, WhatIsSentOnASilentPathIsNotMarked) {
+  activate();
+  marking = true;
+  send();
+  EXPECT_EQ(sentAs, Ecn::kEct0);
+  now = s->nextDeadline();
+  s->onTimer(now);
+  ASSERT_TRUE(s->mustSend()) << "a PTO";
+  uint64_t probe = send();
+  EXPECT_EQ(sentAs, Ecn::kNotEct);
+  now += kRtt;
+  ackCounted(probe, probe, {});
+  EXPECT_EQ(s->status(now).ecn, "testing") << "one loss proves nothing";
+  send();
+  EXPECT_EQ(sentAs, Ecn::kEct0);
+}
+
+TEST_F(SubflowTest, WhatAnEcnTestLosesIsNoCongestion) {
+  options.controller = "newreno";
+  SetUp();
+  activate();
+  marking = true;
+  uint64_t window = s->view(now).window;
+  for (int i = 0; i < 10; ++i) send();
+  uint64_t pn = send();
+  EXPECT_EQ(sentAs, Ecn::kNotEct);
+  now += kRtt;
+  ackCounted(pn, pn, {});
+  now = s->nextDeadline();
+  s->onTimer(now);
+  EXPECT_EQ(s->status(now).lostPackets, 10u);
+  EXPECT_EQ(s->status(now).ecn, "failed");
+  EXPECT_GE(s->view(now).window, window);
+}
+
+TEST_F(SubflowTest, ANewRouteIsTestedForEcnAnew) {
+  activate();
+  marking = true;
+  uint64_t pn = send();
+  now += kRtt;
+  ackCounted(pn, pn, {});
+  ASSERT_EQ(s->status(now).ecn, "failed");
+  Route other{2, {}, *Endpoint::parse("192.0.2.1:5000")};
+  s->open(other, now);
+  EXPECT_EQ(s->status(now).ecn, "testing");
+  send();
+  EXPECT_EQ(sentAs, Ecn::kEct0);
+}
+
+TEST_F(SubflowTest, AReplayedNumberIsTold) {
+  activate();
+  s->onPacket(7, true, Ecn::kEct0, 100, home, now);
+  EXPECT_TRUE(s->isReplay(7));
+  EXPECT_FALSE(s->isReplay(8));
+  EXPECT_FALSE(s->isReplay(6));
+}
+
+/// The second subflow of a session with AMP, both at the minimum window.
+struct SuppressedSubflowTest : SubflowTest {
+  ControllerGroup::Member first{.window = 3000, .atMinimum = true, .usable = true};
+  void SetUp() override {
+    group.join(first);
+    options.controller = "amp";
+    options.initialWindow = 2;
+    SubflowTest::SetUp();
+    activate(1);
+  }
+  void suppress() {
+    group.onRound(true, 1, 8, now);
+    ASSERT_TRUE(s->isSuppressed());
+  }
+};
+
+TEST_F(SuppressedSubflowTest, TakesNoDataAndStaysInUse) {
+  ASSERT_TRUE(s->isOpen(now));
+  suppress();
+  EXPECT_FALSE(s->isOpen(now));
+  EXPECT_FALSE(s->isOpenForRepair(now));
+  EXPECT_FALSE(s->view(now).usable);
+  EXPECT_FALSE(s->recoveryPath(0, now).usable);
+  EXPECT_TRUE(s->usable());
+  EXPECT_TRUE(s->status(now).suppressed);
+  EXPECT_EQ(s->status(now).state, "active");
+}
+
+TEST_F(SuppressedSubflowTest, WhatIsAcknowledgedInTimeIsNotSentAgain) {
+  uint64_t pn = send();
+  suppress();
+  now += kRtt;
+  ack(pn, pn);
+  runTo(now + 5s);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+}
+
+TEST_F(SuppressedSubflowTest, WhatIsNotAcknowledgedWithinTheRttIsMoved) {
+  uint64_t pn = send();
+  suppress();
+  Time due = now + s->rtt().smoothed() + 4 * s->rtt().variation();
+  EXPECT_EQ(s->nextDeadline(), due);
+  s->onTimer(due - 1ns);
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  s->onTimer(due);
+  EXPECT_NE(ledger.nextRepair(now), nullptr);
+  EXPECT_GT(s->nextDeadline(), due);
+  EXPECT_TRUE(s->isDataMissing(pn));
+}
+
+TEST_F(SuppressedSubflowTest, EachSuppressionMovesWhatIsInFlightThen) {
+  suppress();
+  now += 1s;
+  s->onTimer(now);
+  group.leave(first);
+  EXPECT_FALSE(s->isSuppressed());
+  EXPECT_TRUE(s->isOpen(now));
+  ControllerGroup::Member next{.window = 3000, .atMinimum = true, .usable = true};
+  group.join(next);
+  send();
+  s->close(now);
+  EXPECT_NE(ledger.nextRepair(now), nullptr);
+  group.leave(next);
+}
+
+// ---- duties and ceilings
+
+TEST_F(SubflowTest, OneThatRestsTakesNoData) {
+  activate(1);
+  s->setDuty(PathDuty::kNone, now);
+  EXPECT_TRUE(s->usable());
+  EXPECT_EQ(s->opensAt(), kNever);
+  EXPECT_EQ(s->opensAt(true), kNever);
+  EXPECT_FALSE(s->isOpenForRepair(now));
+  EXPECT_FALSE(s->view(now).usable || s->view(now, true).usable);
+  EXPECT_FALSE(s->recoveryPath(0, now).usable);
+  EXPECT_TRUE(s->status(now).resting);
+}
+
+TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
+  activate(1);
+  s->setDuty(PathDuty::kOverflow, now);
+  EXPECT_FALSE(s->isOpen(now));
+  EXPECT_FALSE(s->isOpenForRepair(now));
+  EXPECT_FALSE(s->view(now).open);
+  EXPECT_FALSE(s->recoveryPath(0, now).usable);
+  EXPECT_TRUE(s->view(now, true).open && s->view(now, true).usable);
+  EXPECT_FALSE(s->status(now).resting);
+}
+
+TEST_F(SuppressedSubflowTest, IsNotForOverflowEither) {
+  s->setDuty(PathDuty::kOverflow, now);
+  group.setUsable(first, true, now);
+  suppress();
+  EXPECT_FALSE(s->view(now, true).usable);
+}
+
+// Ten full datagrams at once, then 1000 bytes (28 of them headers) each 10 ms.
+TEST_F(SubflowTest, ACeilingHoldsForAllThatLeaves) {
+  activate(1);
+  auto ceiling = std::make_shared<Pacer>(1000);
+  ceiling->setRate(100'000);
+  s->setCeiling(ceiling);
+  now += 1s;
+  for (int i = 0; i < 4; ++i) s->onSent(972, false, now);
+  int count = 4;
+  for (; s->isOpenForRepair(now) && count < 100; ++count) send(972);
+  EXPECT_EQ(count, 10);
+  EXPECT_EQ(s->opensAt(), now + 10ms);
+  EXPECT_EQ(s->opensForRepairAt(), now + 10ms) << "repairs are not beyond it";
+  s->onSent(972, true, now);  // a probe is, and is paid back
+  EXPECT_EQ(s->opensAt(), now + 20ms);
+  EXPECT_LE(s->status(now).pacingRate, 100'000);
+}
+
+// Ten full datagrams at once, then 1000 bytes each 20 ms.
+TEST_F(SubflowTest, NobodyIsAheadOfACeiling) {
+  activate(1);
+  auto ceiling = std::make_shared<Pacer>(1000);
+  ceiling->setRate(50'000);
+  s->setCeiling(ceiling);
+  now += 1s;
+  for (int i = 0; i < 10; ++i) s->onSent(972, false, now);
+  EXPECT_FALSE(s->isOpenAhead(now));
+  PathView v = s->view(now);
+  EXPECT_FALSE(v.open || v.ahead);
+  EXPECT_EQ(v.wait, 20ms);
+  EXPECT_EQ(v.rate, 50'000) << "what the scheduler may hope for";
+  now += 20ms;
+  EXPECT_TRUE(s->view(now).open);
+  EXPECT_EQ(s->view(now).wait, 0ms);
+}
+
+TEST_F(SubflowTest, NobodyIsAheadOnAPathForOverflow) {
+  options.controller = "newreno";
+  activate(1);
+  for (int i = 0; i < 100 && s->isOpen(now); ++i) send(s->mtu());
+  ASSERT_FALSE(s->view(now).open);
+  ASSERT_TRUE(s->view(now).ahead);
+  s->setDuty(PathDuty::kOverflow, now);
+  EXPECT_TRUE(s->view(now, true).usable);
+  EXPECT_FALSE(s->view(now, true).ahead);
+}
+
+TEST_F(SubflowTest, TheWindowBoundsWhatIsInFlight) {
+  activate();
+  size_t count = 0;
+  while (s->opensAt() != kNever && count < 10000) {
+    now = std::max(now, s->opensAt());
+    send();
+    ++count;
+  }
+  PathView view = s->view(now);
+  EXPECT_LE(view.inFlight, view.window);
+  EXPECT_GT(view.inFlight + options.maxOuterMtu, view.window);
+}
+
+TEST_F(SubflowTest, ARepairMayGoBeyondTheWindowUpToABound) {
+  options.controller = "newreno";
+  options.initialWindow = 2;
+  SetUp();
+  activate(0);
+  send();
+  send();
+  ASSERT_FALSE(s->isOpen(now));
+  ASSERT_EQ(s->view(now).inFlight, 2400u);
+  ASSERT_EQ(s->mtu(), 1200u);
+  // 65536 bytes: 54 datagrams of 1200.
+  for (int i = 2; i < 54; ++i) {
+    EXPECT_TRUE(s->isOpenForRepair(now)) << i;
+    send();
+  }
+  EXPECT_FALSE(s->isOpenForRepair(now));
+  now += kRtt;
+  ack(0, 0);
+  EXPECT_TRUE(s->isOpenForRepair(now));
+  s->onSendError(now);
+  EXPECT_FALSE(s->isOpenForRepair(now)) << "a suspect path repairs nothing";
+}
+
+TEST_F(SubflowTest, SmallFlowsAreAheadByAFewDatagrams) {
+  options.controller = "bbr";
+  SetUp();
+  activate();
+  fill(10);
+  while (s->isOpen(now)) send(s->mtu());
+  size_t ahead = 0;
+  for (; s->isOpenAhead(now); ++ahead) send(s->mtu());
+  EXPECT_EQ(ahead, Subflow::kAheadDatagrams);
+  // Paid back: it takes so much longer until bulk may go on.
+  Duration wait = s->view(now).wait;
+  EXPECT_GT(toSeconds(wait) * s->view(now).rate, static_cast<double>((ahead - 1) * s->mtu()));
+}
+
+TEST_F(SubflowTest, SmallWindowsAllowLessAhead) {
+  options.controller = "newreno";
+  options.initialWindow = 2;
+  SetUp();
+  activate(0);
+  ASSERT_EQ(s->view(now).window, 2944u);
+  ASSERT_EQ(s->mtu(), 1200u);
+  size_t sent = 0;
+  for (; s->isOpenAhead(now); ++sent) send(s->mtu());
+  EXPECT_EQ(sent, 3u) << "of 2944 * 5/4 bytes";
+}
+
+TEST_F(SubflowTest, TheWaitForAFullWindowEndsWithTheOldestPacket) {
+  options.controller = "newreno";
+  activate();
+  fill(3);
+  while (s->opensAt() != kNever) {
+    now = std::max(now, s->opensAt());
+    send();
+  }
+  Time first = now;
+  PathView view = s->view(now);
+  EXPECT_FALSE(view.open);
+  EXPECT_GT(view.wait, 0ms);
+  EXPECT_LE(view.wait, s->rtt().smoothed());
+  now += 5ms;
+  EXPECT_NEAR(toMilliseconds(view.wait - s->view(now).wait), 5, 0.001);
+  now = first + 10 * kRtt;
+  EXPECT_EQ(s->view(now).wait, 0ns) << "any moment";
+}
+
+TEST_F(SubflowTest, TheRateIsWhatWindowAndPacerLetThrough) {
+  options.controller = "newreno";
+  SetUp();
+  activate();
+  PathView view = s->view(now);
+  // NewReno's pacer is faster than a window in a round trip.
+  EXPECT_NEAR(view.rate, static_cast<double>(view.window) / toSeconds(s->rtt().smoothed()), 1);
+  EXPECT_TRUE(view.open);
+  EXPECT_EQ(view.wait, 0ns);
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,79 @@
+#include "tunnel/wire/replay_window.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/random.h"
+
+namespace braid {
+namespace {
+
+constexpr uint64_t kWindow = ReplayWindow::kWindow;
+
+TEST(ReplayWindow, CheckAloneChangesNothing) {
+  ReplayWindow window;
+  EXPECT_TRUE(window.check(7));
+  EXPECT_TRUE(window.check(7));
+  EXPECT_EQ(window.next(), 0u);
+  EXPECT_TRUE(window.commit(7));
+  EXPECT_FALSE(window.check(7));
+  EXPECT_FALSE(window.commit(7));
+  EXPECT_EQ(window.next(), 8u);
+}
+
+TEST(ReplayWindow, FirstNumberMayBeZeroOrLarge) {
+  ReplayWindow zero;
+  EXPECT_TRUE(zero.commit(0));
+  EXPECT_FALSE(zero.check(0));
+  ReplayWindow large;
+  EXPECT_TRUE(large.commit(uint64_t{1} << 61));
+  EXPECT_FALSE(large.check(uint64_t{1} << 61));
+  EXPECT_TRUE(large.check((uint64_t{1} << 61) - 1));
+}
+
+TEST(ReplayWindow, EdgeIsExactlyTheWindow) {
+  for (uint64_t top : {kWindow + 5, 2 * kWindow, 3 * kWindow + 63, 3 * kWindow + 64}) {
+    ReplayWindow window;
+    ASSERT_TRUE(window.commit(top));
+    EXPECT_TRUE(window.check(top + 1 - kWindow)) << top;
+    EXPECT_FALSE(window.check(top - kWindow)) << top;
+    EXPECT_TRUE(window.commit(top + 1 - kWindow));
+    EXPECT_FALSE(window.check(top + 1 - kWindow));
+    EXPECT_FALSE(window.check(top)) << "the oldest shares no word with the newest";
+  }
+}
+
+TEST(ReplayWindow, JumpForgetsTheOldBits) {
+  ReplayWindow window;
+  for (uint64_t pn = 0; pn < 2 * kWindow; ++pn) ASSERT_TRUE(window.commit(pn));
+  ASSERT_TRUE(window.commit(100 * kWindow));
+  for (uint64_t pn = 99 * kWindow + 1; pn < 100 * kWindow; ++pn) ASSERT_TRUE(window.check(pn)) << pn;
+}
+
+TEST(ReplayWindowProperty, MatchesASet) {
+  for (uint64_t seed = 1; seed <= 15; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(seed);
+    ReplayWindow window;
+    std::set<uint64_t> seen;
+    uint64_t next = 0;
+    uint64_t base = random.below(2) * random.below(uint64_t{1} << 60);
+    for (int step = 0; step < 5000; ++step) {
+      base += random.chance(0.01) ? random.below(2 * kWindow) : random.below(3);
+      uint64_t back = random.chance(0.2) ? random.below(kWindow + 100) : random.below(50);
+      uint64_t pn = base > back ? base - back : 0;
+      bool inside = pn >= next || next - pn <= kWindow;
+      bool fresh = inside && !seen.contains(pn);
+      ASSERT_EQ(window.check(pn), fresh) << "pn " << pn;
+      if (random.chance(0.2)) continue;
+      ASSERT_EQ(window.commit(pn), fresh) << "pn " << pn;
+      if (!fresh) continue;
+      seen.insert(pn);
+      next = std::max(next, pn + 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid
