@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/simnet/link/link_test_support.h"
+#include "tests/unit/linkmodel/link_test_support.h"
 
 namespace braid {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "tests/unit/simnet/link/link_test_support.h"
+#include "tests/unit/linkmodel/link_test_support.h"
 
 namespace braid {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "simnet/link/link.h"
-#include "tests/unit/simnet/link/link_test_support.h"
+#include "tests/unit/linkmodel/link_test_support.h"
 
 namespace braid {
 namespace {
