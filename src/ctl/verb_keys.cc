@@ -6,7 +6,7 @@
 
 #include "ctl/verbs.h"
 #include "gateway/identity.h"
-#include "tunnel/pin.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "gateway/config_sections.h"
-#include "tunnel/pin.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid {
 namespace {

@@ -8,7 +8,7 @@
 #include "gateway/daemon.h"
 #include "gateway/decode_time.h"
 #include "gateway/notify.h"
-#include "tunnel/pin.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "gateway/identity.h"
-#include "tunnel/pin.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid {
 

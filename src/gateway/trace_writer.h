@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "gateway/gateway_status.h"
 #include "gateway/system.h"
-#include "tunnel/trace.h"
+#include "tunnel/protect/trace.h"
 
 namespace braid {
 

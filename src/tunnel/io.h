@@ -6,20 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "base/packet.h"
 #include "inet/endpoint.h"
 #include "scheduler/path/path_tiers.h"
-#include "tunnel/route.h"
+#include "tunnel/session/datagram.h"
+#include "tunnel/session/event.h"
+#include "tunnel/subflow/route.h"
 
 namespace braid {
-
-/// A datagram to send.
-struct Datagram {
-  Route route;
-  Ecn ecn = Ecn::kNotEct;
-  bool mtuProbe = false;  ///< set Don't Fragment; EMSGSIZE is no path failure
-  Packet bytes;
-};
 
 /// One local interface that an initiator may start subflows from: each socket carries one subflow per
 /// endpoint of each peer, of the socket's address family.
@@ -40,27 +33,6 @@ struct UplinkSpec {
     uint64_t used = 0;  ///< of the present period; read when the uplink is new, or its meter
   };
   std::optional<Meter> meter = std::nullopt;
-};
-
-/// Something worth a log line.
-struct Event {
-  enum class Kind : uint8_t {
-    kPeerUp,
-    kPeerDown,
-    kHandshakeFailed,
-    kSubflowUp,
-    kSubflowSuspect,
-    kSubflowFailed,
-    kSubflowDuty,
-    kCapReached,
-    kNewPeriod,
-    kAddressChanged,
-    kRekeyed,
-    kInnerMtu
-  };
-  Kind kind;
-  std::string peer;
-  std::string text;  ///< one line in plain words
 };
 
 }  // namespace braid

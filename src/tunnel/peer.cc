@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tunnel/pin.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/packet.h"
-#include "tunnel/drop_observer.h"
+#include "tunnel/lane/drop_observer.h"
 #include "tunnel/io.h"
 #include "tunnel/status.h"
 

@@ -16,6 +16,9 @@
 
 namespace braid {
 
+/// Most classes of flows with a policy of their own, beside class 0: flows that no class matches.
+inline constexpr size_t kMaxRecoveryClasses = 7;
+
 struct RecoveryOptions {
   /// FUSO section III-B.1 and VI-A: C_l = alpha * lossrate + beta * lossrate_last.
   double alpha = 0.5;

@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/drop.h"
 #include "base/packet.h"
 #include "base/time.h"
-#include "tunnel/drop_observer.h"
-#include "tunnel/status.h"
+#include "tunnel/lane/drop_observer.h"
 #include "tunnel/wire/wire.h"
 
 namespace braid {

@@ -19,18 +19,18 @@ size_t charge(const Packet& packet) {
 }
 }  // namespace
 
-FlowQueueOptions flowQueueOptions(const TunnelOptions& options) {
+FlowQueueOptions flowQueueOptions(const LaneOptions& options) {
   FlowQueueOptions o;
   o.codel.target = queueTarget(options, 0s);
   o.codel.interval = options.codelInterval;
   o.queueBytes = options.queueBytes;
   o.maxFlows = options.maxFlows;
   o.flowIdle = options.flowIdle;
-  o.ethernet = options.mode == TunnelOptions::Mode::kTap;
+  o.ethernet = options.mode == LaneOptions::Mode::kTap;
   return o;
 }
 
-Duration queueTarget(const TunnelOptions& options, Duration slowest) {
+Duration queueTarget(const LaneOptions& options, Duration slowest) {
   if (options.codelTarget > 0s) return options.codelTarget;
   return std::min(std::max<Duration>(kLeastTarget, slowest * 3 / 2), options.codelInterval / 2);
 }

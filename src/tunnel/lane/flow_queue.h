@@ -11,14 +11,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/drop.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "inet/flow_key.h"
 #include "scheduler/path/path_scheduler.h"
-#include "tunnel/drop_observer.h"
+#include "tunnel/lane/drop_observer.h"
 #include "tunnel/lane/codel.h"
-#include "tunnel/options.h"
-#include "tunnel/status.h"
+#include "tunnel/lane/lane_options.h"
 
 namespace braid {
 
@@ -31,12 +31,12 @@ struct FlowQueueOptions {
   Duration flowIdle = 60s;
   bool ethernet = false;  ///< packets are Ethernet frames
 };
-FlowQueueOptions flowQueueOptions(const TunnelOptions& options);
+FlowQueueOptions flowQueueOptions(const LaneOptions& options);
 /// CoDel's target while the slowest path in use has this smoothed RTT. Flows do not wait for each other, so
 /// it need not be RFC 8289's 5 ms (section 4.2), and must not be: the queue has to last while the peer holds
 /// back a flow for a repair on that path, a round trip, and after a CUBIC sender's cut to 0.7 of its window,
 /// half of one. 25 ms at least, half the interval at most. Ours.
-Duration queueTarget(const TunnelOptions& options, Duration slowest);
+Duration queueTarget(const LaneOptions& options, Duration slowest);
 
 struct QueuedPacket {
   Packet packet;

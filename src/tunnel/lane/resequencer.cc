@@ -7,7 +7,7 @@
 
 namespace braid {
 
-ResequencerOptions resequencerOptions(const TunnelOptions& options) {
+ResequencerOptions resequencerOptions(const LaneOptions& options) {
   // Every flow number that the wire allows: the peer's own bound says how many there are.
   return {.holdTime = options.holdTime, .holdBytes = options.holdBytes, .maxFlows = kDatagramFlow};
 }

@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "base/drop.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/lane/duplicate_filter.h"
-#include "tunnel/options.h"
-#include "tunnel/status.h"
+#include "tunnel/lane/lane_options.h"
 
 namespace braid {
 
@@ -20,7 +20,7 @@ struct ResequencerOptions {
   size_t holdBytes = 8 << 20;  ///< of all slots together
   size_t maxFlows = 4096;      ///< slots are below it; at most 32768
 };
-ResequencerOptions resequencerOptions(const TunnelOptions& options);
+ResequencerOptions resequencerOptions(const LaneOptions& options);
 
 /// Puts the packets of every ordered flow slot of a session back into order. A slot's DSN counts its packets
 /// from 0 and never restarts. Packets that are in order pass at once. Packets behind a hole are held until

@@ -8,7 +8,7 @@ namespace {
 /// Keys of the epoch before open reordered packets for so long until an RTT is known.
 constexpr Duration kKeepKeys = 3s;
 
-KeyLimits keyLimits(const TunnelOptions& options) {
+KeyLimits keyLimits(const SessionOptions& options) {
   KeyLimits limits;
   limits.rekeyPackets = options.rekeyPackets;
   limits.rekeyAfter = options.rekeyAfter;
@@ -16,7 +16,7 @@ KeyLimits keyLimits(const TunnelOptions& options) {
   return limits;
 }
 
-DecoderOptions decoderOptions(const TunnelOptions& options, const PacketPool& pool) {
+DecoderOptions decoderOptions(const SessionOptions& options, const PacketPool& pool) {
   DecoderOptions decoder;
   decoder.symbolCapacity = pool.payload();
   decoder.packets = options.decodeBuffer;
@@ -24,7 +24,7 @@ DecoderOptions decoderOptions(const TunnelOptions& options, const PacketPool& po
 }
 }  // namespace
 
-Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options,
+Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
                  PacketPool& pool, SessionOwner& owner, Random random, Time now)
     : id_(secrets.sessionId),
       pin_(secrets.peer),
@@ -278,7 +278,7 @@ void Session::event(Event::Kind kind, const Subflow& s, const char* what) {
   event({kind, {}, name + " (" + s.route().remote.toString() + ") " + what});
 }
 
-void Session::fill(PeerStatus& status, Time now) const {
+void Session::fill(SessionStatus& status, Time now) const {
   status.age = now - start_;
   status.keyEpoch = keys_.epoch();
   status.cipher = aeadName(keys_.aead());

@@ -19,13 +19,14 @@
 #include "coding/block_decoder.h"
 #include "scheduler/path/path_scheduler.h"
 #include "scheduler/recovery/recovery.h"
-#include "tunnel/io.h"
+#include "tunnel/session/datagram.h"
+#include "tunnel/session/event.h"
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/lane/flow_queue.h"
 #include "tunnel/lane/resequencer.h"
-#include "tunnel/options.h"
+#include "tunnel/session/session_options.h"
 #include "tunnel/protect/protection_block.h"
-#include "tunnel/status.h"
+#include "tunnel/session/session_status.h"
 #include "tunnel/subflow/subflow.h"
 #include "tunnel/wire/key_schedule.h"
 #include "tunnel/wire/wire.h"
@@ -46,7 +47,7 @@ class SessionOwner : public DropObserver {
 class Session final : public SubflowOwner {
  public:
   /// `options`, `pool` and `owner` must outlive it.
-  Session(const SessionSecrets& secrets, KeySchedule::Role role, const TunnelOptions& options,
+  Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
           PacketPool& pool, SessionOwner& owner, Random random, Time now);
   ~Session() override;
 
@@ -98,7 +99,7 @@ class Session final : public SubflowOwner {
   /// Says CLOSE on every usable subflow and sends nothing more.
   void close();
   Time nextDeadline(Time now) const;
-  void fill(PeerStatus& status, Time now) const;
+  void fill(SessionStatus& status, Time now) const;
   /// What its queues threw away so far. The destructor reports it to the owner.
   DropCounts drops() const;
 
@@ -216,7 +217,7 @@ class Session final : public SubflowOwner {
   uint32_t id_;
   Pin pin_;
   KeySchedule::Role role_;
-  const TunnelOptions& options_;
+  const SessionOptions& options_;
   PacketPool& pool_;
   SessionOwner& owner_;
   Random random_;

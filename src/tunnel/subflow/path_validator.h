@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "base/time.h"
-#include "tunnel/route.h"
+#include "tunnel/subflow/route.h"
 #include "tunnel/wire/wire.h"
 
 namespace braid {

@@ -16,7 +16,7 @@ size_t datagramLimit(const Route& route, size_t ipPacket) {
 }  // namespace
 
 Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted,
-                 const TunnelOptions& options, SubflowOwner& owner, DataLedger& ledger,
+                 const SubflowOptions& options, SubflowOwner& owner, DataLedger& ledger,
                  ControllerGroup& group, Random& random, Time now)
     : id_(id),
       uplink_(std::move(uplink)),

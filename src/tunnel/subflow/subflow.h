@@ -19,8 +19,8 @@
 #include "scheduler/recovery/loss_estimate.h"
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/options.h"
-#include "tunnel/status.h"
+#include "tunnel/subflow/subflow_options.h"
+#include "tunnel/subflow/subflow_status.h"
 #include "tunnel/subflow/ack_sender.h"
 #include "tunnel/subflow/ecn_validator.h"
 #include "tunnel/subflow/loss_detector.h"
@@ -78,7 +78,7 @@ class Subflow {
   static constexpr Duration kQuiet = 10ms;
 
   /// `trusted`: our configuration names the remote address.
-  Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const TunnelOptions& options,
+  Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
           SubflowOwner& owner, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
   ~Subflow();
   Subflow(const Subflow&) = delete;
@@ -321,7 +321,7 @@ class Subflow {
     Time lastSent = Time::min();
   };
   std::array<ClassMarks, kMaxRecoveryClasses + 1> marks_{};
-  const TunnelOptions& options_;
+  const SubflowOptions& options_;
 };
 
 }  // namespace braid

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/bytes.h"
-#include "tunnel/handshake.h"
+#include "tunnel/wire/secrets.h"
 #include "tunnel/wire/wire.h"
 
 struct evp_cipher_ctx_st;

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "tunnel/handshake.h"
+#include "tunnel/wire/secrets.h"
 #include "tunnel/wire/aead.h"
 
 namespace braid {

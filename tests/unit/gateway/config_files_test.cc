@@ -8,7 +8,7 @@
 
 #include "gateway/identity.h"
 #include "tests/unit/gateway/config_fixture.h"
-#include "tunnel/pin.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid {
 namespace {

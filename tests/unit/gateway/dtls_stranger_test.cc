@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "gateway/dtls_cookie.h"
 #include "tests/unit/gateway/dtls_fixture.h"
-#include "tunnel/pin.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid {
 namespace {

@@ -1,6 +1,6 @@
 // Who is told of packets that the tunnel throws away for good, and which flows it carries.
 
-#include "tunnel/drop_observer.h"
+#include "tunnel/lane/drop_observer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tunnel/pin.h"
+#include "tunnel/wire/pin.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "tunnel/handshake.h"
+#include "tunnel/wire/secrets.h"
 
 namespace braid {
 

@@ -1,4 +1,4 @@
-#include "tunnel/trace.h"
+#include "tunnel/protect/trace.h"
 
 namespace braid {
 

@@ -1,4 +1,4 @@
-#include "tunnel/status.h"
+#include "base/drop.h"
 
 namespace braid {
 
