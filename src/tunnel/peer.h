@@ -11,6 +11,7 @@
 
 #include "tunnel/handshake.h"
 #include "tunnel/io.h"
+#include "tunnel/options.h"
 #include "tunnel/peer_owner.h"
 #include "tunnel/session/session.h"
 #include "tunnel/uplink_accounts.h"

@@ -47,7 +47,7 @@ void drain(Session& session, Time now) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PacketPool pool(2048, kPoolLimit);
-  TunnelOptions options;
+  SessionOptions options;
   options.holdBytes = 64 << 10;
   constexpr const char* kPolicies[] = {"adaptive", "fuso", "cofuso", "redundant", "proactive", "corrective"};
   options.recovery = kPolicies[size % 6];

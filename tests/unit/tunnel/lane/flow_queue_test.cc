@@ -58,7 +58,7 @@ TEST(FlowQueues, PeekSettlesOnWhatPopTakes) {
 }
 
 TEST(FlowQueues, TheTargetFollowsTheSlowestPath) {
-  TunnelOptions o;
+  LaneOptions o;
   EXPECT_EQ(queueTarget(o, 0s), 25ms);
   EXPECT_EQ(queueTarget(o, 16ms), 25ms);
   EXPECT_EQ(queueTarget(o, 60ms), 90ms);

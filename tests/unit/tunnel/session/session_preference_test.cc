@@ -28,7 +28,7 @@ constexpr PathPreference kBackup{PathUse::kBackup, 1, 2};
 /// Two sessions with two wires without delay; wire 1 is subflow 0, wire 2 subflow 1.
 struct SessionPreferenceTest : testing::Test {
   PacketPool pool{2048, 4096};
-  TunnelOptions options;
+  SessionOptions options;
   End edgeEnd, hubEnd;
   Time now = Time{} + 1s;
   std::unique_ptr<Session> edge, hub;
@@ -134,7 +134,7 @@ struct SessionPreferenceTest : testing::Test {
     refused += to.onDatagram(header, arrival, Ecn::kNotEct, std::move(packet), now).has_value();
   }
   SubflowStatus status(const Session& session, size_t subflow) const {
-    PeerStatus peer;
+    SessionStatus peer;
     session.fill(peer, now);
     return subflow < peer.subflows.size() ? peer.subflows[subflow] : SubflowStatus{};
   }

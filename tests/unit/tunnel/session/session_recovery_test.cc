@@ -66,7 +66,7 @@ Bytes tail(uint16_t block, size_t offset, const Bytes& part) {
 /// A responder, and the keys of an initiator that writes what it likes.
 struct SessionRecoveryTest : testing::Test {
   PacketPool pool{2048, 1024};
-  TunnelOptions options;
+  SessionOptions options;
   End end;
   Time now = Time{} + 1s;
   SessionSecrets secrets;
@@ -128,8 +128,8 @@ struct SessionRecoveryTest : testing::Test {
     }
   }
   uint64_t drops(Drop cause) { return end.drops[static_cast<size_t>(cause)]; }
-  PeerStatus status() {
-    PeerStatus s;
+  SessionStatus status() {
+    SessionStatus s;
     hub->fill(s, now);
     return s;
   }

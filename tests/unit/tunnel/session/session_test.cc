@@ -20,7 +20,7 @@ struct End final : SessionOwner {
 /// Two sessions of the same keys, joined by a wire without delay that can be cut.
 struct SessionTest : testing::Test {
   PacketPool pool{9216, 4096};
-  TunnelOptions options;
+  SessionOptions options;
   End edgeEnd, hubEnd;
   Time now = Time{} + 1s;
   std::unique_ptr<Session> edge, hub;
@@ -135,7 +135,7 @@ TEST_F(SessionTest, WhatArrivedOnAPathThatIsGoneIsAcknowledgedOnAnother) {
   ASSERT_TRUE(edge->openSubflow("b", "lte", {2, {}, edgeRoute.remote}, now));
   run(1s);
   auto first = [&] {
-    PeerStatus status;
+    SessionStatus status;
     hub->fill(status, now);
     EXPECT_EQ(status.subflows.size(), 2u);
     return status.subflows.at(0);

@@ -28,7 +28,7 @@ struct Owner final : SubflowOwner {
 struct SubflowProtectTest : testing::Test {
   PacketPool pool{1500, 4000};
   Flow flow, other;  // of no class, and of class 2
-  TunnelOptions options;
+  SubflowOptions options;
   DataLedger ledger{3s};
   ControllerGroup group;
   Owner owner;

@@ -22,7 +22,7 @@ struct Owner final : SubflowOwner {
 struct SubflowTest : testing::Test {
   PacketPool pool{1500, 4000};
   Flow flow;
-  TunnelOptions options;
+  SubflowOptions options;
   DataLedger ledger{3s};
   ControllerGroup group;
   Owner owner;
