@@ -1,10 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "inet/endpoint.h"
 
@@ -22,21 +23,25 @@ struct Prefix {
   auto operator<=>(const Prefix&) const = default;
 };
 
-/// Longest-prefix match from address to a small number (a peer's index).
+/// Longest-prefix match from address to a small number (a peer's index): a binary trie in which nodes with a
+/// single way on are left out (Morrison, "PATRICIA", Journal of the ACM, 1968). The steps of find() are bounded
+/// by the bits of an address, whatever the number of prefixes.
 class PrefixTable {
  public:
   /// False when that very prefix is there already.
   bool insert(const Prefix& prefix, size_t value);
-  void clear();
-  /// Value of the longest prefix that contains the address.
+  void clear() { roots_ = {}; }
+  /// Value of the longest prefix that contains the address; nullopt: none does.
   std::optional<size_t> find(const Address& a) const;
 
  private:
-  struct Entry {
+  /// A prefix of the table, or the place where two of them part. All prefixes below begin with this one.
+  struct Node {
     Prefix prefix;
-    size_t value;
+    std::optional<size_t> value{};                ///< nullopt: only a fork
+    std::array<std::unique_ptr<Node>, 2> next{};  ///< by the bit behind the prefix
   };
-  std::vector<Entry> entries_;  // sorted by falling length
+  std::array<std::unique_ptr<Node>, 3> roots_;  ///< by Address::Family
 };
 
 }  // namespace braid

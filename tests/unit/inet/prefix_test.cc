@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -89,28 +93,41 @@ bool matches(const Prefix& p, const Address& a) {
   return p.address.family == a.family;
 }
 
-TEST(PrefixTableTest, AgreesWithBitwiseSearch) {
-  constexpr uint64_t kSeed = 7;
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
-  Random random(kSeed);
-  auto randomAddress = [&] {  // few distinct bits, so that prefixes nest often
-    uint8_t b[4] = {10, static_cast<uint8_t>(random.below(2) << 7), 0,
-                    static_cast<uint8_t>(random.below(8) << 5)};
-    return Address::v4(b);
-  };
-  PrefixTable table;
-  std::vector<Prefix> prefixes;
-  for (size_t i = 0; i < 60; ++i) {
-    Prefix p = prefix(randomAddress().toString() + "/" + std::to_string(random.below(33)));
-    if (table.insert(p, prefixes.size())) prefixes.push_back(p);
+/// What a table of these prefixes must find: the definition, prefix by prefix and bit by bit.
+std::optional<size_t> longestOf(const std::vector<Prefix>& prefixes, const Address& a) {
+  std::optional<size_t> best;
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    if (matches(prefixes[i], a) && (!best || prefixes[i].length > prefixes[*best].length)) best = i;
   }
-  for (int i = 0; i < 500; ++i) {
-    Address a = randomAddress();
-    std::optional<size_t> best;
-    for (size_t j = 0; j < prefixes.size(); ++j) {
-      if (matches(prefixes[j], a) && (!best || prefixes[j].length > prefixes[*best].length)) best = j;
+  return best;
+}
+
+// Addresses have few distinct bits, so that prefixes nest, part and repeat often.
+TEST(PrefixTableTest, AgreesWithBitwiseSearch) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    auto randomAddress = [&] {
+      std::array<uint8_t, 16> b{10};
+      bool v6 = random.below(3) == 0;
+      b[1] = static_cast<uint8_t>(random.below(2) << 7);
+      b[3] = static_cast<uint8_t>(random.below(8) << 5);
+      if (v6) b[15] = static_cast<uint8_t>(random.below(16));
+      return v6 ? Address::v6(b) : Address::v4(ByteView(b).first(4));
+    };
+    PrefixTable table;
+    std::vector<Prefix> prefixes;
+    for (size_t i = 0; i < 10 * seed; ++i) {
+      Address a = randomAddress();
+      Prefix p = prefix(a.toString() + "/" + std::to_string(random.below(a.bits() + 1)));
+      bool fresh = std::find(prefixes.begin(), prefixes.end(), p) == prefixes.end();
+      ASSERT_EQ(table.insert(p, prefixes.size()), fresh) << p.toString();
+      if (fresh) prefixes.push_back(p);
     }
-    EXPECT_EQ(table.find(a), best) << a.toString();
+    for (int i = 0; i < 200; ++i) {
+      Address a = randomAddress();
+      ASSERT_EQ(table.find(a), longestOf(prefixes, a)) << a.toString();
+    }
   }
 }
 
