@@ -7,22 +7,11 @@
 namespace braid {
 
 namespace {
-/// Handshakes of others at once; more are refused until some end.
-constexpr size_t kMaxResponders = 256;
-/// Of them, unfinished ones of one host, so that a stranger with a real address does not take them all.
-constexpr size_t kMaxRespondersPerHost = 32;
-/// A new hello from the same address is a duplicate while the handshake is younger than this; later the peer
-/// has started anew.
-constexpr Duration kStaleResponder = 3s;
-constexpr Duration kStaleDoneResponder = 1s;
-/// Stateless replies that wait for the driver.
-constexpr size_t kMaxReplies = 256;
+/// Events that wait for the driver; later ones are lost. Ours.
 constexpr size_t kMaxEvents = 1024;
 
-/// The same IPv4 address, or IPv6 addresses of one link (RFC 4291 section 2.5.4: 64 bits).
-bool isSameHost(const Address& a, const Address& b) {
-  if (a.family != b.family || !a.isV6()) return a == b;
-  return std::equal(a.bytes.begin(), a.bytes.begin() + 8, b.bytes.begin());
+void add(DropCounts& sum, const DropCounts& more) {
+  for (size_t i = 0; i < kDropCount; ++i) sum[i] += more[i];
 }
 }  // namespace
 
@@ -32,10 +21,8 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       handshakes_(handshakes),
       random_(seed),
       uplinks_(options_.maxOuterMtu),
-      ecnProxy_(random_.next(), random_.next()),
-      shimSeed_(Random(~seed).next()) {
-  setUpShim();
-}
+      responders_(pool, handshakes),
+      forwarder_(options_, pool, peers_, random_, Random(~seed).next()) {}
 
 Tunnel::~Tunnel() {
   peers_.clear();
@@ -45,14 +32,12 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   now = forward(now);
   std::vector<std::unique_ptr<Peer>> old = std::move(peers_);
   peers_.clear();
-  prefixes_.clear();
   std::vector<Pin> pins;
   PeerOwner& owner = *this;
   for (PeerOptions& options : peers) {
     auto same = std::find_if(old.begin(), old.end(),
                              [&](const auto& p) { return p && p->options().pin == options.pin; });
     pins.push_back(options.pin);
-    for (const Prefix& prefix : options.prefixes) prefixes_.insert(prefix, peers_.size());
     if (same != old.end()) {
       (*same)->setOptions(std::move(options), now);
       peers_.push_back(std::move(*same));
@@ -62,10 +47,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
     }
     peers_.back()->setUplinks(uplinks_.all(), now);
   }
-  std::erase_if(macs_, [&](const auto& entry) {
-    return std::none_of(peers_.begin(), peers_.end(),
-                        [&](const auto& p) { return p.get() == entry.second.peer; });
-  });
+  forwarder_.onPeersChanged();
   handshakes_.setAcceptedPins(std::move(pins));
 }
 
@@ -109,20 +91,20 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.trace = options_.trace;
   next.shim.keepSizes(options_.shim);
   options_ = std::move(next);
-  setUpShim();
+  forwarder_.setTunables();
   for (auto& peer : peers_) peer->setTunables();
 }
 
-void Tunnel::setOwnAddresses(const Address& v4, const Address& v6) {
-  own4_ = v4;
-  own6_ = v6;
+void Tunnel::onInnerPacket(Packet packet, Time now) {
+  now = forward(now);
+  forwarder_.onInnerPacket(std::move(packet), now);
 }
 
 void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   now = forward(now);
   ByteView bytes = datagram.view();
   count(from, bytes.size(), now);
-  if (isHandshakeDatagram(bytes)) return onHandshake(from, std::move(datagram), now);
+  if (isHandshakeDatagram(bytes)) return onHandshake(from, bytes, now);
   if (bytes.size() < kMinDatagram) return drop(Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return drop(Drop::kUnknownType);
@@ -134,94 +116,34 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
     drop(*cause);
 }
 
-void Tunnel::onHandshake(const Route& from, Packet datagram, Time now) {
-  ByteView bytes = datagram.view();
+void Tunnel::onHandshake(const Route& from, ByteView bytes, Time now) {
   for (auto& peer : peers_) {
     if (peer->onHandshakeDatagram(from, bytes, now)) return;
   }
-  auto running = responders_.find(from);
-  bool hello = isClientHello(bytes);
-  if (running != responders_.end()) {
-    Responder& r = running->second;
-    bool restarted = hello && now - r.began > (r.done ? kStaleDoneResponder : kStaleResponder);
-    if (!restarted) {
-      respondersSpeak_ = true;
-      r.handshake->onDatagram(bytes, now);
-      return stepResponders(now);
-    }
-  }
-  if (!hello) return drop(Drop::kHandshakeGarbage);
-  if (running == responders_.end() && !mayBegin(from.remote.address)) return drop(Drop::kHandshakeLimit);
-  Packet reply = pool_.allocate();
-  if (!reply) return drop(Drop::kNoBuffer);
-  HelloAnswer answer = handshakes_.onHello(from.remote, bytes, reply, now);
-  if (answer.accepted) {
-    if (running == responders_.end() && responders_.size() >= kMaxResponders) dropOldestDone();
-    respondersSpeak_ = true;
-    responders_.insert_or_assign(from, Responder{from, std::move(answer.accepted), now, false});
-    return stepResponders(now);
-  }
-  if (!answer.reply) return drop(Drop::kHandshakeGarbage);
-  if (replies_.size() >= kMaxReplies || reply.size() > bytes.size()) return drop(Drop::kHandshakeLimit);
-  replies_.push_back({from, Ecn::kNotEct, false, std::move(reply)});
+  if (std::optional<Drop> cause = responders_.onDatagram(from, bytes, now)) drop(*cause);
+  takeOutcomes(now);
 }
 
-bool Tunnel::mayBegin(const Address& host) const {
-  size_t all = 0;
-  size_t ofHost = 0;
-  for (const auto& [route, r] : responders_) {
-    if (r.done) continue;
-    ++all;
-    ofHost += isSameHost(route.remote.address, host);
-  }
-  return all < kMaxResponders && ofHost < kMaxRespondersPerHost;
-}
-
-// One that is done only answers retransmissions: the oldest of them makes room.
-void Tunnel::dropOldestDone() {
-  auto oldest = responders_.end();
-  for (auto it = responders_.begin(); it != responders_.end(); ++it) {
-    if (it->second.done && (oldest == responders_.end() || it->second.began < oldest->second.began))
-      oldest = it;
-  }
-  if (oldest != responders_.end()) responders_.erase(oldest);
-}
-
-void Tunnel::stepResponders(Time now) {
-  for (auto it = responders_.begin(); it != responders_.end();) {
-    Responder& r = it->second;
-    if (r.handshake->deadline() <= now) {
-      respondersSpeak_ = true;
-      r.handshake->onTimer(now);
-    }
-    bool over = now - r.began > kHandshakeTimeout || r.handshake->state() == Handshake::State::kFailed;
-    if (!r.done && r.handshake->state() == Handshake::State::kDone) {
-      r.done = true;
-      const SessionSecrets& secrets = r.handshake->secrets();
-      auto peer = std::find_if(peers_.begin(), peers_.end(),
-                               [&](const auto& p) { return p->options().pin == secrets.peer; });
-      if (peer != peers_.end()) (*peer)->onAccepted(secrets, now);
-    }
-    if (over && !r.done) {
-      onEvent({Event::Kind::kHandshakeFailed, r.route.remote.toString(), std::string(r.handshake->error())});
-    }
-    if (!over) {
-      ++it;
+// What became of the handshakes that others began.
+void Tunnel::takeOutcomes(Time now) {
+  Responders::Outcome outcome;
+  while (responders_.pollOutcome(outcome)) {
+    if (!outcome.secrets) {
+      onEvent({Event::Kind::kHandshakeFailed, outcome.route.remote.toString(), std::move(outcome.error)});
       continue;
     }
-    // A failed handshake may have an alert to send.
-    for (Packet last = pool_.allocate(); last && r.handshake->pollDatagram(last); last = pool_.allocate()) {
-      if (replies_.size() < kMaxReplies) replies_.push_back({r.route, Ecn::kNotEct, false, std::move(last)});
-    }
-    it = responders_.erase(it);
+    auto peer = std::find_if(peers_.begin(), peers_.end(),
+                             [&](const auto& p) { return p->options().pin == outcome.secrets->peer; });
+    if (peer != peers_.end()) (*peer)->onAccepted(*outcome.secrets, now);
   }
 }
 
 void Tunnel::onTimer(Time now) {
   now = forward(now);
   for (auto& peer : peers_) peer->onTimer(now);
-  onShimTimer(now);
-  stepResponders(now);
+  forwarder_.onTimer(now);
+  responders_.onTimer(now);
+  takeOutcomes(now);
 }
 
 void Tunnel::onSendError(const Route& route, Time now) {
@@ -238,12 +160,7 @@ void Tunnel::close() {
 
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = forward(now);
-  if (!replies_.empty()) {
-    out = std::move(replies_.front());
-    replies_.pop_front();
-    return true;
-  }
-  if (respondersSpeak_ && pollResponders(out)) return true;
+  if (responders_.pollDatagram(out)) return true;
   for (size_t i = 0; i < peers_.size(); ++i) {
     Peer& peer = *peers_[(turn_ + i) % peers_.size()];
     bool sent = peer.pollHandshake(out, now);
@@ -256,25 +173,6 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
   return false;
 }
 
-bool Tunnel::pollResponders(Datagram& out) {
-  for (auto& [route, r] : responders_) {
-    Packet packet = pool_.allocate();
-    if (!packet) return false;
-    if (!r.handshake->pollDatagram(packet)) continue;
-    out = {route, Ecn::kNotEct, false, std::move(packet)};
-    return true;
-  }
-  respondersSpeak_ = false;
-  return false;
-}
-
-bool Tunnel::pollInnerPacket(Packet& out) {
-  if (delivered_.empty()) return false;
-  out = std::move(delivered_.front());
-  delivered_.popFront();
-  return true;
-}
-
 bool Tunnel::pollEvent(Event& out) {
   if (events_.empty()) return false;
   out = std::move(events_.front());
@@ -283,11 +181,8 @@ bool Tunnel::pollEvent(Event& out) {
 }
 
 Time Tunnel::nextDeadline() const {
-  Time next = shim_ ? shim_->nextDeadline() : kNever;
+  Time next = std::min(forwarder_.nextDeadline(), responders_.nextDeadline());
   for (const auto& peer : peers_) next = std::min(next, peer->nextDeadline(now_));
-  for (const auto& [route, r] : responders_) {
-    next = std::min({next, r.handshake->deadline(), r.began + kHandshakeTimeout + 1ms});
-  }
   return next;
 }
 
@@ -318,15 +213,13 @@ std::vector<MeterStatus> Tunnel::meters() const {
 TunnelStatus Tunnel::status(Time now) const {
   TunnelStatus s;
   s.drops = drops_;
+  add(s.drops, forwarder_.drops());
   s.meters = meters();
   for (const auto& peer : peers_) {
     s.peers.push_back(peer->status(now));
-    peer->forEachSession([&](const Session& session) {
-      DropCounts counts = session.drops();
-      for (size_t i = 0; i < kDropCount; ++i) s.drops[i] += counts[i];
-    });
+    peer->forEachSession([&](const Session& session) { add(s.drops, session.drops()); });
   }
-  if (shim_) s.shim = {true, shim_->counters(), shim_->flows(), shim_->cachedPackets()};
+  s.shim = forwarder_.shimStatus();
   s.buffersInUse = pool_.inUse();
   s.buffersLimit = pool_.limit();
   s.handshakes = responders_.size();

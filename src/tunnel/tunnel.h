@@ -1,42 +1,54 @@
 #pragma once
 
-// The core's face to its drivers. Methods come in four kinds, and a driver uses them so:
-//   setters    setPeers, setUplinks, setTunables     at start and on reload
-//   on...      onInnerPacket, onDatagram, onTimer, onSendError, onTooBig   whenever something happened, with
-//   its time poll...    pollDatagram, pollInnerPacket, pollEvent     after every batch of on... calls, each
-//   until it gives false getters    nextDeadline, status                  after polling: call onTimer at
-//   nextDeadline() at the latest
-// Time never runs backwards inside: a `now` before an earlier one counts as that earlier one.
+// The core's face to its drivers. A driver calls its methods in this order, forever:
+//
+//     setters   setPeers, setUplinks, setTunables, ...     at start and on reload
+//     on...     onInnerPacket, onDatagram, onTimer,        whenever something happened, with its time
+//               onSendError, onTooBig
+//     poll...   pollDatagram, pollInnerPacket, pollEvent   after every batch of the above, each until it
+//                                                          gives false
+//     getters   nextDeadline, innerMtu, status, meters     after polling; onTimer is to be called at
+//                                                          nextDeadline() at the latest
+//
+// What flows through:
+//
+//     device -- onInnerPacket --> Forwarder --> Peer's Session --> pollDatagram --> socket
+//     socket -- onDatagram --> Session, found by the id in the header --> Forwarder --> pollInnerPacket --> device
+//                         \--> or a handshake: of a Peer that began it, else of the Responders
+//
+// Life: a tunnel begins empty and silent. A peer with endpoints is called on every usable uplink, one without
+// is waited for; each has at most one session that carries data. close() says farewell; the destructor says
+// nothing.
+//
+// What always holds: time never runs backwards inside (a `now` before an earlier one counts as that earlier
+// one); nothing is sent, delivered or reported but by the poll... methods; what a stranger sends costs no more
+// state than the bounds in responders.h; a session's id is known here exactly as long as the session lives.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "ackshim/ack_shim.h"
 #include "base/packet.h"
 #include "base/random.h"
-#include "base/ring.h"
 #include "base/time.h"
 #include "inet/endpoint.h"
-#include "inet/frame.h"
-#include "inet/inner_packet.h"
-#include "inet/prefix.h"
-#include "tunnel/ecn_proxy.h"
+#include "tunnel/forwarder.h"
 #include "tunnel/handshake.h"
 #include "tunnel/io.h"
 #include "tunnel/options.h"
 #include "tunnel/peer_owner.h"
+#include "tunnel/responders.h"
 #include "tunnel/status.h"
 #include "tunnel/uplink_accounts.h"
 
 namespace braid {
 
 /// The core: peers, their sessions and the way of packets between them and the device.
-class Tunnel final : private PeerOwner, private TunnelKnowledge {
+class Tunnel final : private PeerOwner {
  public:
   /// `pool` and `handshakes` must outlive the tunnel; `seed` should be unpredictable outside of tests.
   Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed);
@@ -55,7 +67,7 @@ class Tunnel final : private PeerOwner, private TunnelKnowledge {
   /// unset.
   void setTrace(TraceSink* sink) { options_.trace = sink; }
   /// Addresses that ICMP errors come from; unset ones: the destination of the packet that is answered.
-  void setOwnAddresses(const Address& v4, const Address& v6);
+  void setOwnAddresses(const Address& v4, const Address& v6) { forwarder_.setOwnAddresses(v4, v6); }
 
   /// A packet (TUN) or frame (TAP) from the device.
   void onInnerPacket(Packet packet, Time now);
@@ -70,101 +82,53 @@ class Tunnel final : private PeerOwner, private TunnelKnowledge {
   void close();
 
   bool pollDatagram(Datagram& out, Time now);
-  bool pollInnerPacket(Packet& out);
+  bool pollInnerPacket(Packet& out) { return forwarder_.pollInnerPacket(out); }
   bool pollEvent(Event& out);
 
   Time nextDeadline() const;
-  /// The smallest inner MTU of the peers that are up, for the device; that of an untried path when none is
-  /// up.
+  /// The smallest inner MTU of the peers that are up, for the device; that of an untried path when none is up.
   size_t innerMtu() const;
   TunnelStatus status(Time now) const;
   /// Of the metered uplinks; cheaper than status(), which has them too.
   std::vector<MeterStatus> meters() const;
 
  private:
-  /// Handshakes that others began, while they run and for a while after.
-  struct Responder {
-    Route route;
-    std::unique_ptr<Handshake> handshake;
-    Time began;
-    bool done = false;
-  };
   struct SessionEntry {
     Peer* peer;
     Session* session;
   };
-  struct MacEntry {
-    Peer* peer;
-    Time seen;
-  };
 
-  // tunnel_inner.cc: between device and sessions
-  void onInnerIp(Packet packet, Time now);
-  void onInnerFrame(Packet frame, Time now);
-  void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
-  void queue(Session& session, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
-  void forwardFrame(Packet packet, const Frame& frame, const Peer* except, Time now);
-  void tooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Time now);
-  void answer(Packet packet, ByteView offender, size_t ipOffset);
-  Address answerFrom(const InnerPacket& offender) const;
-  bool mayAnswer(Time now);
-  void deliverFrame(Peer& from, Packet packet);
-  bool ownsSource(const Peer& peer, const Address& source) const;
-  void learn(const MacAddress& mac, Peer& peer);
-  Peer* peerOf(const Frame& frame, Time now) const;
-
-  // tunnel_shim.cc: the ack shim between device and sessions
-  void setUpShim();
-  void onShimTimer(Time now);
-  void resend(Packet packet, Time now);
-
-  // tunnel.cc
   void applyUplinks(Time now);
   void count(const Route& route, size_t bytes, Time now);
-  void onHandshake(const Route& from, Packet datagram, Time now);
-  bool mayBegin(const Address& host) const;
-  void dropOldestDone();
-  void stepResponders(Time now);
-  bool pollResponders(Datagram& out);
+  void onHandshake(const Route& from, ByteView bytes, Time now);
+  void takeOutcomes(Time now);
   void drop(Drop cause, uint64_t count = 1) { drops_[static_cast<size_t>(cause)] += count; }
   Time forward(Time now) { return now_ = std::max(now_, now); }
 
   // PeerOwner
-  void onDelivered(Peer& from, Packet packet) override;
-  void onTooLarge(Peer& to, ByteView packet) override;
+  void onDelivered(Peer& from, Packet packet) override {
+    forwarder_.onDelivered(from, std::move(packet), now_);
+  }
+  void onTooLarge(Peer& to, ByteView packet) override { forwarder_.onTooLarge(to, packet, now_); }
+  void onPacketDropped(ByteView packet) override { forwarder_.onPacketDropped(packet, now_); }
   void onEvent(Event event) override;
   void onDrop(Drop cause, uint64_t count) override { drop(cause, count); }
   bool addSession(Peer& peer, Session& session) override;
   void removeSession(uint32_t id) override { sessions_.erase(id); }
-  void onPacketDropped(ByteView packet) override;
-
-  // TunnelKnowledge
-  bool isCarrying(const FlowKey& key) const override;
 
   TunnelOptions options_;
   PacketPool& pool_;
   HandshakeProvider& handshakes_;
   Random random_;
   Time now_ = Time::min();
-  Address own4_, own6_;
   UplinkAccounts uplinks_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  PrefixTable prefixes_;
+  size_t turn_ = 0;  ///< the peer that is asked first for a datagram
   std::unordered_map<uint32_t, SessionEntry> sessions_;
-  std::map<Route, Responder> responders_;
-  bool respondersSpeak_ = false;  ///< one of them may have something to send
-  std::deque<Datagram> replies_;  ///< stateless answers to strangers
-  std::map<MacAddress, MacEntry> macs_;
-  Time nextSweep_ = Time::min();
-  Ring<Packet> delivered_;
+  Responders responders_;
+  Forwarder forwarder_;
   std::deque<Event> events_;
-  EcnProxy ecnProxy_;
-  uint64_t shimSeed_;
-  std::unique_ptr<AckShim> shim_;  ///< nullptr: off
   DropCounts drops_{};
-  size_t turn_ = 0;
-  double answerTokens_ = 0;
-  Time answersAt_ = Time::min();
 };
 
 }  // namespace braid

@@ -1,0 +1,92 @@
+#pragma once
+
+// The way of inner packets between the device and the sessions.
+//
+//     device --> IpRouter (TUN) or FrameSwitch (TAP) --> ack shim --> MSS clamp, ECN proxy --> Session's queues
+//            <-- ack shim <-- ECN proxy, MSS clamp <-- source check, MAC learning            <-- Session
+//
+// A packet that the tunnel cannot carry is answered by ICMP (IcmpAnswers), or cut when IPv4 allows it.
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/drop.h"
+#include "base/packet.h"
+#include "base/random.h"
+#include "base/ring.h"
+#include "base/time.h"
+#include "inet/frame.h"
+#include "inet/inner_packet.h"
+#include "tunnel/ecn_proxy.h"
+#include "tunnel/frame_switch.h"
+#include "tunnel/icmp_answers.h"
+#include "tunnel/ip_router.h"
+#include "tunnel/options.h"
+#include "tunnel/shim_joint.h"
+#include "tunnel/status.h"
+
+namespace braid {
+
+class Peer;
+class Session;
+
+/// Forwards packets (TUN) or frames (TAP) from the device to the peers and back.
+class Forwarder final : private TunnelKnowledge {
+ public:
+  using Peers = std::vector<std::unique_ptr<Peer>>;
+
+  /// `options`, `pool` and `peers` must outlive it. Draws the keys of hash tables from `random`; `shimSeed`
+  /// is the ack shim's.
+  Forwarder(const TunnelOptions& options, PacketPool& pool, const Peers& peers, Random& random,
+            uint64_t shimSeed);
+
+  /// The peers are others now, or have other prefixes. Those that are no more must still be alive.
+  void onPeersChanged();
+  /// The options are others now.
+  void setTunables() { shim_.setUp(options_); }
+  void setOwnAddresses(const Address& v4, const Address& v6) { answers_.setOwnAddresses(v4, v6); }
+
+  /// A packet or frame from the device.
+  void onInnerPacket(Packet packet, Time now);
+  /// One from the peer, in the order of its flow.
+  void onDelivered(Peer& from, Packet packet, Time now);
+  /// A packet queued for the peer has become too large for every path that is left.
+  void onTooLarge(const Peer& to, ByteView packet, Time now);
+  /// A packet from the device was thrown away for good.
+  void onPacketDropped(ByteView packet, Time now) { shim_.onDropped(packet, now); }
+  void onTimer(Time now);
+
+  /// The next packet or frame for the device.
+  bool pollInnerPacket(Packet& out);
+  Time nextDeadline() const { return shim_.nextDeadline(); }
+  const DropCounts& drops() const { return drops_; }
+  ShimStatus shimStatus() const { return shim_.status(); }
+
+ private:
+  void forwardIp(Packet packet, Time now);
+  void forwardFrame(Packet packet, const Frame& frame, const Peer* except, Time now);
+  void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
+  void sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Time now);
+  void queue(Session& session, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
+  void resend(Packet packet, Time now);
+  void deliverIp(const Peer& from, Packet packet, Time now);
+  void deliverFrame(Peer& from, Packet packet, Time now);
+  bool ownsSource(const Peer& peer, const Address& source) const;
+  bool isCarrying(const FlowKey& key) const override;
+  void toDevice(Packet packet);
+  void drop(Drop cause) { ++drops_[static_cast<size_t>(cause)]; }
+
+  const TunnelOptions& options_;
+  PacketPool& pool_;
+  const Peers& peers_;
+  IpRouter router_;
+  FrameSwitch switch_;
+  IcmpAnswers answers_;
+  EcnProxy ecnProxy_;
+  ShimJoint shim_;
+  Ring<Packet> toDevice_;
+  DropCounts drops_{};
+};
+
+}  // namespace braid

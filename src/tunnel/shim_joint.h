@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "ackshim/ack_shim.h"
+#include "base/packet.h"
+#include "base/time.h"
+#include "tunnel/options.h"
+#include "tunnel/status.h"
+
+namespace braid {
+
+/// The ack shim's place in the tunnel, which may be empty: the shim can be switched off, and is always off on
+/// a TAP device, because it reads IP packets only. While it is off, packets pass unseen.
+class ShimJoint {
+ public:
+  /// `pool` and `knowledge` must outlive it; `seed` should be unpredictable outside of tests.
+  ShimJoint(PacketPool& pool, const TunnelKnowledge& knowledge, uint64_t seed)
+      : pool_(pool), knowledge_(knowledge), seed_(seed) {}
+
+  /// Switches the shim on or off or gives it new settings. Off, it forgets its flows and counters.
+  void setUp(const TunnelOptions& options);
+
+  /// A packet of a local host that the tunnel takes.
+  void onFromHost(ByteView packet, const InnerPacket& ip, Time now) {
+    if (shim_) shim_->onFromHost(packet, ip, now);
+  }
+  /// A packet of the peer; false: the local host is not to see it. `ip` may be what the packet was parsed to
+  /// before single fields were changed: the shim does not look at those there.
+  bool onToHost(ByteView packet, const InnerPacket& ip, Time now) {
+    return !shim_ || shim_->onToHost(packet, ip, now) != AckShim::Verdict::kDrop;
+  }
+  /// The tunnel gave up this packet of a local host.
+  void onDropped(ByteView packet, Time now);
+  /// True when something was due: then there may be packets to poll.
+  bool onTimer(Time now);
+
+  /// Packets made or kept by the shim; empty: no more.
+  Packet pollToHost() { return shim_ ? shim_->pollToHost() : Packet{}; }
+  Packet pollToPeer() { return shim_ ? shim_->pollToPeer() : Packet{}; }
+
+  Time nextDeadline() const { return shim_ ? shim_->nextDeadline() : kNever; }
+  ShimStatus status() const;
+
+ private:
+  PacketPool& pool_;
+  const TunnelKnowledge& knowledge_;
+  uint64_t seed_;
+  std::unique_ptr<AckShim> shim_;  ///< nullptr: off
+};
+
+}  // namespace braid
