@@ -24,7 +24,7 @@ size_t MtuDiscovery::pollProbe() const {
 
 void MtuDiscovery::onProbeSent(size_t size, Duration timeout, Time now) {
   probing_ = size;
-  probeDeadline_ = now + timeout;
+  timers_.set(Timer::kProbe, now + timeout);
 }
 
 void MtuDiscovery::onProbeAcked(size_t size, Time now) {
@@ -34,8 +34,8 @@ void MtuDiscovery::onProbeAcked(size_t size, Time now) {
   probing_ = 0;
   failures_ = 0;
   tryHigh_ = false;
-  probeDeadline_ = kNever;
-  if (!searching()) raiseAt_ = current_ < max_ ? now + kRaiseInterval : kNever;
+  timers_.stop(Timer::kProbe);
+  if (!searching()) timers_.set(Timer::kRaise, current_ < max_ ? now + kRaiseInterval : kNever);
 }
 
 void MtuDiscovery::onProbeLost(size_t size, Time now) {
@@ -45,12 +45,12 @@ void MtuDiscovery::onProbeLost(size_t size, Time now) {
 void MtuDiscovery::probeFailed(Time now) {
   size_t size = probing_;
   probing_ = 0;
-  probeDeadline_ = kNever;
+  timers_.stop(Timer::kProbe);
   if (++failures_ < kMaxProbes) return;
   failures_ = 0;
   tryHigh_ = false;
   high_ = size - 1;
-  if (!searching()) raiseAt_ = now + kRaiseInterval;
+  if (!searching()) timers_.set(Timer::kRaise, now + kRaiseInterval);
 }
 
 void MtuDiscovery::onAcked(size_t size) {
@@ -86,20 +86,16 @@ void MtuDiscovery::search() {
   tryHigh_ = true;
   probing_ = 0;
   failures_ = fullSizeLosses_ = smallArrivals_ = 0;
-  probeDeadline_ = raiseAt_ = kNever;
+  timers_.stopAll();
 }
 
 void MtuDiscovery::onTimer(Time now) {
-  if (probing_ && now >= probeDeadline_) probeFailed(now);
-  if (now >= raiseAt_) {
-    raiseAt_ = kNever;
+  if (timers_.isDue(Timer::kProbe, now)) probeFailed(now);
+  if (timers_.isDue(Timer::kRaise, now)) {
+    timers_.stop(Timer::kRaise);
     high_ = max_;
     tryHigh_ = true;
   }
-}
-
-Time MtuDiscovery::nextDeadline() const {
-  return std::min(probeDeadline_, raiseAt_);
 }
 
 }  // namespace braid

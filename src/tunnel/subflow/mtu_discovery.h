@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "base/timer_table.h"
 
 namespace braid {
 
@@ -47,7 +48,7 @@ class MtuDiscovery {
   /// Begins anew on a new path.
   void restart();
   void onTimer(Time now);
-  Time nextDeadline() const;
+  Time nextDeadline() const { return timers_.next(); }
   bool searching() const { return fixed_ == 0 && low_ + kPrecision <= high_; }
 
  private:
@@ -61,12 +62,16 @@ class MtuDiscovery {
   size_t low_;           ///< known to pass
   size_t high_;          ///< largest that may pass
   bool tryHigh_ = true;  ///< the first probe goes for the top
-  size_t probing_ = 0;   ///< size of the probe in flight
+  size_t probing_ = 0;   ///< size of the probe in flight; 0: there is none, and Timer::kProbe is stopped
   int failures_ = 0;
   int fullSizeLosses_ = 0;
   int smallArrivals_ = 0;
-  Time probeDeadline_ = kNever;
-  Time raiseAt_ = kNever;
+  enum class Timer : uint8_t {
+    kProbe,  ///< PROBE_TIMER: the probe in flight counts as lost
+    kRaise,  ///< PMTU_RAISE_TIMER: larger sizes are tried again
+    kCount,
+  };
+  TimerTable<Timer> timers_;
 };
 
 }  // namespace braid
