@@ -25,25 +25,17 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
       owner_(owner),
       ledger_(ledger),
       random_(random),
+      flight_(ledger, now),
+      rate_(now),
       controller_(makeController(
           options.controller, {datagramLimit(route, options.maxOuterMtu), options.initialWindow, options.amp},
           &group)),
       mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
-      lastProgress_(now),
       lastSentAt_(now),
       suspectSince_(now),
       activeSince_(now),
-      deliveredAt_(now),
-      firstSentAt_(now),
       options_(options) {
   validator_.start(route, trusted_, rtt_.smoothed(), random_, now);
-}
-
-Subflow::~Subflow() {
-  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
-    SentPacket& p = sent_.at(pn);
-    for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
-  }
 }
 
 Duration Subflow::pto() const {
@@ -61,7 +53,7 @@ void Subflow::setState(State state, Time now) {
     silentLosses_ = 0;
     ptoCount_ = 0;
     probeAt_ = kNever;
-    lastProgress_ = now;
+    flight_.onProgress(now);
     startAnew_ = before == State::kSuspect && now - suspectSince_ > kMaxProbeInterval;
   }
   if (state == State::kSuspect) {
@@ -69,12 +61,12 @@ void Subflow::setState(State state, Time now) {
     probeInterval_ = pto();
     probes_ = 0;
     probeAt_ = now;
-    moveData(now);
+    moveAllData(now);
   }
   if (state == State::kClosed) {
     suspectSince_ = now;
     probeAt_ = kNever;
-    moveData(now);
+    moveAllData(now);
   }
   owner_.onStateChange(*this);
 }
@@ -129,8 +121,12 @@ void Subflow::onPathResponse(const PathToken& token, Time now) {
 
 void Subflow::changeRoute(const Route& route, bool newAddress, Time now) {
   if (route != route_) {
-    loseFlight(now);
-    ecn_.onNewPath(sent_.next());
+    // What went to the old route has most likely not arrived, which is no sign of congestion on the new one.
+    flight_.loseAll(now, [&](uint64_t pn, const SentPacket& p) {
+      if (p.hasControl) owner_.onControlFate(*this, pn, false);
+      if (p.mtuProbe) mtu_.onProbeLost(p.bytes, now);
+    });
+    ecn_.onNewPath(sent().next());
   }
   route_ = route;
   if (!newAddress) return;  // RFC 9000 section 9.4: a new port alone is the same path
@@ -174,112 +170,61 @@ void Subflow::open(const Route& route, Time now) {
   validator_.start(route, trusted_, pto(), random_, now);
 }
 
-// A path silent for long still takes a packet number for each probe: what is older than any late ACK is lost.
-void Subflow::abandonOld(Time now) {
-  while (sent_.next() - sent_.first() > kMaxSilentSpan) {
-    SentPacket& p = sent_.at(sent_.first());
-    if (p.state == SentPacket::State::kInFlight) {
-      inFlight_ -= p.bytes;
-      loseData(p, now);
-      if (p.ect) ecn_.onLost(sent_.first(), now);
-    }
-    for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
-    sent_.popFront();
-  }
-}
-
 // ---- timers
-
-const SentPacket* Subflow::oldestInFlight() const {
-  oldest_ = std::max(oldest_, sent_.first());
-  while (oldest_ < sent_.next() && sent_.at(oldest_).state != SentPacket::State::kInFlight) ++oldest_;
-  return oldest_ < sent_.next() ? &sent_.at(oldest_) : nullptr;
-}
 
 // RFC 9002 section 6.2 starts the timer at the last sending; a tunnel that sends all the time would then
 // notice silence only when its window is full. Here it starts at the oldest packet that should have been
 // acknowledged, and waits out jitter.
 Time Subflow::ptoDeadline() const {
   if (state_ == State::kSuspect || state_ == State::kClosed) return kNever;
-  const SentPacket* oldest = oldestInFlight();
+  const SentPacket* oldest = flight_.oldestPacket();
   if (!oldest) return kNever;
   Duration timeout = std::max(pto(), rtt_.smoothed() + options_.minRto);
   if (ptoCount_ > 0) return lastPtoAt_ + timeout * (1 << std::min(ptoCount_ - 1, 10));
   Duration quiet = std::max<Duration>(4 * rtt_.variation(), kQuiet) + kMaxAckDelay;
-  return std::max(oldest->sentAt + timeout, lastProgress_ + quiet);
+  return std::max(oldest->sentAt + timeout, flight_.progressAt() + quiet);
 }
 
 void Subflow::onPto(Time now) {
-  if (++ptoCount_ == 1) ecn_.onSilence(sent_.next());
+  if (++ptoCount_ == 1) ecn_.onSilence(sent().next());
   lastPtoAt_ = now;
   pings_ = 1;
-  oldestInFlight();
-  counts_.timeouts += isDataMissing(oldest_);
+  uint64_t oldest = flight_.oldest();
+  counts_.timeouts += isDataMissing(oldest);
   if (ptoCount_ >= kSuspectPtos && state_ == State::kActive) return setState(State::kSuspect, now);
-  moveData(sent_.at(oldest_), now);
+  flight_.moveData(flight_.packet(oldest), now);
 }
 
-void Subflow::moveData(SentPacket& p, Time now) {
-  if (p.moved) return;
-  p.moved = true;
-  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now, p.role == SentPacket::Role::kCopy);
-}
-
-void Subflow::loseData(SentPacket& p, Time now) {
-  if (p.moved) return;
-  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now, p.role == SentPacket::Role::kCopy);
-}
-
-// What went to the old route has most likely not arrived, which is no sign of congestion on the new one.
-void Subflow::loseFlight(Time now) {
-  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
-    SentPacket& p = sent_.at(pn);
-    if (p.state != SentPacket::State::kInFlight) continue;
-    p.state = SentPacket::State::kLost;
-    inFlight_ -= p.bytes;
-    loseData(p, now);
+void Subflow::moveAllData(Time now) {
+  flight_.moveAll(now, [&](uint64_t pn, const SentPacket& p) {
     if (p.hasControl) owner_.onControlFate(*this, pn, false);
-    if (p.mtuProbe) mtu_.onProbeLost(p.bytes, now);
-  }
-}
-
-void Subflow::giveUpData(Drop cause) {
-  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
-    SentPacket& p = sent_.at(pn);
-    for (size_t i = 0; i < p.dataCount; ++i) ledger_.giveUp(p.data[i], cause);
-  }
-}
-
-void Subflow::moveData(Time now) {
-  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
-    SentPacket& p = sent_.at(pn);
-    if (p.state != SentPacket::State::kInFlight) continue;
-    moveData(p, now);
-    if (p.hasControl) owner_.onControlFate(*this, pn, false);
-  }
+  });
 }
 
 // A subflow that has been suppressed sends nothing that would show its losses: what should be acknowledged by
 // now goes elsewhere.
 Time Subflow::moveSuppressedAt() const {
   Time since = controller_->suppressedAt();
-  if (!usable() || since == kNever || since == movedSuppressed_ || !oldestInFlight()) return kNever;
+  if (!usable() || since == kNever || since == movedSuppressed_ || flight_.bytes() == 0) return kNever;
   return since + rtt_.smoothed() + 4 * rtt_.variation();
 }
 
 void Subflow::onTimer(Time now) {
-  if (loss_.lossTime() <= now) {
+  if (flight_.lossTime() <= now) {
     detectLosses(now);
-    trim(now);
+    flight_.trim(3 * pto(), now);
   }
   if (ptoDeadline() <= now) onPto(now);
   if (moveSuppressedAt() <= now) {
     movedSuppressed_ = controller_->suppressedAt();
-    moveData(now);
+    moveAllData(now);
   }
   if (state_ == State::kSuspect && probeAt_ <= now) {
     pings_ = 1;
-    abandonOld(now);
+    // A path silent for long still takes a packet number for each probe.
+    flight_.abandonOld(now, [&](uint64_t pn, const SentPacket& p) {
+      if (p.ect) ecn_.onLost(pn, now);
+    });
     probeAt_ = now + probeInterval_;
     if (++probes_ >= kQuickProbes) probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
   }
@@ -290,7 +235,7 @@ void Subflow::onTimer(Time now) {
 }
 
 Time Subflow::nextDeadline() const {
-  Time next = std::min({loss_.lossTime(), ptoDeadline(), moveSuppressedAt(), mtu_.nextDeadline()});
+  Time next = std::min({flight_.lossTime(), ptoDeadline(), moveSuppressedAt(), mtu_.nextDeadline()});
   if (state_ == State::kSuspect) next = std::min(next, probeAt_);
   if (!canNumber()) return next;  // nothing can leave before an ACK has come
   if (state_ != State::kClosed) next = std::min(next, acks_.deadline());
@@ -324,28 +269,28 @@ size_t Subflow::mtuProbe() const {
 }
 
 Time Subflow::opensAt(bool overflow) const {
-  if (!takesData(overflow) || sent_.full() || inFlight_ + mtu_.current() > controller_->window())
+  if (!takesData(overflow) || sent().full() || flight_.bytes() + mtu_.current() > controller_->window())
     return kNever;
   return ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
 }
 
 Time Subflow::opensForRepairAt() const {
-  if (!takesData() || sent_.full() || inFlight_ + mtu_.current() > kRepairWindow) return opensAt();
+  if (!takesData() || sent().full() || flight_.bytes() + mtu_.current() > kRepairWindow) return opensAt();
   return ceiling_ ? ceiling_->nextSend() : Time::min();
 }
 
 bool Subflow::isOpenAhead(Time now) const {
   uint64_t window = controller_->window();
   uint64_t more = std::min(kAheadDatagrams * mtu_.current(), window / kAheadPart);
-  return takesData() && !sent_.full() && inFlight_ + mtu_.current() <= window + more &&
+  return takesData() && !sent().full() && flight_.bytes() + mtu_.current() <= window + more &&
          pacer_.nextSend(more) <= now && (!ceiling_ || ceiling_->nextSend() <= now);
 }
 
 // A full window opens when the oldest packet is acknowledged; an estimate, which the next ACK corrects.
 Duration Subflow::wait(Time now) const {
   Time opens = ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
-  const SentPacket* oldest = oldestInFlight();
-  if (oldest && inFlight_ + mtu_.current() > controller_->window())
+  const SentPacket* oldest = flight_.oldestPacket();
+  if (oldest && flight_.bytes() + mtu_.current() > controller_->window())
     opens = std::max(opens, oldest->sentAt + rtt_.smoothed());
   return std::clamp(opens, now, now + kLongestWait) - now;
 }
@@ -360,7 +305,7 @@ PathView Subflow::view(Time now, bool overflow) const {
   v.srtt = rtt_.smoothed();
   v.rttvar = rtt_.variation();
   v.window = controller_->window();
-  v.inFlight = inFlight_;
+  v.inFlight = flight_.bytes();
   v.rate = std::min({controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY,
                      static_cast<double>(v.window) / toSeconds(std::max<Duration>(v.srtt, 1us))});
   v.usable = takesData(overflow);
@@ -374,34 +319,17 @@ PathView Subflow::view(Time now, bool overflow) const {
 }
 
 SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
-  SentPacket& p = sent_.push();
-  p.sentAt = now;
-  p.bytes = static_cast<uint32_t>(bytes);
+  bool isFirst = flight_.bytes() == 0;
+  SentPacket& p = flight_.push(bytes, tracked, now);
   ++counts_.sentPackets;
   counts_.sentBytes += bytes;
   lastSentAt_ = now;
   if (ceiling_) ceiling_->onSent(bytes + outerHeaders(route_), now);
-  if (!tracked) {
-    // Nobody acknowledges these: one that only answers must not run out of numbers.
-    while (sent_.first() + 1 < sent_.next() &&
-           sent_.at(sent_.first()).state == SentPacket::State::kUntracked) {
-      sent_.popFront();
-    }
-    return p;
-  }
-  p.state = SentPacket::State::kInFlight;
-  if (inFlight_ == 0) {
-    firstSentAt_ = deliveredAt_ = now;
-    lastProgress_ = now;
-  }
-  p.delivered = delivered_;
-  p.deliveredAt = deliveredAt_;
-  p.firstSentAt = firstSentAt_;
-  p.appLimited = delivered_ < appLimitedUntil_;
-  inFlight_ += bytes;
+  if (!tracked) return p;
+  rate_.onSent(p, isFirst, now);
   pings_ = 0;
   lossEstimate_.onSent();
-  controller_->onSent(bytes, inFlight_, now);
+  controller_->onSent(bytes, flight_.bytes(), now);
   pacer_.onSent(bytes, now);
   return p;
 }
@@ -438,9 +366,9 @@ SubflowStatus Subflow::status(Time now) const {
   s.minRtt = rtt_.windowedMin();
   if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
   s.window = controller_->window();
-  s.inFlight = inFlight_;
+  s.inFlight = flight_.bytes();
   s.pacingRate = std::min(controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY);
-  s.deliveryRate = deliveryRate_;
+  s.deliveryRate = rate_.latest();
   s.sentPackets = counts_.sentPackets;
   s.sentBytes = counts_.sentBytes;
   s.receivedPackets = counts_.receivedPackets;

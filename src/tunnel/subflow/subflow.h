@@ -19,14 +19,14 @@
 #include "scheduler/recovery/loss_estimate.h"
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/subflow/subflow_options.h"
-#include "tunnel/subflow/subflow_status.h"
 #include "tunnel/subflow/ack_sender.h"
+#include "tunnel/subflow/delivery_rate.h"
 #include "tunnel/subflow/ecn_validator.h"
-#include "tunnel/subflow/loss_detector.h"
+#include "tunnel/subflow/flight.h"
 #include "tunnel/subflow/mtu_discovery.h"
 #include "tunnel/subflow/path_validator.h"
-#include "tunnel/subflow/sent_packets.h"
+#include "tunnel/subflow/subflow_options.h"
+#include "tunnel/subflow/subflow_status.h"
 #include "tunnel/wire/replay_window.h"
 
 namespace braid {
@@ -65,8 +65,6 @@ class Subflow {
   static constexpr Duration kFailedAfter = 10s;
   /// Full-size packets lost in a silence that may be a sign of an MTU black hole. Ours.
   static constexpr int kSilentLosses = 3;
-  /// Packets that a suspect subflow remembers.
-  static constexpr uint64_t kMaxSilentSpan = SentPackets::kMaxSpan / 2;
   /// Bytes that repairs may have in flight where the window is smaller: about what a 64 KB TCP window had on
   /// a path that died. Ours.
   static constexpr uint64_t kRepairWindow = 64 << 10;
@@ -80,7 +78,6 @@ class Subflow {
   /// `trusted`: our configuration names the remote address.
   Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
           SubflowOwner& owner, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
-  ~Subflow();
   Subflow(const Subflow&) = delete;
   Subflow& operator=(const Subflow&) = delete;
 
@@ -130,7 +127,7 @@ class Subflow {
   /// Its uplink is gone: nothing more is sent until open().
   void close(Time now);
   /// Nobody waits any more for the data that it carried.
-  void giveUpData(Drop cause);
+  void giveUpData(Drop cause) { flight_.giveUpData(cause); }
   /// It has a (new) route; `trusted` as in the constructor.
   void open(const Route& route, Time now);
 
@@ -180,19 +177,21 @@ class Subflow {
   /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
   Duration expectedDelay() const;
 
-  uint64_t nextPacketNumber() const { return sent_.next(); }
-  bool canNumber() const { return !sent_.full(); }
+  uint64_t nextPacketNumber() const { return sent().next(); }
+  bool canNumber() const { return !sent().full(); }
+  /// What each packet number carried and what became of it.
+  const SentPackets& sent() const { return flight_.packets(); }
   /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK;
   /// then the caller fills in the data.
   SentPacket& onSent(size_t bytes, bool tracked, Time now);
   /// Decides on the ECN field of that datagram, which takes the subflow's own route.
   Ecn codepoint(uint64_t pn, SentPacket& packet, Time now);
   /// Whether the datagram arrives is in doubt: its data is to go elsewhere as soon as it can.
-  void moveData(SentPacket& packet, Time now);
+  void moveData(SentPacket& packet, Time now) { flight_.moveData(packet, now); }
   /// Bytes of inner packets that this subflow carries again.
   void countRepair(size_t bytes) { counts_.repairedBytes += bytes; }
   /// The sender had nothing more to send while this subflow was open.
-  void setAppLimited() { appLimitedUntil_ = delivered_ + inFlight_ + 1; }
+  void setAppLimited() { rate_.setAppLimited(flight_.bytes()); }
 
   // ---- protection (subflow_protect.cc)
 
@@ -211,8 +210,8 @@ class Subflow {
   /// Whether all its data can be put into a block.
   bool isCodable(uint64_t pn) const;
   /// Whether data of it is not known to be delivered or given up.
-  bool isDataMissing(uint64_t pn) const;
-  const SentPacket& sentPacket(uint64_t pn) const { return sent_.at(pn); }
+  bool isDataMissing(uint64_t pn) const { return flight_.isDataMissing(pn); }
+  const SentPacket& sentPacket(uint64_t pn) const { return sent().at(pn); }
   /// The peer has decoded the data of its packet `pn`. False when that is no news.
   bool onRecovered(uint64_t pn);
   /// A packet of it is protected by a copy or a block.
@@ -231,20 +230,13 @@ class Subflow {
   void setState(State state, Time now);
   /// It has a route, and the peer has not answered there yet.
   bool isUnproven() const { return state_ == State::kValidating || (state_ == State::kClosed && reopened_); }
-  void acknowledge(uint64_t pn, SentPacket& packet, Time now);
-  void processAckRange(uint64_t first, uint64_t last, Time now);
-  void sampleRate(const SentPacket& packet, Time now);
+  void acknowledge(uint64_t pn, SentPacket& packet, AckSample& sample, Time now);
   void detectLosses(Time now);
   bool tellsOfMtu(const SentPacket& packet);
-  void trim(Time now);
   Time ptoDeadline() const;
   void onPto(Time now);
-  void moveData(Time now);
+  void moveAllData(Time now);
   Time moveSuppressedAt() const;
-  void loseFlight(Time now);
-  void loseData(SentPacket& packet, Time now);
-  void abandonOld(Time now);
-  const SentPacket* oldestInFlight() const;
   void changeRoute(const Route& route, bool newAddress, Time now);
 
   uint8_t id_;
@@ -273,21 +265,17 @@ class Subflow {
   std::optional<Response> response_;
 
   // sending
-  SentPackets sent_;
-  LossDetector loss_;
+  Flight flight_;
+  DeliveryRate rate_;
   RttEstimator rtt_;
   std::unique_ptr<Controller> controller_;
   Pacer pacer_;
   std::shared_ptr<Pacer> ceiling_;
   MtuDiscovery mtu_;
-  uint64_t inFlight_ = 0;
-  mutable uint64_t oldest_ = 0;  ///< no packet in flight has a smaller number
-  AckFrame lastAck_;
   EcnValidator ecn_;
   int ptoCount_ = 0;
   int pings_ = 0;  ///< PINGs to send now, whatever the window says
   Time lastPtoAt_;
-  Time lastProgress_;  ///< when an ACK last acknowledged something new
   Time lastSentAt_;
   Time suspectSince_;
   Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
@@ -297,14 +285,6 @@ class Subflow {
   int probes_ = 0;  ///< since it became suspect
   Time activeSince_;
   int silentLosses_ = 0;  ///< of those sent before activeSince_, that count towards a black hole
-
-  // delivery rate
-  uint64_t delivered_ = 0;
-  Time deliveredAt_;
-  Time firstSentAt_;
-  uint64_t appLimitedUntil_ = 0;
-  double deliveryRate_ = 0;
-  AckSample sample_;
 
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;

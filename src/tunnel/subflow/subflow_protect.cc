@@ -22,47 +22,47 @@ RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, Time now) const {
   path.open = path.opensAt <= now;
   path.srtt = rtt_.smoothed();
   path.window = controller_->window();
-  path.inFlight = inFlight_;
+  path.inFlight = flight_.bytes();
   path.sent = lossEstimate_.sent();
   path.lost = lossEstimate_.lost();
   path.sinceLoss = lossEstimate_.sinceLoss();
   path.recentRate = lossEstimate_.recentRate();
   path.recentPackets = lossEstimate_.recentPackets();
   path.burst = lossEstimate_.burst();
-  path.lastAcked = lastProgress_;
+  path.lastAcked = flight_.progressAt();
   path.lastSent = marks_[recoveryClass].lastSent;
   return path;
 }
 
 void Subflow::countUnacked(RecoveryPath& path, uint8_t recoveryClass, size_t most) {
   uint64_t newest = newestUnacked(recoveryClass);
-  if (newest != sent_.next()) {
+  if (newest != sent().next()) {
     path.unacked = 1;
-    path.newestSent = sent_.at(newest).sentAt;
+    path.newestSent = sent().at(newest).sentAt;
   }
   uint64_t uncopied = firstUncopied(recoveryClass);
-  if (uncopied == sent_.next()) return;
+  if (uncopied == sent().next()) return;
   path.uncopied = 1;
   uint64_t first = firstUncoded(recoveryClass);
-  uint64_t end = std::min(sent_.next(), first + kMostScanned);
+  uint64_t end = std::min(sent().next(), first + kMostScanned);
   for (uint64_t pn = first; pn < end && path.uncoded < most; pn = firstUncoded(recoveryClass, pn + 1)) {
-    if (path.uncoded++ == 0) path.oldestUncoded = sent_.at(pn).sentAt;
+    if (path.uncoded++ == 0) path.oldestUncoded = sent().at(pn).sentAt;
   }
 }
 
 // Once a packet may not be copied (coded) any more, it never may again: the cursors only go up.
 uint64_t Subflow::firstUncopied(uint8_t recoveryClass) {
   uint64_t& pn = marks_[recoveryClass].copy;
-  pn = std::max(pn, sent_.first());
-  while (pn < sent_.next() && !isUncopied(sent_.at(pn), recoveryClass)) ++pn;
+  pn = std::max(pn, sent().first());
+  while (pn < sent().next() && !isUncopied(sent().at(pn), recoveryClass)) ++pn;
   return pn;
 }
 
 uint64_t Subflow::firstUncoded(uint8_t recoveryClass, uint64_t from) {
   uint64_t& cursor = marks_[recoveryClass].code;
-  cursor = std::max(cursor, sent_.first());
+  cursor = std::max(cursor, sent().first());
   uint64_t pn = std::max(cursor, from);
-  while (pn < sent_.next() && !isUncoded(sent_.at(pn), recoveryClass)) ++pn;
+  while (pn < sent().next() && !isUncoded(sent().at(pn), recoveryClass)) ++pn;
   if (from <= cursor) cursor = pn;
   return pn;
 }
@@ -90,34 +90,28 @@ bool Subflow::isUncoded(const SentPacket& p, uint8_t recoveryClass) const {
 }
 
 bool Subflow::isCodable(uint64_t pn) const {
-  if (!sent_.contains(pn)) return false;
-  const SentPacket& p = sent_.at(pn);
+  if (!sent().contains(pn)) return false;
+  const SentPacket& p = sent().at(pn);
   for (size_t i = 0; i < p.dataCount; ++i) {
     if (!p.data[i]->done) return isUncoded(p, p.data[i]->flow->recoveryClass);
   }
   return false;
 }
 
-bool Subflow::isDataMissing(uint64_t pn) const {
-  if (!sent_.contains(pn)) return false;
-  const SentPacket& p = sent_.at(pn);
-  return std::any_of(p.data.data(), p.data.data() + p.dataCount, [](const Datum* d) { return !d->done; });
-}
-
 uint64_t Subflow::newestUnacked(uint8_t recoveryClass) const {
-  for (uint64_t i = 1; i <= kNewestSearch && i <= sent_.next() - sent_.first(); ++i) {
-    const SentPacket& p = sent_.at(sent_.next() - i);
+  for (uint64_t i = 1; i <= kNewestSearch && i <= sent().next() - sent().first(); ++i) {
+    const SentPacket& p = sent().at(sent().next() - i);
     if (p.state != SentPacket::State::kInFlight || p.moved || p.role != SentPacket::Role::kOrdinary) continue;
     for (size_t k = 0; k < p.dataCount; ++k) {
-      if (!p.data[k]->done && p.data[k]->flow->recoveryClass == recoveryClass) return sent_.next() - i;
+      if (!p.data[k]->done && p.data[k]->flow->recoveryClass == recoveryClass) return sent().next() - i;
     }
   }
-  return sent_.next();
+  return sent().next();
 }
 
 bool Subflow::onRecovered(uint64_t pn) {
-  if (!sent_.contains(pn)) return false;
-  SentPacket& p = sent_.at(pn);
+  if (!sent().contains(pn)) return false;
+  const SentPacket& p = sent().at(pn);
   bool news = false;
   bool instead = false;  // of a repair that has not been sent yet
   for (size_t i = 0; i < p.dataCount; ++i) {

@@ -1,0 +1,93 @@
+#include "tunnel/subflow/flight.h"
+
+namespace braid {
+
+Flight::~Flight() {
+  while (!sent_.empty()) popFront();
+}
+
+uint64_t Flight::oldest() const {
+  oldest_ = std::max(oldest_, sent_.first());
+  while (oldest_ < sent_.next() && sent_.at(oldest_).state != SentPacket::State::kInFlight) ++oldest_;
+  return oldest_;
+}
+
+const SentPacket* Flight::oldestPacket() const {
+  uint64_t pn = oldest();
+  return pn < sent_.next() ? &sent_.at(pn) : nullptr;
+}
+
+bool Flight::isDataMissing(uint64_t pn) const {
+  if (!sent_.contains(pn)) return false;
+  const SentPacket& p = sent_.at(pn);
+  return std::any_of(p.data.data(), p.data.data() + p.dataCount, [](const Datum* d) { return !d->done; });
+}
+
+SentPacket& Flight::push(size_t bytes, bool tracked, Time now) {
+  SentPacket& p = sent_.push();
+  p.sentAt = now;
+  p.bytes = static_cast<uint32_t>(bytes);
+  if (tracked) {
+    p.state = SentPacket::State::kInFlight;
+    if (bytes_ == 0) progressAt_ = now;
+    bytes_ += bytes;
+    return p;
+  }
+  // Nobody acknowledges these: a subflow that only answers must not run out of numbers.
+  while (sent_.first() + 1 < sent_.next() && sent_.at(sent_.first()).state == SentPacket::State::kUntracked)
+    sent_.popFront();
+  return p;
+}
+
+void Flight::onAcked(uint64_t pn) {
+  SentPacket& p = sent_.at(pn);
+  bool wasInFlight = p.state == SentPacket::State::kInFlight;
+  loss_.onAcked(pn);
+  if (wasInFlight) {
+    bytes_ -= p.bytes;
+  } else {
+    loss_.onSpurious();
+  }
+  for (size_t i = 0; i < p.dataCount; ++i) {
+    ledger_.onDelivered(p.data[i], wasInFlight && !p.moved);
+    ledger_.forget(p.data[i]);
+  }
+  p.dataCount = 0;
+  p.state = SentPacket::State::kAcked;
+}
+
+void Flight::trim(Duration keep, Time now) {
+  while (!sent_.empty()) {
+    const SentPacket& p = sent_.at(sent_.first());
+    if (p.state == SentPacket::State::kInFlight) break;
+    bool crowded = sent_.next() - sent_.first() > SentPackets::kMaxSpan / 2;
+    if (p.state == SentPacket::State::kLost && !crowded && now - p.sentAt < keep) break;
+    popFront();
+  }
+}
+
+void Flight::popFront() {
+  SentPacket& p = sent_.at(sent_.first());
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.forget(p.data[i]);
+  sent_.popFront();
+}
+
+void Flight::loseData(SentPacket& p, Time now) {
+  if (p.moved) return;
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onLost(p.data[i], now, p.role == SentPacket::Role::kCopy);
+}
+
+void Flight::moveData(SentPacket& p, Time now) {
+  if (p.moved) return;
+  p.moved = true;
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now, p.role == SentPacket::Role::kCopy);
+}
+
+void Flight::giveUpData(Drop cause) {
+  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    SentPacket& p = sent_.at(pn);
+    for (size_t i = 0; i < p.dataCount; ++i) ledger_.giveUp(p.data[i], cause);
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,162 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+#include "scheduler/rate/rtt.h"
+#include "tunnel/lane/data_ledger.h"
+#include "tunnel/subflow/loss_detector.h"
+#include "tunnel/subflow/sent_packets.h"
+#include "tunnel/wire/wire.h"
+
+namespace braid {
+
+/// What one subflow has sent: its packets by number, the bytes in flight, when a packet counts as lost, and
+/// the data in each packet, of whose fate it tells the data ledger.
+///
+/// Life of a packet: push(), then acknowledged (onAcked) or lost (detectLosses, loseAll, abandonOld), and at
+/// last forgotten (trim, abandonOld), oldest first. A lost packet may still be acknowledged. Its data may be
+/// moved once (move, moveAll) while it is in flight: sent again elsewhere, for the path has fallen silent.
+///
+/// Invariants: bytes() is the sum over the packets in flight. Of each datum in a remembered packet the ledger
+/// counts one reference, and one copy more while that packet is in flight and not moved.
+class Flight {
+ public:
+  /// Packets that a silent subflow remembers.
+  static constexpr uint64_t kMaxSilentSpan = SentPackets::kMaxSpan / 2;
+
+  Flight(DataLedger& ledger, Time now) : ledger_(ledger), progressAt_(now) {}
+  /// Forgets the data of all packets.
+  ~Flight();
+  Flight(const Flight&) = delete;
+  Flight& operator=(const Flight&) = delete;
+
+  const SentPackets& packets() const { return sent_; }
+  SentPacket& packet(uint64_t pn) { return sent_.at(pn); }
+  /// Bytes in flight.
+  uint64_t bytes() const { return bytes_; }
+  /// Number of the oldest packet in flight; packets().next() when there is none.
+  uint64_t oldest() const;
+  const SentPacket* oldestPacket() const;
+  /// When an ACK last acknowledged something new, or, if later, when the first packet went into empty flight.
+  Time progressAt() const { return progressAt_; }
+  /// When the next packet may count as lost; kNever: not before an ACK.
+  Time lossTime() const { return loss_.lossTime(); }
+  /// Whether data of packet `pn` is neither delivered nor given up.
+  bool isDataMissing(uint64_t pn) const;
+
+  /// A datagram leaves under the next packet number. `tracked`: it asks for an ACK, and is in flight from now
+  /// on.
+  SentPacket& push(size_t bytes, bool tracked, Time now);
+
+  // ---- what an ACK says
+
+  /// Calls onNew(pn, packet) for each remembered packet that the ACK covers and the previous ACK did not.
+  template <typename OnNew>
+  void forEachNew(const AckFrame& ack, OnNew&& onNew);
+  /// `pn` is acknowledged for the first time: it was in flight, or counted as lost.
+  void onAcked(uint64_t pn);
+  /// An ACK acknowledged something new, or the path is proven anew.
+  void onProgress(Time now) { progressAt_ = now; }
+  /// Calls onLost(pn, packet) for each packet that counts as lost from now on, oldest first. Its data is not
+  /// lost yet: the callee calls loseData().
+  template <typename OnLost>
+  void detectLosses(const RttEstimator& rtt, Time now, OnLost&& onLost) {
+    loss_.detect(sent_, rtt.latest(), rtt.smoothed(), rtt.windowedMin(), now,
+                 [&](uint64_t pn, SentPacket& p) {
+                   setLost(p);
+                   onLost(pn, p);
+                 });
+  }
+  /// Forgets packets that are settled, the lost ones after `keep`, for their ACK may only be late.
+  void trim(Duration keep, Time now);
+
+  // ---- data
+
+  /// The packet is lost: what it carried is to be sent again, unless it was moved before.
+  void loseData(SentPacket& packet, Time now);
+  /// Whether the packet arrives is in doubt: what it carries is to go elsewhere as soon as possible.
+  void moveData(SentPacket& packet, Time now);
+  /// Nobody waits any more for the data of any packet.
+  void giveUpData(Drop cause);
+
+  // ---- all packets in flight, oldest first
+
+  /// Moves their data; calls then(pn, packet) for each.
+  template <typename Then>
+  void moveAll(Time now, Then&& then) {
+    for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+      SentPacket& p = sent_.at(pn);
+      if (p.state != SentPacket::State::kInFlight) continue;
+      moveData(p, now);
+      then(pn, p);
+    }
+  }
+  /// Loses them with their data, for a reason that says nothing of the path; calls then(pn, packet) for each.
+  template <typename Then>
+  void loseAll(Time now, Then&& then) {
+    for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+      SentPacket& p = sent_.at(pn);
+      if (p.state != SentPacket::State::kInFlight) continue;
+      setLost(p);
+      loseData(p, now);
+      then(pn, p);
+    }
+  }
+  /// Forgets all but the latest kMaxSilentSpan packets; calls onLost(pn, packet) for those in flight. What is
+  /// older than any late ACK is lost.
+  template <typename OnLost>
+  void abandonOld(Time now, OnLost&& onLost) {
+    while (sent_.next() - sent_.first() > kMaxSilentSpan) {
+      SentPacket& p = sent_.at(sent_.first());
+      if (p.state == SentPacket::State::kInFlight) {
+        setLost(p);
+        loseData(p, now);
+        onLost(sent_.first(), p);
+      }
+      popFront();
+    }
+  }
+
+ private:
+  void setLost(SentPacket& packet) {
+    packet.state = SentPacket::State::kLost;
+    bytes_ -= packet.bytes;
+  }
+  void popFront();
+  template <typename OnNew>
+  void forEachIn(uint64_t first, uint64_t last, OnNew& onNew) {
+    for (uint64_t pn = std::max(first, sent_.first()); pn <= last; ++pn) onNew(pn, sent_.at(pn));
+  }
+
+  DataLedger& ledger_;
+  SentPackets sent_;
+  LossDetector loss_;
+  AckFrame lastAck_;
+  uint64_t bytes_ = 0;
+  mutable uint64_t oldest_ = 0;  ///< no packet in flight has a smaller number
+  Time progressAt_;
+};
+
+template <typename OnNew>
+void Flight::forEachNew(const AckFrame& ack, OnNew&& onNew) {
+  size_t old = 0;
+  for (size_t i = 0; i < ack.count; ++i) {
+    auto [first, last] = ack.ranges[i];
+    while (old < lastAck_.count && lastAck_.ranges[old].first > last) ++old;
+    for (size_t k = old; k < lastAck_.count && lastAck_.ranges[k].last >= first; ++k) {
+      const AckFrame::Range& known = lastAck_.ranges[k];
+      if (known.last < last) forEachIn(known.last + 1, last, onNew);
+      if (known.first <= first) {
+        first = last + 1;
+        break;
+      }
+      last = known.first - 1;
+    }
+    if (first <= last) forEachIn(first, last, onNew);
+  }
+  lastAck_ = ack;
+}
+
+}  // namespace braid

@@ -1,0 +1,185 @@
+#include "tunnel/subflow/flight.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tunnel/lane/flow_queue.h"
+
+namespace braid {
+namespace {
+
+constexpr Duration kRtt = 40ms;
+
+using Numbers = std::vector<uint64_t>;
+
+struct FlightTest : testing::Test {
+  PacketPool pool{1500, 100};
+  Flow flow;
+  DataLedger ledger{3s};
+  Time now = Time{} + 1s;
+  Flight flight{ledger, now};
+  RttEstimator rtt;
+
+  void SetUp() override { rtt.onSample(kRtt, {}, now); }
+  /// A datagram of 1000 bytes with one inner packet.
+  uint64_t send() {
+    uint64_t pn = flight.packets().next();
+    SentPacket& p = flight.push(1000, true, now);
+    p.data[0] = ledger.create(flow, 0, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+    p.dataCount = 1;
+    ledger.onSent(p.data[0], 0, pn);
+    return pn;
+  }
+  /// What an ACK of these ranges, the newest first, says that is new.
+  Numbers newIn(std::initializer_list<AckFrame::Range> ranges) {
+    AckFrame ack;
+    for (const AckFrame::Range& r : ranges) ack.ranges[ack.count++] = r;
+    Numbers found;
+    flight.forEachNew(ack, [&](uint64_t pn, SentPacket&) { found.push_back(pn); });
+    return found;
+  }
+  Numbers detect() {
+    Numbers lost;
+    flight.detectLosses(rtt, now, [&](uint64_t pn, SentPacket& p) {
+      lost.push_back(pn);
+      flight.loseData(p, now);
+    });
+    return lost;
+  }
+};
+
+TEST_F(FlightTest, OnlyWhatAsksForAnAckIsInFlight) {
+  flight.push(100, false, now);
+  EXPECT_EQ(flight.bytes(), 0u);
+  EXPECT_EQ(flight.oldestPacket(), nullptr);
+  flight.push(300, true, now);
+  EXPECT_EQ(flight.bytes(), 300u);
+  EXPECT_EQ(flight.oldest(), 1u);
+}
+
+TEST_F(FlightTest, ASubflowThatOnlyAnswersDoesNotRunOutOfNumbers) {
+  for (size_t i = 0; i < 2 * SentPackets::kMaxSpan; ++i) flight.push(100, false, now);
+  EXPECT_FALSE(flight.packets().full());
+}
+
+TEST_F(FlightTest, AcknowledgedDataIsDeliveredAndForgotten) {
+  send();
+  EXPECT_TRUE(flight.isDataMissing(0));
+  flight.onAcked(0);
+  EXPECT_EQ(flight.bytes(), 0u);
+  EXPECT_FALSE(flight.isDataMissing(0));
+  EXPECT_EQ(ledger.live(), 0u);
+  EXPECT_EQ(pool.inUse(), 0u);
+}
+
+TEST_F(FlightTest, AnAckSaysOnlyWhatThePreviousOneDidNot) {
+  for (int i = 0; i < 10; ++i) send();
+  EXPECT_EQ(newIn({{2, 4}}), (Numbers{2, 3, 4}));
+  EXPECT_EQ(newIn({{2, 4}}), Numbers{});
+  EXPECT_EQ(newIn({{7, 8}, {1, 5}}), (Numbers{7, 8, 5, 1}));
+  EXPECT_EQ(newIn({{0, 9}}), (Numbers{9, 6, 0}));
+}
+
+TEST_F(FlightTest, ThePacketThresholdMakesALoss) {
+  for (int i = 0; i < 4; ++i) send();
+  flight.onAcked(3);
+  EXPECT_EQ(detect(), (Numbers{0}));
+  EXPECT_EQ(flight.bytes(), 2000u);
+  EXPECT_EQ(flight.oldest(), 1u);
+  EXPECT_EQ(flight.lossTime(), now + kRtt * 9 / 8);
+  EXPECT_NE(ledger.nextRepair(now), nullptr);
+  now = flight.lossTime();
+  EXPECT_EQ(detect(), (Numbers{1, 2}));
+  EXPECT_EQ(flight.bytes(), 0u);
+  EXPECT_EQ(flight.lossTime(), kNever);
+}
+
+TEST_F(FlightTest, ALostPacketMayStillBeAcknowledged) {
+  for (int i = 0; i < 4; ++i) send();
+  flight.onAcked(3);
+  ASSERT_EQ(detect(), (Numbers{0}));
+  flight.onAcked(0);
+  EXPECT_EQ(flight.bytes(), 2000u) << "it had left the flight before";
+  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+}
+
+TEST_F(FlightTest, DataIsMovedOnceAndIsNotLostAgain) {
+  send();
+  send();
+  Numbers moved;
+  flight.moveAll(now, [&](uint64_t pn, const SentPacket&) { moved.push_back(pn); });
+  EXPECT_EQ(moved, (Numbers{0, 1}));
+  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(flight.bytes(), 2000u) << "the packets may still arrive";
+  flight.moveAll(now, [](uint64_t, const SentPacket&) {});
+  flight.loseAll(now, [](uint64_t, const SentPacket&) {});
+  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(flight.bytes(), 0u);
+  flight.onAcked(0);
+  EXPECT_EQ(ledger.queued(), 1u);
+}
+
+TEST_F(FlightTest, GivenUpDataIsNotSentAgain) {
+  send();
+  flight.giveUpData(Drop::kPeerDown);
+  flight.loseAll(now, [](uint64_t, const SentPacket&) {});
+  EXPECT_EQ(ledger.queued(), 0u);
+  EXPECT_FALSE(flight.isDataMissing(0));
+}
+
+TEST_F(FlightTest, LostPacketsAreRememberedForAWhile) {
+  send();
+  flight.loseAll(now, [](uint64_t, const SentPacket&) {});
+  flight.trim(100ms, now + 99ms);
+  EXPECT_TRUE(flight.packets().contains(0));
+  flight.trim(100ms, now + 100ms);
+  EXPECT_FALSE(flight.packets().contains(0));
+}
+
+TEST_F(FlightTest, NothingBehindTheOldestInFlightIsForgotten) {
+  send();
+  send();
+  flight.onAcked(1);
+  flight.trim({}, now + 1h);
+  EXPECT_TRUE(flight.packets().contains(0));
+  flight.onAcked(0);
+  flight.trim({}, now + 1h);
+  EXPECT_TRUE(flight.packets().empty());
+}
+
+TEST_F(FlightTest, ASilentPathRemembersTheLatestPacketsOnly) {
+  for (uint64_t i = 0; i < Flight::kMaxSilentSpan + 2; ++i) flight.push(40, true, now);
+  Numbers lost;
+  flight.abandonOld(now, [&](uint64_t pn, const SentPacket&) { lost.push_back(pn); });
+  EXPECT_EQ(lost, (Numbers{0, 1}));
+  EXPECT_EQ(flight.packets().first(), 2u);
+  EXPECT_EQ(flight.bytes(), Flight::kMaxSilentSpan * 40);
+}
+
+TEST_F(FlightTest, ProgressBeginsWithTheFirstPacketInFlight) {
+  now += 1s;
+  send();
+  EXPECT_EQ(flight.progressAt(), now);
+  Time first = now;
+  now += 1s;
+  send();
+  EXPECT_EQ(flight.progressAt(), first);
+  flight.onProgress(now);
+  EXPECT_EQ(flight.progressAt(), now);
+}
+
+TEST_F(FlightTest, ItsEndReleasesWhatIsLeft) {
+  {
+    Flight other(ledger, now);
+    SentPacket& p = other.push(1000, true, now);
+    p.data[0] = ledger.create(flow, 0, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+    p.dataCount = 1;
+    ledger.onSent(p.data[0], 0, 0);
+  }
+  EXPECT_EQ(ledger.live(), 0u);
+  EXPECT_EQ(pool.inUse(), 0u);
+}
+
+}  // namespace
+}  // namespace braid
