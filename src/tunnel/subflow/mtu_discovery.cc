@@ -61,8 +61,9 @@ void MtuDiscovery::onAcked(size_t size) {
   }
 }
 
-void MtuDiscovery::onLost(size_t size) {
+void MtuDiscovery::onLost(size_t size, Time sentAt) {
   if (fixed_ || size <= kMinDatagram) return;
+  if (sentAt < upSince_ && silentLosses_++ >= kSilentLosses) return;
   ++fullSizeLosses_;
   if (fullSizeLosses_ >= kBlackHoleLosses && smallArrivals_ >= kBlackHoleArrivals) search();
 }

@@ -29,6 +29,8 @@ class MtuDiscovery {
   /// arrived.
   static constexpr int kBlackHoleLosses = 10;
   static constexpr int kBlackHoleArrivals = 3;
+  /// Full-size packets lost in a silence of the path that count towards a black hole. Ours.
+  static constexpr int kSilentLosses = 3;
 
   /// Searches up to `max`; `fixed` > 0 is taken as it is and never probed.
   MtuDiscovery(size_t max, size_t fixed);
@@ -42,7 +44,14 @@ class MtuDiscovery {
   void onProbeLost(size_t size, Time now);
   /// A packet of this size was acknowledged, or lost, as part of the normal traffic.
   void onAcked(size_t size);
-  void onLost(size_t size);
+  void onLost(size_t size, Time sentAt);
+  /// The path is proven, or answers again after a silence. What it lost before says nothing of sizes; but a
+  /// lone path with sparse traffic falls silent for every packet that is too large, so kSilentLosses count
+  /// each time.
+  void onPathUp(Time now) {
+    upSince_ = now;
+    silentLosses_ = 0;
+  }
   /// The kernel says that packets of this size do not leave the uplink.
   void onTooBig(size_t size, Time now);
   /// Begins anew on a new path.
@@ -66,6 +75,8 @@ class MtuDiscovery {
   int failures_ = 0;
   int fullSizeLosses_ = 0;
   int smallArrivals_ = 0;
+  Time upSince_ = Time::min();
+  int silentLosses_ = 0;  ///< of packets sent before upSince_, that counted
   enum class Timer : uint8_t {
     kProbe,  ///< PROBE_TIMER: the probe in flight counts as lost
     kRaise,  ///< PMTU_RAISE_TIMER: larger sizes are tried again

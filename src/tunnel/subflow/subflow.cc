@@ -33,7 +33,6 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
       mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
       lastSentAt_(now),
       suspectSince_(now),
-      activeSince_(now),
       options_(options) {
   validator_.start(route, trusted_, rtt_.smoothed(), random_, now);
 }
@@ -49,8 +48,7 @@ void Subflow::setState(State state, Time now) {
   state_ = state;
   controller_->setUsable(usable() && duty_ != PathDuty::kNone, now);
   if (state == State::kActive) {
-    activeSince_ = now;
-    silentLosses_ = 0;
+    mtu_.onPathUp(now);
     ptoCount_ = 0;
     probeAt_ = kNever;
     flight_.onProgress(now);

@@ -63,8 +63,6 @@ class Subflow {
   static constexpr Duration kMaxProbeInterval = 1s;
   /// A subflow suspect for longer is shown as failed; it is probed all the same.
   static constexpr Duration kFailedAfter = 10s;
-  /// Full-size packets lost in a silence that may be a sign of an MTU black hole. Ours.
-  static constexpr int kSilentLosses = 3;
   /// Bytes that repairs may have in flight where the window is smaller: about what a 64 KB TCP window had on
   /// a path that died. Ours.
   static constexpr uint64_t kRepairWindow = 64 << 10;
@@ -232,7 +230,6 @@ class Subflow {
   bool isUnproven() const { return state_ == State::kValidating || (state_ == State::kClosed && reopened_); }
   void acknowledge(uint64_t pn, SentPacket& packet, AckSample& sample, Time now);
   void detectLosses(Time now);
-  bool tellsOfMtu(const SentPacket& packet);
   Time ptoDeadline() const;
   void onPto(Time now);
   void moveAllData(Time now);
@@ -283,8 +280,6 @@ class Subflow {
   Time probeAt_ = kNever;   ///< next probe of a suspect subflow
   Duration probeInterval_{};
   int probes_ = 0;  ///< since it became suspect
-  Time activeSince_;
-  int silentLosses_ = 0;  ///< of those sent before activeSince_, that count towards a black hole
 
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;

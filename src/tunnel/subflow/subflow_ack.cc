@@ -93,7 +93,7 @@ void Subflow::detectLosses(Time now) {
     if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);
     ++counts_.lostPackets;
     if (ofEcnTest) return;
-    if (tellsOfMtu(p)) mtu_.onLost(p.bytes);
+    mtu_.onLost(p.bytes, p.sentAt);
     lost.bytes += p.bytes;
     ++lost.packets;
     lost.largestSentAt = p.sentAt;
@@ -106,13 +106,6 @@ void Subflow::detectLosses(Time now) {
   lost.persistent = longestRun > 3 * pto();  // RFC 9002 section 7.6.1
   controller_->onLoss(lost);
   pacer_.setRate(controller_->pacingRate());
-}
-
-// What a dead path lost says nothing about sizes. But a lone path with sparse traffic falls silent for every
-// packet that is too large, so a few count each time.
-bool Subflow::tellsOfMtu(const SentPacket& p) {
-  if (p.sentAt >= activeSince_) return true;
-  return p.bytes > MtuDiscovery::kMinDatagram && silentLosses_++ < kSilentLosses;
 }
 
 }  // namespace braid

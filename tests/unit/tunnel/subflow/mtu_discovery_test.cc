@@ -59,9 +59,10 @@ TEST(MtuDiscovery, ThreeLostProbesRuleASizeOut) {
 
 TEST(MtuDiscovery, AFixedSizeIsNeverProbed) {
   MtuDiscovery mtu(1472, 1372);
+  Time now{};
   EXPECT_EQ(mtu.current(), 1372u);
   EXPECT_EQ(mtu.pollProbe(), 0u);
-  for (int i = 0; i < 50; ++i) mtu.onLost(1372);
+  for (int i = 0; i < 50; ++i) mtu.onLost(1372, now);
   EXPECT_EQ(mtu.current(), 1372u);
 }
 
@@ -82,7 +83,7 @@ TEST(MtuDiscovery, FullSizeLossesWhileSmallOnesArriveAreABlackHole) {
   MtuDiscovery mtu(1472, 0);
   search(mtu, 1472, now);
   for (int i = 0; i < MtuDiscovery::kBlackHoleLosses; ++i) {
-    mtu.onLost(1472);
+    mtu.onLost(1472, now);
     mtu.onAcked(100);
   }
   EXPECT_EQ(mtu.current(), MtuDiscovery::kMinDatagram);
@@ -95,8 +96,24 @@ TEST(MtuDiscovery, LossOfEverythingIsNoBlackHole) {
   Time now{};
   MtuDiscovery mtu(1472, 0);
   search(mtu, 1472, now);
-  for (int i = 0; i < 1000; ++i) mtu.onLost(1472);
+  for (int i = 0; i < 1000; ++i) mtu.onLost(1472, now);
   EXPECT_EQ(mtu.current(), 1472u);
+}
+
+TEST(MtuDiscovery, WhatASilentPathLostCountsThreeTimesEachSilence) {
+  Time now{};
+  MtuDiscovery mtu(1472, 0);
+  search(mtu, 1472, now);
+  auto fallSilent = [&] {
+    now += 1s;
+    mtu.onPathUp(now);
+    for (int i = 0; i < 20; ++i) mtu.onLost(1472, now - 1ns);
+    mtu.onAcked(100);
+  };
+  for (int i = 0; i < 3; ++i) fallSilent();
+  EXPECT_EQ(mtu.current(), 1472u) << "3 * 3 losses";
+  fallSilent();
+  EXPECT_EQ(mtu.current(), MtuDiscovery::kMinDatagram) << "10";
 }
 
 TEST(MtuDiscovery, AnArrivingFullSizePacketEndsTheSuspicion) {
@@ -104,7 +121,7 @@ TEST(MtuDiscovery, AnArrivingFullSizePacketEndsTheSuspicion) {
   MtuDiscovery mtu(1472, 0);
   search(mtu, 1472, now);
   for (int i = 0; i < 1000; ++i) {
-    mtu.onLost(1472);
+    mtu.onLost(1472, now);
     mtu.onAcked(100);
     if (i % 5 == 0) mtu.onAcked(1472);
   }
