@@ -1,15 +1,11 @@
 #include "tunnel/subflow/subflow.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace braid {
 
 namespace {
-/// Longest wait that is told to the scheduler: no path is that slow. Ours.
-constexpr Duration kLongestWait = 10s;
-
 size_t datagramLimit(const Route& route, size_t ipPacket) {
   return ipPacket == 0 ? 0 : ipPacket - outerHeaders(route);
 }
@@ -27,10 +23,11 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
       random_(random),
       flight_(ledger, now),
       rate_(now),
-      controller_(makeController(
-          options.controller, {datagramLimit(route, options.maxOuterMtu), options.initialWindow, options.amp},
-          &group)),
       mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
+      gate_(makeController(options.controller,
+                           {datagramLimit(route, options.maxOuterMtu), options.initialWindow, options.amp},
+                           &group),
+            flight_, mtu_, rtt_),
       lastSentAt_(now),
       suspectSince_(now),
       options_(options) {
@@ -46,7 +43,7 @@ void Subflow::setState(State state, Time now) {
   if (state == state_) return;
   State before = state_;
   state_ = state;
-  controller_->setUsable(usable() && duty_ != PathDuty::kNone, now);
+  gate_.setUsable(usable(), now);
   if (state == State::kActive) {
     mtu_.onPathUp(now);
     ptoCount_ = 0;
@@ -67,12 +64,6 @@ void Subflow::setState(State state, Time now) {
     moveAllData(now);
   }
   owner_.onStateChange(*this);
-}
-
-// To coupled controllers a path that rests is not there.
-void Subflow::setDuty(PathDuty duty, Time now) {
-  duty_ = duty;
-  controller_->setUsable(usable() && duty_ != PathDuty::kNone, now);
 }
 
 // ---- what arrives
@@ -128,7 +119,7 @@ void Subflow::changeRoute(const Route& route, bool newAddress, Time now) {
   }
   route_ = route;
   if (!newAddress) return;  // RFC 9000 section 9.4: a new port alone is the same path
-  controller_->reset(now);
+  gate_.reset(now);
   rtt_.reset();
   lossEstimate_ = {};
   mtu_.restart();
@@ -202,7 +193,7 @@ void Subflow::moveAllData(Time now) {
 // A subflow that has been suppressed sends nothing that would show its losses: what should be acknowledged by
 // now goes elsewhere.
 Time Subflow::moveSuppressedAt() const {
-  Time since = controller_->suppressedAt();
+  Time since = gate_.suppressedAt();
   if (!usable() || since == kNever || since == movedSuppressed_ || flight_.bytes() == 0) return kNever;
   return since + rtt_.smoothed() + 4 * rtt_.variation();
 }
@@ -214,7 +205,7 @@ void Subflow::onTimer(Time now) {
   }
   if (ptoDeadline() <= now) onPto(now);
   if (moveSuppressedAt() <= now) {
-    movedSuppressed_ = controller_->suppressedAt();
+    movedSuppressed_ = gate_.suppressedAt();
     moveAllData(now);
   }
   if (state_ == State::kSuspect && probeAt_ <= now) {
@@ -266,50 +257,13 @@ size_t Subflow::mtuProbe() const {
   return usable() ? mtu_.pollProbe() : 0;
 }
 
-Time Subflow::opensAt(bool overflow) const {
-  if (!takesData(overflow) || sent().full() || flight_.bytes() + mtu_.current() > controller_->window())
-    return kNever;
-  return ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
-}
-
-Time Subflow::opensForRepairAt() const {
-  if (!takesData() || sent().full() || flight_.bytes() + mtu_.current() > kRepairWindow) return opensAt();
-  return ceiling_ ? ceiling_->nextSend() : Time::min();
-}
-
-bool Subflow::isOpenAhead(Time now) const {
-  uint64_t window = controller_->window();
-  uint64_t more = std::min(kAheadDatagrams * mtu_.current(), window / kAheadPart);
-  return takesData() && !sent().full() && flight_.bytes() + mtu_.current() <= window + more &&
-         pacer_.nextSend(more) <= now && (!ceiling_ || ceiling_->nextSend() <= now);
-}
-
-// A full window opens when the oldest packet is acknowledged; an estimate, which the next ACK corrects.
-Duration Subflow::wait(Time now) const {
-  Time opens = ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
-  const SentPacket* oldest = flight_.oldestPacket();
-  if (oldest && flight_.bytes() + mtu_.current() > controller_->window())
-    opens = std::max(opens, oldest->sentAt + rtt_.smoothed());
-  return std::clamp(opens, now, now + kLongestWait) - now;
-}
-
 Duration Subflow::expectedDelay() const {
   auto rtt = static_cast<double>(rtt_.smoothed().count());
   return Duration(static_cast<Duration::rep>(rtt * (0.5 + 2 * lossEstimate_.recentRate())));
 }
 
 PathView Subflow::view(Time now, bool overflow) const {
-  PathView v;
-  v.srtt = rtt_.smoothed();
-  v.rttvar = rtt_.variation();
-  v.window = controller_->window();
-  v.inFlight = flight_.bytes();
-  v.rate = std::min({controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY,
-                     static_cast<double>(v.window) / toSeconds(std::max<Duration>(v.srtt, 1us))});
-  v.usable = takesData(overflow);
-  v.open = opensAt(overflow) <= now;
-  v.ahead = v.open || isOpenAhead(now);
-  if (v.usable && !v.open) v.wait = wait(now);
+  PathView v = gate_.view(now, overflow);
   v.sent = counts_.sentBytes;
   v.weight = preference_.weight;
   v.uplink = preference_.uplink ? preference_.uplink : static_cast<uint16_t>(UINT8_MAX + 1 + id_);
@@ -322,13 +276,11 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   ++counts_.sentPackets;
   counts_.sentBytes += bytes;
   lastSentAt_ = now;
-  if (ceiling_) ceiling_->onSent(bytes + outerHeaders(route_), now);
+  gate_.onSent(bytes, outerHeaders(route_), tracked, now);
   if (!tracked) return p;
   rate_.onSent(p, isFirst, now);
   pings_ = 0;
   lossEstimate_.onSent();
-  controller_->onSent(bytes, flight_.bytes(), now);
-  pacer_.onSent(bytes, now);
   return p;
 }
 
@@ -363,9 +315,9 @@ SubflowStatus Subflow::status(Time now) const {
   s.rttvar = rtt_.variation();
   s.minRtt = rtt_.windowedMin();
   if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
-  s.window = controller_->window();
+  s.window = gate_.window();
   s.inFlight = flight_.bytes();
-  s.pacingRate = std::min(controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY);
+  s.pacingRate = gate_.rate();
   s.deliveryRate = rate_.latest();
   s.sentPackets = counts_.sentPackets;
   s.sentBytes = counts_.sentBytes;
@@ -376,8 +328,8 @@ SubflowStatus Subflow::status(Time now) const {
   s.timeouts = counts_.timeouts;
   s.retransmittedBytes = counts_.repairedBytes;
   s.preference = preference_;
-  s.resting = duty_ == PathDuty::kNone;
-  s.suppressed = isSuppressed();
+  s.resting = duty() == PathDuty::kNone;
+  s.suppressed = gate_.suppressedAt() != kNever;
   s.ceMarks = ecn_.ceCount();
   s.ecn = ecn_.name();
   s.mtu = mtu_.current() + outerHeaders(route_);

@@ -10,12 +10,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "scheduler/path/path_scheduler.h"
-#include "scheduler/path/path_tiers.h"
-#include "scheduler/rate/controller.h"
 #include "scheduler/rate/controller_group.h"
-#include "scheduler/rate/pacer.h"
-#include "scheduler/rate/rtt.h"
 #include "scheduler/recovery/loss_estimate.h"
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/lane/data_ledger.h"
@@ -23,6 +18,7 @@
 #include "tunnel/subflow/delivery_rate.h"
 #include "tunnel/subflow/ecn_validator.h"
 #include "tunnel/subflow/flight.h"
+#include "tunnel/subflow/gate.h"
 #include "tunnel/subflow/mtu_discovery.h"
 #include "tunnel/subflow/path_validator.h"
 #include "tunnel/subflow/subflow_options.h"
@@ -63,13 +59,6 @@ class Subflow {
   static constexpr Duration kMaxProbeInterval = 1s;
   /// A subflow suspect for longer is shown as failed; it is probed all the same.
   static constexpr Duration kFailedAfter = 10s;
-  /// Bytes that repairs may have in flight where the window is smaller: about what a 64 KB TCP window had on
-  /// a path that died. Ours.
-  static constexpr uint64_t kRepairWindow = 64 << 10;
-  /// Small flows may be ahead of window and pacer by so many datagrams, and by this part of the window: a
-  /// request does not wait for what bulk has used up. It is paid back before bulk goes on. Ours.
-  static constexpr uint64_t kAheadDatagrams = 4;
-  static constexpr uint64_t kAheadPart = 4;
   /// Silence shorter than this is jitter, not a reason to probe.
   static constexpr Duration kQuiet = 10ms;
 
@@ -84,19 +73,15 @@ class Subflow {
   const Route& route() const { return route_; }
   const std::string& uplink() const { return uplink_; }
   bool usable() const { return state_ == State::kActive; }
-  /// Its controller wants it to carry no data for now. What is in flight is acknowledged as ever, or moved.
-  bool isSuppressed() const { return controller_->suppressedAt() != kNever; }
-  /// `overflow`: new data that is too much for better paths.
-  bool takesData(bool overflow = false) const {
-    bool mine = duty_ == PathDuty::kAll || (overflow && duty_ == PathDuty::kOverflow);
-    return usable() && mine && !isSuppressed();
-  }
+  /// When a datagram may leave.
+  const Gate& gate() const { return gate_; }
+  Gate& gate() { return gate_; }
+  bool takesData() const { return gate_.takesData(); }
   const PathPreference& preference() const { return preference_; }
   void setPreference(const PathPreference& preference) { preference_ = preference; }
-  PathDuty duty() const { return duty_; }
-  void setDuty(PathDuty duty, Time now);
-  /// What limits all that leaves on its uplink, shared with the uplink's other subflows; null: nothing.
-  void setCeiling(std::shared_ptr<Pacer> ceiling) { ceiling_ = std::move(ceiling); }
+  PathDuty duty() const { return gate_.duty(); }
+  void setDuty(PathDuty duty, Time now) { gate_.setDuty(duty, now); }
+  void setCeiling(std::shared_ptr<Pacer> ceiling) { gate_.setCeiling(std::move(ceiling)); }
   const RttEstimator& rtt() const { return rtt_; }
   /// Largest datagram that the path carries, in bytes of UDP payload.
   size_t mtu() const { return mtu_.current(); }
@@ -158,19 +143,11 @@ class Subflow {
   void requestPing() { pings_ = 1; }
   Time lastSentAt() const { return lastSentAt_; }
 
-  /// Window, pacer and sent-map allow one more datagram of full size.
-  bool isOpen(Time now) const { return opensAt() <= now; }
-  /// The same for a repair: somebody waits for it, so an idle path takes it beyond window and pacer.
-  bool isOpenForRepair(Time now) const { return opensForRepairAt() <= now; }
-  /// The same for a small flow, which may be ahead by kAheadDatagrams and 1/kAheadPart of the window; but not
-  /// of the ceiling, nor where it is overflow.
-  bool isOpenAhead(Time now) const;
-  /// When pacer and ceiling open, provided that the window has room; kNever otherwise. `overflow` as in
-  /// takesData().
-  Time opensAt(bool overflow = false) const;
-  Time opensForRepairAt() const;
-  /// How long it should take until it is open: for pacer and ceiling, and for ACKs where the window is full.
-  Duration wait(Time now) const;
+  bool isOpen(Time now) const { return gate_.isOpen(now); }
+  bool isOpenForRepair(Time now) const { return gate_.isOpenForRepair(now); }
+  Time opensAt(bool overflow = false) const { return gate_.opensAt(overflow); }
+  Time opensForRepairAt() const { return gate_.opensForRepairAt(); }
+  /// `overflow` as in Gate::takesData().
   PathView view(Time now, bool overflow = false) const;
   /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
   Duration expectedDelay() const;
@@ -246,7 +223,6 @@ class Subflow {
   uint64_t peerStatusSequence_ = 0;
   uint64_t peerPreferenceSequence_ = 0;
   PathPreference preference_;
-  PathDuty duty_ = PathDuty::kAll;
   SubflowOwner& owner_;
   DataLedger& ledger_;
   Random& random_;
@@ -265,10 +241,8 @@ class Subflow {
   Flight flight_;
   DeliveryRate rate_;
   RttEstimator rtt_;
-  std::unique_ptr<Controller> controller_;
-  Pacer pacer_;
-  std::shared_ptr<Pacer> ceiling_;
   MtuDiscovery mtu_;
+  Gate gate_;
   EcnValidator ecn_;
   int ptoCount_ = 0;
   int pings_ = 0;  ///< PINGs to send now, whatever the window says

@@ -45,11 +45,7 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   sample.srtt = rtt_.smoothed();
   sample.minRtt = rtt_.windowedMin();
   sample.delivered = rate_.delivered();
-  controller_->onAck(sample);
-  if (sample.marks > 0) controller_->onMarks(sample.marks, largestSentAt, now);
-  // Only now: what the silence lost, and how slow it was, tells nothing of the path that is back.
-  if (std::exchange(startAnew_, false)) controller_->reset(now);
-  pacer_.setRate(controller_->pacingRate());
+  gate_.onAck(sample, largestSentAt, std::exchange(startAnew_, false));
   flight_.trim(3 * pto(), now);
 }
 
@@ -67,7 +63,7 @@ void Subflow::acknowledge(uint64_t pn, SentPacket& p, AckSample& sample, Time no
   } else {
     ++counts_.spurious;
     if (p.countedLost) lossEstimate_.onSpurious();
-    if (!p.mtuProbe) controller_->onSpuriousLoss(p.sentAt, now);
+    if (!p.mtuProbe) gate_.onSpuriousLoss(p.sentAt, now);
   }
   rate_.onAcked(p, sample, now);
   if (p.mtuProbe) {
@@ -104,8 +100,7 @@ void Subflow::detectLosses(Time now) {
   });
   if (lost.bytes == 0) return;
   lost.persistent = longestRun > 3 * pto();  // RFC 9002 section 7.6.1
-  controller_->onLoss(lost);
-  pacer_.setRate(controller_->pacingRate());
+  gate_.onLoss(lost);
 }
 
 }  // namespace braid

@@ -21,7 +21,7 @@ RecoveryPath Subflow::recoveryPath(uint8_t recoveryClass, Time now) const {
   path.opensAt = opensAt();
   path.open = path.opensAt <= now;
   path.srtt = rtt_.smoothed();
-  path.window = controller_->window();
+  path.window = gate_.window();
   path.inFlight = flight_.bytes();
   path.sent = lossEstimate_.sent();
   path.lost = lossEstimate_.lost();

@@ -1,0 +1,103 @@
+#include "tunnel/subflow/gate.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace braid {
+
+namespace {
+/// Longest wait that is told to the scheduler: no path is that slow. Ours.
+constexpr Duration kLongestWait = 10s;
+}  // namespace
+
+// To coupled controllers a path that rests is not there.
+void Gate::setUsable(bool usable, Time now) {
+  usable_ = usable;
+  controller_->setUsable(usable_ && duty_ != PathDuty::kNone, now);
+}
+
+void Gate::setDuty(PathDuty duty, Time now) {
+  duty_ = duty;
+  setUsable(usable_, now);
+}
+
+bool Gate::takesData(bool overflow) const {
+  bool mine = duty_ == PathDuty::kAll || (overflow && duty_ == PathDuty::kOverflow);
+  return usable_ && mine && suppressedAt() == kNever;
+}
+
+/// When pacer and ceiling let the next datagram go.
+Time Gate::spacedUntil() const {
+  return ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
+}
+
+/// One more datagram of full size gets a number and stays within `window` bytes in flight.
+bool Gate::hasRoom(uint64_t window) const {
+  return !flight_.packets().full() && flight_.bytes() + mtu_.current() <= window;
+}
+
+Time Gate::opensAt(bool overflow) const {
+  return takesData(overflow) && hasRoom(window()) ? spacedUntil() : kNever;
+}
+
+Time Gate::opensForRepairAt() const {
+  if (!takesData() || !hasRoom(kRepairWindow)) return opensAt();
+  return ceiling_ ? ceiling_->nextSend() : Time::min();
+}
+
+bool Gate::isOpenAhead(Time now) const {
+  uint64_t more = std::min(kAheadDatagrams * mtu_.current(), window() / kAheadPart);
+  return takesData() && hasRoom(window() + more) && pacer_.nextSend(more) <= now &&
+         (!ceiling_ || ceiling_->nextSend() <= now);
+}
+
+/// How long it should take until the gate opens. A full window opens when the oldest packet is acknowledged:
+/// an estimate, which the next ACK corrects.
+Duration Gate::wait(Time now) const {
+  Time opens = spacedUntil();
+  const SentPacket* oldest = flight_.oldestPacket();
+  if (oldest && flight_.bytes() + mtu_.current() > window())
+    opens = std::max(opens, oldest->sentAt + rtt_.smoothed());
+  return std::clamp(opens, now, now + kLongestWait) - now;
+}
+
+PathView Gate::view(Time now, bool overflow) const {
+  PathView v;
+  v.srtt = rtt_.smoothed();
+  v.rttvar = rtt_.variation();
+  v.window = window();
+  v.inFlight = flight_.bytes();
+  v.rate = std::min(rate(), static_cast<double>(v.window) / toSeconds(std::max<Duration>(v.srtt, 1us)));
+  v.usable = takesData(overflow);
+  v.open = opensAt(overflow) <= now;
+  v.ahead = v.open || isOpenAhead(now);
+  if (v.usable && !v.open) v.wait = wait(now);
+  return v;
+}
+
+double Gate::rate() const {
+  return std::min(controller_->pacingRate(), ceiling_ ? ceiling_->rate() : INFINITY);
+}
+
+void Gate::onSent(size_t bytes, size_t headers, bool tracked, Time now) {
+  if (ceiling_) ceiling_->onSent(bytes + headers, now);
+  if (!tracked) return;
+  controller_->onSent(bytes, flight_.bytes(), now);
+  pacer_.onSent(bytes, now);
+}
+
+// The path starts anew last: what the silence lost, and how slow it was, tells nothing of the path that is
+// back.
+void Gate::onAck(const AckSample& ack, Time largestSentAt, bool startAnew) {
+  controller_->onAck(ack);
+  if (ack.marks > 0) controller_->onMarks(ack.marks, largestSentAt, ack.now);
+  if (startAnew) controller_->reset(ack.now);
+  pacer_.setRate(controller_->pacingRate());
+}
+
+void Gate::onLoss(const LossSample& loss) {
+  controller_->onLoss(loss);
+  pacer_.setRate(controller_->pacingRate());
+}
+
+}  // namespace braid
