@@ -89,8 +89,6 @@ TEST_F(GateTest, OverflowTakesWhatIsTooMuchForOthersOnly) {
   EXPECT_EQ(gate.opensAt(), kNever);
   EXPECT_LE(gate.opensAt(true), now);
   EXPECT_FALSE(gate.isOpenForRepair(now));
-  EXPECT_TRUE(gate.view(now, true).usable);
-  EXPECT_FALSE(gate.isOpenAhead(now)) << "nobody is ahead there";
 }
 
 TEST_F(GateTest, ToItsControllerAPathThatRestsIsNotThere) {
@@ -169,6 +167,15 @@ TEST_F(GateTest, SmallFlowsAreAheadByAFewDatagrams) {
   for (; gate.isOpenAhead(now); ++ahead) send();
   EXPECT_EQ(ahead, Gate::kAheadDatagrams);
   EXPECT_EQ(gate.opensAt() - opens, ahead * 1200us) << "paid back before bulk goes on";
+}
+
+TEST_F(GateTest, NobodyIsAheadOnAPathForOverflow) {
+  fillWindow();
+  ASSERT_FALSE(gate.view(now, false).open);
+  ASSERT_TRUE(gate.view(now, false).ahead);
+  gate.setDuty(PathDuty::kOverflow, now);
+  EXPECT_TRUE(gate.view(now, true).usable);
+  EXPECT_FALSE(gate.view(now, true).ahead);
 }
 
 TEST_F(GateTest, SmallWindowsAllowLessAhead) {
