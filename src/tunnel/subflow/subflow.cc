@@ -16,11 +16,9 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
                  ControllerGroup& group, Random& random, Time now)
     : id_(id),
       uplink_(std::move(uplink)),
-      route_(route),
-      trusted_(trusted),
+      peerRoute_(route, trusted, random),
       owner_(owner),
       ledger_(ledger),
-      random_(random),
       flight_(ledger, now),
       rate_(now),
       mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
@@ -31,7 +29,7 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
       lastSentAt_(now),
       suspectSince_(now),
       options_(options) {
-  validator_.start(route, trusted_, rtt_.smoothed(), random_, now);
+  peerRoute_.prove(rtt_.smoothed(), now);
 }
 
 Duration Subflow::pto() const {
@@ -74,33 +72,20 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
   acks_.onPacket(pn, eliciting, ecn, rtt_.smoothed(), now);
   ++counts_.receivedPackets;
   counts_.receivedBytes += bytes;
-  validator_.learnLocal(from);
-  if (route_.local.family == Address::Family::kNone && from.socket == route_.socket &&
-      from.remote == route_.remote) {
-    route_.local = from.local;  // until now the kernel chose it
-  }
-  if (newest && from != route_) {
-    // RFC 9000 section 9.3: the peer may have a new address. It gets data when it has answered there.
-    validator_.start(from, false, pto(), random_, now);
-  } else if (newest && validator_.running() && !(*validator_.route() == route_)) {
-    validator_.cancel();
-    if (isUnproven()) validator_.start(route_, trusted_, pto(), random_, now);
-  }
-  validator_.onReceived(from, bytes);
+  peerRoute_.onPacket(from, bytes, newest, isUnproven(), pto(), now);
   if (state_ == State::kSuspect && now + pto() < probeAt_ && pings_ == 0) probeAt_ = now;
 }
 
 void Subflow::onPathChallenge(const PathToken& token, const Route& from) {
-  if (state_ != State::kClosed || reopened_) response_ = Response{from, token};
+  if (state_ != State::kClosed || reopened_) peerRoute_.onChallenge(token, from);
 }
 
 void Subflow::onPathResponse(const PathToken& token, Time now) {
-  std::optional<Route> candidate = validator_.route();
-  std::optional<Duration> sample = validator_.rtt(now);
-  if (!validator_.onResponse(token)) return;
-  bool moved = *candidate != route_;
-  if (moved) changeRoute(*candidate, candidate->remote.address != route_.remote.address, now);
-  if (sample && !rtt_.hasSample()) rtt_.onSample(*sample, {}, now);
+  std::optional<PeerRoute::Proof> proof = peerRoute_.onResponse(token, now);
+  if (!proof) return;
+  bool moved = proof->route != route();
+  changeRoute(proof->route, now);
+  if (proof->rtt && !rtt_.hasSample()) rtt_.onSample(*proof->rtt, {}, now);
   if (state_ == State::kValidating || state_ == State::kClosed) setState(State::kActive, now);
   if (moved) {
     owner_.onAddressChange(*this);
@@ -108,17 +93,17 @@ void Subflow::onPathResponse(const PathToken& token, Time now) {
   }
 }
 
-void Subflow::changeRoute(const Route& route, bool newAddress, Time now) {
-  if (route != route_) {
-    // What went to the old route has most likely not arrived, which is no sign of congestion on the new one.
-    flight_.loseAll(now, [&](uint64_t pn, const SentPacket& p) {
-      if (p.hasControl) owner_.onControlFate(*this, pn, false);
-      if (p.mtuProbe) mtu_.onProbeLost(p.bytes, now);
-    });
-    ecn_.onNewPath(sent().next());
-  }
-  route_ = route;
-  if (!newAddress) return;  // RFC 9000 section 9.4: a new port alone is the same path
+void Subflow::changeRoute(const Route& next, Time now) {
+  if (next == route()) return;
+  // What went to the old route has most likely not arrived, which is no sign of congestion on the new one.
+  flight_.loseAll(now, [&](uint64_t pn, const SentPacket& p) {
+    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+    if (p.mtuProbe) mtu_.onProbeLost(p.bytes, now);
+  });
+  ecn_.onNewPath(sent().next());
+  bool samePath = next.remote.address == route().remote.address;
+  peerRoute_.use(next);
+  if (samePath) return;  // RFC 9000 section 9.4: a new port alone is the same path
   gate_.reset(now);
   rtt_.reset();
   lossEstimate_ = {};
@@ -145,18 +130,17 @@ void Subflow::onSendError(Time now) {
 }
 
 void Subflow::close(Time now) {
-  validator_.cancel();
-  response_.reset();
+  peerRoute_.close();
   pings_ = 0;
   reopened_ = false;
   setState(State::kClosed, now);
 }
 
 void Subflow::open(const Route& route, Time now) {
-  changeRoute(route, route.remote.address != route_.remote.address, now);
+  changeRoute(route, now);
   if (state_ != State::kClosed) return;
   reopened_ = true;
-  validator_.start(route, trusted_, pto(), random_, now);
+  peerRoute_.prove(pto(), now);
 }
 
 // ---- timers
@@ -218,9 +202,7 @@ void Subflow::onTimer(Time now) {
     if (++probes_ >= kQuickProbes) probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
   }
   mtu_.onTimer(now);
-  if (validator_.onTimer(now) && isUnproven()) {
-    validator_.start(route_, trusted_, pto(), random_, now);
-  }
+  peerRoute_.onTimer(isUnproven(), pto(), now);
 }
 
 Time Subflow::nextDeadline() const {
@@ -228,29 +210,21 @@ Time Subflow::nextDeadline() const {
   if (state_ == State::kSuspect) next = std::min(next, probeAt_);
   if (!canNumber()) return next;  // nothing can leave before an ACK has come
   if (state_ != State::kClosed) next = std::min(next, acks_.deadline());
-  if (validator_.running()) next = std::min(next, validator_.nextDeadline());
-  if (pings_ > 0 || response_) next = Time::min();
+  next = std::min(next, peerRoute_.nextDeadline());
+  if (pings_ > 0 || peerRoute_.owesResponse()) next = Time::min();
   return next;
 }
 
 // ---- what leaves
 
 bool Subflow::hasPathFrame(Time now) const {
-  return canNumber() && (response_ || validator_.allowance(MtuDiscovery::kMinDatagram, now) > 0);
+  return canNumber() && peerRoute_.hasFrame(now);
 }
 
 std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
-  if (response_) {
-    PathFrame frame{response_->route, std::nullopt, PathResponseFrame{response_->token}, 0, false};
-    response_.reset();
-    return frame;
-  }
-  size_t size = validator_.allowance(MtuDiscovery::kMinDatagram, now);
-  if (size == 0) return std::nullopt;
-  // Only one, for the path may drop it.
-  bool ect = validator_.isFirst();
-  if (ect) ecn_.onProbeSent();
-  return PathFrame{*validator_.route(), validator_.challenge(size, now), std::nullopt, size, ect};
+  std::optional<PathFrame> frame = peerRoute_.takeFrame(now);
+  if (frame && frame->ect) ecn_.onProbeSent();
+  return frame;
 }
 
 size_t Subflow::mtuProbe() const {
@@ -276,7 +250,7 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   ++counts_.sentPackets;
   counts_.sentBytes += bytes;
   lastSentAt_ = now;
-  gate_.onSent(bytes, outerHeaders(route_), tracked, now);
+  gate_.onSent(bytes, outerHeaders(route()), tracked, now);
   if (!tracked) return p;
   rate_.onSent(p, isFirst, now);
   pings_ = 0;
@@ -295,8 +269,8 @@ SubflowStatus Subflow::status(Time now) const {
   SubflowStatus s;
   s.id = id_;
   s.uplink = uplink_;
-  s.local = route_.local.toString();
-  s.remote = route_.remote.toString();
+  s.local = route().local.toString();
+  s.remote = route().remote.toString();
   switch (state_) {
     case State::kValidating:
       s.state = "validating";
@@ -332,7 +306,7 @@ SubflowStatus Subflow::status(Time now) const {
   s.suppressed = gate_.suppressedAt() != kNever;
   s.ceMarks = ecn_.ceCount();
   s.ecn = ecn_.name();
-  s.mtu = mtu_.current() + outerHeaders(route_);
+  s.mtu = mtu_.current() + outerHeaders(route());
   fillProtection(s);
   return s;
 }

@@ -20,7 +20,7 @@
 #include "tunnel/subflow/flight.h"
 #include "tunnel/subflow/gate.h"
 #include "tunnel/subflow/mtu_discovery.h"
-#include "tunnel/subflow/path_validator.h"
+#include "tunnel/subflow/peer_route.h"
 #include "tunnel/subflow/subflow_options.h"
 #include "tunnel/subflow/subflow_status.h"
 #include "tunnel/wire/replay_window.h"
@@ -70,7 +70,7 @@ class Subflow {
 
   uint8_t id() const { return id_; }
   State state() const { return state_; }
-  const Route& route() const { return route_; }
+  const Route& route() const { return peerRoute_.route(); }
   const std::string& uplink() const { return uplink_; }
   bool usable() const { return state_ == State::kActive; }
   /// When a datagram may leave.
@@ -123,15 +123,8 @@ class Subflow {
   /// When something of its own must be sent, or a timer is due.
   Time nextDeadline() const;
   void onTimer(Time now);
-  /// A challenge or response that goes to its own route, in a datagram of that many bytes; nullopt when none
-  /// is due.
-  struct PathFrame {
-    Route route;
-    std::optional<PathChallengeFrame> challenge;
-    std::optional<PathResponseFrame> response;
-    size_t size = 0;   ///< pad the datagram to this size
-    bool ect = false;  ///< send it as ECT(0)
-  };
+  /// A challenge or response to send now, on a route of its own; nullopt when none is due.
+  using PathFrame = PeerRoute::Frame;
   std::optional<PathFrame> takePathFrame(Time now);
   AckSender& acks() { return acks_; }
   const AckSender& acks() const { return acks_; }
@@ -211,13 +204,12 @@ class Subflow {
   void onPto(Time now);
   void moveAllData(Time now);
   Time moveSuppressedAt() const;
-  void changeRoute(const Route& route, bool newAddress, Time now);
+  void changeRoute(const Route& route, Time now);
 
   uint8_t id_;
   std::string uplink_;
-  Route route_;
+  PeerRoute peerRoute_;
   State state_ = State::kValidating;
-  bool trusted_;
   bool peerRefuses_ = false;
   bool reopened_ = false;  ///< closed, but it has a route again and is being validated
   uint64_t peerStatusSequence_ = 0;
@@ -225,17 +217,10 @@ class Subflow {
   PathPreference preference_;
   SubflowOwner& owner_;
   DataLedger& ledger_;
-  Random& random_;
 
   // receiving
   ReplayWindow replay_;
   AckSender acks_;
-  PathValidator validator_;
-  struct Response {
-    Route route;
-    PathToken token;
-  };
-  std::optional<Response> response_;
 
   // sending
   Flight flight_;
