@@ -27,7 +27,6 @@ Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool truste
                            &group),
             flight_, mtu_, rtt_),
       lastSentAt_(now),
-      suspectSince_(now),
       options_(options) {
   peerRoute_.prove(rtt_.smoothed(), now);
 }
@@ -37,31 +36,21 @@ Duration Subflow::pto() const {
          kMaxAckDelay;
 }
 
-void Subflow::setState(State state, Time now) {
-  if (state == state_) return;
-  State before = state_;
-  state_ = state;
+void Subflow::enter(SubflowState next, Time now) {
+  state_ = next;
   gate_.setUsable(usable(), now);
-  if (state == State::kActive) {
+  if (usable()) {
     mtu_.onPathUp(now);
-    ptoCount_ = 0;
-    probeAt_ = kNever;
     flight_.onProgress(now);
-    startAnew_ = before == State::kSuspect && now - suspectSince_ > kMaxProbeInterval;
-  }
-  if (state == State::kSuspect) {
-    suspectSince_ = now;
-    probeInterval_ = pto();
-    probes_ = 0;
-    probeAt_ = now;
-    moveAllData(now);
-  }
-  if (state == State::kClosed) {
-    suspectSince_ = now;
-    probeAt_ = kNever;
+  } else {
     moveAllData(now);
   }
   owner_.onStateChange(*this);
+}
+
+bool Subflow::isUnproven() const {
+  const auto* closed = std::get_if<state::Closed>(&state_);
+  return state() == State::kValidating || (closed && closed->reopened);
 }
 
 // ---- what arrives
@@ -73,11 +62,12 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
   ++counts_.receivedPackets;
   counts_.receivedBytes += bytes;
   peerRoute_.onPacket(from, bytes, newest, isUnproven(), pto(), now);
-  if (state_ == State::kSuspect && now + pto() < probeAt_ && pings_ == 0) probeAt_ = now;
+  auto* suspect = std::get_if<state::Suspect>(&state_);
+  if (suspect && now + pto() < suspect->probeAt && !pingDue_) suspect->probeAt = now;
 }
 
 void Subflow::onPathChallenge(const PathToken& token, const Route& from) {
-  if (state_ != State::kClosed || reopened_) peerRoute_.onChallenge(token, from);
+  if (state() != State::kClosed || isUnproven()) peerRoute_.onChallenge(token, from);
 }
 
 void Subflow::onPathResponse(const PathToken& token, Time now) {
@@ -86,10 +76,10 @@ void Subflow::onPathResponse(const PathToken& token, Time now) {
   bool moved = proof->route != route();
   changeRoute(proof->route, now);
   if (proof->rtt && !rtt_.hasSample()) rtt_.onSample(*proof->rtt, {}, now);
-  if (state_ == State::kValidating || state_ == State::kClosed) setState(State::kActive, now);
+  if (state() == State::kValidating || state() == State::kClosed) enter(state::Active{}, now);
   if (moved) {
     owner_.onAddressChange(*this);
-    if (state_ == State::kSuspect) probeAt_ = now;
+    if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = now;
   }
 }
 
@@ -111,61 +101,140 @@ void Subflow::changeRoute(const Route& next, Time now) {
 }
 
 void Subflow::onPeerStatus(const SubflowStatusFrame& status, Time now) {
-  if (status.sequence < peerStatusSequence_) return;
-  peerStatusSequence_ = status.sequence + 1;
-  peerRefuses_ = !status.available;
-  if (peerRefuses_ && usable()) setState(State::kSuspect, now);
-  if (state_ == State::kSuspect) probeAt_ = peerRefuses_ ? kNever : now;
+  if (status.sequence < peerSaid_.statusSequence) return;
+  peerSaid_.statusSequence = status.sequence + 1;
+  peerSaid_.refuses = !status.available;
+  if (peerSaid_.refuses && usable()) enter(state::Suspect(pto(), now), now);
+  if (auto* suspect = std::get_if<state::Suspect>(&state_))
+    suspect->probeAt = peerSaid_.refuses ? kNever : now;
 }
 
 bool Subflow::onPeerPreference(const SubflowPreferenceFrame& frame) {
-  if (frame.sequence < peerPreferenceSequence_) return false;
-  peerPreferenceSequence_ = frame.sequence + 1;
+  if (frame.sequence < peerSaid_.preferenceSequence) return false;
+  peerSaid_.preferenceSequence = frame.sequence + 1;
   return std::exchange(preference_, frame.preference) != frame.preference;
 }
 
 void Subflow::onSendError(Time now) {
-  if (state_ == State::kActive) setState(State::kSuspect, now);
-  if (state_ == State::kSuspect) probeAt_ = now + probeInterval_;
+  if (usable()) enter(state::Suspect(pto(), now), now);
+  if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = now + suspect->probeInterval;
 }
 
 void Subflow::close(Time now) {
   peerRoute_.close();
-  pings_ = 0;
-  reopened_ = false;
-  setState(State::kClosed, now);
+  pingDue_ = false;
+  if (auto* closed = std::get_if<state::Closed>(&state_)) {
+    closed->reopened = false;
+  } else {
+    enter(state::Closed{}, now);
+  }
 }
 
 void Subflow::open(const Route& route, Time now) {
   changeRoute(route, now);
-  if (state_ != State::kClosed) return;
-  reopened_ = true;
+  auto* closed = std::get_if<state::Closed>(&state_);
+  if (!closed) return;
+  closed->reopened = true;
   peerRoute_.prove(pto(), now);
 }
 
 // ---- timers
 
+Time Subflow::nextDeadline() const {
+  Time next = kNever;
+  for (Timer timer : kTimersOf<Timer>) {
+    if (timer == Timer::kPath && !canNumber()) break;  // nothing can leave before an ACK has come
+    next = std::min(next, deadline(timer));
+  }
+  return next;
+}
+
+void Subflow::onTimer(Time now) {
+  for (Timer timer : kTimersOf<Timer>) {
+    if (deadline(timer) <= now) onExpired(timer, now);
+  }
+}
+
+Time Subflow::deadline(Timer timer) const {
+  switch (timer) {
+    case Timer::kLoss:
+      return flight_.lossTime();
+    case Timer::kPto:
+      return ptoDeadline();
+    case Timer::kSuppression:
+      return suppressionDeadline();
+    case Timer::kProbe: {
+      const auto* suspect = std::get_if<state::Suspect>(&state_);
+      return suspect ? suspect->probeAt : kNever;
+    }
+    case Timer::kMtu:
+      return mtu_.nextDeadline();
+    case Timer::kPath:
+      return peerRoute_.nextDeadline();
+    case Timer::kAck:
+      return state() == State::kClosed ? kNever : acks_.deadline();
+    case Timer::kUrgent:
+      return pingDue_ || peerRoute_.owesResponse() ? Time::min() : kNever;
+    case Timer::kCount:
+      break;
+  }
+  return kNever;
+}
+
+void Subflow::onExpired(Timer timer, Time now) {
+  switch (timer) {
+    case Timer::kLoss:
+      detectLosses(now);
+      return flight_.trim(3 * pto(), now);
+    case Timer::kPto:
+      return onPto(now);
+    case Timer::kSuppression:
+      movedSuppressed_ = gate_.suppressedAt();
+      return moveAllData(now);
+    case Timer::kProbe:
+      return probe(now);
+    case Timer::kMtu:
+      return mtu_.onTimer(now);
+    case Timer::kPath:
+      return peerRoute_.onTimer(isUnproven(), pto(), now);
+    case Timer::kAck:
+    case Timer::kUrgent:
+    case Timer::kCount:
+      return;  // sent when the session polls
+  }
+}
+
 // RFC 9002 section 6.2 starts the timer at the last sending; a tunnel that sends all the time would then
 // notice silence only when its window is full. Here it starts at the oldest packet that should have been
 // acknowledged, and waits out jitter.
 Time Subflow::ptoDeadline() const {
-  if (state_ == State::kSuspect || state_ == State::kClosed) return kNever;
+  const auto* active = std::get_if<state::Active>(&state_);
   const SentPacket* oldest = flight_.oldestPacket();
-  if (!oldest) return kNever;
+  if (!active || !oldest) return kNever;
   Duration timeout = std::max(pto(), rtt_.smoothed() + options_.minRto);
-  if (ptoCount_ > 0) return lastPtoAt_ + timeout * (1 << std::min(ptoCount_ - 1, 10));
+  if (active->ptos > 0) return active->lastPtoAt + timeout * (1 << std::min(active->ptos - 1, 10));
   Duration quiet = std::max<Duration>(4 * rtt_.variation(), kQuiet) + kMaxAckDelay;
   return std::max(oldest->sentAt + timeout, flight_.progressAt() + quiet);
 }
 
 void Subflow::onPto(Time now) {
-  if (++ptoCount_ == 1) ecn_.onSilence(sent().next());
-  lastPtoAt_ = now;
-  pings_ = 1;
+  auto& active = std::get<state::Active>(state_);
+  if (++active.ptos == 1) ecn_.onSilence(sent().next());
+  active.lastPtoAt = now;
+  pingDue_ = true;
   uint64_t oldest = flight_.oldest();
   counts_.timeouts += isDataMissing(oldest);
-  if (ptoCount_ >= kSuspectPtos && state_ == State::kActive) return setState(State::kSuspect, now);
+  if (active.ptos >= state::Active::kSuspectPtos) return enter(state::Suspect(pto(), now), now);
   flight_.moveData(flight_.packet(oldest), now);
+}
+
+void Subflow::probe(Time now) {
+  pingDue_ = true;
+  // A path silent for long still takes a packet number for each probe.
+  flight_.abandonOld(now, [&](uint64_t pn, const SentPacket& p) {
+    if (p.ect) ecn_.onLost(pn, now);
+  });
+  std::get<state::Suspect>(state_).onProbe(now);
 }
 
 void Subflow::moveAllData(Time now) {
@@ -176,43 +245,10 @@ void Subflow::moveAllData(Time now) {
 
 // A subflow that has been suppressed sends nothing that would show its losses: what should be acknowledged by
 // now goes elsewhere.
-Time Subflow::moveSuppressedAt() const {
+Time Subflow::suppressionDeadline() const {
   Time since = gate_.suppressedAt();
   if (!usable() || since == kNever || since == movedSuppressed_ || flight_.bytes() == 0) return kNever;
   return since + rtt_.smoothed() + 4 * rtt_.variation();
-}
-
-void Subflow::onTimer(Time now) {
-  if (flight_.lossTime() <= now) {
-    detectLosses(now);
-    flight_.trim(3 * pto(), now);
-  }
-  if (ptoDeadline() <= now) onPto(now);
-  if (moveSuppressedAt() <= now) {
-    movedSuppressed_ = gate_.suppressedAt();
-    moveAllData(now);
-  }
-  if (state_ == State::kSuspect && probeAt_ <= now) {
-    pings_ = 1;
-    // A path silent for long still takes a packet number for each probe.
-    flight_.abandonOld(now, [&](uint64_t pn, const SentPacket& p) {
-      if (p.ect) ecn_.onLost(pn, now);
-    });
-    probeAt_ = now + probeInterval_;
-    if (++probes_ >= kQuickProbes) probeInterval_ = std::min<Duration>(probeInterval_ * 2, kMaxProbeInterval);
-  }
-  mtu_.onTimer(now);
-  peerRoute_.onTimer(isUnproven(), pto(), now);
-}
-
-Time Subflow::nextDeadline() const {
-  Time next = std::min({flight_.lossTime(), ptoDeadline(), moveSuppressedAt(), mtu_.nextDeadline()});
-  if (state_ == State::kSuspect) next = std::min(next, probeAt_);
-  if (!canNumber()) return next;  // nothing can leave before an ACK has come
-  if (state_ != State::kClosed) next = std::min(next, acks_.deadline());
-  next = std::min(next, peerRoute_.nextDeadline());
-  if (pings_ > 0 || peerRoute_.owesResponse()) next = Time::min();
-  return next;
 }
 
 // ---- what leaves
@@ -253,16 +289,31 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   gate_.onSent(bytes, outerHeaders(route()), tracked, now);
   if (!tracked) return p;
   rate_.onSent(p, isFirst, now);
-  pings_ = 0;
+  pingDue_ = false;
   lossEstimate_.onSent();
   return p;
 }
 
 // A silent path may drop what is marked: what shall bring it back is not.
 Ecn Subflow::codepoint(uint64_t pn, SentPacket& p, Time now) {
-  bool silent = ptoCount_ > 0 || state_ == State::kSuspect;
+  const auto* active = std::get_if<state::Active>(&state_);
+  bool silent = active ? active->ptos > 0 : state() == State::kSuspect;
   p.ect = p.state == SentPacket::State::kInFlight && !p.mtuProbe && !silent && ecn_.onSent(pn, pto(), now);
   return p.ect ? Ecn::kEct0 : Ecn::kNotEct;
+}
+
+const char* Subflow::stateName(Time now) const {
+  switch (state()) {
+    case State::kValidating:
+      return "validating";
+    case State::kActive:
+      return "active";
+    case State::kSuspect:
+      return std::get<state::Suspect>(state_).hasFailed(now) ? "failed" : "suspect";
+    case State::kClosed:
+      return "closed";
+  }
+  return "";
 }
 
 SubflowStatus Subflow::status(Time now) const {
@@ -271,20 +322,7 @@ SubflowStatus Subflow::status(Time now) const {
   s.uplink = uplink_;
   s.local = route().local.toString();
   s.remote = route().remote.toString();
-  switch (state_) {
-    case State::kValidating:
-      s.state = "validating";
-      break;
-    case State::kActive:
-      s.state = "active";
-      break;
-    case State::kSuspect:
-      s.state = now - suspectSince_ > kFailedAfter ? "failed" : "suspect";
-      break;
-    case State::kClosed:
-      s.state = "closed";
-      break;
-  }
+  s.state = stateName(now);
   s.srtt = rtt_.smoothed();
   s.rttvar = rtt_.variation();
   s.minRtt = rtt_.windowedMin();

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/timer_table.h"
 #include "scheduler/rate/controller_group.h"
 #include "scheduler/recovery/loss_estimate.h"
 #include "scheduler/recovery/recovery.h"
@@ -22,6 +23,7 @@
 #include "tunnel/subflow/mtu_discovery.h"
 #include "tunnel/subflow/peer_route.h"
 #include "tunnel/subflow/subflow_options.h"
+#include "tunnel/subflow/subflow_state.h"
 #include "tunnel/subflow/subflow_status.h"
 #include "tunnel/wire/replay_window.h"
 
@@ -44,21 +46,8 @@ class SubflowOwner {
 
 class Subflow {
  public:
-  enum class State : uint8_t {
-    kValidating,  ///< the peer has not answered on this route yet: no data
-    kActive,
-    kSuspect,  ///< silent: its data has been moved, it is probed with backoff and taken back
-    kClosed,   ///< no route at present; numbers are kept, so that it may come back
-  };
-  /// PTOs in a row, without any acknowledgment, that make a subflow suspect.
-  static constexpr int kSuspectPtos = 2;
-  /// Probes of a suspect subflow before their pauses grow: on a path that loses one packet in three, the
-  /// first few may be lost. Ours.
-  static constexpr int kQuickProbes = 4;
-  /// Longest pause between probes of a suspect subflow.
-  static constexpr Duration kMaxProbeInterval = 1s;
-  /// A subflow suspect for longer is shown as failed; it is probed all the same.
-  static constexpr Duration kFailedAfter = 10s;
+  /// SubflowState by name, in its order.
+  enum class State : uint8_t { kValidating, kActive, kSuspect, kClosed };
   /// Silence shorter than this is jitter, not a reason to probe.
   static constexpr Duration kQuiet = 10ms;
 
@@ -69,10 +58,10 @@ class Subflow {
   Subflow& operator=(const Subflow&) = delete;
 
   uint8_t id() const { return id_; }
-  State state() const { return state_; }
+  State state() const { return static_cast<State>(state_.index()); }
   const Route& route() const { return peerRoute_.route(); }
   const std::string& uplink() const { return uplink_; }
-  bool usable() const { return state_ == State::kActive; }
+  bool usable() const { return state() == State::kActive; }
   /// When a datagram may leave.
   const Gate& gate() const { return gate_; }
   Gate& gate() { return gate_; }
@@ -117,7 +106,7 @@ class Subflow {
   // ---- what leaves
 
   /// A PING must go now, whatever the window says.
-  bool mustSend() const { return pings_ > 0 && state_ != State::kClosed && canNumber(); }
+  bool mustSend() const { return pingDue_ && state() != State::kClosed && canNumber(); }
   /// A challenge or response must.
   bool hasPathFrame(Time now) const;
   /// When something of its own must be sent, or a timer is due.
@@ -133,7 +122,7 @@ class Subflow {
   void onMtuProbeSent(size_t size, Time now) {
     mtu_.onProbeSent(size, std::min<Duration>(pto() * 2, MtuDiscovery::kMaxProbeTime), now);
   }
-  void requestPing() { pings_ = 1; }
+  void requestPing() { pingDue_ = true; }
   Time lastSentAt() const { return lastSentAt_; }
 
   bool isOpen(Time now) const { return gate_.isOpen(now); }
@@ -195,25 +184,44 @@ class Subflow {
   bool isUncoded(const SentPacket& packet, uint8_t recoveryClass) const;
   void fillProtection(SubflowStatus& status) const;
   void noteLoss(uint64_t pn, SentPacket& packet, Time now);
-  void setState(State state, Time now);
+  /// What may have to be done at some time, in the order of doing it.
+  enum class Timer : uint8_t {
+    kLoss,         ///< a packet in flight counts as lost
+    kPto,          ///< probe timeout: the path may have fallen silent
+    kSuppression,  ///< what is in flight on a suppressed path should have been acknowledged
+    kProbe,        ///< of a suspect path
+    kMtu,
+    // Those that only send something, when the session polls; nothing leaves while no number is free.
+    kPath,  ///< a challenge; or to give the proof of a route up
+    kAck,
+    kUrgent,  ///< a PING or a response to a challenge: at once
+    kCount,
+  };
+  /// When the timer is due; kNever while it does not run.
+  Time deadline(Timer timer) const;
+  void onExpired(Timer timer, Time now);
+  void enter(SubflowState next, Time now);
   /// It has a route, and the peer has not answered there yet.
-  bool isUnproven() const { return state_ == State::kValidating || (state_ == State::kClosed && reopened_); }
+  bool isUnproven() const;
   void acknowledge(uint64_t pn, SentPacket& packet, AckSample& sample, Time now);
   void detectLosses(Time now);
   Time ptoDeadline() const;
   void onPto(Time now);
+  void probe(Time now);
+  const char* stateName(Time now) const;
   void moveAllData(Time now);
-  Time moveSuppressedAt() const;
+  Time suppressionDeadline() const;
   void changeRoute(const Route& route, Time now);
 
   uint8_t id_;
   std::string uplink_;
   PeerRoute peerRoute_;
-  State state_ = State::kValidating;
-  bool peerRefuses_ = false;
-  bool reopened_ = false;  ///< closed, but it has a route again and is being validated
-  uint64_t peerStatusSequence_ = 0;
-  uint64_t peerPreferenceSequence_ = 0;
+  SubflowState state_;
+  /// The peer's last word; an older one that arrives late is ignored.
+  struct {
+    uint64_t statusSequence = 0, preferenceSequence = 0;  ///< the least that is news
+    bool refuses = false;                                 ///< the peer does not want the path used
+  } peerSaid_;
   PathPreference preference_;
   SubflowOwner& owner_;
   DataLedger& ledger_;
@@ -229,16 +237,9 @@ class Subflow {
   MtuDiscovery mtu_;
   Gate gate_;
   EcnValidator ecn_;
-  int ptoCount_ = 0;
-  int pings_ = 0;  ///< PINGs to send now, whatever the window says
-  Time lastPtoAt_;
+  bool pingDue_ = false;  ///< a PING is to be sent now, whatever the window says
   Time lastSentAt_;
-  Time suspectSince_;
   Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
-  bool startAnew_ = false;  ///< the path is back after a long silence: the controller's model of it is stale
-  Time probeAt_ = kNever;   ///< next probe of a suspect subflow
-  Duration probeInterval_{};
-  int probes_ = 0;  ///< since it became suspect
 
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;

@@ -1,7 +1,6 @@
 // What an ACK says of a subflow: deliveries, losses, the delivery rate, the RTT.
 
 #include <algorithm>
-#include <utility>
 
 #include "tunnel/subflow/subflow.h"
 
@@ -32,20 +31,24 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   sample.marks = ecn_.onAck(largest, ack.ecn, now);
 
   flight_.onProgress(now);
-  ptoCount_ = 0;
+  if (auto* active = std::get_if<state::Active>(&state_)) active->ptos = 0;
   if (newLargest && samePath) {
     Duration latest = now - largestSentAt;
     if (rtt_.hasSample()) latest = std::min(latest, std::max<Duration>(4 * rtt_.smoothed(), kPlausibleRtt));
     rtt_.onSample(latest, std::min<Duration>(ack.delay, kMaxAckDelay), now);
     sample.rtt = rtt_.latest();
   }
-  if (state_ == State::kSuspect && !peerRefuses_) setState(State::kActive, now);
+  bool startAnew = false;
+  if (const auto* suspect = std::get_if<state::Suspect>(&state_); suspect && !peerSaid_.refuses) {
+    startAnew = suspect->isStale(now);
+    enter(state::Active{}, now);
+  }
   detectLosses(now);
   sample.now = now;
   sample.srtt = rtt_.smoothed();
   sample.minRtt = rtt_.windowedMin();
   sample.delivered = rate_.delivered();
-  gate_.onAck(sample, largestSentAt, std::exchange(startAnew_, false));
+  gate_.onAck(sample, largestSentAt, startAnew);
   flight_.trim(3 * pto(), now);
 }
 

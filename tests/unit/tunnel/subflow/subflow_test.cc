@@ -216,7 +216,7 @@ TEST_F(SubflowTest, ASuspectPathIsProbedWithGrowingPausesAndTakenBack) {
   ASSERT_GT(pings.size(), 10u);
   EXPECT_LT(pings.size(), 60u);
   for (size_t i = 3; i < pings.size(); ++i) {
-    EXPECT_LE(pings[i] - pings[i - 1], Subflow::kMaxProbeInterval);
+    EXPECT_LE(pings[i] - pings[i - 1], state::Suspect::kMaxProbeInterval);
     EXPECT_GE(pings[i] - pings[i - 1] + 1ns, pings[i - 1] - pings[i - 2]);
   }
   now = pings.back() + kRtt;
