@@ -4,14 +4,15 @@
 #include <cstdlib>
 #include <vector>
 
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frame_reader.h"
+#include "tunnel/wire/parity_symbols.h"
 
 namespace {
 
 using namespace braid;
 
 BlockDescription describe(const ParityFrame& parity) {
-  BlockDescription block = parity.describe([](uint8_t subflow) { return uint64_t{subflow} << 30; });
+  BlockDescription block = braid::describe(parity, [](uint8_t subflow) { return uint64_t{subflow} << 30; });
   if (block.rangeCount == 0 || block.rangeCount > kMaxBlockSymbols || block.symbols() > kMaxBlockSymbols)
     std::abort();
   return block;

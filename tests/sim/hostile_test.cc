@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sim/scenario.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/header.h"
 
 namespace braid::sim {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/lane/drop_observer.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

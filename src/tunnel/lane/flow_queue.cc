@@ -5,7 +5,7 @@
 
 #include "inet/ecn.h"
 #include "inet/frame.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

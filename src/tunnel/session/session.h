@@ -29,7 +29,7 @@
 #include "tunnel/session/session_status.h"
 #include "tunnel/subflow/subflow.h"
 #include "tunnel/wire/key_schedule.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frame_traits.h"
 
 namespace braid {
 

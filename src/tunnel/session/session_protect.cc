@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tunnel/session/session_build.h"
+#include "tunnel/wire/parity_symbols.h"
 
 namespace braid {
 

@@ -1,4 +1,6 @@
 #include "tunnel/session/session.h"
+#include "tunnel/wire/frame_reader.h"
+#include "tunnel/wire/parity_symbols.h"
 
 namespace braid {
 
@@ -123,7 +125,7 @@ void Session::onFrame(Subflow& subflow, const WireFrame& frame, const Route& fro
 void Session::onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time now) {
   ++counts_.parities;
   if (options_.decodeBuffer == 0) return;
-  BlockDescription block = frame.describe([this](uint8_t subflow) {
+  BlockDescription block = describe(frame, [this](uint8_t subflow) {
     const Subflow* s = find(subflow);
     return s ? s->expectedPacketNumber() : 0;
   });

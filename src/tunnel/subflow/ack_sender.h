@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "inet/endpoint.h"
 #include "tunnel/wire/ack_ranges.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

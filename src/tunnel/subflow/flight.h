@@ -8,7 +8,7 @@
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/subflow/loss_detector.h"
 #include "tunnel/subflow/sent_packets.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

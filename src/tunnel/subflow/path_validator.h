@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "base/time.h"
 #include "tunnel/subflow/route.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "tunnel/subflow/path_validator.h"
 #include "tunnel/subflow/route.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

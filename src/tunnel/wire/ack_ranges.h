@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 

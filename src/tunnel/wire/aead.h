@@ -5,8 +5,8 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "tunnel/wire/header.h"
 #include "tunnel/wire/secrets.h"
-#include "tunnel/wire/wire.h"
 
 struct evp_cipher_ctx_st;
 

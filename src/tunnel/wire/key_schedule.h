@@ -5,8 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include "tunnel/wire/secrets.h"
+#include "base/time.h"
 #include "tunnel/wire/aead.h"
+#include "tunnel/wire/secrets.h"
 
 namespace braid {
 

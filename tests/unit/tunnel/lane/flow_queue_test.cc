@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "inet/ecn.h"
 #include "tests/unit/tunnel/lane/flow_queue_bench.h"
-#include "tunnel/wire/wire.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 namespace {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tunnel/session/session.h"
+#include "tunnel/wire/frame_reader.h"
+#include "tunnel/wire/parity_symbols.h"
 
 namespace braid {
 namespace {
@@ -100,8 +102,8 @@ struct SessionRecoveryTest : testing::Test {
     Datagram out;
     ASSERT_TRUE(hub->pollDatagram(out, now));
     Bytes challenge = open(out);
-    ASSERT_EQ(challenge.at(0), static_cast<uint8_t>(FrameType::kPathChallenge));
-    challenge[0] = static_cast<uint8_t>(FrameType::kPathResponse);
+    ASSERT_EQ(challenge.at(0), kFrame<PathChallengeFrame>.number);
+    challenge[0] = kFrame<PathResponseFrame>.number;
     challenge.resize(9);
     receive(0, 1, challenge);
     listen();
@@ -250,7 +252,7 @@ TEST_F(SessionRecoveryTest, WhatIsRestoredIsDataOrBad) {
   Bytes garbage(40, 0xff);
   receive(0, 9, parity(blockOf(1, {{0, 2, 1}}, garbage.size()), garbage));
   EXPECT_EQ(drops(Drop::kBadParity), 1u);
-  Bytes close = Bytes{static_cast<uint8_t>(FrameType::kClose), 0} + a;
+  Bytes close = Bytes{kFrame<CloseFrame>.number, 0} + a;
   receive(0, 10, parity(blockOf(2, {{0, 3, 1}}, close.size()), close));
   EXPECT_EQ(drops(Drop::kBadParity), 2u);
   EXPECT_FALSE(hub->over()) << "only DATA takes effect";

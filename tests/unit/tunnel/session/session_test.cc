@@ -119,7 +119,7 @@ TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
   start();
   KeySchedule keys(secrets, KeySchedule::Role::kInitiator, {}, now);
   DatagramHeader header{.session = 7, .subflow = 0, .packetNumber = 1000};
-  std::array<uint8_t, 2> frames{static_cast<uint8_t>(FrameType::kPing), 0x3f};
+  std::array<uint8_t, 2> frames{kFrame<PingFrame>.number, 0x3f};
   std::array<uint8_t, kHeaderSize + frames.size() + kTagSize> bytes;
   writeHeader(header, bytes.data());
   std::array<ByteView, 1> pieces{frames};

@@ -1,0 +1,151 @@
+#include "tunnel/wire/frame_reader.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "tunnel/wire/parity_symbols.h"
+
+namespace braid {
+namespace {
+
+// One parser per type of frame. `in` stands behind the type byte. False: a value is not allowed. Too few
+// bytes make `in` not ok, which readAs() looks at.
+
+bool readFields(Reader&, PingFrame&) {
+  return true;
+}
+
+bool readToken(Reader& in, PathToken& token) {
+  ByteView bytes = in.take(token.size());
+  if (!bytes.empty()) std::copy(bytes.begin(), bytes.end(), token.begin());
+  return !bytes.empty();
+}
+
+bool readFields(Reader& in, PathChallengeFrame& challenge) {
+  return readToken(in, challenge.token);
+}
+
+bool readFields(Reader& in, PathResponseFrame& response) {
+  return readToken(in, response.token);
+}
+
+bool readFields(Reader& in, AckFrame& ack) {
+  ack.subflow = in.u8();
+  uint64_t largest = in.varint();
+  uint64_t delay = in.varint();
+  ack.count = in.varint();
+  if (!in.ok() || ack.count == 0 || ack.count > kMaxAckRanges) return false;
+  ack.delay = std::chrono::microseconds(std::min<uint64_t>(delay, 1u << 24));
+  for (size_t i = 0; i < ack.count; ++i) {
+    if (i > 0) {
+      uint64_t gap = in.varint();  // unacknowledged packets between the ranges, minus one
+      if (gap + 2 > ack.ranges[i - 1].first) return false;
+      largest = ack.ranges[i - 1].first - gap - 2;
+    }
+    uint64_t length = in.varint();  // packets in the range, minus one
+    if (length > largest) return false;
+    ack.ranges[i] = {largest - length, largest};
+  }
+  ack.ecn = {in.varint(), in.varint(), in.varint()};
+  return true;
+}
+
+bool readFields(Reader& in, DataFrame& data) {
+  data.flow = in.u16();
+  data.dsn = in.u32();
+  data.payload = in.take(in.u16());
+  return !data.payload.empty();
+}
+
+bool readFields(Reader& in, SkipFrame& skip) {
+  skip.flow = in.u16();
+  skip.first = in.varint();
+  skip.count = in.varint();
+  return skip.flow < kDatagramFlow && skip.count >= 1 && skip.count <= kMaxSkip;
+}
+
+bool readFields(Reader& in, SubflowStatusFrame& status) {
+  status.subflow = in.u8();
+  status.sequence = in.varint();
+  uint8_t available = in.u8();
+  status.available = available == 1;
+  return available <= 1;
+}
+
+bool readFields(Reader& in, SubflowPreferenceFrame& frame) {
+  frame.subflow = in.u8();
+  frame.sequence = in.varint();
+  uint8_t use = in.u8();
+  PathPreference& p = frame.preference;
+  p.use = static_cast<PathUse>(use);
+  p.weight = in.u8();
+  p.uplink = in.u8();
+  p.ceiling = in.varint();
+  bool known = use <= static_cast<uint8_t>(PathUse::kBackup);
+  bool weighs = p.weight >= 1 && p.weight <= PathPreference::kMaxWeight;
+  bool caps = p.ceiling >= PathPreference::kMinCeiling && p.ceiling <= PathPreference::kMaxCeiling;
+  return known && weighs && (caps || p.ceiling == 0);
+}
+
+bool readFields(Reader& in, CloseFrame& close) {
+  close.reason = in.varint();
+  return true;
+}
+
+bool readFields(Reader& in, ParityFrame& parity) {
+  parity.block = in.u16();
+  parity.index = in.u8();
+  parity.parities = in.u8();
+  parity.symbolSize = in.u16();
+  if (parity.parities > kMaxBlockParities || parity.index >= parity.parities || parity.symbolSize == 0)
+    return false;
+  parity.symbols = takeSymbols(in);
+  if (parity.symbols.empty()) return false;
+  parity.part = in.take(in.u16());
+  return !parity.part.empty() && parity.part.size() <= parity.symbolSize;
+}
+
+bool readFields(Reader& in, ParityTailFrame& tail) {
+  tail.block = in.u16();
+  tail.index = in.u8();
+  tail.offset = in.u16();
+  tail.part = in.take(in.u16());
+  return !tail.part.empty();
+}
+
+bool readFields(Reader& in, RecoveredFrame& recovered) {
+  recovered.subflow = in.u8();
+  recovered.first = in.varint();
+  recovered.count = in.varint();
+  return recovered.count >= 1 && recovered.count <= kMaxBlockSymbols;
+}
+
+template <typename F>
+bool readAs(Reader& in, std::optional<WireFrame>& out) {
+  F frame;
+  if (readFields(in, frame) && in.ok()) out = frame;
+  return true;
+}
+
+/// The frame of that type, chosen among all types of the table; nullopt when unknown or malformed.
+template <typename... F>
+std::optional<WireFrame> readFrame(uint8_t number, Reader& in, std::type_identity<std::variant<F...>>) {
+  std::optional<WireFrame> frame;
+  static_cast<void>(((kFrame<F>.number == number && readAs<F>(in, frame)) || ...));
+  return frame;
+}
+
+}  // namespace
+
+std::optional<WireFrame> FrameReader::next() {
+  while (reader_.remaining() > 0) {
+    uint8_t number = reader_.u8();
+    if (number == kPaddingNumber) continue;
+    std::optional<WireFrame> frame = readFrame(number, reader_, std::type_identity<WireFrame>{});
+    ok_ = frame.has_value();
+    return frame;
+  }
+  return std::nullopt;
+}
+
+}  // namespace braid

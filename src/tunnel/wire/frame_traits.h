@@ -1,0 +1,119 @@
+#pragma once
+
+// The one table of frame types. WireFrame, the reader's choice of a parser, what asks for an ACK, what is
+// bounded in a datagram and what is sent again are all made from the table. A new frame is a struct in
+// frames.h and an entry here; the compiler then asks for its parser (frame_reader.cc) and for what a session
+// does with the frame.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "tunnel/wire/frames.h"
+
+namespace braid {
+
+struct FrameFlags {
+  bool eliciting = false;  ///< asks for an ACK (docs/protocol.md section 7)
+  bool costly = false;     ///< may cost a hundred look-ups: a receiver acts on kMaxCostlyFrames of a datagram
+  bool symbol = false;     ///< is part of its datagram's symbol: decoding gives back such frames only
+  bool control = false;    ///< is sent again until it arrives
+};
+
+/// What holds of all frames of a type.
+struct FrameTraits : FrameFlags {
+  uint8_t number;         ///< first byte on the wire
+  std::string_view name;  ///< as in docs/protocol.md section 5
+  size_t largest;  ///< most bytes on the wire; without the payload that DATA, PARITY, PARITY_TAIL end with
+};
+
+/// PADDING is a type byte and nothing else; readers skip it, so it is no WireFrame.
+inline constexpr uint8_t kPaddingNumber = 0x00;
+
+namespace frame_table {
+
+template <typename F>
+struct Entry {
+  FrameTraits traits;
+};
+template <typename F>
+constexpr Entry<F> entry(uint8_t number, std::string_view name, size_t largest, FrameFlags flags = {}) {
+  return {{flags, number, name, largest}};
+}
+
+/// ACK: type, subflow, largest, delay, count; ranges and the gaps between them; ECN counts.
+inline constexpr size_t kLargestAck = 1 + 1 + 8 + 8 + 1 + (2 * kMaxAckRanges - 1) * 8 + 3 * 8;
+/// PARITY: its fields of fixed size, and a group of one run for each symbol.
+inline constexpr size_t kLargestParity = 10 + kMaxBlockSymbols * 7;
+
+inline constexpr std::tuple kEntries{
+    entry<PingFrame>(0x01, "PING", 1, {.eliciting = true}),
+    entry<AckFrame>(0x02, "ACK", kLargestAck),
+    entry<PathChallengeFrame>(0x03, "PATH_CHALLENGE", 9),
+    entry<PathResponseFrame>(0x04, "PATH_RESPONSE", 9),
+    entry<DataFrame>(0x05, "DATA", kDataFrameHeader, {.eliciting = true, .symbol = true}),
+    entry<SkipFrame>(0x06, "SKIP", 13, {.eliciting = true, .control = true}),
+    entry<SubflowStatusFrame>(0x07, "SUBFLOW_STATUS", 11, {.eliciting = true, .control = true}),
+    entry<CloseFrame>(0x08, "CLOSE", 9),
+    entry<ParityFrame>(0x09, "PARITY", kLargestParity, {.eliciting = true, .costly = true}),
+    entry<ParityTailFrame>(0x0a, "PARITY_TAIL", kParityTailHeader, {.eliciting = true}),
+    entry<RecoveredFrame>(0x0b, "RECOVERED", 12, {.costly = true}),
+    entry<SubflowPreferenceFrame>(0x0c, "SUBFLOW_PREFERENCE", 21, {.eliciting = true, .control = true}),
+};
+
+template <typename... F>
+std::variant<F...> anyOf(const std::tuple<Entry<F>...>&);
+template <typename... F>
+std::variant<F...> anyOf(const std::tuple<F*...>&);
+
+template <typename F>
+using IfControl =
+    std::conditional_t<std::get<Entry<F>>(kEntries).traits.control, std::tuple<F*>, std::tuple<>>;
+template <typename... F>
+auto controlOf(const std::tuple<Entry<F>...>&) -> decltype(std::tuple_cat(std::declval<IfControl<F>>()...));
+
+}  // namespace frame_table
+
+/// A frame that was read: a variant of all types of the table, in its order.
+using WireFrame = decltype(frame_table::anyOf(frame_table::kEntries));
+/// A frame that is sent again until it arrives: a variant of those types.
+using ControlFrame = decltype(frame_table::anyOf(frame_table::controlOf(frame_table::kEntries)));
+
+/// The traits of a type of frame.
+template <typename F>
+inline constexpr const FrameTraits& kFrame = std::get<frame_table::Entry<F>>(frame_table::kEntries).traits;
+
+/// The traits of all types, by WireFrame's index.
+inline constexpr auto kFrameTraits =
+    std::apply([](const auto&... entries) { return std::array{entries.traits...}; }, frame_table::kEntries);
+
+inline const FrameTraits& traitsOf(const WireFrame& frame) {
+  return kFrameTraits[frame.index()];
+}
+
+/// Most bytes that a frame with that flag takes, payload not counted.
+constexpr size_t largestFrame(bool FrameFlags::*flag) {
+  size_t largest = 0;
+  for (const FrameTraits& traits : kFrameTraits)
+    if (traits.*flag) largest = std::max(largest, traits.largest);
+  return largest;
+}
+
+namespace frame_table {
+constexpr bool numbersDiffer() {
+  for (size_t i = 0; i < kFrameTraits.size(); ++i) {
+    if (kFrameTraits[i].number == kPaddingNumber) return false;
+    for (size_t j = 0; j < i; ++j)
+      if (kFrameTraits[j].number == kFrameTraits[i].number) return false;
+  }
+  return true;
+}
+static_assert(numbersDiffer());
+}  // namespace frame_table
+
+}  // namespace braid

@@ -1,0 +1,104 @@
+#include "tunnel/wire/frames.h"
+
+#include "tunnel/wire/frame_traits.h"
+
+namespace braid {
+
+namespace {
+template <typename F>
+void writeNumber(Writer& out) {
+  out.u8(kFrame<F>.number);
+}
+}  // namespace
+
+void writeFrame(Writer& out, const PingFrame&) {
+  writeNumber<PingFrame>(out);
+}
+
+void writeFrame(Writer& out, const PathChallengeFrame& frame) {
+  writeNumber<PathChallengeFrame>(out);
+  out.bytes(frame.token);
+}
+
+void writeFrame(Writer& out, const PathResponseFrame& frame) {
+  writeNumber<PathResponseFrame>(out);
+  out.bytes(frame.token);
+}
+
+void writeFrame(Writer& out, const SkipFrame& frame) {
+  writeNumber<SkipFrame>(out);
+  out.u16(frame.flow);
+  out.varint(frame.first);
+  out.varint(frame.count);
+}
+
+void writeFrame(Writer& out, const SubflowStatusFrame& frame) {
+  writeNumber<SubflowStatusFrame>(out);
+  out.u8(frame.subflow);
+  out.varint(frame.sequence);
+  out.u8(frame.available ? 1 : 0);
+}
+
+void writeFrame(Writer& out, const CloseFrame& frame) {
+  writeNumber<CloseFrame>(out);
+  out.varint(frame.reason);
+}
+
+void writeFrame(Writer& out, const RecoveredFrame& frame) {
+  writeNumber<RecoveredFrame>(out);
+  out.u8(frame.subflow);
+  out.varint(frame.first);
+  out.varint(frame.count);
+}
+
+void writeFrame(Writer& out, const SubflowPreferenceFrame& frame) {
+  writeNumber<SubflowPreferenceFrame>(out);
+  out.u8(frame.subflow);
+  out.varint(frame.sequence);
+  out.u8(static_cast<uint8_t>(frame.preference.use));
+  out.u8(frame.preference.weight);
+  out.u8(frame.preference.uplink);
+  out.varint(frame.preference.ceiling);
+}
+
+void writeParityTailHeader(Writer& out, const ParityTailFrame& tail) {
+  writeNumber<ParityTailFrame>(out);
+  out.u16(tail.block);
+  out.u8(tail.index);
+  out.u16(tail.offset);
+  out.u16(static_cast<uint16_t>(tail.part.size()));
+}
+
+bool writeFrame(Writer& out, const AckFrame& ack) {
+  size_t size = 2 + varintSize(ack.ranges[0].last) + varintSize(static_cast<uint64_t>(ack.delay.count())) +
+                1 + varintSize(ack.ecn.ect0) + varintSize(ack.ecn.ect1) + varintSize(ack.ecn.ce);
+  size_t count = 0;
+  for (; count < ack.count; ++count) {
+    size += varintSize(ack.ranges[count].last - ack.ranges[count].first);
+    if (count > 0) size += varintSize(ack.ranges[count - 1].first - ack.ranges[count].last - 2);
+    if (size > out.remaining()) break;
+  }
+  if (count == 0) return false;
+  writeNumber<AckFrame>(out);
+  out.u8(ack.subflow);
+  out.varint(ack.ranges[0].last);
+  out.varint(static_cast<uint64_t>(ack.delay.count()));
+  out.varint(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) out.varint(ack.ranges[i - 1].first - ack.ranges[i].last - 2);
+    out.varint(ack.ranges[i].last - ack.ranges[i].first);
+  }
+  out.varint(ack.ecn.ect0);
+  out.varint(ack.ecn.ect1);
+  out.varint(ack.ecn.ce);
+  return out.ok();
+}
+
+void writeDataHeader(uint16_t flow, uint64_t dsn, size_t length, uint8_t* out) {
+  out[0] = kFrame<DataFrame>.number;
+  store16(out + 1, flow);
+  store32(out + 3, static_cast<uint32_t>(dsn));
+  store16(out + 7, static_cast<uint16_t>(length));
+}
+
+}  // namespace braid

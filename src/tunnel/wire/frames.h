@@ -1,0 +1,123 @@
+#pragma once
+
+// The frames inside a session datagram (docs/protocol.md section 5): what each one says, and how it is
+// written. What holds of a type of frame as such is in frame_traits.h; frame_reader.h reads frames.
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "coding/block.h"
+#include "scheduler/path/path_tiers.h"
+#include "tunnel/wire/header.h"
+
+namespace braid {
+
+/// DATA frame before its payload: type, flow, DSN, length.
+inline constexpr size_t kDataFrameHeader = 9;
+/// What one inner packet costs in its own datagram, UDP and IP not counted.
+inline constexpr size_t kDatagramOverhead = kHeaderSize + kDataFrameHeader + kTagSize;
+/// Flow numbers from here on carry timely datagrams, below it ordered and repaired packets.
+inline constexpr uint16_t kDatagramFlow = 0x8000;
+/// An ACK is sent at the latest so long after the packet that asks for it (docs/protocol.md section 7).
+inline constexpr auto kMaxAckDelay = std::chrono::milliseconds(5);
+/// Most ranges an ACK frame carries.
+inline constexpr size_t kMaxAckRanges = 32;
+/// Most packets that one SKIP gives up.
+inline constexpr uint64_t kMaxSkip = 4096;
+/// PARITY_TAIL before its part: type, block, index, offset, length.
+inline constexpr size_t kParityTailHeader = 8;
+/// Costly frames (FrameTraits::costly) of one datagram that a receiver acts on, and a sender packs at most
+/// (docs/protocol.md section 11).
+inline constexpr size_t kMaxCostlyFrames = 16;
+
+struct PingFrame {};
+using PathToken = std::array<uint8_t, 8>;
+struct PathChallengeFrame {
+  PathToken token;
+};
+struct PathResponseFrame {
+  PathToken token;
+};
+/// ECN counts of the packets received on a subflow so far (RFC 9000 section 19.3.2).
+struct EcnCounts {
+  uint64_t ect0 = 0, ect1 = 0, ce = 0;
+};
+struct AckFrame {
+  struct Range {
+    uint64_t first, last;  ///< packet numbers, inclusive
+  };
+  uint8_t subflow = 0;
+  std::chrono::microseconds delay{};
+  EcnCounts ecn;
+  size_t count = 0;
+  std::array<Range, kMaxAckRanges> ranges;  ///< from the largest down, disjoint, not adjacent
+};
+struct DataFrame {
+  uint16_t flow = 0;
+  uint32_t dsn = 0;  ///< low 32 bits
+  ByteView payload;
+};
+/// The sender gave up these packets of an ordered flow: they will not come (again).
+struct SkipFrame {
+  uint16_t flow = 0;
+  uint64_t first = 0;  ///< DSN
+  uint64_t count = 0;  ///< 1..kMaxSkip
+};
+/// Whether the sender of this frame wants a subflow used; the largest sequence counts.
+struct SubflowStatusFrame {
+  uint8_t subflow = 0;
+  uint64_t sequence = 0;
+  bool available = true;
+};
+/// How the initiator wants the responder to use a subflow; the largest sequence counts.
+struct SubflowPreferenceFrame {
+  uint8_t subflow = 0;
+  uint64_t sequence = 0;
+  PathPreference preference{};  ///< within its ranges
+};
+struct CloseFrame {
+  uint64_t reason = 0;  ///< 0: the daemon stops
+};
+/// A parity of a coding block, or as much of it as fits this datagram (CoFUSO section 5.1).
+struct ParityFrame {
+  uint16_t block = 0;
+  uint8_t index = 0;        ///< below `parities`
+  uint8_t parities = 0;     ///< M, 1..kMaxBlockParities
+  uint16_t symbolSize = 0;  ///< bytes of the whole parity, at least 1
+  ByteView symbols;         ///< which symbols, as on the wire and checked: describe() in parity_symbols.h
+  ByteView part;            ///< the first bytes of the parity
+};
+/// The rest of a parity whose PARITY frame came before.
+struct ParityTailFrame {
+  uint16_t block = 0;
+  uint8_t index = 0;
+  uint16_t offset = 0;
+  ByteView part;
+};
+/// The data of these packets came by decoding: they need not be sent again. The packets still count as what
+/// their subflow's ACKs say.
+struct RecoveredFrame {
+  uint8_t subflow = 0;
+  uint64_t first = 0;  ///< packet number
+  uint64_t count = 0;  ///< 1..kMaxBlockSymbols
+};
+
+void writeFrame(Writer& out, const PingFrame&);
+void writeFrame(Writer& out, const PathChallengeFrame&);
+void writeFrame(Writer& out, const PathResponseFrame&);
+void writeFrame(Writer& out, const SkipFrame&);
+void writeFrame(Writer& out, const SubflowStatusFrame&);
+void writeFrame(Writer& out, const CloseFrame&);
+void writeFrame(Writer& out, const RecoveredFrame&);
+void writeFrame(Writer& out, const SubflowPreferenceFrame&);
+/// Writes as many of the largest ranges as fit (at least one, else nothing and false).
+bool writeFrame(Writer& out, const AckFrame&);
+/// PARITY_TAIL up to and with the length of the part, which follows.
+void writeParityTailHeader(Writer& out, const ParityTailFrame& tail);
+/// Type, flow, DSN and length, kDataFrameHeader bytes in all; the payload follows.
+void writeDataHeader(uint16_t flow, uint64_t dsn, size_t length, uint8_t* out);
+
+}  // namespace braid

@@ -1,0 +1,115 @@
+#include "tunnel/wire/frame_traits.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "tests/unit/tunnel/wire/frame_bytes.h"
+#include "tunnel/wire/parity_symbols.h"
+
+namespace braid {
+namespace {
+
+struct Row {
+  std::string name;
+  bool eliciting;
+};
+
+std::string trimmed(const std::string& text) {
+  size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+/// The table of section 5 of docs/protocol.md, by number: "| 0x01 | PING * | none |".
+std::map<unsigned, Row> documentedFrames() {
+  std::map<unsigned, Row> rows;
+  std::ifstream document(BRAID_DOCS "/protocol.md");
+  for (std::string line; std::getline(document, line);) {
+    if (line.rfind("| 0x", 0) != 0) continue;
+    std::istringstream cells(line.substr(1));
+    std::string number, name;
+    std::getline(cells, number, '|');
+    std::getline(cells, name, '|');
+    name = trimmed(name);
+    bool eliciting = name.ends_with(" *");
+    if (eliciting) name = trimmed(name.substr(0, name.size() - 1));
+    rows[static_cast<unsigned>(std::stoul(number, nullptr, 16))] = {name, eliciting};
+  }
+  return rows;
+}
+
+TEST(FrameTraits, AreThoseOfTheProtocolDocument) {
+  std::map<unsigned, Row> rows = documentedFrames();
+  ASSERT_TRUE(rows.contains(kPaddingNumber));
+  EXPECT_EQ(rows[kPaddingNumber].name, "PADDING");
+  EXPECT_FALSE(rows[kPaddingNumber].eliciting);
+  EXPECT_EQ(rows.size(), kFrameTraits.size() + 1);
+  for (const FrameTraits& traits : kFrameTraits) {
+    ASSERT_TRUE(rows.contains(traits.number)) << traits.name;
+    EXPECT_EQ(rows[traits.number].name, traits.name);
+    EXPECT_EQ(rows[traits.number].eliciting, traits.eliciting) << traits.name;
+  }
+}
+
+TEST(FrameTraits, OfAFrameThatWasReadAreThoseOfItsType) {
+  EXPECT_EQ(traitsOf(PingFrame{}).name, "PING");
+  EXPECT_EQ(traitsOf(SubflowPreferenceFrame{}).name, "SUBFLOW_PREFERENCE");
+  EXPECT_EQ(&kFrame<SkipFrame>, &std::get<frame_table::Entry<SkipFrame>>(frame_table::kEntries).traits);
+  EXPECT_EQ(traitsOf(SkipFrame{}).number, kFrame<SkipFrame>.number);
+}
+
+TEST(FrameTraits, WhatIsSentAgainAsksForAnAck) {
+  for (const FrameTraits& traits : kFrameTraits)
+    EXPECT_TRUE(!traits.control || traits.eliciting) << traits.name;
+}
+
+// ---- the largest size of each type
+
+constexpr uint64_t kMaxVarint = (uint64_t{1} << 62) - 1;
+
+AckFrame largestAck() {
+  AckFrame ack;
+  ack.delay = std::chrono::microseconds(kMaxVarint);
+  ack.ecn = {kMaxVarint, kMaxVarint, kMaxVarint};
+  ack.count = kMaxAckRanges;
+  uint64_t last = kMaxVarint;
+  for (AckFrame::Range& range : ack.ranges) {
+    range = {last - (uint64_t{1} << 31), last};
+    last = range.first - (uint64_t{1} << 31);
+  }
+  return ack;
+}
+
+size_t largestParityHeader() {
+  BlockDescription block;
+  for (uint64_t i = 0; i < kMaxBlockSymbols; ++i)
+    block.ranges[block.rangeCount++] = {static_cast<uint8_t>(i), kMaxVarint, 1};
+  return parityHeaderSize(block);
+}
+
+TEST(FrameTraits, TheLargestSizeIsReached) {
+  PathPreference preference{PathUse::kBackup, PathPreference::kMaxWeight, 255, PathPreference::kMaxCeiling};
+  EXPECT_EQ(encode(PingFrame{}).size(), kFrame<PingFrame>.largest);
+  EXPECT_EQ(encode(largestAck()).size(), kFrame<AckFrame>.largest);
+  EXPECT_EQ(encode(PathChallengeFrame{}).size(), kFrame<PathChallengeFrame>.largest);
+  EXPECT_EQ(encode(PathResponseFrame{}).size(), kFrame<PathResponseFrame>.largest);
+  EXPECT_EQ(encode(SkipFrame{0, kMaxVarint, kMaxSkip}).size(), kFrame<SkipFrame>.largest);
+  EXPECT_EQ(encode(SubflowStatusFrame{0, kMaxVarint, true}).size(), kFrame<SubflowStatusFrame>.largest);
+  EXPECT_EQ(encode(CloseFrame{kMaxVarint}).size(), kFrame<CloseFrame>.largest);
+  EXPECT_EQ(largestParityHeader(), kFrame<ParityFrame>.largest);
+  EXPECT_EQ(encode(RecoveredFrame{0, kMaxVarint, kMaxBlockSymbols}).size(), kFrame<RecoveredFrame>.largest);
+  EXPECT_EQ(encode(SubflowPreferenceFrame{0, kMaxVarint, preference}).size(),
+            kFrame<SubflowPreferenceFrame>.largest);
+}
+
+TEST(FrameTraits, TheLargestOfAKindIsOverAllItsTypes) {
+  EXPECT_EQ(largestFrame(&FrameTraits::control), kFrame<SubflowPreferenceFrame>.largest);
+  EXPECT_EQ(largestFrame(&FrameTraits::symbol), kDataFrameHeader);
+}
+
+}  // namespace
+}  // namespace braid
