@@ -10,6 +10,10 @@
 namespace braid {
 
 /// What arrived on one subflow, and when to tell the sender (RFC 9000 section 13.2).
+///
+/// onPacket() takes note of each packet; once due(), or whenever a datagram leaves anyway and something is
+/// pending(), frame() goes out and onSent() follows. Packets are reported again by later ACKs, as far as the
+/// ranges reach.
 class AckSender {
  public:
   /// An ACK goes out at once after so many packets that ask for one. RFC 9000 section 13.2.2 says two; eight
@@ -25,18 +29,18 @@ class AckSender {
   void onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Time now);
   /// An ACK should go now, even alone in its datagram.
   bool due(Time now) const { return pending_ > 0 && (immediate_ || now >= deadline_); }
-  /// There is something the sender does not know: worth a place in a datagram that goes anyway.
+  /// A packet came that the sender has not been told of: worth a place in a datagram that goes anyway.
   bool pending() const { return pending_ > 0; }
-  /// It tells of a packet that the sender now takes for lost (RFC 9002 section 6.1.1): worth the fastest way
+  /// The next ACK shows the sender that a packet is lost (RFC 9002 section 6.1.1): worth the fastest way
   /// back, for a flow waits for that packet.
   bool tellsLoss() const { return tellsLoss_; }
+  /// From when on due() holds; kNever when nothing is pending.
   Time deadline() const { return pending_ == 0 ? kNever : immediate_ ? Time::min() : deadline_; }
-  /// What to say. The caller calls onSent() when it did.
+  /// The ACK to send for subflow number `subflow`. The caller calls onSent() when it is on its way.
   AckFrame frame(uint8_t subflow, Time now) const;
   void onSent();
   /// The packet number after the largest one seen.
   uint64_t expected() const { return expected_; }
-  uint64_t ceMarks() const { return ecn_.ce; }
 
  private:
   AckRanges received_;
@@ -47,7 +51,7 @@ class AckSender {
   unsigned pending_ = 0;
   bool immediate_ = false;
   bool tellsLoss_ = false;
-  uint64_t lostFrom_ = UINT64_MAX;  // the number that shows that the one missing is lost
+  uint64_t lostFrom_ = UINT64_MAX;  ///< the least number whose arrival shows that a missing packet is lost
 };
 
 }  // namespace braid

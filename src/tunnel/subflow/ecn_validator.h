@@ -7,9 +7,12 @@
 
 namespace braid {
 
-/// Finds out whether a subflow's path carries ECN, and keeps what a faulty one says from the rate control
+/// Finds out whether a subflow's path carries ECN, and keeps the marks of a faulty path from the rate control
 /// (RFC 9000 section 13.4.2 and appendix A.4). Packet numbers are the subflow's. One packet may be told lost
 /// and acknowledged afterwards.
+///
+/// Testing -> Unknown -> Capable or Failed; Failed -> Testing after a pause; Capable -> Testing when the path
+/// falls silent. A new path is tested whatever the state.
 class EcnValidator {
  public:
   enum class State : uint8_t {
@@ -30,16 +33,16 @@ class EcnValidator {
 
   /// The next datagram that asks for an ACK leaves as `pn`. True: as ECT(0).
   bool onSent(uint64_t pn, Duration pto, Time now);
-  /// A datagram that nobody acknowledges leaves as ECT(0). One that arrives so before there is any traffic
-  /// shows that marks which come later are no forgery.
+  /// A datagram that nobody acknowledges leaves as ECT(0). When it arrives so before there is any traffic,
+  /// the peer's count of it shows that marks which come later are no forgery.
   void onProbeSent() { ++unclaimed_; }
-  /// Sent as ECT(0) and newly acknowledged, by the ACK that onAck() tells of afterwards.
+  /// Packet `pn`, sent as ECT(0), is newly acknowledged, by the ACK that onAck() tells of afterwards.
   void onAcked(uint64_t pn);
-  /// Sent as ECT(0) and declared lost. True: of a test of which nothing has arrived, so that its loss need
-  /// not be congestion.
+  /// Packet `pn`, sent as ECT(0), is declared lost. True: nothing of its test has arrived, so that the loss
+  /// need not be congestion.
   bool onLost(uint64_t pn, Time now);
-  /// An ACK with its largest number and the peer's counts. How many more datagrams it proves to be marked CE,
-  /// for the rate control: always 0 while the path is not known to be capable.
+  /// An ACK came, with its largest number and the peer's counts. Gives how many more datagrams the counts
+  /// prove to be marked CE, for the rate control: always 0 while the path is not known to be capable.
   uint64_t onAck(uint64_t largest, const EcnCounts& counts, Time now);
   /// Packets from `next` on take a new route.
   void onNewPath(uint64_t next);
@@ -59,7 +62,7 @@ class EcnValidator {
   void fail(Time now);
 
   State state_ = State::kTesting;
-  bool proven_ = false;  ///< the route has delivered ECT(0) as it was
+  bool proven_ = false;  ///< the route has delivered ECT(0) unchanged
   // of the test
   uint64_t testFirst_ = 0;
   uint64_t testSent_ = 0, testAcked_ = 0, testLost_ = 0;

@@ -1,8 +1,5 @@
 #pragma once
 
-// When a sent packet counts as lost: RFC 9002 section 6.1, with the reordering window of RFC 8985 once a loss
-// proved spurious.
-
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +8,8 @@
 
 namespace braid {
 
+/// When a sent packet counts as lost: RFC 9002 section 6.1, with the reordering window of RFC 8985 once a
+/// loss proved spurious. The packets themselves are in the sent-map, which each call is given.
 class LossDetector {
  public:
   /// RFC 9002 section 6.1.1.
@@ -51,6 +50,7 @@ class LossDetector {
     }
     if (any && steps_ > 0 && --persist_ == 0) steps_ = 0;
   }
+  /// When detect() may find the next loss without another ACK; kNever: not at all.
   Time lossTime() const { return lossTime_; }
 
   /// A packet declared lost was acknowledged: the path reorders. RFC 8985 section 6.2 step 4.
@@ -65,11 +65,8 @@ class LossDetector {
     if (steps_ > 0) wait = std::max(wait, base + std::min(steps_ * minRtt / 4, srtt));
     return std::max(wait, kGranularity);
   }
+  /// Reordering was seen lately: losses are declared by time only.
   bool seesReordering() const { return steps_ > 0; }
-  void reset() {
-    lossTime_ = kNever;
-    steps_ = persist_ = 0;
-  }
 
  private:
   std::optional<uint64_t> largestAcked_;

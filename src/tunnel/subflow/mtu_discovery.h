@@ -9,6 +9,10 @@
 namespace braid {
 
 /// Datagram packetization layer path MTU discovery (RFC 8899) for one subflow. Sizes are UDP payload bytes.
+///
+/// A search probes the largest size first, then the base, then halves what is left; each size is ruled out by
+/// kMaxProbes lost probes. kRaiseInterval after a search that stopped below the top, larger sizes are tried
+/// again. A black hole begins the search anew from the least size.
 class MtuDiscovery {
  public:
   /// Every path must carry this (RFC 9000 section 14.1); more only once a probe has shown it.
@@ -23,7 +27,7 @@ class MtuDiscovery {
   static constexpr Duration kMaxProbeTime = 2s;
   /// RFC 8899 section 5.1.1 PMTU_RAISE_TIMER.
   static constexpr Duration kRaiseInterval = 600s;
-  /// The search ends when it is this exact.
+  /// The search ends when the largest size that passes is known to so many bytes. Ours.
   static constexpr size_t kPrecision = 8;
   /// A black hole (RFC 8899 section 4.3): so many full-size packets lost in a row, while so many smaller ones
   /// arrived.
@@ -35,10 +39,11 @@ class MtuDiscovery {
   /// Searches up to `max`; `fixed` > 0 is taken as it is and never probed.
   MtuDiscovery(size_t max, size_t fixed);
 
-  /// The size that the path carries as far as is known.
+  /// The largest size that the path is known to carry.
   size_t current() const { return current_; }
   /// Size of the probe to send now; 0: none is due.
   size_t pollProbe() const;
+  /// The probe counts as lost after `timeout`.
   void onProbeSent(size_t size, Duration timeout, Time now);
   void onProbeAcked(size_t size, Time now);
   void onProbeLost(size_t size, Time now);
@@ -52,9 +57,9 @@ class MtuDiscovery {
     upSince_ = now;
     silentLosses_ = 0;
   }
-  /// The kernel says that packets of this size do not leave the uplink.
+  /// The kernel says that datagrams of this size do not leave the uplink.
   void onTooBig(size_t size, Time now);
-  /// Begins anew on a new path.
+  /// The path is another one: nothing is known of it.
   void restart();
   void onTimer(Time now);
   Time nextDeadline() const { return timers_.next(); }

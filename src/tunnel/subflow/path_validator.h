@@ -9,8 +9,11 @@
 
 namespace braid {
 
-/// Proves that a peer is reachable at a route before data goes there (RFC 9000 section 8.2). One candidate at
-/// a time; the newest wins.
+/// Proves that a peer is reachable at a route before data goes there (RFC 9000 section 8.2). One candidate
+/// route at a time; the newest wins.
+///
+/// start(), then challenge() whenever allowance() lets one go, until onResponse() is true or onTimer() gives
+/// the candidate up after kMaxChallenges.
 class PathValidator {
  public:
   /// Challenges sent before the candidate is given up.
@@ -31,7 +34,8 @@ class PathValidator {
   void cancel() { route_.reset(); }
   bool running() const { return route_.has_value(); }
   const std::optional<Route>& route() const { return route_; }
-  /// Where the candidate leaves the local address to the kernel, takes it from a datagram that came on it.
+  /// Where the candidate leaves the local address to the kernel, takes it from a datagram that came by that
+  /// route.
   void learnLocal(const Route& from);
   /// Bytes that arrived from the candidate.
   void onReceived(const Route& from, size_t bytes);
@@ -42,13 +46,15 @@ class PathValidator {
   PathChallengeFrame challenge(size_t bytes, Time now);
   /// The next challenge is the first one to the candidate.
   bool isFirst() const { return sent_ == 0; }
-  /// True when it answers the challenge: the candidate is proven and forgotten here.
+  /// True when `token` answers the challenge: the candidate is proven and forgotten here.
   bool onResponse(const PathToken& token);
   /// Time since the only challenge; nullopt when there were more, so that nobody knows which one was
   /// answered.
   std::optional<Duration> rtt(Time now) const;
   /// Gives the candidate up after the last challenge's time; true then.
   bool onTimer(Time now);
+  /// When a challenge is to be sent, or the candidate given up; kNever without a candidate, or while none may
+  /// be sent to it.
   Time nextDeadline() const;
 
  private:

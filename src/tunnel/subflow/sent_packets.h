@@ -41,7 +41,7 @@ struct SentPacket {
   std::array<Datum*, kMaxDataPerDatagram> data;
 };
 
-/// A ring indexed by packet number that grows to kMaxSpan entries.
+/// A ring indexed by packet number, from first() to next(), that grows to kMaxSpan entries.
 class SentPackets {
  public:
   /// Distance between the oldest remembered packet and the next: bounds memory and what may be in flight.
@@ -49,9 +49,12 @@ class SentPackets {
 
   SentPackets() : ring_(256) {}
 
+  /// Smallest number that is remembered; next() when none is.
   uint64_t first() const { return first_; }
+  /// Number of the packet that leaves next.
   uint64_t next() const { return next_; }
   bool empty() const { return first_ == next_; }
+  /// No number can be taken until the oldest packet is forgotten.
   bool full() const { return next_ - first_ == kMaxSpan; }
   bool contains(uint64_t pn) const { return pn >= first_ && pn < next_; }
   SentPacket& at(uint64_t pn) {

@@ -19,7 +19,7 @@ struct SubflowOptions {
   /// Least variance term of the PTO, as TCP's minimum RTO (RFC 6298 section 2.4; Linux: 200 ms): for
   /// comparison with TCP. 0: that of RFC 9002.
   Duration minRto{};
-  RecoveryOptions recoveryOptions{};  ///< of all recovery policies; the weights of the loss metrics are there
+  RecoveryOptions recoveryOptions{};  ///< of all recovery policies, with the weights of the loss metrics
 };
 
 }  // namespace braid

@@ -1,0 +1,41 @@
+#include "tunnel/subflow/subflow_state.h"
+
+#include <gtest/gtest.h>
+
+namespace braid {
+namespace {
+
+using state::Suspect;
+
+constexpr Duration kPto = 50ms;
+const Time kStart = Time{} + 1s;
+
+TEST(SuspectState, ProbesAtOnceAndQuicklyAtFirst) {
+  Suspect suspect(kPto, kStart);
+  EXPECT_EQ(suspect.probeAt, kStart);
+  for (int i = 1; i <= Suspect::kQuickProbes; ++i) {
+    suspect.onProbe(suspect.probeAt);
+    EXPECT_EQ(suspect.probeAt, kStart + i * kPto);
+  }
+}
+
+TEST(SuspectState, ThePausesDoubleUpToTheLongest) {
+  Suspect suspect(kPto, kStart);
+  for (int i = 0; i < Suspect::kQuickProbes; ++i) suspect.onProbe(suspect.probeAt);
+  for (Duration pause : {100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms}) {
+    Time before = suspect.probeAt;
+    suspect.onProbe(before);
+    EXPECT_EQ(suspect.probeAt - before, pause);
+  }
+}
+
+TEST(SuspectState, AfterASecondWhatIsKnownIsStaleAndAfterTenThePathHasFailed) {
+  Suspect suspect(kPto, kStart);
+  EXPECT_FALSE(suspect.isStale(kStart + 1s));
+  EXPECT_TRUE(suspect.isStale(kStart + 1s + 1ns));
+  EXPECT_FALSE(suspect.hasFailed(kStart + 10s));
+  EXPECT_TRUE(suspect.hasFailed(kStart + 10s + 1ns));
+}
+
+}  // namespace
+}  // namespace braid
