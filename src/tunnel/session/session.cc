@@ -95,6 +95,7 @@ bool Session::openSubflow(const std::string& name, const std::string& uplink, co
   position_[id] = static_cast<uint8_t>(subflows_.size());
   subflows_.push_back(table_[id].get());
   names_.push_back(name);
+  marks_.emplace_back();
   wishes_.push_back({id, 0, {}});
   return true;
 }

@@ -26,6 +26,7 @@
 #include "tunnel/lane/resequencer.h"
 #include "tunnel/session/session_options.h"
 #include "tunnel/protect/protection_block.h"
+#include "tunnel/protect/protection_marks.h"
 #include "tunnel/session/session_status.h"
 #include "tunnel/subflow/subflow.h"
 #include "tunnel/wire/key_schedule.h"
@@ -230,6 +231,7 @@ class Session final : public SubflowOwner {
   std::string schedulerName_;
 
   std::vector<std::unique_ptr<RecoveryPolicy>> policies_;  ///< of flows in no class; then of each class
+  std::vector<ProtectionMarks> marks_;                     ///< of subflows_, by position
   std::vector<RecoveryPath> recoveryPaths_;                ///< scratch of look()
   /// Blocks whose parities are not all sent. Ours: a short flow has one of its own beside the idle one.
   static constexpr size_t kOpenBlocks = 8;

@@ -97,7 +97,7 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
       Build build(*path, path->route(), std::move(buffer), path->mtu());
       build.addCopy(datum);
       Subflow& of = *table_[datum->subflow];
-      if (!datum->coded) of.countProtected();
+      if (!datum->coded) of.tally().onProtected();
       sent = finishCopy(build, of, datum->pn, out, now);
     }
     ledger_.forget(datum);
@@ -125,7 +125,7 @@ bool Session::pollTail(Datagram& out, Time now) {
   writeParityTailHeader(build.writer, frame);
   build.used += build.writer.size() - before;
   build.addParity(frame.part);
-  s.countTail(build.used);
+  s.tally().onTailSent(build.used);
   bool sent = finish(build, out, now);
   tail_.bytes.clear();
   return sent;
@@ -208,7 +208,7 @@ RecoveryView Session::look(uint8_t recoveryClass, Flow* flow, Time now) {
   recoveryPaths_.resize(subflows_.size());
   size_t largest = 0;
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    recoveryPaths_[i] = subflows_[i]->recoveryPath(recoveryClass, now);
+    recoveryPaths_[i] = recoveryPath(*subflows_[i], marks_[i].lastSent(recoveryClass), now);
     if (recoveryPaths_[i].usable) largest = std::max(largest, subflows_[i]->mtu());
   }
   // Two datagrams must hold what was one elsewhere.
@@ -241,14 +241,16 @@ bool Session::isWanted(const ProtectionBlock& block) {
 
 // Of all flows of the class, or of that one.
 void Session::countUnacked(uint8_t recoveryClass, const Flow* flow) {
-  for (size_t i = 0; !flow && i < subflows_.size(); ++i)
-    subflows_[i]->countUnacked(recoveryPaths_[i], recoveryClass, options_.recoveryOptions.kMax);
+  for (size_t i = 0; !flow && i < subflows_.size(); ++i) {
+    marks_[i].countUnacked(subflows_[i]->sent(), recoveryPaths_[i], recoveryClass,
+                           options_.recoveryOptions.kMax);
+  }
   size_t left = kMostOfAFlow;
   for (const Datum* d = flow ? flow->oldestSent : nullptr; d && left > 0; d = d->newer, --left) {
     if (d->queued || d->moved) continue;
     size_t i = position_[d->subflow];
     recoveryPaths_[i].uncopied += !d->copied;
-    recoveryPaths_[i].uncoded += subflows_[i]->isCodable(d->pn);
+    recoveryPaths_[i].uncoded += ProtectionMarks::isCodable(subflows_[i]->sent(), d->pn);
   }
 }
 
@@ -260,9 +262,10 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
   Subflow& of = *subflows_[protection.of];
   Subflow& on = *subflows_[protection.on];
   bool newest = protection.kind == Protection::Kind::kNewest;
-  uint64_t pn = newest               ? of.newestUnacked(recoveryClass)
-                : protection.uncoded ? of.firstUncoded(recoveryClass)
-                                     : of.firstUncopied(recoveryClass);
+  ProtectionMarks& marks = marks_[protection.of];
+  uint64_t pn = newest               ? ProtectionMarks::newestUnacked(of.sent(), recoveryClass)
+                : protection.uncoded ? marks.firstUncoded(of.sent(), recoveryClass)
+                                     : marks.firstUncopied(of.sent(), recoveryClass);
   if (flow) {
     const Datum* d = flow->oldestSent;
     auto skip = [&](const Datum& x) { return x.copied || x.queued || (x.coded && protection.uncoded); };
@@ -270,11 +273,11 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
     if (!d) return false;
     pn = d->pn;
   }
-  if (pn == of.nextPacketNumber()) return false;
+  if (pn == of.sent().next()) return false;
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
   Build build(on, on.route(), std::move(buffer), on.mtu());
-  const SentPacket& packet = of.sentPacket(pn);
+  const SentPacket& packet = of.sent().at(pn);
   bool first = true;  // that it is protected
   for (size_t i = 0; i < packet.dataCount; ++i) {
     Datum* d = packet.data[i];
@@ -285,7 +288,7 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
     d->copied = true;
   }
   if (build.dataCount == 0) return false;
-  if (first) of.countProtected();
+  if (first) of.tally().onProtected();
   return finishCopy(build, of, pn, out, now);
 }
 
@@ -294,7 +297,7 @@ bool Session::finishCopy(Build& build, Subflow& of, uint64_t pn, Datagram& out, 
   Subflow& on = build.subflow;
   for (size_t i = 0; i < build.dataCount; ++i) ledger_.onCopied(build.data[i], now + answerTime(of, on));
   build.addAck(now);
-  on.countProtection(build.role, build.used);
+  on.tally().onCopySent(build.used);
   trace({.kind = TraceEvent::Kind::kCopySent,
          .time = now,
          .subflow = of.id(),
@@ -368,18 +371,17 @@ void Session::gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* 
   }
   for (size_t i = 0; i < subflows_.size(); ++i) {
     if (!isOf(i)) continue;
-    Subflow& s = *subflows_[i];
-    for (uint64_t pn = s.firstUncoded(recoveryClass);
-         pn < s.nextPacketNumber() && block.encoder.symbols() < most &&
-         s.sentPacket(pn).sentAt <= p.sentUntil;
-         pn = s.firstUncoded(recoveryClass, pn + 1))
-      addSymbol(block, s, on, pn);
+    const SentPackets& sent = subflows_[i]->sent();
+    for (uint64_t pn = marks_[i].firstUncoded(sent, recoveryClass);
+         pn < sent.next() && block.encoder.symbols() < most && sent.at(pn).sentAt <= p.sentUntil;
+         pn = marks_[i].firstUncoded(sent, recoveryClass, pn + 1))
+      addSymbol(block, *subflows_[i], on, pn);
   }
 }
 
 bool Session::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn) {
-  if (!of.isCodable(pn)) return false;
-  const SentPacket& packet = of.sentPacket(pn);
+  if (!ProtectionMarks::isCodable(of.sent(), pn)) return false;
+  const SentPacket& packet = of.sent().at(pn);
   for (size_t i = 0; i < packet.dataCount; ++i) {
     if (!ledger_.isTooLate(*packet.data[i], block.began)) continue;
     packet.data[i]->coded = true;
@@ -398,7 +400,7 @@ bool Session::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, 
     packet.data[i]->coded = true;
     packet.data[i]->answerDue = block.began + answerTime(of, on);
   }
-  of.countProtected();
+  of.tally().onProtected();
   BlockDescription& d = block.description;
   SymbolRange* last = d.rangeCount > 0 ? &d.ranges[d.rangeCount - 1] : nullptr;
   if (last && last->subflow == of.id() && last->first + last->count == pn) {
@@ -434,7 +436,7 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
     tail_.offset = static_cast<uint16_t>(part);
     tail_.bytes.assign(parity.begin() + static_cast<ptrdiff_t>(part), parity.end());
   }
-  on.countProtection(SentPacket::Role::kParity, build.used);
+  on.tally().onParitySent(build.used);
   trace({.kind = TraceEvent::Kind::kParitySent,
          .time = now,
          .on = on.id(),

@@ -60,6 +60,7 @@ Subflow* Session::acceptSubflow(uint8_t id, const Route& from, Time now) {
   position_[id] = static_cast<uint8_t>(subflows_.size());
   subflows_.push_back(table_[id].get());
   names_.emplace_back();
+  marks_.emplace_back();
   views_.resize(subflows_.size());
   return table_[id].get();
 }

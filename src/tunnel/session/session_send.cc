@@ -370,7 +370,8 @@ bool Session::finish(Build& build, Datagram& out, Time now) {
   sent.dataCount = static_cast<uint8_t>(build.dataCount);
   for (size_t i = 0; i < build.dataCount; ++i) {
     sent.data[i] = build.data[i];
-    if (build.role == SentPacket::Role::kOrdinary) s.noteData(build.data[i]->flow->recoveryClass, now);
+    if (build.role == SentPacket::Role::kOrdinary)
+      marks_[position_[s.id()]].noteData(build.data[i]->flow->recoveryClass, now);
   }
   if (build.dataCount > 0 && !s.usable()) s.moveData(sent, now);
   if (!sealed) {

@@ -345,7 +345,14 @@ SubflowStatus Subflow::status(Time now) const {
   s.ceMarks = ecn_.ceCount();
   s.ecn = ecn_.name();
   s.mtu = mtu_.current() + outerHeaders(route());
-  fillProtection(s);
+  tally_.fill(s);
+  RecoveryPath path;
+  path.sent = lossEstimate_.sent();
+  path.lost = lossEstimate_.lost();
+  path.sinceLoss = lossEstimate_.sinceLoss();
+  s.lossRate = lossMetric(path, options_.recoveryOptions.alpha1, options_.recoveryOptions.beta1);
+  s.lossMetric = lossMetric(path, options_.recoveryOptions.alpha, options_.recoveryOptions.beta);
+  s.burst = lossEstimate_.burst();
   return s;
 }
 

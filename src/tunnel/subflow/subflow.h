@@ -3,7 +3,6 @@
 // One subflow: a packet-number space on one route, with its own RTT, loss detection, rate control and MTU. It
 // decides when its path is in doubt and tells the data ledger what became of the data it carried.
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,7 +12,6 @@
 #include "base/timer_table.h"
 #include "scheduler/rate/controller_group.h"
 #include "scheduler/recovery/loss_estimate.h"
-#include "scheduler/recovery/recovery.h"
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/subflow/ack_sender.h"
 #include "tunnel/subflow/delivery_rate.h"
@@ -22,6 +20,7 @@
 #include "tunnel/subflow/gate.h"
 #include "tunnel/subflow/mtu_discovery.h"
 #include "tunnel/subflow/peer_route.h"
+#include "tunnel/subflow/protection_tally.h"
 #include "tunnel/subflow/subflow_options.h"
 #include "tunnel/subflow/subflow_state.h"
 #include "tunnel/subflow/subflow_status.h"
@@ -150,39 +149,23 @@ class Subflow {
   /// The sender had nothing more to send while this subflow was open.
   void setAppLimited() { rate_.setAppLimited(flight_.bytes()); }
 
-  // ---- protection (subflow_protect.cc)
+  // ---- what protection reads and counts (tunnel/protect)
 
-  /// Data of that class of flows leaves, neither as a copy nor in a parity.
-  void noteData(uint8_t recoveryClass, Time now) { marks_[recoveryClass].lastSent = now; }
-  /// What a recovery policy may know of it, but for the un-ACKed data of that class of flows; those are
-  /// counted by countUnacked(), up to `most`.
-  RecoveryPath recoveryPath(uint8_t recoveryClass, Time now) const;
-  void countUnacked(RecoveryPath& path, uint8_t recoveryClass, size_t most);
-  /// The oldest packet in flight with data of the class that was never copied, or (coded) that is in no block
-  /// and may go into one; from `from` on. nextPacketNumber() when there is none.
-  uint64_t firstUncopied(uint8_t recoveryClass);
-  uint64_t firstUncoded(uint8_t recoveryClass, uint64_t from = 0);
-  /// The newest packet in flight with data of the class; nextPacketNumber() when there is none.
-  uint64_t newestUnacked(uint8_t recoveryClass) const;
-  /// Whether all its data can be put into a block.
-  bool isCodable(uint64_t pn) const;
-  /// Whether data of it is not known to be delivered or given up.
+  /// How the path loses packets.
+  const LossEstimate& losses() const { return lossEstimate_; }
+  /// Bytes of datagrams in flight.
+  uint64_t inFlight() const { return flight_.bytes(); }
+  /// When an ACK last told something new of the subflow, or, if later, when it began to send after a pause.
+  Time progressAt() const { return flight_.progressAt(); }
+  /// Whether data of the packet is not known to be delivered or given up.
   bool isDataMissing(uint64_t pn) const { return flight_.isDataMissing(pn); }
-  const SentPacket& sentPacket(uint64_t pn) const { return sent().at(pn); }
-  /// The peer has decoded the data of its packet `pn`. False when that is no news.
+  /// The peer has decoded the data of the packet. False when that is no news.
   bool onRecovered(uint64_t pn);
-  /// A packet of it is protected by a copy or a block.
-  void countProtected() { ++counts_.protectedPackets; }
-  /// It carries protection of so many bytes.
-  void countProtection(SentPacket::Role role, size_t bytes);
-  void countTail(size_t bytes) { counts_.protectionBytes += bytes; }
+  ProtectionTally& tally() { return tally_; }
 
   SubflowStatus status(Time now) const;
 
  private:
-  bool isUncopied(const SentPacket& packet, uint8_t recoveryClass) const;
-  bool isUncoded(const SentPacket& packet, uint8_t recoveryClass) const;
-  void fillProtection(SubflowStatus& status) const;
   void noteLoss(uint64_t pn, SentPacket& packet, Time now);
   /// What may have to be done at some time, in the order of doing it.
   enum class Timer : uint8_t {
@@ -244,18 +227,10 @@ class Subflow {
   struct {
     uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
     uint64_t lostPackets = 0, spurious = 0, repairedBytes = 0, timeouts = 0;
-    uint64_t copies = 0, parities = 0, protectionBytes = 0;
-    uint64_t protectedPackets = 0, recovered = 0, decoded = 0, useless = 0;
   } counts_;
 
-  // protection
   LossEstimate lossEstimate_;
-  struct ClassMarks {
-    uint64_t copy = 0;  ///< no packet below can be copied
-    uint64_t code = 0;  ///< or coded
-    Time lastSent = Time::min();
-  };
-  std::array<ClassMarks, kMaxRecoveryClasses + 1> marks_{};
+  ProtectionTally tally_;
   const SubflowOptions& options_;
 };
 

@@ -55,9 +55,7 @@ void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
 void Subflow::acknowledge(uint64_t pn, SentPacket& p, AckSample& sample, Time now) {
   bool inFlight = p.state == SentPacket::State::kInFlight;
   if (!inFlight && p.state != SentPacket::State::kLost) return;
-  bool isProtected = false;
-  for (size_t i = 0; i < p.dataCount; ++i) isProtected |= p.data[i]->copied || p.data[i]->coded;
-  if (inFlight && isProtected && p.role == SentPacket::Role::kOrdinary) ++counts_.useless;
+  if (inFlight) tally_.onAcked(p);
   flight_.onAcked(pn);
   if (p.ect) ecn_.onAcked(pn);
   if (p.hasControl) owner_.onControlFate(*this, pn, true);
@@ -104,6 +102,22 @@ void Subflow::detectLosses(Time now) {
   if (lost.bytes == 0) return;
   lost.persistent = longestRun > 3 * pto();  // RFC 9002 section 7.6.1
   gate_.onLoss(lost);
+}
+
+void Subflow::noteLoss(uint64_t pn, SentPacket& p, Time now) {
+  if (p.mtuProbe) return;
+  lossEstimate_.onLost(pn);
+  p.countedLost = true;
+  tally_.onLost(p);
+  owner_.onPacketLost(*this, pn, lossEstimate_.recentRate(), now);
+}
+
+bool Subflow::onRecovered(uint64_t pn) {
+  if (!sent().contains(pn)) return false;
+  const SentPacket& p = sent().at(pn);
+  bool news = tally_.onDecoded(p);
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onRecovered(p.data[i]);
+  return news;
 }
 
 }  // namespace braid

@@ -508,7 +508,7 @@ TEST_F(SuppressedSubflowTest, TakesNoDataAndStaysInUse) {
   EXPECT_FALSE(s->isOpen(now));
   EXPECT_FALSE(s->isOpenForRepair(now));
   EXPECT_FALSE(s->view(now).usable);
-  EXPECT_FALSE(s->recoveryPath(0, now).usable);
+  EXPECT_FALSE(s->takesData());
   EXPECT_TRUE(s->usable());
   EXPECT_TRUE(s->status(now).suppressed);
   EXPECT_EQ(s->status(now).state, "active");
@@ -561,7 +561,7 @@ TEST_F(SubflowTest, OneThatRestsTakesNoData) {
   EXPECT_EQ(s->opensAt(true), kNever);
   EXPECT_FALSE(s->isOpenForRepair(now));
   EXPECT_FALSE(s->view(now).usable || s->view(now, true).usable);
-  EXPECT_FALSE(s->recoveryPath(0, now).usable);
+  EXPECT_FALSE(s->takesData());
   EXPECT_TRUE(s->status(now).resting);
 }
 
@@ -571,7 +571,7 @@ TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
   EXPECT_FALSE(s->isOpen(now));
   EXPECT_FALSE(s->isOpenForRepair(now));
   EXPECT_FALSE(s->view(now).open);
-  EXPECT_FALSE(s->recoveryPath(0, now).usable);
+  EXPECT_FALSE(s->takesData());
   EXPECT_TRUE(s->view(now, true).open && s->view(now, true).usable);
   EXPECT_FALSE(s->status(now).resting);
 }

@@ -1,0 +1,54 @@
+#pragma once
+
+// What protection cost a subflow and what it was good for: one tally for each subflow, shown to the operator.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tunnel/subflow/sent_packets.h"
+#include "tunnel/subflow/subflow_status.h"
+
+namespace braid {
+
+/// Counts the protection that a subflow carries, and the fate of the subflow's own packets that are protected
+/// elsewhere. Useful protection delivers the data before the packet that carried it first is given up.
+class ProtectionTally {
+ public:
+  // ---- protection that leaves on the subflow; `bytes` of frames
+
+  void onCopySent(size_t bytes) {
+    ++copies_;
+    bytes_ += bytes;
+  }
+  void onParitySent(size_t bytes) {
+    ++parities_;
+    bytes_ += bytes;
+  }
+  /// The rest of a parity that did not fit one datagram.
+  void onTailSent(size_t bytes) { bytes_ += bytes; }
+
+  // ---- packets of the subflow itself
+
+  /// A packet is protected for the first time, by a copy or in a block.
+  void onProtected() { ++protected_; }
+  /// A packet in flight is acknowledged. To be called while its data is still remembered.
+  void onAcked(const SentPacket& packet);
+  /// A packet in flight is declared lost.
+  void onLost(const SentPacket& packet);
+  /// The peer says that it has decoded the packet's data. To be called before the ledger hears of it. False
+  /// when that is no news.
+  bool onDecoded(const SentPacket& packet);
+
+  void fill(SubflowStatus& status) const;
+
+ private:
+  uint64_t copies_ = 0;
+  uint64_t parities_ = 0;
+  uint64_t bytes_ = 0;
+  uint64_t protected_ = 0;
+  uint64_t recovered_ = 0;
+  uint64_t decoded_ = 0;
+  uint64_t useless_ = 0;
+};
+
+}  // namespace braid

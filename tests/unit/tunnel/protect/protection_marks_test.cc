@@ -1,0 +1,271 @@
+#include "tunnel/protect/protection_marks.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/tunnel/subflow/carrying_subflow.h"
+
+namespace braid {
+namespace {
+
+struct ProtectionMarksTest : CarryingSubflow {
+  ProtectionMarks marks;
+
+  void SetUp() override {
+    CarryingSubflow::SetUp();
+    marks = {};
+  }
+  const SentPackets& sent() { return s->sent(); }
+  uint64_t none() { return sent().next(); }
+  uint64_t firstUncopied(uint8_t recoveryClass) { return marks.firstUncopied(sent(), recoveryClass); }
+  uint64_t firstUncoded(uint8_t recoveryClass, uint64_t from = 0) {
+    return marks.firstUncoded(sent(), recoveryClass, from);
+  }
+  uint64_t newestUnacked(uint8_t recoveryClass) {
+    return ProtectionMarks::newestUnacked(sent(), recoveryClass);
+  }
+  bool isCodable(uint64_t pn) { return ProtectionMarks::isCodable(sent(), pn); }
+  RecoveryPath path(uint8_t recoveryClass = 0, size_t most = 128) {
+    RecoveryPath p = recoveryPath(*s, marks.lastSent(recoveryClass), now);
+    marks.countUnacked(sent(), p, recoveryClass, most);
+    return p;
+  }
+};
+
+// ---- which packets
+
+TEST_F(ProtectionMarksTest, NothingBeforeDataIsInFlight) {
+  EXPECT_EQ(firstUncopied(0), none());
+  EXPECT_EQ(firstUncoded(0), none());
+  EXPECT_EQ(newestUnacked(0), none());
+  ping();
+  EXPECT_EQ(firstUncopied(0), none());
+  EXPECT_EQ(newestUnacked(0), none());
+}
+
+TEST_F(ProtectionMarksTest, TheOldestInFlightIsFirst) {
+  uint64_t a = send();
+  uint64_t b = send();
+  EXPECT_EQ(firstUncopied(0), a);
+  EXPECT_EQ(firstUncoded(0), a);
+  EXPECT_EQ(firstUncoded(0, a + 1), b);
+  EXPECT_EQ(firstUncoded(0, b + 1), none());
+  EXPECT_EQ(firstUncoded(0), a) << "a look ahead does not move the cursor";
+  EXPECT_EQ(newestUnacked(0), b);
+}
+
+TEST_F(ProtectionMarksTest, AcknowledgedPacketsNeedNothing) {
+  uint64_t a = send();
+  uint64_t b = send();
+  ack(a);
+  EXPECT_EQ(firstUncopied(0), b);
+  EXPECT_EQ(firstUncoded(0), b);
+  ack(b);
+  EXPECT_EQ(firstUncopied(0), none());
+  EXPECT_EQ(newestUnacked(0), none());
+}
+
+TEST_F(ProtectionMarksTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
+  uint64_t a = send();
+  uint64_t b = send();
+  datum(a).copied = true;
+  EXPECT_EQ(firstUncopied(0), b);
+  EXPECT_EQ(firstUncoded(0), b);
+  EXPECT_FALSE(isCodable(a));
+  EXPECT_EQ(newestUnacked(0), b);
+  datum(b).copied = true;
+  EXPECT_EQ(newestUnacked(0), b) << "a probe copies it all the same";
+}
+
+TEST_F(ProtectionMarksTest, WhatIsCodedMayBeCopied) {
+  uint64_t a = send();
+  uint64_t b = send();
+  datum(a).coded = true;
+  EXPECT_EQ(firstUncoded(0), b);
+  EXPECT_EQ(firstUncopied(0), a);
+}
+
+TEST_F(ProtectionMarksTest, CopiesAndParitiesAreNotProtected) {
+  uint64_t a = send();
+  datum(a).copied = true;
+  uint64_t copy = carry({&datum(a)}, SentPacket::Role::kCopy);
+  carry({}, SentPacket::Role::kParity);
+  EXPECT_EQ(firstUncopied(0), none());
+  EXPECT_EQ(firstUncoded(0), none());
+  EXPECT_FALSE(isCodable(copy));
+  EXPECT_EQ(newestUnacked(0), a);
+}
+
+TEST_F(ProtectionMarksTest, LostPacketsAreRepairedNotProtected) {
+  uint64_t a = send();
+  lose(a);
+  ASSERT_NE(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(firstUncopied(0), none());
+  EXPECT_EQ(newestUnacked(0), none());
+}
+
+TEST_F(ProtectionMarksTest, MovedPacketsAreNot) {
+  uint64_t a = send();
+  s->moveData(const_cast<SentPacket&>(sent().at(a)), now);
+  EXPECT_EQ(firstUncopied(0), none());
+  EXPECT_EQ(firstUncoded(0), none());
+  EXPECT_FALSE(isCodable(a));
+}
+
+TEST_F(ProtectionMarksTest, RecoveredDataNeedsNothing) {
+  uint64_t a = send();
+  ASSERT_TRUE(s->onRecovered(a));
+  EXPECT_EQ(firstUncopied(0), none());
+  EXPECT_EQ(newestUnacked(0), none());
+}
+
+TEST_F(ProtectionMarksTest, ADatagramIsCodedWholeOrNotAtAll) {
+  uint64_t a = carry({make(flow), make(flow)});
+  EXPECT_TRUE(isCodable(a));
+  ledger.onRecovered(&datum(a));
+  EXPECT_FALSE(isCodable(a)) << "its symbol can not be made any more";
+  EXPECT_EQ(firstUncoded(0), none());
+  EXPECT_EQ(firstUncopied(0), a) << "what is left of it can be copied";
+}
+
+TEST_F(ProtectionMarksTest, SixPacketsOfOneDatagram) {
+  uint64_t a = carry({make(flow), make(flow), make(flow), make(flow), make(flow), make(flow)});
+  EXPECT_TRUE(isCodable(a));
+  EXPECT_TRUE(s->isDataMissing(a));
+  for (size_t i = 0; i < 5; ++i) ledger.onRecovered(&datum(a, i));
+  EXPECT_TRUE(s->isDataMissing(a));
+  ledger.onRecovered(&datum(a, 5));
+  EXPECT_FALSE(s->isDataMissing(a));
+}
+
+TEST_F(ProtectionMarksTest, EachClassSeesItsOwn) {
+  uint64_t a = send();
+  uint64_t b = send(other);
+  uint64_t both = carry({make(flow), make(other)});
+  EXPECT_EQ(firstUncopied(0), a);
+  EXPECT_EQ(firstUncopied(2), b);
+  EXPECT_EQ(firstUncoded(2, b + 1), both);
+  EXPECT_EQ(firstUncopied(1), none());
+  EXPECT_EQ(newestUnacked(0), both);
+  EXPECT_EQ(newestUnacked(1), none());
+  EXPECT_EQ(path(0).uncoded, 2u);
+  EXPECT_EQ(path(2).uncoded, 2u);
+}
+
+TEST_F(ProtectionMarksTest, NumbersThatAreForgottenAreNotMissing) {
+  uint64_t a = send();
+  ack(a);
+  EXPECT_FALSE(s->isDataMissing(a));
+  EXPECT_FALSE(isCodable(a));
+  EXPECT_FALSE(s->isDataMissing(none() + 100));
+  EXPECT_FALSE(s->onRecovered(none() + 100));
+}
+
+// ---- what a policy sees
+
+TEST_F(ProtectionMarksTest, APathTellsWhatIsUnprotected) {
+  Time first = now;
+  uint64_t a = send();
+  now += 1ms;
+  uint64_t b = send();
+  now += 1ms;
+  send();
+  RecoveryPath p = path();
+  EXPECT_TRUE(p.usable && p.open);
+  EXPECT_EQ(p.srtt, kRtt);
+  EXPECT_EQ(p.inFlight, 3600u);
+  EXPECT_EQ(p.sent, 4u);
+  EXPECT_EQ(p.uncoded, 3u);
+  EXPECT_EQ(p.uncopied, 1u);
+  EXPECT_EQ(p.unacked, 1u);
+  EXPECT_EQ(p.oldestUncoded, first);
+  EXPECT_EQ(p.newestSent, first + 2ms);
+  datum(a).coded = true;
+  EXPECT_EQ(path().oldestUncoded, first + 1ms);
+  datum(a).copied = datum(b).copied = true;
+  EXPECT_EQ(path().oldestUncoded, first + 2ms);
+  EXPECT_EQ(path().uncoded, 1u);
+  EXPECT_EQ(path(0, 2).uncoded, 1u);
+}
+
+TEST_F(ProtectionMarksTest, AGlanceAtAPathCountsNothing) {
+  send();
+  RecoveryPath p = recoveryPath(*s, marks.lastSent(0), now);
+  EXPECT_TRUE(p.usable && p.open);
+  EXPECT_LE(p.opensAt, now);
+  EXPECT_EQ(p.uncopied + p.uncoded + p.unacked, 0u);
+}
+
+TEST_F(ProtectionMarksTest, APathThatIsNotOpenTellsWhenItIs) {
+  while (s->isOpen(now)) send();
+  RecoveryPath full = recoveryPath(*s, marks.lastSent(0), now);
+  EXPECT_FALSE(full.open);
+  EXPECT_EQ(full.opensAt, s->opensAt());
+}
+
+TEST_F(ProtectionMarksTest, APathThatRestsIsNotUsable) {
+  ASSERT_TRUE(path().usable);
+  s->setDuty(PathDuty::kOverflow, now);
+  EXPECT_FALSE(path().usable);
+  s->setDuty(PathDuty::kNone, now);
+  EXPECT_FALSE(path().usable);
+}
+
+TEST_F(ProtectionMarksTest, EachClassHasItsLastData) {
+  EXPECT_EQ(path(0).lastSent, Time::min());
+  marks.noteData(0, now);
+  now += 1ms;
+  marks.noteData(2, now);
+  EXPECT_EQ(path(0).lastSent, now - 1ms);
+  EXPECT_EQ(path(1).lastSent, Time::min());
+  EXPECT_EQ(path(2).lastSent, now);
+}
+
+TEST_F(ProtectionMarksTest, UnprotectedPacketsAreCountedUpToTheMost) {
+  for (int i = 0; i < 9; ++i) send();
+  EXPECT_EQ(path(0, 5).uncoded, 5u);
+  EXPECT_EQ(path(0, 9).uncoded, 9u);
+}
+
+// Found by reading: the search for the newest packet ends after 64, and nothing was protected behind that.
+TEST_F(ProtectionMarksTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
+  uint64_t a = send();
+  for (int i = 0; i < 100; ++i) carry({}, SentPacket::Role::kParity);
+  EXPECT_EQ(newestUnacked(0), none()) << "too far back for a probe";
+  EXPECT_EQ(firstUncopied(0), a);
+  EXPECT_EQ(path().uncopied, 1u);
+  EXPECT_EQ(path().uncoded, 1u);
+}
+
+TEST_F(ProtectionMarksTest, AllCopiedAndUnackedIsStillUnacked) {
+  uint64_t a = send();
+  datum(a).copied = true;
+  EXPECT_EQ(path().uncopied, 0u);
+  EXPECT_EQ(path().uncoded, 0u);
+  EXPECT_EQ(path().unacked, 1u);
+  EXPECT_EQ(path().newestSent, now);
+}
+
+TEST_F(ProtectionMarksTest, LossesShowInThePath) {
+  lose(send());
+  RecoveryPath p = path();
+  EXPECT_EQ(p.lost, 1u);
+  EXPECT_EQ(p.sent, 5u);
+  EXPECT_EQ(p.sinceLoss, 1u);
+  EXPECT_GT(p.recentRate, 0);
+  EXPECT_EQ(p.lastAcked, now);
+  SubflowStatus status = s->status(now);
+  EXPECT_DOUBLE_EQ(status.lossRate, 0.5 * 1 / 5 + 0.5);
+  EXPECT_DOUBLE_EQ(status.lossMetric, 0.5 * 1 / 5 + 0.5);
+}
+
+TEST_F(ProtectionMarksTest, ABurstShowsInThePath) {
+  uint64_t a = send();
+  send();
+  send();
+  lose(a + 2);
+  EXPECT_EQ(s->status(now).lostPackets, 3u);
+  EXPECT_EQ(path().burst, 3);
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,96 @@
+#pragma once
+
+// A subflow that carries data, for tests of what protects it and of what became of its packets.
+
+#include <gtest/gtest.h>
+
+#include "tunnel/lane/flow_queue.h"
+#include "tunnel/subflow/subflow.h"
+
+namespace braid {
+
+/// Keeps what the subflow tells of its losses.
+struct LossLog final : SubflowOwner {
+  struct Loss {
+    uint8_t subflow;
+    uint64_t pn;
+    double recentRate;
+    Time at;
+  };
+  std::vector<Loss> losses;
+  void onControlFate(Subflow&, uint64_t, bool) override {}
+  void onPacketLost(const Subflow& s, uint64_t pn, double recentRate, Time now) override {
+    losses.push_back({s.id(), pn, recentRate, now});
+  }
+  void onStateChange(Subflow&) override {}
+  void onAddressChange(Subflow&) override {}
+};
+
+/// An active subflow that has sent one PING, with a fresh ledger.
+struct CarryingSubflow : testing::Test {
+  static constexpr Duration kRtt = 40ms;
+  PacketPool pool{1500, 4000};
+  Flow flow, other;  // of no class, and of class 2
+  SubflowOptions options;
+  DataLedger ledger{3s};
+  ControllerGroup group;
+  LossLog owner;
+  Random random{3};
+  Time now = Time{} + 1s;
+  Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
+  std::unique_ptr<Subflow> s;
+
+  void SetUp() override {
+    other.recoveryClass = 2;
+    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, group, random, now);
+    auto frame = s->takePathFrame(now);
+    now += kRtt;
+    s->onPathResponse(frame->challenge->token, now);
+    ASSERT_TRUE(s->usable());
+    ping();
+    now += kRtt;
+    ack(0);
+  }
+  Datum* make(Flow& f) {
+    return ledger.create(f, f.recoveryClass, f.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+  }
+  uint64_t carry(std::initializer_list<Datum*> data, SentPacket::Role role = SentPacket::Role::kOrdinary) {
+    uint64_t pn = s->nextPacketNumber();
+    SentPacket& p = s->onSent(1200, true, now);
+    p.role = role;
+    for (Datum* d : data) {
+      p.data[p.dataCount++] = d;
+      if (role == SentPacket::Role::kCopy) {
+        ledger.onCopied(d);
+      } else {
+        ledger.onSent(d, s->id(), pn);
+      }
+    }
+    return pn;
+  }
+  uint64_t send(Flow& f) { return carry({make(f)}); }
+  uint64_t send() { return send(flow); }
+  uint64_t ping() {
+    s->onSent(40, true, now);
+    return s->nextPacketNumber() - 1;
+  }
+  void ack(uint64_t first, uint64_t last) {
+    AckFrame frame;
+    frame.subflow = s->id();
+    frame.count = 1;
+    frame.ranges[0] = {first, last};
+    s->onAck(frame, true, now);
+  }
+  void ack(uint64_t pn) { ack(pn, pn); }
+  Datum& datum(uint64_t pn, size_t i = 0) { return *s->sent().at(pn).data[i]; }
+  /// Three later packets are acknowledged, so that packet `pn` counts as lost.
+  void lose(uint64_t pn) {
+    uint64_t first = ping();
+    ping();
+    ping();
+    now += kRtt;
+    ack(std::max(first, pn + 1), first + 2);
+  }
+};
+
+}  // namespace braid

@@ -1,0 +1,138 @@
+// What became of a subflow's protected packets, and what timeouts make of recovered ones.
+
+#include "tunnel/subflow/protection_tally.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/tunnel/subflow/carrying_subflow.h"
+
+namespace braid {
+namespace {
+
+using ProtectionTallyTest = CarryingSubflow;
+
+// ---- what became of it
+
+TEST_F(ProtectionTallyTest, ProtectionIsUselessWhenThePacketArrives) {
+  uint64_t a = send();
+  uint64_t b = send();
+  datum(a).copied = true;
+  datum(b).coded = true;
+  uint64_t c = send();
+  now += kRtt;
+  ack(a, c);
+  EXPECT_EQ(s->status(now).useless, 2u);
+  EXPECT_EQ(s->status(now).recovered, 0u);
+}
+
+TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThere) {
+  for (bool coded : {false, true}) {
+    SetUp();
+    uint64_t a = send();
+    (coded ? datum(a).coded : datum(a).copied) = true;
+    if (coded) {
+      EXPECT_TRUE(s->onRecovered(a));
+    } else {
+      ledger.onDelivered(&datum(a), false);
+    }
+    lose(a);
+    EXPECT_EQ(s->status(now).recovered, 1u);
+    EXPECT_EQ(s->status(now).useless, 0u);
+    EXPECT_EQ(s->status(now).decoded, coded ? 1u : 0u);
+    EXPECT_EQ(s->status(now).lostPackets, 1u) << "the loss counts all the same";
+    EXPECT_EQ(s->losses().lost(), 1u);
+    EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  }
+}
+
+TEST_F(ProtectionTallyTest, ProtectionThatCameTooLateIsNeither) {
+  uint64_t a = send();
+  datum(a).copied = true;
+  lose(a);
+  EXPECT_EQ(s->status(now).recovered, 0u);
+  EXPECT_EQ(s->status(now).useless, 0u);
+}
+
+TEST_F(ProtectionTallyTest, WhatIsRecoveredTwiceIsNewsOnce) {
+  uint64_t a = send();
+  EXPECT_TRUE(s->onRecovered(a));
+  EXPECT_FALSE(s->onRecovered(a));
+  EXPECT_EQ(s->status(now).decoded, 1u);
+}
+
+TEST_F(ProtectionTallyTest, ALateWordOfRecoveryIsNoNews) {
+  uint64_t a = send();
+  send();
+  ack(a);
+  EXPECT_FALSE(s->onRecovered(a));
+  EXPECT_EQ(s->status(now).decoded, 0u);
+}
+
+TEST_F(ProtectionTallyTest, ARecoveredPacketStaysInFlightUntilItsFateIsKnown) {
+  uint64_t a = send();
+  uint64_t before = s->inFlight();
+  s->onRecovered(a);
+  EXPECT_EQ(s->inFlight(), before);
+  ack(a);
+  EXPECT_EQ(s->inFlight(), before - 1200);
+  EXPECT_EQ(s->losses().lost(), 0u);
+}
+
+TEST_F(ProtectionTallyTest, CopiesAndParitiesAreCounted) {
+  s->tally().onCopySent(100);
+  s->tally().onParitySent(1000);
+  s->tally().onTailSent(10);
+  s->tally().onProtected();
+  SubflowStatus status = s->status(now);
+  EXPECT_EQ(status.copies, 1u);
+  EXPECT_EQ(status.parities, 1u);
+  EXPECT_EQ(status.protectionBytes, 1110u);
+  EXPECT_EQ(status.protectedPackets, 1u);
+}
+
+TEST_F(ProtectionTallyTest, ALossIsTold) {
+  uint64_t a = send();
+  lose(a);
+  ASSERT_EQ(owner.losses.size(), 1u);
+  EXPECT_EQ(owner.losses[0].pn, a);
+  EXPECT_EQ(owner.losses[0].subflow, 3);
+  EXPECT_EQ(owner.losses[0].recentRate, s->losses().recentRate());
+  EXPECT_EQ(owner.losses[0].at, now);
+}
+
+// ---- timeouts
+
+TEST_F(ProtectionTallyTest, ATimeoutCountsOnlyWhenDataIsMissing) {
+  for (bool recovered : {false, true}) {
+    SetUp();
+    uint64_t a = send();
+    if (recovered) s->onRecovered(a);
+    now += 1s;
+    s->onTimer(now);
+    EXPECT_TRUE(s->mustSend()) << "it is probed either way";
+    EXPECT_EQ(s->status(now).timeouts, recovered ? 0u : 1u);
+  }
+}
+
+TEST_F(ProtectionTallyTest, ALeastRtoPutsTheTimeoutOff) {
+  options.minRto = 200ms;
+  SetUp();
+  Time sent = now;
+  send();
+  EXPECT_GE(s->nextDeadline(), sent + kRtt + 200ms);
+  options.minRto = {};
+  SetUp();
+  sent = now;
+  send();
+  EXPECT_LT(s->nextDeadline(), sent + kRtt + 200ms);
+}
+
+TEST_F(ProtectionTallyTest, ALossyPathIsExpectedToDeliverLater) {
+  Duration clean = s->expectedDelay();
+  EXPECT_EQ(clean, kRtt / 2);
+  lose(send());
+  EXPECT_GT(s->expectedDelay(), clean);
+}
+
+}  // namespace
+}  // namespace braid
