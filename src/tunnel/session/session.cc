@@ -34,6 +34,7 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       owner_(owner),
       random_(random),
       keys_(secrets, role, keyLimits(options), now),
+      sealer_(id_, keys_),
       ledger_(options.repairTime, &owner),
       flows_(flowQueueOptions(options), random_.next(), &owner),
       resequencer_(resequencerOptions(options)),
@@ -44,7 +45,6 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       lastHeard_(now),
       unusableSince_(now),
       innerMtu_(MtuDiscovery::kBaseDatagram - kDatagramOverhead) {
-  controls_.reserve(kMaxControls);
   recovered_.reserve(kMaxRecovered);
   setPolicies();
 }
@@ -55,7 +55,7 @@ Session::~Session() {
     duplicates_.popFront();
   }
   // Subflows hand their data back to the ledger, and the ledger to the flows.
-  for (auto& subflow : table_) subflow.reset();
+  subflows_.clear();
   ledger_.giveUpAll(Drop::kPeerDown);
   DropCounts counts = drops();
   for (size_t i = 0; i < kDropCount; ++i) owner_.onDrop(static_cast<Drop>(i), counts[i]);
@@ -73,52 +73,34 @@ void Session::setTunables() {
   keys_.setRekey(options_.rekeyPackets, options_.rekeyAfter);
 }
 
-bool Session::anyUsable() const {
-  return std::any_of(subflows_.begin(), subflows_.end(), [](const Subflow* s) { return s->usable(); });
-}
-
 bool Session::openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now) {
-  for (size_t i = 0; i < subflows_.size(); ++i) {
-    if (names_[i] != name) continue;
-    Subflow& s = *subflows_[i];
+  if (std::optional<size_t> position = subflows_.named(name)) {
+    Subflow& s = subflows_[*position];
     bool same = s.route().socket == route.socket && s.route().remote == route.remote;  // local: it has learnt
     if (s.state() == Subflow::State::kClosed || !same) {
       s.open(route, now);
-      announce(s.id(), SubflowStatusFrame{s.id(), ++statusSequence_, true});
+      controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), true});
     }
     return true;
   }
-  if (subflows_.size() >= std::min(options_.maxSubflows, table_.size())) return false;
+  if (subflows_.size() >= std::min(options_.maxSubflows, SubflowSet::kMost)) return false;
   auto id = static_cast<uint8_t>(subflows_.size());
-  table_[id] = std::make_unique<Subflow>(id, uplink, route, true, options_, *this, ledger_, controllers_,
-                                         random_, now);
-  position_[id] = static_cast<uint8_t>(subflows_.size());
-  subflows_.push_back(table_[id].get());
-  names_.push_back(name);
+  subflows_.add(std::make_unique<Subflow>(id, uplink, route, true, options_, *this, ledger_, controllers_,
+                                          random_, now),
+                name);
   marks_.emplace_back();
   wishes_.push_back({id, 0, {}});
   return true;
 }
 
 void Session::closeSubflow(const std::string& name, Time now) {
-  for (size_t i = 0; i < subflows_.size(); ++i) {
-    if (names_[i] != name || subflows_[i]->state() == Subflow::State::kClosed) continue;
-    subflows_[i]->close(now);
-    announce(subflows_[i]->id(), SubflowStatusFrame{subflows_[i]->id(), ++statusSequence_, false});
+  std::optional<size_t> position = subflows_.named(name);
+  if (position && subflows_[*position].state() != Subflow::State::kClosed) {
+    Subflow& s = subflows_[*position];
+    s.close(now);
+    controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), false});
   }
   refresh(now);
-}
-
-// Tells the peer of a subflow; a newer word replaces an older one of its kind that waits.
-void Session::announce(uint8_t subflow, const Control::Frame& frame) {
-  auto isAboutIt = [&](const auto& f) {
-    if constexpr (requires { f.subflow; }) return f.subflow == subflow;
-    return false;
-  };
-  std::erase_if(controls_, [&](const Control& c) {
-    return c.frame.index() == frame.index() && std::visit(isAboutIt, c.frame);
-  });
-  if (controls_.size() < kMaxControls) controls_.push_back({frame});
 }
 
 std::optional<Drop> Session::onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
@@ -236,14 +218,7 @@ void Session::close() {
 }
 
 void Session::onControlFate(Subflow& subflow, uint64_t pn, bool delivered) {
-  auto carried = [&](const Control& c) { return c.inFlight && c.subflow == subflow.id() && c.pn == pn; };
-  if (delivered) {
-    std::erase_if(controls_, carried);
-  } else {
-    for (Control& c : controls_) {
-      if (carried(c)) c.inFlight = false;
-    }
-  }
+  controls_.onFate(subflow.id(), pn, delivered);
 }
 
 void Session::onStateChange(Subflow& s) {

@@ -5,13 +5,11 @@
 // subflows are for in session_preference.cc.
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/random.h"
@@ -19,16 +17,18 @@
 #include "coding/block_decoder.h"
 #include "scheduler/path/path_scheduler.h"
 #include "scheduler/recovery/recovery.h"
-#include "tunnel/session/datagram.h"
-#include "tunnel/session/event.h"
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/lane/flow_queue.h"
 #include "tunnel/lane/resequencer.h"
-#include "tunnel/session/session_options.h"
 #include "tunnel/protect/protection_block.h"
 #include "tunnel/protect/protection_marks.h"
+#include "tunnel/session/control_frames.h"
+#include "tunnel/session/event.h"
+#include "tunnel/session/session_options.h"
 #include "tunnel/session/session_status.h"
-#include "tunnel/subflow/subflow.h"
+#include "tunnel/subflow/datagram.h"
+#include "tunnel/subflow/datagram_builder.h"
+#include "tunnel/subflow/subflow_set.h"
 #include "tunnel/wire/key_schedule.h"
 #include "tunnel/wire/frame_traits.h"
 
@@ -62,7 +62,7 @@ class Session final : public SubflowOwner {
   bool confirmed() const { return confirmed_; }
   /// The peer said CLOSE, or the keys are used up.
   bool over() const { return over_; }
-  bool anyUsable() const;
+  bool anyUsable() const { return subflows_.anyUsable(); }
   /// Since when no subflow is usable; kNever when one is.
   Time unusableSince() const { return unusableSince_; }
   /// Largest inner packet that serves the paths in use.
@@ -111,17 +111,6 @@ class Session final : public SubflowOwner {
   void onAddressChange(Subflow& subflow) override;
 
  private:
-  /// A control frame that is sent again until it arrives.
-  struct Control {
-    using Frame = std::variant<SkipFrame, SubflowStatusFrame, SubflowPreferenceFrame>;
-    Frame frame;
-    bool inFlight = false;
-    uint8_t subflow = 0;
-    uint64_t pn = 0;
-  };
-  /// What goes into one datagram.
-  struct Build;
-
   // session_receive.cc
   Subflow* acceptSubflow(uint8_t id, const Route& from, Time now);
   void onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, size_t size, const Route& from,
@@ -160,17 +149,14 @@ class Session final : public SubflowOwner {
   Datum* pickRepair(Subflow*& path, Time now);
   Subflow* pathForRepair(const Datum& datum, Time now);
   Subflow* ackCarrier(Subflow& of);
-  Subflow* fastest();
   bool mayRepair(const Datum& datum, const Subflow& subflow) const;
-  bool fits(const Datum& datum, const Subflow& subflow) const;
   Datum* firstReady(Time now);
   Datum* nextReady(Datum* datum, Time now);
-  void addControl(Build& build);
-  void addRecovered(Build& build);
+  void addRecovered(DatagramBuilder& build);
   /// `chosen`: the packet that flows_ shows is to go on this path.
-  void addData(Build& build, Time now, bool chosen = false);
-  void addRepair(Build& build, Datum* datum);
-  bool finish(Build& build, Datagram& out, Time now);
+  void addData(DatagramBuilder& build, Time now, bool chosen = false);
+  void addRepair(DatagramBuilder& build, Datum* datum, Time now);
+  void noteData(const DatagramBuilder& build, const Datum& datum, Time now);
 
   // session_protect.cc
   void setPolicies();
@@ -188,7 +174,7 @@ class Session final : public SubflowOwner {
   void askAgain(const RecoveryPolicy& policy, Time now);
   bool isWanted(const ProtectionBlock& block);
   bool sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& protection, Datagram& out, Time now);
-  bool finishCopy(Build& build, Subflow& of, uint64_t pn, Datagram& out, Time now);
+  bool finishCopy(DatagramBuilder& build, Subflow& of, uint64_t pn, Datagram& out, Time now);
   bool startBlock(uint8_t recoveryClass, Flow* flow, const Protection& protection, Time now);
   void gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* flow, const Protection& protection);
   bool addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn);
@@ -210,8 +196,6 @@ class Session final : public SubflowOwner {
   void refresh(Time now);
   void updateInnerMtu();
   void clearQueues(Time now);
-  void announce(uint8_t subflow, const Control::Frame& frame);
-  Subflow* find(uint8_t id) { return table_[id].get(); }
   void event(Event event);
   void event(Event::Kind kind, const Subflow& subflow, const char* what);
 
@@ -223,6 +207,7 @@ class Session final : public SubflowOwner {
   SessionOwner& owner_;
   Random random_;
   KeySchedule keys_;
+  DatagramSealer sealer_;
   DataLedger ledger_;
   FlowQueues flows_;
   Resequencer resequencer_;
@@ -248,11 +233,8 @@ class Session final : public SubflowOwner {
   static constexpr size_t kMaxRecovered = 64;
   std::vector<RecoveredFrame> recovered_;  ///< to be told
 
-  ControllerGroup controllers_;                      ///< of all subflows
-  std::array<std::unique_ptr<Subflow>, 256> table_;  ///< by number
-  std::array<uint8_t, 256> position_{};              ///< in subflows_, by number
-  std::vector<Subflow*> subflows_;                   ///< the ones there are, in order of their numbers
-  std::vector<std::string> names_;                   ///< initiator: of subflows_, by position
+  ControllerGroup controllers_;  ///< of all subflows
+  SubflowSet subflows_;
   std::vector<SubflowPreferenceFrame> wishes_;  ///< initiator: what the peer is told; sequence 0: nothing
   std::map<uint8_t, std::shared_ptr<Pacer>> ceilings_;  ///< responder: by uplink
   bool dutiesDue_ = false;                              ///< a subflow came, went, or is for something else
@@ -263,9 +245,7 @@ class Session final : public SubflowOwner {
   Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
   size_t turn_ = 0;            ///< whose turn it is to send what is urgent
 
-  static constexpr size_t kMaxControls = 512;
-  std::vector<Control> controls_;  ///< waiting or in flight
-  uint64_t statusSequence_ = 0;    ///< of frames about subflows
+  ControlFrames controls_;
   Duration keepalive_ = 10s;
   Time start_;
   Time lastHeard_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tunnel/session/session_build.h"
+#include "tunnel/session/session.h"
 
 namespace braid {
 
@@ -23,34 +23,35 @@ const char* dutyText(PathDuty duty) {
 
 void Session::setPreference(const std::string& name, const PathPreference& own, const PathPreference& peers,
                             std::shared_ptr<Pacer> ceiling, Time now) {
-  auto at = std::find(names_.begin(), names_.end(), name);
-  if (at == names_.end()) return;
-  auto i = static_cast<size_t>(at - names_.begin());
-  dutiesDue_ |= subflows_[i]->preference().use != own.use;
-  subflows_[i]->setPreference(own);
-  subflows_[i]->setCeiling(std::move(ceiling));
-  if (wishes_[i].preference != peers) {
-    wishes_[i].preference = peers;
-    wishes_[i].sequence = ++statusSequence_;
-    if (subflows_[i]->usable()) tellPreference(*subflows_[i]);
+  std::optional<size_t> position = subflows_.named(name);
+  if (!position) return;
+  Subflow& s = subflows_[*position];
+  SubflowPreferenceFrame& wish = wishes_[*position];
+  dutiesDue_ |= s.preference().use != own.use;
+  s.setPreference(own);
+  s.setCeiling(std::move(ceiling));
+  if (wish.preference != peers) {
+    wish.preference = peers;
+    wish.sequence = controls_.takeSequence();
+    if (s.usable()) tellPreference(s);
   }
   refresh(now);
 }
 
 const SubflowPreferenceFrame* Session::wishFor(const Subflow& subflow) const {
   if (role_ != KeySchedule::Role::kInitiator) return nullptr;
-  const SubflowPreferenceFrame& wish = wishes_[position_[subflow.id()]];
+  const SubflowPreferenceFrame& wish = wishes_[subflows_.positionOf(subflow.id())];
   return wish.sequence > 0 ? &wish : nullptr;
 }
 
 // Until the subflow is usable the peer knows it from challenges, if at all.
 void Session::tellPreference(const Subflow& subflow) {
-  if (const SubflowPreferenceFrame* wish = wishFor(subflow)) announce(subflow.id(), *wish);
+  if (const SubflowPreferenceFrame* wish = wishFor(subflow)) controls_.announce(*wish);
 }
 
 // The initiator's uplinks are what is preferred; the responder has nothing to say.
 void Session::onPreference(const SubflowPreferenceFrame& frame) {
-  Subflow* subflow = find(frame.subflow);
+  Subflow* subflow = subflows_.find(frame.subflow);
   if (role_ == KeySchedule::Role::kInitiator || !subflow) return;
   if (!subflow->onPeerPreference(frame)) return;
   subflow->setCeiling(ceilingOf(subflow->preference()));
@@ -108,7 +109,7 @@ bool Session::openOverflow(Time now) {
   if (!saturation_.isUrgent(now)) return false;
   bool anyOpen = false;
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    views_[i] = subflows_[i]->view(now, true);
+    views_[i] = subflows_[i].view(now, true);
     anyOpen |= views_[i].open;
   }
   return anyOpen;

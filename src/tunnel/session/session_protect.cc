@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tunnel/session/session_build.h"
+#include "tunnel/session/session.h"
 #include "tunnel/wire/parity_symbols.h"
 
 namespace braid {
@@ -83,7 +83,7 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
       size_t candidates = 0;
       for (Subflow* s : subflows_) {
         if (!s->takesData() || (s->id() == datum->subflow) != same) continue;
-        if (datum->packet.size() + kDatagramOverhead > s->mtu()) continue;
+        if (!fits(datum->packet.size(), *s)) continue;
         ++candidates;
         if (s->isOpen(now) && (!path || s->rtt().smoothed() < path->rtt().smoothed())) path = s;
       }
@@ -94,9 +94,9 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
     if (wanted) {
       Packet buffer = pool_.allocate();
       if (!buffer) return false;
-      Build build(*path, path->route(), std::move(buffer), path->mtu());
+      DatagramBuilder build(*path, std::move(buffer));
       build.addCopy(datum);
-      Subflow& of = *table_[datum->subflow];
+      Subflow& of = subflows_.at(datum->subflow);
       if (!datum->coded) of.tally().onProtected();
       sent = finishCopy(build, of, datum->pn, out, now);
     }
@@ -111,22 +111,17 @@ bool Session::pollDuplicate(Datagram& out, Time now) {
 // without it.
 bool Session::pollTail(Datagram& out, Time now) {
   if (tail_.bytes.empty()) return false;
-  Subflow& s = *table_[tail_.subflow];
-  if (!s.usable() || !s.canNumber() ||
-      tail_.bytes.size() + kParityTailHeader + kHeaderSize + kTagSize > s.mtu()) {
+  Subflow& s = subflows_.at(tail_.subflow);
+  if (!s.usable() || !s.canNumber() || tail_.bytes.size() + kParityTailHeader > frameRoom(s.mtu())) {
     tail_.bytes.clear();
     return false;
   }
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
-  Build build(s, s.route(), std::move(buffer), s.mtu());
-  ParityTailFrame frame{tail_.block, tail_.index, tail_.offset, tail_.bytes};
-  size_t before = build.writer.size();
-  writeParityTailHeader(build.writer, frame);
-  build.used += build.writer.size() - before;
-  build.addParity(frame.part);
-  s.tally().onTailSent(build.used);
-  bool sent = finish(build, out, now);
+  DatagramBuilder build(s, std::move(buffer));
+  build.addParityTail({tail_.block, tail_.index, tail_.offset, tail_.bytes});
+  s.tally().onTailSent(build.used());
+  bool sent = build.finish(sealer_, out, now);
   tail_.bytes.clear();
   return sent;
 }
@@ -160,11 +155,11 @@ bool Session::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now
     }
     countUnacked(recoveryClass, flow);
     std::optional<Protection> choice = policy.choose(view);
-    if (!choice || choice->on >= subflows_.size() || !subflows_[choice->on]->isOpen(now)) {
+    if (!choice || choice->on >= subflows_.size() || !subflows_[choice->on].isOpen(now)) {
       if (!flow) askAgain(policy, now);
       return false;
     }
-    Subflow& on = *subflows_[choice->on];
+    Subflow& on = subflows_[choice->on];
     switch (choice->kind) {
       case Protection::Kind::kCopy:
       case Protection::Kind::kNewest:
@@ -208,12 +203,12 @@ RecoveryView Session::look(uint8_t recoveryClass, Flow* flow, Time now) {
   recoveryPaths_.resize(subflows_.size());
   size_t largest = 0;
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    recoveryPaths_[i] = recoveryPath(*subflows_[i], marks_[i].lastSent(recoveryClass), now);
-    if (recoveryPaths_[i].usable) largest = std::max(largest, subflows_[i]->mtu());
+    recoveryPaths_[i] = recoveryPath(subflows_[i], marks_[i].lastSent(recoveryClass), now);
+    if (recoveryPaths_[i].usable) largest = std::max(largest, subflows_[i].mtu());
   }
   // Two datagrams must hold what was one elsewhere.
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    if (2 * subflows_[i]->mtu() >= largest + kMaxParityHeader) continue;
+    if (2 * subflows_[i].mtu() >= largest + kMaxParityHeader) continue;
     recoveryPaths_[i].open = false;
     recoveryPaths_[i].opensAt = kNever;
   }
@@ -231,7 +226,7 @@ RecoveryView Session::look(uint8_t recoveryClass, Flow* flow, Time now) {
 bool Session::isWanted(const ProtectionBlock& block) {
   const BlockDescription& d = block.description;
   for (size_t i = 0; i < d.rangeCount; ++i) {
-    const Subflow& s = *find(d.ranges[i].subflow);
+    const Subflow& s = subflows_.at(d.ranges[i].subflow);
     for (uint64_t n = 0; n < d.ranges[i].count; ++n) {
       if (s.isDataMissing(d.ranges[i].first + n)) return true;
     }
@@ -242,15 +237,15 @@ bool Session::isWanted(const ProtectionBlock& block) {
 // Of all flows of the class, or of that one.
 void Session::countUnacked(uint8_t recoveryClass, const Flow* flow) {
   for (size_t i = 0; !flow && i < subflows_.size(); ++i) {
-    marks_[i].countUnacked(subflows_[i]->sent(), recoveryPaths_[i], recoveryClass,
+    marks_[i].countUnacked(subflows_[i].sent(), recoveryPaths_[i], recoveryClass,
                            options_.recoveryOptions.kMax);
   }
   size_t left = kMostOfAFlow;
   for (const Datum* d = flow ? flow->oldestSent : nullptr; d && left > 0; d = d->newer, --left) {
     if (d->queued || d->moved) continue;
-    size_t i = position_[d->subflow];
+    size_t i = subflows_.positionOf(d->subflow);
     recoveryPaths_[i].uncopied += !d->copied;
-    recoveryPaths_[i].uncoded += ProtectionMarks::isCodable(subflows_[i]->sent(), d->pn);
+    recoveryPaths_[i].uncoded += ProtectionMarks::isCodable(subflows_[i].sent(), d->pn);
   }
 }
 
@@ -259,8 +254,8 @@ void Session::countUnacked(uint8_t recoveryClass, const Flow* flow) {
 bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& protection, Datagram& out,
                        Time now) {
   if (protection.of >= subflows_.size()) return false;
-  Subflow& of = *subflows_[protection.of];
-  Subflow& on = *subflows_[protection.on];
+  Subflow& of = subflows_[protection.of];
+  Subflow& on = subflows_[protection.on];
   bool newest = protection.kind == Protection::Kind::kNewest;
   ProtectionMarks& marks = marks_[protection.of];
   uint64_t pn = newest               ? ProtectionMarks::newestUnacked(of.sent(), recoveryClass)
@@ -276,7 +271,7 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
   if (pn == of.sent().next()) return false;
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
-  Build build(on, on.route(), std::move(buffer), on.mtu());
+  DatagramBuilder build(on, std::move(buffer));
   const SentPacket& packet = of.sent().at(pn);
   bool first = true;  // that it is protected
   for (size_t i = 0; i < packet.dataCount; ++i) {
@@ -287,24 +282,24 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
     if (!ledger_.isTooLate(*d, now) && build.fits(d->packet.size())) build.addCopy(d);
     d->copied = true;
   }
-  if (build.dataCount == 0) return false;
+  if (build.data().empty()) return false;
   if (first) of.tally().onProtected();
   return finishCopy(build, of, pn, out, now);
 }
 
 /// It holds copies of what went in datagram `pn` of `of`.
-bool Session::finishCopy(Build& build, Subflow& of, uint64_t pn, Datagram& out, Time now) {
-  Subflow& on = build.subflow;
-  for (size_t i = 0; i < build.dataCount; ++i) ledger_.onCopied(build.data[i], now + answerTime(of, on));
+bool Session::finishCopy(DatagramBuilder& build, Subflow& of, uint64_t pn, Datagram& out, Time now) {
+  Subflow& on = build.subflow();
+  for (Datum* datum : build.data()) ledger_.onCopied(datum, now + answerTime(of, on));
   build.addAck(now);
-  on.tally().onCopySent(build.used);
+  on.tally().onCopySent(build.used());
   trace({.kind = TraceEvent::Kind::kCopySent,
          .time = now,
          .subflow = of.id(),
          .on = on.id(),
          .pn = pn,
-         .onPn = on.nextPacketNumber()});
-  return finish(build, out, now);
+         .onPn = build.packetNumber()});
+  return build.finish(sealer_, out, now);
 }
 
 // ---- parities
@@ -358,24 +353,24 @@ bool Session::startBlock(uint8_t recoveryClass, Flow* flow, const Protection& pr
 // The oldest packets of each path, path by path.
 void Session::gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* flow, const Protection& p) {
   size_t most = std::min(p.symbols, options_.recoveryOptions.kMax);
-  const Subflow& on = *subflows_[p.on];
+  const Subflow& on = subflows_[p.on];
   auto isOf = [&](size_t i) { return p.of == Protection::kAllPaths || p.of == i; };
   if (flow) {
     for (size_t i = 0; i < subflows_.size(); ++i) {
       if (!isOf(i)) continue;
       for (const Datum* d = flow->oldestSent; d && block.encoder.symbols() < most; d = d->newer) {
-        if (d->subflow == subflows_[i]->id() && !d->queued) addSymbol(block, *subflows_[i], on, d->pn);
+        if (d->subflow == subflows_[i].id() && !d->queued) addSymbol(block, subflows_[i], on, d->pn);
       }
     }
     return;
   }
   for (size_t i = 0; i < subflows_.size(); ++i) {
     if (!isOf(i)) continue;
-    const SentPackets& sent = subflows_[i]->sent();
+    const SentPackets& sent = subflows_[i].sent();
     for (uint64_t pn = marks_[i].firstUncoded(sent, recoveryClass);
          pn < sent.next() && block.encoder.symbols() < most && sent.at(pn).sentAt <= p.sentUntil;
          pn = marks_[i].firstUncoded(sent, recoveryClass, pn + 1))
-      addSymbol(block, *subflows_[i], on, pn);
+      addSymbol(block, subflows_[i], on, pn);
   }
 }
 
@@ -413,7 +408,7 @@ bool Session::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, 
 
 bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Time now) {
   const BlockDescription& d = block.description;
-  size_t room = on.mtu() - kHeaderSize - kTagSize;
+  size_t room = frameRoom(on.mtu());
   size_t header = parityHeaderSize(d);
   size_t index = block.next++;
   if (header > std::min(room, kMaxParityHeader) || d.symbolSize > room - header + room - kParityTailHeader ||
@@ -422,13 +417,11 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
   ByteView parity = block.encoder.parity(index);
-  Build build(on, on.route(), std::move(buffer), on.mtu());
+  DatagramBuilder build(on, std::move(buffer));
   size_t part = std::min<size_t>(parity.size(), room - header);
-  build.limit -= part + header;
+  build.reserve(part + header);
   build.addAck(now);
-  writeParityHeader(build.writer, d, index, part);
-  build.used += header;
-  build.addParity(parity.first(part));
+  build.addParity(d, index, parity.first(part));
   if (part < parity.size()) {
     tail_.block = d.block;
     tail_.index = static_cast<uint8_t>(index);
@@ -436,7 +429,7 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
     tail_.offset = static_cast<uint16_t>(part);
     tail_.bytes.assign(parity.begin() + static_cast<ptrdiff_t>(part), parity.end());
   }
-  on.tally().onParitySent(build.used);
+  on.tally().onParitySent(build.used());
   trace({.kind = TraceEvent::Kind::kParitySent,
          .time = now,
          .on = on.id(),
@@ -444,8 +437,8 @@ bool Session::sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Tim
          .k = static_cast<uint8_t>(block.encoder.symbols()),
          .m = d.parities,
          .block = d.block,
-         .onPn = on.nextPacketNumber()});
-  return finish(build, out, now);
+         .onPn = build.packetNumber()});
+  return build.finish(sealer_, out, now);
 }
 
 void Session::onPacketLost(const Subflow& subflow, uint64_t pn, double recentRate, Time now) {

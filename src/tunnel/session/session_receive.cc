@@ -27,7 +27,7 @@ bool isEliciting(const WireFrame& frame) {
 std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
                                         Packet datagram, Time now) {
   size_t size = datagram.size();
-  Subflow* subflow = find(header.subflow);
+  Subflow* subflow = subflows_.find(header.subflow);
   uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->expectedPacketNumber() : 0);
   if (subflow && subflow->isReplay(pn)) return Drop::kReplay;
 
@@ -55,14 +55,11 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
 // Only the initiator makes subflows; the responder learns of one from its first packet.
 Subflow* Session::acceptSubflow(uint8_t id, const Route& from, Time now) {
   if (role_ == KeySchedule::Role::kInitiator || subflows_.size() >= options_.maxSubflows) return nullptr;
-  table_[id] =
-      std::make_unique<Subflow>(id, "", from, false, options_, *this, ledger_, controllers_, random_, now);
-  position_[id] = static_cast<uint8_t>(subflows_.size());
-  subflows_.push_back(table_[id].get());
-  names_.emplace_back();
+  Subflow& subflow = subflows_.add(
+      std::make_unique<Subflow>(id, "", from, false, options_, *this, ledger_, controllers_, random_, now));
   marks_.emplace_back();
   views_.resize(subflows_.size());
-  return table_[id].get();
+  return &subflow;
 }
 
 void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, size_t size,
@@ -101,7 +98,7 @@ void Session::onFrames(Subflow& subflow, Packet datagram, uint64_t pn, Ecn ecn, 
 
 void Session::onFrame(Subflow& subflow, const WireFrame& frame, const Route& from, Time now) {
   if (const auto* ack = std::get_if<AckFrame>(&frame)) {
-    if (Subflow* acked = find(ack->subflow)) acked->onAck(*ack, acked == &subflow, now);
+    if (Subflow* acked = subflows_.find(ack->subflow)) acked->onAck(*ack, acked == &subflow, now);
   } else if (const auto* challenge = std::get_if<PathChallengeFrame>(&frame)) {
     subflow.onPathChallenge(challenge->token, from);
   } else if (const auto* response = std::get_if<PathResponseFrame>(&frame)) {
@@ -109,7 +106,7 @@ void Session::onFrame(Subflow& subflow, const WireFrame& frame, const Route& fro
   } else if (const auto* skip = std::get_if<SkipFrame>(&frame)) {
     onSkip(*skip, now);
   } else if (const auto* status = std::get_if<SubflowStatusFrame>(&frame)) {
-    if (Subflow* meant = find(status->subflow)) meant->onPeerStatus(*status, now);
+    if (Subflow* meant = subflows_.find(status->subflow)) meant->onPeerStatus(*status, now);
   } else if (const auto* preference = std::get_if<SubflowPreferenceFrame>(&frame)) {
     onPreference(*preference);
   } else if (const auto* tail = std::get_if<ParityTailFrame>(&frame)) {
@@ -127,7 +124,7 @@ void Session::onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time n
   ++counts_.parities;
   if (options_.decodeBuffer == 0) return;
   BlockDescription block = describe(frame, [this](uint8_t subflow) {
-    const Subflow* s = find(subflow);
+    const Subflow* s = subflows_.find(subflow);
     return s ? s->expectedPacketNumber() : 0;
   });
   if (decoder_.onParity(block, frame.index, frame.part) == BlockDecoder::Verdict::kBad)
@@ -185,7 +182,7 @@ void Session::tellRecovered(uint8_t subflow, uint64_t pn) {
 }
 
 void Session::onRecovered(const RecoveredFrame& frame, Time now) {
-  Subflow* subflow = find(frame.subflow);
+  Subflow* subflow = subflows_.find(frame.subflow);
   if (!subflow) return;
   for (uint64_t pn = frame.first; pn < frame.first + frame.count; ++pn) {
     if (!subflow->onRecovered(pn)) continue;

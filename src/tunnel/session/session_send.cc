@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tunnel/session/session_build.h"
+#include "tunnel/session/session.h"
 
 namespace braid {
 
@@ -10,20 +10,26 @@ namespace {
 constexpr int kRepairTries = 32;
 /// And for one that is not to be given back by protection any moment. Ours.
 constexpr int kAnswersAwaited = 256;
+/// Most bytes of a RECOVERED frame: type, subflow and two variable-length integers.
+constexpr size_t kMaxRecoveredFrame = 20;
 }  // namespace
 
 bool Session::pollDatagram(Datagram& out, Time now) {
-  if (closing_) return pollClose(out, now);
-  if (over_) return false;
-  return pollUrgent(out, now) || pollControl(out, now) || pollTail(out, now) || pollRepair(out, now) ||
-         pollDuplicate(out, now) || pollNewData(out, now) || pollProtection(out, now) ||
-         pollMtuProbe(out, now);
+  if (over_ && !closing_) return false;
+  unsigned epoch = keys_.epoch();
+  bool sent = closing_ ? pollClose(out, now)
+                       : pollUrgent(out, now) || pollControl(out, now) || pollTail(out, now) ||
+                             pollRepair(out, now) || pollDuplicate(out, now) || pollNewData(out, now) ||
+                             pollProtection(out, now) || pollMtuProbe(out, now);
+  if (keys_.epoch() != epoch) event({Event::Kind::kRekeyed, {}, "new keys"});
+  if (sealer_.failed()) over_ = true;  // the cipher's limit: a new session takes over
+  return sent;
 }
 
 // Path frames, probes and ACKs that are due: they do not wait for window or pacer.
 bool Session::pollUrgent(Datagram& out, Time now) {
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    Subflow& s = *subflows_[(turn_ + i) % subflows_.size()];
+    Subflow& s = subflows_[(turn_ + i) % subflows_.size()];
     bool own = s.mustSend();
     Subflow* carrier = own ? &s : ackCarrier(s);
     bool speaks = carrier && carrier->canNumber() && (own || s.acks().due(now));
@@ -32,26 +38,23 @@ bool Session::pollUrgent(Datagram& out, Time now) {
     if (!buffer) return false;
     turn_ = (turn_ + i + 1) % subflows_.size();
     if (std::optional<Subflow::PathFrame> path = s.takePathFrame(now)) {
-      Build build(s, path->route, std::move(buffer), MtuDiscovery::kMinDatagram);
+      DatagramBuilder build(s, std::move(buffer), path->route, MtuDiscovery::kMinDatagram);
       if (path->response) build.add(*path->response);
       // From its first datagram on the peer knows what a subflow is for.
       const SubflowPreferenceFrame* wish = wishFor(s);
       if (wish && path->size == MtuDiscovery::kMinDatagram) build.add(*wish);
       if (path->challenge) build.add(*path->challenge);
       if (path->size) build.padTo(path->size);
-      build.ect = path->ect;
-      return finish(build, out, now);
+      if (path->ect) build.markEct();
+      return build.finish(sealer_, out, now);
     }
-    Build build(*carrier, carrier->route(), std::move(buffer), carrier->mtu());
-    if (own) {
-      build.add(PingFrame{});
-      build.tracked = true;
-    }
+    DatagramBuilder build(*carrier, std::move(buffer));
+    if (own) build.addTracked(PingFrame{});
     bool loss = s.acks().tellsLoss();
     build.addAck(s, now);
     if (loss) addRecovered(build);  // behind it: it is a loss, but what has been decoded needs no repair
     if (carrier->isOpen(now) || (own && !anyUsable())) addData(build, now);
-    return finish(build, out, now);
+    return build.finish(sealer_, out, now);
   }
   return false;
 }
@@ -60,25 +63,23 @@ bool Session::pollUrgent(Datagram& out, Time now) {
 // again. Losses are told over the fastest one, so that they are repaired sooner.
 Subflow* Session::ackCarrier(Subflow& of) {
   if (of.usable() && !of.acks().tellsLoss()) return &of;
-  if (Subflow* best = fastest()) return best;
+  if (Subflow* best = subflows_.fastest()) return best;
   return of.state() == Subflow::State::kClosed ? nullptr : &of;
 }
 
 bool Session::pollControl(Datagram& out, Time now) {
-  while (ledger_.hasSkips() && controls_.size() < kMaxControls) controls_.push_back({*ledger_.takeSkip()});
-  if (recovered_.empty() &&
-      std::all_of(controls_.begin(), controls_.end(), [](const Control& c) { return c.inFlight; }))
-    return false;
-  Subflow* s = fastest();
+  while (ledger_.hasSkips() && !controls_.isFull()) controls_.add(*ledger_.takeSkip());
+  if (recovered_.empty() && !controls_.isWaiting()) return false;
+  Subflow* s = subflows_.fastest();
   if (!s || !s->canNumber()) return false;
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
-  Build build(*s, s->route(), std::move(buffer), s->mtu());
-  addControl(build);
+  DatagramBuilder build(*s, std::move(buffer));
+  controls_.write(build);
   addRecovered(build);
   build.addAck(now);
   if (s->isOpen(now)) addData(build, now);
-  return finish(build, out, now);
+  return build.finish(sealer_, out, now);
 }
 
 bool Session::pollRepair(Datagram& out, Time now) {
@@ -87,11 +88,11 @@ bool Session::pollRepair(Datagram& out, Time now) {
   if (!datum) return false;
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
-  Build build(*path, path->route(), std::move(buffer), path->mtu());
-  addRepair(build, datum);
+  DatagramBuilder build(*path, std::move(buffer));
+  addRepair(build, datum, now);
   build.addAck(now);
   addData(build, now);
-  return finish(build, out, now);
+  return build.finish(sealer_, out, now);
 }
 
 // With the best path for all it is the first one or none; a path of its own may be closed while another's is
@@ -101,7 +102,8 @@ Datum* Session::pickRepair(Subflow*& path, Time now) {
   for (int tries = 0; datum && tries < kRepairTries; ++tries) {
     if ((path = pathForRepair(*datum, now))) return datum;
     bool fitsSomewhere = false;
-    for (Subflow* other : subflows_) fitsSomewhere |= fits(*datum, *other) || !other->usable();
+    for (Subflow* other : subflows_)
+      fitsSomewhere |= mayFit(datum->packet.size(), *other) || !other->usable();
     Datum* next = DataLedger::repairAfter(datum);
     if (!fitsSomewhere) {
       owner_.onTooLarge(datum->packet.view());
@@ -132,25 +134,21 @@ Datum* Session::nextReady(Datum* datum, Time now) {
   return nullptr;
 }
 
-bool Session::fits(const Datum& datum, const Subflow& subflow) const {
-  return subflow.searchesMtu() || datum.packet.size() + kDatagramOverhead <= subflow.mtu();
-}
-
 bool Session::sendData(Subflow& s, Datagram& out, Time now) {
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
-  Build build(s, s.route(), std::move(buffer), s.mtu());
+  DatagramBuilder build(s, std::move(buffer));
   build.addAck(now);
   addData(build, now, true);
-  return finish(build, out, now);
+  return build.finish(sealer_, out, now);
 }
 
 // Not on the path that just fell silent with it, while another is usable. A policy that repairs like MPTCP
 // keeps it on its path as long as that is alive.
 bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
   const RecoveryPolicy& policy = policyOf(datum.flow->recoveryClass);
-  const Subflow& own = *table_[datum.subflow];
-  if (policy.repairPlace() == RepairPlace::kOwnPath && own.takesData() && fits(datum, own))
+  const Subflow& own = subflows_.at(datum.subflow);
+  if (policy.repairPlace() == RepairPlace::kOwnPath && own.takesData() && mayFit(datum.packet.size(), own))
     return datum.subflow == subflow.id();
   if (!datum.moved || datum.subflow != subflow.id()) return true;
   for (const Subflow* s : subflows_) {
@@ -163,18 +161,9 @@ bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
 Subflow* Session::pathForRepair(const Datum& datum, Time now) {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
-    if (!s->isOpenForRepair(now) || datum.packet.size() + kDatagramOverhead > s->mtu()) continue;
+    if (!s->isOpenForRepair(now) || !fits(datum.packet.size(), *s)) continue;
     if (!mayRepair(datum, *s)) continue;
     if (!best || s->expectedDelay() < best->expectedDelay()) best = s;
-  }
-  return best;
-}
-
-Subflow* Session::fastest() {
-  Subflow* best = nullptr;
-  for (Subflow* s : subflows_) {
-    if (!s->takesData()) continue;
-    if (!best || s->rtt().smoothed() < best->rtt().smoothed()) best = s;
   }
   return best;
 }
@@ -183,7 +172,7 @@ void Session::lookAtPaths(Time now) {
   views_.resize(subflows_.size());
   Duration slowest{};
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    views_[i] = subflows_[i]->view(now);
+    views_[i] = subflows_[i].view(now);
     if (views_[i].usable) slowest = std::max(slowest, views_[i].srtt);
   }
   flows_.setTarget(queueTarget(options_, slowest));
@@ -193,11 +182,11 @@ void Session::lookAtPaths(Time now) {
 std::optional<size_t> Session::choosePath(Flow& flow, const Packet& packet, Time now) {
   size_t need = packet.size() + kDatagramOverhead;
   std::span<const PathView> paths = views_;
-  auto isNarrow = [&](const Subflow* s) { return need > s->mtu(); };
+  auto isNarrow = [&](const Subflow* s) { return !fits(packet.size(), *s); };
   if (std::any_of(subflows_.begin(), subflows_.end(), isNarrow)) {
     fitting_ = views_;
     for (size_t i = 0; i < subflows_.size(); ++i) {
-      if (isNarrow(subflows_[i])) fitting_[i].open = fitting_[i].ahead = fitting_[i].usable = false;
+      if (isNarrow(&subflows_[i])) fitting_[i].open = fitting_[i].ahead = fitting_[i].usable = false;
     }
     paths = fitting_;
   }
@@ -238,10 +227,8 @@ Session::Offer Session::offerNewData(Datagram& out, Time now) {
     Flow* flow = flows_.peekFlow(now);
     if (!flow) break;
     const Packet& head = *flows_.peek(now);
-    auto fits = [&](const Subflow* s) {
-      return s->takesData() && (head.size() + kDatagramOverhead <= s->mtu() || s->searchesMtu());
-    };
-    if (anyUsable() && std::none_of(subflows_.begin(), subflows_.end(), fits)) {
+    auto carries = [&](const Subflow* s) { return s->takesData() && mayFit(head.size(), *s); };
+    if (anyUsable() && std::none_of(subflows_.begin(), subflows_.end(), carries)) {
       owner_.onTooLarge(head.view());
       flows_.pop(now, flow);
       owner_.onDrop(Drop::kTooBig, 1);
@@ -250,7 +237,7 @@ Session::Offer Session::offerNewData(Datagram& out, Time now) {
     if (!anyAhead) return Offer::kNoPath;
     if (!anyOpen && !flow->isSmall() && !flows_.newWaits()) return Offer::kNoPath;
     if (std::optional<size_t> choice = choosePath(*flow, head, now))
-      return sendData(*subflows_[*choice], out, now) ? Offer::kSent : Offer::kLater;
+      return sendData(subflows_[*choice], out, now) ? Offer::kSent : Offer::kLater;
     if (!flows_.pass(now)) break;
   }
   return flows_.packets() > 0 && !anyOpen ? Offer::kNoPath : Offer::kNothing;
@@ -262,44 +249,31 @@ bool Session::pollMtuProbe(Datagram& out, Time now) {
     if (size == 0 || !s->canNumber()) continue;
     Packet buffer = pool_.allocate();
     if (!buffer) return false;
-    Build build(*s, s->route(), std::move(buffer), size);
-    build.add(PingFrame{});
-    build.tracked = build.mtuProbe = true;
-    build.padTo(size);
+    DatagramBuilder build(*s, std::move(buffer), s->route(), size);
+    build.makeMtuProbe(size);
     s->onMtuProbeSent(size, now);
-    return finish(build, out, now);
+    return build.finish(sealer_, out, now);
   }
   return false;
 }
 
 bool Session::pollClose(Datagram& out, Time now) {
   while (closesLeft_ > 0) {
-    Subflow& s = *subflows_[--closesLeft_];
+    Subflow& s = subflows_[--closesLeft_];
     if (!s.usable() || !s.canNumber()) continue;
     Packet buffer = pool_.allocate();
     if (!buffer) return false;
-    Build build(s, s.route(), std::move(buffer), s.mtu());
+    DatagramBuilder build(s, std::move(buffer));
     build.add(CloseFrame{});
-    return finish(build, out, now);
+    return build.finish(sealer_, out, now);
   }
   return false;
 }
 
-void Session::addControl(Build& build) {
-  for (Control& control : controls_) {
-    if (control.inFlight || build.used + 24 > std::min(build.limit, Build::kMaxControlBytes)) continue;
-    std::visit([&](const auto& frame) { build.add(frame); }, control.frame);
-    control.inFlight = true;
-    control.subflow = build.subflow.id();
-    control.pn = build.subflow.nextPacketNumber();
-    build.hasControl = build.tracked = true;
-  }
-}
-
 // Not sent again when lost: it only saves the peer a repair.
-void Session::addRecovered(Build& build) {
+void Session::addRecovered(DatagramBuilder& build) {
   for (size_t i = 0; i < kMaxCostlyFrames && !recovered_.empty(); ++i) {
-    if (build.used + 20 > std::min(build.limit, Build::kMaxControlBytes)) return;
+    if (!build.fitsControl(kMaxRecoveredFrame)) return;
     build.add(recovered_.back());
     recovered_.pop_back();
   }
@@ -307,13 +281,13 @@ void Session::addRecovered(Build& build) {
 
 // Known losses go before new data (architecture, decision 4). New data goes along where the scheduler would
 // send it anyway.
-void Session::addData(Build& build, Time now, bool chosen) {
+void Session::addData(DatagramBuilder& build, Time now, bool chosen) {
   bool looked = chosen;
   if (!chosen) flows_.rewind();
-  while (build.dataCount < kMaxDataPerDatagram) {
-    Datum* repair = build.subflow.duty() == PathDuty::kOverflow ? nullptr : firstReady(now);
-    if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow)) {
-      addRepair(build, repair);
+  while (!build.isFull()) {
+    Datum* repair = build.subflow().duty() == PathDuty::kOverflow ? nullptr : firstReady(now);
+    if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow())) {
+      addRepair(build, repair, now);
       continue;
     }
     Flow* flow = flows_.peekFlow(now);
@@ -321,68 +295,29 @@ void Session::addData(Build& build, Time now, bool chosen) {
     if (!std::exchange(chosen, false)) {
       if (!std::exchange(looked, true)) lookAtPaths(now);
       std::optional<size_t> path = choosePath(*flow, *flows_.peek(now), now);
-      if (path != position_[build.subflow.id()] && anyUsable()) return;
+      if (path != subflows_.positionOf(build.subflow().id()) && anyUsable()) return;
     }
     Packet packet = flows_.pop(now, flow);
     Datum* datum = ledger_.create(*flow, flow->slot, flow->nextDsn++, flow->reliable, std::move(packet), now);
     build.addDatum(datum);
-    ledger_.onSent(datum, build.subflow.id(), build.subflow.nextPacketNumber());
+    ledger_.onSent(datum, build.subflow().id(), build.packetNumber());
+    noteData(build, *datum, now);
     ++counts_.sentPackets;
     counts_.sentBytes += datum->packet.size();
     onNewData(datum);
   }
 }
 
-void Session::addRepair(Build& build, Datum* datum) {
+void Session::addRepair(DatagramBuilder& build, Datum* datum, Time now) {
   build.addDatum(datum);
-  ledger_.onSent(datum, build.subflow.id(), build.subflow.nextPacketNumber());
-  build.subflow.countRepair(datum->packet.size());
+  ledger_.onSent(datum, build.subflow().id(), build.packetNumber());
+  noteData(build, *datum, now);
+  build.subflow().countRepair(datum->packet.size());
   ++counts_.repaired;
 }
 
-bool Session::finish(Build& build, Datagram& out, Time now) {
-  // Pieces in wire order: small frames up to the first DATA header, that header and payload, and so on.
-  std::array<ByteView, 2 * kMaxDataPerDatagram + 3> pieces;
-  size_t count = 0;
-  size_t from = 0;
-  for (size_t i = 0; i < build.dataCount; ++i) {
-    size_t end = build.headerAt[i] + kDataFrameHeader;
-    pieces[count++] = ByteView(build.small).subspan(from, end - from);
-    pieces[count++] = build.data[i]->packet.view();
-    from = end;
-  }
-  if (build.writer.size() > from)
-    pieces[count++] = ByteView(build.small).subspan(from, build.writer.size() - from);
-  if (!build.parity.empty()) pieces[count++] = build.parity;
-  if (build.padding > 0) pieces[count++] = ByteView(kZeros).first(build.padding);
-
-  Subflow& s = build.subflow;
-  uint64_t pn = s.nextPacketNumber();
-  if (keys_.wantsRekey(now) && keys_.rekey(now)) event({Event::Kind::kRekeyed, {}, "new keys"});
-  size_t size = kHeaderSize + build.used + kTagSize;
-  uint8_t* bytes = build.out.append(size);
-  writeHeader({kWireVersion, keys_.epochBits(), id_, s.id(), static_cast<uint32_t>(pn)}, bytes);
-  bool sealed = keys_.seal(s.id(), pn, {bytes, kHeaderSize}, {pieces.data(), count}, bytes + kHeaderSize);
-  SentPacket& sent = s.onSent(size, build.tracked, now);
-  sent.mtuProbe = build.mtuProbe;
-  sent.role = build.role;
-  sent.hasControl = build.hasControl;
-  sent.dataCount = static_cast<uint8_t>(build.dataCount);
-  for (size_t i = 0; i < build.dataCount; ++i) {
-    sent.data[i] = build.data[i];
-    if (build.role == SentPacket::Role::kOrdinary)
-      marks_[position_[s.id()]].noteData(build.data[i]->flow->recoveryClass, now);
-  }
-  if (build.dataCount > 0 && !s.usable()) s.moveData(sent, now);
-  if (!sealed) {
-    over_ = true;  // the cipher's limit: a new session takes over
-    return false;
-  }
-  out.route = build.route;
-  out.ecn = build.ect ? Ecn::kEct0 : s.codepoint(pn, sent, now);
-  out.mtuProbe = build.mtuProbe;
-  out.bytes = std::move(build.out);
-  return true;
+void Session::noteData(const DatagramBuilder& build, const Datum& datum, Time now) {
+  marks_[subflows_.positionOf(build.subflow().id())].noteData(datum.flow->recoveryClass, now);
 }
 
 }  // namespace braid

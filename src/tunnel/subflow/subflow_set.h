@@ -1,0 +1,56 @@
+#pragma once
+
+// The subflows of one session.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tunnel/subflow/subflow.h"
+
+namespace braid {
+
+/// Owns the subflows. A subflow stays until the session ends: what has been closed keeps its packet numbers and
+/// may be opened again. The number (id) is what the wire says; the position counts the subflows in the order in
+/// which they came, and is what schedulers and policies choose by. Both stay as they are.
+class SubflowSet {
+ public:
+  /// Numbers that the wire has.
+  static constexpr size_t kMost = 256;
+
+  size_t size() const { return order_.size(); }
+  Subflow& operator[](size_t position) const { return *order_[position]; }
+  /// In order of their positions.
+  std::vector<Subflow*>::const_iterator begin() const { return order_.begin(); }
+  std::vector<Subflow*>::const_iterator end() const { return order_.end(); }
+
+  /// nullptr when no subflow has the number.
+  Subflow* find(uint8_t id) const { return table_[id].get(); }
+  /// Of a subflow that is there.
+  Subflow& at(uint8_t id) const { return *table_[id]; }
+  size_t positionOf(uint8_t id) const { return position_[id]; }
+  /// Position of the subflow with the name; names are the initiator's.
+  std::optional<size_t> named(const std::string& name) const;
+
+  /// Its number must be free.
+  Subflow& add(std::unique_ptr<Subflow> subflow, std::string name = {});
+
+  /// All of them go, and hand the data that they carry back to the ledger.
+  void clear();
+
+  bool anyUsable() const;
+  /// The one with the smallest smoothed RTT among those that carry data; nullptr when none does.
+  Subflow* fastest() const;
+
+ private:
+  std::array<std::unique_ptr<Subflow>, kMost> table_;  ///< by number
+  std::array<uint8_t, kMost> position_{};              ///< by number
+  std::vector<Subflow*> order_;                        ///< by position
+  std::vector<std::string> names_;                     ///< by position
+};
+
+}  // namespace braid
