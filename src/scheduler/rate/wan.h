@@ -13,8 +13,8 @@ namespace braid {
 /// together from published pieces:
 /// - Alone at a bottleneck it keeps a small queue there, by FAST's window equation (Wei, Jin, Low, Hegde,
 ///   IEEE/ACM ToN 2006, eq. (3)): w <- (1 - g) w + g (w * baseRTT / RTT + alpha). The link never runs dry and
-///   loss without a queue is not congestion. What it keeps there, alpha, grows with the square root of the
-///   rate, so that several of them come to equal shares.
+///   loss without a queue is not congestion. What it keeps there, alpha, is its rate times target(): it grows
+///   with the rate to the power of 2/3, more slowly than the rate, so that several of them come to equal shares.
 /// - A queue that does not go although this window gives way is somebody else's: then it competes as CUBIC
 ///   (RFC 9438), as Copa does with its own window (Arun and Balakrishnan, NSDI 2018, section 2.2), and looks
 ///   from time to time whether the other has gone.
@@ -25,8 +25,8 @@ namespace braid {
 ///   few packets.
 class Wan final : public Controller {
  public:
-  /// Standing queue aimed at, at kTargetRate bytes per second; at another rate r it is kTarget *
-  /// sqrt(kTargetRate / r), within kLeastTarget..kMostTarget.
+  /// Standing queue aimed at, at kTargetRate bytes per second. At another rate r it is kTarget *
+  /// cbrt(kTargetRate / r), and at least the time of two datagrams, within kLeastTarget..kMostTarget.
   static constexpr Duration kTarget = 5ms;
   static constexpr double kTargetRate = 50e6 / 8;
   static constexpr Duration kLeastTarget = 1ms;

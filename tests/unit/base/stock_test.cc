@@ -1,0 +1,45 @@
+#include "base/stock.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace braid {
+namespace {
+
+struct Thing {
+  int value = 7;
+};
+
+TEST(Stock, AFreshObjectIsAsItsTypeBegins) {
+  Stock<Thing> stock;
+  EXPECT_EQ(stock.take()->value, 7);
+}
+
+TEST(Stock, ObjectsInUseAreDifferentOnes) {
+  Stock<Thing, 4> stock;
+  std::set<Thing*> seen;
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(seen.insert(stock.take()).second);
+  EXPECT_EQ(stock.inUse(), 10u);
+}
+
+TEST(Stock, WhatIsGivenBackIsUsedAgainAsItIs) {
+  Stock<Thing, 1> stock;
+  Thing* thing = stock.take();
+  thing->value = 3;
+  stock.give(thing);
+  EXPECT_EQ(stock.inUse(), 0u);
+  EXPECT_EQ(stock.take(), thing);
+  EXPECT_EQ(thing->value, 3);
+}
+
+TEST(Stock, ObjectsKeepTheirPlaceWhenTheStockGrows) {
+  Stock<Thing, 2> stock;
+  Thing* first = stock.take();
+  first->value = 1;
+  for (int i = 0; i < 100; ++i) stock.take();
+  EXPECT_EQ(first->value, 1);
+}
+
+}  // namespace
+}  // namespace braid
