@@ -16,7 +16,7 @@ struct ListLink {
 ///
 /// The list owns nothing. An object is in it at most once and stays where it is in memory meanwhile; the list
 /// does not know whether an object is in it, its user does.
-template <typename T, ListLink<T> T::* kLink>
+template <typename T, ListLink<T> T::*kLink>
 class IntrusiveList {
  public:
   IntrusiveList() = default;

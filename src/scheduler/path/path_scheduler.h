@@ -27,12 +27,18 @@ struct PathView {
   uint16_t uplink = 0;  ///< paths of one number share an uplink; less than 512
 };
 
-/// What a scheduler remembers of an inner flow. It begins anew with each burst (tunnel/flow_queue.h).
+/// What a scheduler remembers of an inner flow. The flow keeps the record and says when it begins anew and when it
+/// is drained; everything else only the scheduler writes.
 struct FlowPatience {
   Time since = kNever;  ///< its packets wait for a better path than one that is open; kNever: they do not
   Time first = kNever;  ///< when it first did in this burst
   bool bulk = false;    ///< it has waited for as long as that may help: it takes what is open
   Time until = kNever;  ///< when to ask again at the latest, if nothing changes
+
+  /// The flow has been quiet: it may be another kind of flow from now on.
+  void restart() { *this = {}; }
+  /// Nothing of the flow waits any more.
+  void onDrained() { since = kNever; }
 };
 
 /// The inner flow whose packet is next.

@@ -13,23 +13,27 @@ struct CodelOptions {
   size_t maxPacket = 1514;    ///< bytes; a queue that holds no more is never a standing queue
 };
 
-/// Controlled delay: when a queue stands for an interval, drop or mark at its head, ever faster until it no
-/// longer does (RFC 8289 section 5). Marking follows RFC 8290's fq_codel: a marked packet counts as a drop
-/// and goes on.
+/// Controlled delay: when a queue stands for an interval, drop or mark at its head, ever faster until the queue no
+/// longer stands (RFC 8289 section 5). Marking follows RFC 8290's fq_codel: a marked packet counts as a drop and
+/// goes on.
+///
+/// The object is the state of one queue: not dropping at first, dropping from when the queue has stood for an
+/// interval until its packets wait for less than the target.
 class Codel {
  public:
   /// Takes the next packet to send out of `queue`, dropping those before it that the control law says; false
   /// when the queue is empty then. Queue has
-  ///   bool pull()               takes its head into the hand, false when there is none
-  ///   Duration sojourn() const  how long the packet in the hand was queued
-  ///   size_t bytes() const      bytes left in the queue
-  ///   bool mark()               congestion experienced on the packet in the hand; false when it cannot be
-  ///   marked void drop()               throws the packet in the hand away
+  ///
+  ///     bool pull()                 takes the first packet into the hand; false when there is none
+  ///     Duration sojourn() const    how long the packet in the hand was queued
+  ///     size_t bytes() const        bytes left in the queue
+  ///     bool mark()                 marks the packet in the hand "congestion experienced"; false when it cannot be
+  ///     void drop()                 throws the packet in the hand away
   template <typename Queue>
   bool dequeue(Queue& queue, const CodelOptions& options, Time now);
 
   bool dropping() const { return dropping_; }
-  /// Packets dropped or marked since it entered the dropping state, and what it began with.
+  /// Packets dropped or marked in the dropping state, and what the state began with.
   uint32_t count() const { return count_; }
   Time dropNext() const { return dropNext_; }
 
@@ -45,9 +49,9 @@ class Codel {
   Time controlLaw(Time t, const CodelOptions& options) const;
 
   Time firstAbove_ = kNotAbove;  // when the sojourn time will have been above target for an interval
-  Time dropNext_{};
-  uint32_t count_ = 0;
-  uint32_t lastCount_ = 0;
+  Time dropNext_{};              // when the next packet is dropped, in the dropping state
+  uint32_t count_ = 0;           // see count()
+  uint32_t lastCount_ = 0;       // what the dropping state began with
   bool dropping_ = false;
 };
 

@@ -1,123 +1,117 @@
 #pragma once
 
-// The data ledger: which inner packet is delivered by any means, which must be sent again, which is given up.
-// The subflow ledger (sent_packets.h) says what became of datagrams; this one says what became of data.
-
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/drop.h"
+#include "base/intrusive_list.h"
 #include "base/packet.h"
+#include "base/stock.h"
 #include "base/time.h"
+#include "tunnel/lane/datum.h"
 #include "tunnel/lane/drop_observer.h"
 #include "tunnel/wire/frames.h"
 
 namespace braid {
 
-struct Flow;
-
-/// One inner packet on its way, from its first datagram until no sent datagram remembers it.
-struct Datum {
-  Packet packet;  ///< the inner packet; empty once delivered or given up
-  Flow* flow = nullptr;
-  uint64_t dsn = 0;
-  Time firstSent;
-  uint32_t refs = 0;    ///< sent datagrams that remember it, and the repair queue
-  uint16_t slot = 0;    ///< flow number on the wire
-  uint16_t copies = 0;  ///< datagrams in flight that carry it, on subflows that are not silent
-  uint8_t subflow = 0;  ///< the subflow it last went on
-  bool reliable = false;
-  bool done = false;             ///< delivered or given up
-  bool queued = false;           ///< waits in the repair queue
-  bool moved = false;            ///< the subflow it last went on has fallen silent
-  bool copied = false;           ///< a copy went out before it was known lost: no second one does
-  bool coded = false;            ///< it is in a coding block
-  bool delivered = false;        ///< done, and not given up
-  Time answerDue = Time::min();  ///< when the peer's word on its copy or parity should be here
-  uint64_t pn = 0;               ///< of the datagram it last went in, on `subflow`
-  Datum* older = nullptr;        ///< of its flow, by DSN, while not done
-  Datum* newer = nullptr;
-  Datum* previous = nullptr;
-  Datum* next = nullptr;
-};
-
+/// The data ledger: which inner packet is delivered by any means, which must be sent again, which is given up.
+/// The sent-map of a subflow (sent_packets.h) says what became of datagrams; the ledger says what became of data.
+///
+/// A datum is created when its packet first leaves. Every datagram that carries it, whoever holds it and the
+/// repair queue count as references; a datagram gives its one back with forget(). A datum is done, once, when it
+/// is delivered or given up; then its packet goes back to the pool and it is no longer of its flow. The entry goes
+/// when the last reference does. In between it is queued for repair whenever no datagram in flight carries it, and
+/// leaves that queue when it is sent again or done.
+///
+/// The ledger alone writes a datum; what others learn of one they tell it.
 class DataLedger {
  public:
   /// Later than this a datagram (UDP, ICMP) is of no use to a call or a game.
   static constexpr Duration kTimely = 200ms;
 
-  /// TCP packets are repaired for `repairTime` after their first sending. `observer` must outlive it;
+  /// TCP packets are repaired for `repairTime` after their first sending. `observer` must outlive the ledger;
   /// nullptr: none.
   explicit DataLedger(Duration repairTime, DropObserver* observer = nullptr)
       : repairTime_(repairTime), observer_(observer) {}
   void setRepairTime(Duration d) { repairTime_ = d; }
 
-  /// A new inner packet about to be sent as `flow`'s number `dsn`.
-  Datum* create(Flow& flow, uint16_t slot, uint64_t dsn, bool reliable, Packet packet, Time now);
-  /// The datagram `pn` that carries it leaves. Takes it off the repair queue.
-  void onSent(Datum* datum, uint8_t subflow, uint64_t pn);
-  /// A copy of it leaves, in protection: where it last went stays what it was.
-  void onCopied(Datum* datum, Time answerDue = Time::min());
-  /// It came by other means than its datagrams, which may still be acknowledged or lost.
-  void onRecovered(Datum* datum) {
-    if (!datum->done) finish(datum, true);
-  }
-  /// Somebody else remembers it too, until forget().
-  void hold(Datum* datum) { ++datum->refs; }
-  /// A datagram that carried it arrived. `counted`: that datagram still counted as in flight.
-  void onDelivered(Datum* datum, bool counted);
-  /// A datagram that carried it is lost: it is queued for repair when no other one is in flight, or only one
-  /// in protection, whose fate need not be awaited for longer than until answerDue.
+  // ---- what leaves
+
+  /// A new inner packet of `flow` is about to be sent: it gets the next number of the flow's slot.
+  const Datum* create(Flow& flow, Packet packet, Time now);
+  /// The datagram `pn` that carries the datum leaves. Takes the datum off the repair queue.
+  void onSent(const Datum* datum, uint8_t subflow, uint64_t pn);
+  /// A copy of the datum leaves, in protection: where it last went stays what it was.
+  void onCopied(const Datum* datum, Time answerDue = Time::min());
+  /// No copy of the datum is wanted any more: it is too old, or there was no room.
+  void refuseCopy(const Datum* datum) { own(datum).copied = true; }
+  /// The datum is in a coding block whose first parity leaves.
+  void onCoded(const Datum* datum, Time answerDue);
+  /// The datum is too old for a block.
+  void refuseCode(const Datum* datum) { own(datum).coded = true; }
+  /// Somebody else remembers the datum too, until forget().
+  void hold(const Datum* datum) { ++own(datum).refs; }
+  /// Who remembered the datum forgets it.
+  void forget(const Datum* datum);
+
+  // ---- what became of it
+
+  /// A datagram that carried the datum arrived. `counted`: that datagram still counted as in flight.
+  void onDelivered(const Datum* datum, bool counted);
+  /// The datum came by other means than its datagrams, which may still be acknowledged or lost.
+  void onRecovered(const Datum* datum);
+  /// A datagram that carried the datum is lost: the datum is queued for repair when no other one is in flight, or
+  /// only one in protection, whose fate need not be awaited for longer than until answerDue.
   /// `copy`: what is lost was the one in protection.
-  void onLost(Datum* datum, Time now, bool copy = false);
-  /// Its datagram may still arrive, but do not wait: send a copy elsewhere unless another is on its way. That
-  /// datagram no longer counts as in flight: for it, onLost() must not follow and onDelivered() is not
+  void onLost(const Datum* datum, Time now, bool copy = false);
+  /// The datum's datagram may still arrive, but do not wait: send a copy elsewhere unless another is on its way.
+  /// That datagram no longer counts as in flight: for it, onLost() must not follow and onDelivered() is not
   /// `counted`. A timely datagram moves only while it is younger than kTimely, else it is given up.
   /// `copy`: it was one, and says nothing of the path that the datum itself went on.
-  void onMoved(Datum* datum, Time now, bool copy = false);
-  /// A sent datagram forgets it.
-  void forget(Datum* datum);
-
-  /// The next packet to send again; nullptr when there is none. Expired ones are given up on the way.
-  Datum* nextRepair(Time now);
-  /// The one that waits behind it.
-  static Datum* repairAfter(const Datum* datum) { return datum->next; }
-  /// It can not be sent: count it and tell the receiver not to wait.
-  void giveUp(Datum* datum, Drop cause);
+  void onMoved(const Datum* datum, Time now, bool copy = false);
+  /// The datum can not be sent: count it and tell the receiver not to wait.
+  void giveUp(const Datum* datum, Drop cause);
   /// Gives up everything queued for repair.
   void giveUpAll(Drop cause);
+
+  // ---- what is to be sent again
+
+  /// The next packet to send again; nullptr when there is none. Expired ones are given up on the way.
+  const Datum* nextRepair(Time now);
+  /// The one that waits behind it.
+  static const Datum* repairAfter(const Datum* datum) { return Repairs::next(*datum); }
+  size_t queued() const { return queued_; }
+  /// How often something was queued for repair or left that queue.
+  uint64_t repairChanges() const { return repairChanges_; }
+  /// Nobody waits for the datum any more.
+  bool isTooLate(const Datum& datum, Time now) const {
+    return now - datum.firstSent > (datum.reliable ? repairTime_ : kTimely);
+  }
 
   /// Packets given up that the receiver has not been told of.
   std::optional<SkipFrame> takeSkip();
   bool hasSkips() const { return !skips_.empty(); }
 
-  /// Nobody waits for it any more.
-  bool isTooLate(const Datum& datum, Time now) const {
-    return now - datum.firstSent > (datum.reliable ? repairTime_ : kTimely);
-  }
-
-  size_t live() const { return live_; }
-  size_t queued() const { return queuedCount_; }
-  /// How often something was queued for repair or left that queue.
-  uint64_t repairChanges() const { return repairChanges_; }
+  /// Data that somebody remembers.
+  size_t live() const { return data_.inUse(); }
   const DropCounts& drops() const { return drops_; }
 
  private:
-  void finish(Datum* datum, bool delivered);
+  using Repairs = IntrusiveList<Datum, &Datum::repair>;
+
+  /// Every datum was made here and is not const.
+  static Datum& own(const Datum* datum) { return const_cast<Datum&>(*datum); }
+  void finish(Datum& datum, bool delivered);
   void addSkip(const SkipFrame& skip);
-  void enqueue(Datum* datum);
-  void dequeue(Datum* datum);
+  void enqueue(Datum& datum);
+  void dequeue(Datum& datum);
 
   Duration repairTime_;
   DropObserver* observer_;
-  std::vector<std::unique_ptr<Datum[]>> slabs_;
-  std::vector<Datum*> free_;
-  Datum* head_ = nullptr;
-  Datum* tail_ = nullptr;
-  size_t live_ = 0;
-  size_t queuedCount_ = 0;
+  Stock<Datum, 256> data_;
+  Repairs repairs_;
+  size_t queued_ = 0;
   uint64_t repairChanges_ = 0;
   std::vector<SkipFrame> skips_;
   DropCounts drops_{};

@@ -48,17 +48,14 @@ void Resequencer::skip(uint16_t slot, uint64_t first, uint64_t count, Time now) 
 }
 
 void Resequencer::onTimer(Time now) {
-  while (oldest_ && oldest_->arrived + options_.holdTime <= now) releaseOldest();
+  while (nextDeadline() <= now) releaseOldest();
   keepBounds();
 }
 
 bool Resequencer::poll(Packet& out) {
-  if (outHead_ == out_.size()) return false;
-  out = std::move(out_[outHead_++]);
-  if (outHead_ == out_.size()) {
-    out_.clear();
-    outHead_ = 0;
-  }
+  if (out_.empty()) return false;
+  out = std::move(out_.front());
+  out_.popFront();
   return true;
 }
 
@@ -90,11 +87,8 @@ void Resequencer::hold(Slot& slot, uint64_t dsn, Packet packet, Time now) {
     page->entries[dsn % kPageSize] = held;
     held->dsn = dsn;
     held->slot = &slot;
-    held->arrived = newest_ ? std::max(now, newest_->arrived) : now;
-    held->older = newest_;
-    held->newer = nullptr;
-    (newest_ ? newest_->newer : oldest_) = held;
-    newest_ = held;
+    held->arrived = waiting_.empty() ? now : std::max(now, waiting_.back()->arrived);
+    waiting_.pushBack(*held);
     ++slot.held;
     ++entries_;
   }
@@ -123,8 +117,7 @@ Packet Resequencer::take(Held* held) {
     pageStock_.give(page);
     page = nullptr;
   }
-  (held->older ? held->older->newer : oldest_) = held->newer;
-  (held->newer ? held->newer->older : newest_) = held->older;
+  waiting_.erase(*held);
   --slot.held;
   --entries_;
   Packet packet = std::move(held->packet);
@@ -166,13 +159,14 @@ void Resequencer::releaseBelow(Slot& slot, uint64_t end) {
 }
 
 void Resequencer::releaseOldest() {
-  Slot& slot = *oldest_->slot;
-  releaseBelow(slot, oldest_->dsn + 1);
+  const Held& oldest = *waiting_.front();
+  Slot& slot = *oldest.slot;
+  releaseBelow(slot, oldest.dsn + 1);
   drain(slot);
 }
 
 void Resequencer::relieve() {
-  if (!oldest_) return;
+  if (waiting_.empty()) return;
   uint64_t before = out_.size();
   releaseOldest();
   count(Drop::kHoldOverflow, out_.size() - before);
@@ -180,12 +174,12 @@ void Resequencer::relieve() {
 
 void Resequencer::keepBounds() {
   uint64_t before = out_.size();
-  while (oldest_ && (heldBytes_ > options_.holdBytes || entries_ > maxHeld())) releaseOldest();
+  while (!waiting_.empty() && (heldBytes_ > options_.holdBytes || entries_ > maxHeld())) releaseOldest();
   count(Drop::kHoldOverflow, out_.size() - before);
 }
 
 void Resequencer::deliver(Packet packet) {
-  out_.push_back(std::move(packet));
+  out_.pushBack(std::move(packet));
 }
 
 }  // namespace braid

@@ -3,12 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include "base/drop.h"
+#include "base/intrusive_list.h"
 #include "base/packet.h"
+#include "base/ring.h"
+#include "base/stock.h"
 #include "base/time.h"
 #include "tunnel/lane/duplicate_filter.h"
 #include "tunnel/lane/lane_options.h"
@@ -24,14 +26,15 @@ ResequencerOptions resequencerOptions(const LaneOptions& options);
 
 /// Puts the packets of every ordered flow slot of a session back into order. A slot's DSN counts its packets
 /// from 0 and never restarts. Packets that are in order pass at once. Packets behind a hole are held until
+///
 ///   - the hole is filled, or skipped by the sender;
 ///   - one of them has waited for holdTime: then it goes, with all of its slot before it;
 ///   - the session holds more than holdBytes, or more packets than maxHeld(): then the one that has waited
-///   longest goes,
-///     with all of its slot before it (Drop::kHoldOverflow counts them);
+///     longest goes, with all of its slot before it (Drop::kHoldOverflow counts them);
 ///   - one arrives that is kSpan ahead of the hole: then the slot moves on (counted the same).
+///
 /// A packet that arrives after its hole was given up is delivered late, once. A hole in one slot delays no
-/// other slot.
+/// other slot. What is to be delivered is taken with poll(), after every call of another method.
 class Resequencer {
  public:
   /// DSNs from the hole on that a slot can hold, in pages of 64: 64 pages, the one of the hole included.
@@ -52,7 +55,9 @@ class Resequencer {
   /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
   void relieve();
   /// When onTimer() has something to release; kNever when nothing is held.
-  Time nextDeadline() const { return oldest_ ? oldest_->arrived + options_.holdTime : kNever; }
+  Time nextDeadline() const {
+    return waiting_.empty() ? kNever : waiting_.front()->arrived + options_.holdTime;
+  }
   /// The next packet to deliver.
   bool poll(Packet& out);
 
@@ -73,8 +78,7 @@ class Resequencer {
     uint64_t dsn = 0;
     Slot* slot = nullptr;
     Time arrived;
-    Held* older = nullptr;
-    Held* newer = nullptr;
+    ListLink<Held> byArrival;
   };
   static constexpr uint64_t kPageSize = 64;
   struct Page {
@@ -88,23 +92,6 @@ class Resequencer {
     Page*& page(uint64_t dsn) { return pages[dsn / kPageSize % pages.size()]; }
     bool reaches(uint64_t dsn) const { return dsn / kPageSize - history.next() / kPageSize < pages.size(); }
   };
-  /// Equal objects that are made on demand and used again.
-  template <typename T>
-  class Stock {
-   public:
-    T* take() {
-      if (free_.empty()) return &all_.emplace_back();
-      T* t = free_.back();
-      free_.pop_back();
-      return t;
-    }
-    void give(T* t) { free_.push_back(t); }
-
-   private:
-    std::deque<T> all_;
-    std::vector<T*> free_;
-  };
-
   Slot* slotOf(uint16_t slot);
   void hold(Slot& slot, uint64_t dsn, Packet packet, Time now);
   Held* find(Slot& slot, uint64_t dsn);
@@ -119,14 +106,12 @@ class Resequencer {
   ResequencerOptions options_;
   std::vector<std::unique_ptr<Slot>> slots_;
   Stock<Held> heldStock_;
-  Stock<Page> pageStock_;
-  Held* oldest_ = nullptr;  // of all slots, in order of arrival
-  Held* newest_ = nullptr;
-  size_t entries_ = 0;  // packets and marks
-  size_t held_ = 0;     // packets
+  Stock<Page, 16> pageStock_;
+  IntrusiveList<Held, &Held::byArrival> waiting_;  // of all slots, oldest first
+  size_t entries_ = 0;                             // packets and marks
+  size_t held_ = 0;                                // packets
   size_t heldBytes_ = 0;
-  std::vector<Packet> out_;
-  size_t outHead_ = 0;
+  Ring<Packet> out_;  // to be delivered
   DropCounts drops_{};
 };
 

@@ -9,7 +9,7 @@
 
 namespace braid {
 
-struct Flow;
+class Flow;
 
 /// A coding block at the sender, from its first parity until its last one has been sent.
 struct ProtectionBlock {

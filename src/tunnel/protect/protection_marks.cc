@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tunnel/lane/flow_queue.h"
+#include "tunnel/lane/flow.h"
 #include "tunnel/subflow/subflow.h"
 
 namespace braid {
@@ -23,7 +23,7 @@ bool isUncopied(const SentPacket& p, uint8_t recoveryClass) {
   if (!isProtectable(p)) return false;
   for (size_t i = 0; i < p.dataCount; ++i) {
     const Datum& d = *p.data[i];
-    if (!d.done && !d.copied && d.flow->recoveryClass == recoveryClass) return true;
+    if (!d.done && !d.copied && d.flow->recoveryClass() == recoveryClass) return true;
   }
   return false;
 }
@@ -34,7 +34,7 @@ bool isUncoded(const SentPacket& p, uint8_t recoveryClass) {
   for (size_t i = 0; i < p.dataCount; ++i) {
     const Datum& d = *p.data[i];
     if (d.done || d.copied || d.coded) return false;
-    ofClass |= d.flow->recoveryClass == recoveryClass;
+    ofClass |= d.flow->recoveryClass() == recoveryClass;
   }
   return ofClass;
 }
@@ -77,7 +77,7 @@ uint64_t ProtectionMarks::newestUnacked(const SentPackets& sent, uint8_t recover
     const SentPacket& p = sent.at(sent.next() - i);
     if (!isProtectable(p)) continue;
     for (size_t k = 0; k < p.dataCount; ++k) {
-      if (!p.data[k]->done && p.data[k]->flow->recoveryClass == recoveryClass) return sent.next() - i;
+      if (!p.data[k]->done && p.data[k]->flow->recoveryClass() == recoveryClass) return sent.next() - i;
     }
   }
   return sent.next();
@@ -87,7 +87,7 @@ bool ProtectionMarks::isCodable(const SentPackets& sent, uint64_t pn) {
   if (!sent.contains(pn)) return false;
   const SentPacket& p = sent.at(pn);
   for (size_t i = 0; i < p.dataCount; ++i) {
-    if (!p.data[i]->done) return isUncoded(p, p.data[i]->flow->recoveryClass);
+    if (!p.data[i]->done) return isUncoded(p, p.data[i]->flow->recoveryClass());
   }
   return false;
 }

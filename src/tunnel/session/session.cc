@@ -276,13 +276,13 @@ void Session::fill(SessionStatus& status, Time now) const {
   for (const Subflow* s : subflows_) status.subflows.push_back(s->status(now));
   flows_.forEachFlow([&](const Flow& flow) {
     FlowStatus f;
-    f.name = flow.key.toString();
-    f.packets = flow.packets;
-    f.bytes = flow.bytes;
-    f.queuedBytes = flow.queuedBytes;
-    f.drops = flow.drops;
-    f.marks = flow.marks;
-    f.unacked = flow.unacked;
+    f.name = flow.key().toString();
+    f.packets = flow.queue.counts().packets;
+    f.bytes = flow.queue.counts().bytes;
+    f.queuedBytes = flow.queue.bytes();
+    f.drops = flow.queue.counts().drops;
+    f.marks = flow.queue.counts().marks;
+    f.unacked = flow.sent.unacked();
     status.flows.push_back(std::move(f));
   });
 }

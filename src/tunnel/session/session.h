@@ -18,7 +18,7 @@
 #include "scheduler/path/path_scheduler.h"
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/lane/flow_queue.h"
+#include "tunnel/lane/flow_queues.h"
 #include "tunnel/lane/resequencer.h"
 #include "tunnel/protect/protection_block.h"
 #include "tunnel/protect/protection_marks.h"
@@ -29,8 +29,8 @@
 #include "tunnel/subflow/datagram.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/subflow_set.h"
-#include "tunnel/wire/key_schedule.h"
 #include "tunnel/wire/frame_traits.h"
+#include "tunnel/wire/key_schedule.h"
 
 namespace braid {
 
@@ -146,16 +146,16 @@ class Session final : public SubflowOwner {
   std::optional<size_t> choosePath(Flow& flow, const Packet& packet, Time now);
   bool pollClose(Datagram& out, Time now);
   /// A lost packet that can be sent now, and the path for it; nullptr when there is none.
-  Datum* pickRepair(Subflow*& path, Time now);
+  const Datum* pickRepair(Subflow*& path, Time now);
   Subflow* pathForRepair(const Datum& datum, Time now);
   Subflow* ackCarrier(Subflow& of);
   bool mayRepair(const Datum& datum, const Subflow& subflow) const;
-  Datum* firstReady(Time now);
-  Datum* nextReady(Datum* datum, Time now);
+  const Datum* firstReady(Time now);
+  const Datum* nextReady(const Datum* datum, Time now);
   void addRecovered(DatagramBuilder& build);
   /// `chosen`: the packet that flows_ shows is to go on this path.
   void addData(DatagramBuilder& build, Time now, bool chosen = false);
-  void addRepair(DatagramBuilder& build, Datum* datum, Time now);
+  void addRepair(DatagramBuilder& build, const Datum* datum, Time now);
   void noteData(const DatagramBuilder& build, const Datum& datum, Time now);
 
   // session_protect.cc
@@ -180,8 +180,8 @@ class Session final : public SubflowOwner {
   bool addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn);
   bool sendParity(ProtectionBlock& block, Subflow& on, Datagram& out, Time now);
   ProtectionBlock* blockOf(uint8_t recoveryClass, const Flow* flow);
-  void onNewData(Datum* datum);
-  void duplicate(Datum* datum);
+  void onNewData(const Datum* datum);
+  void duplicate(const Datum* datum);
   void trace(const TraceEvent& event);
 
   // session_preference.cc
@@ -227,8 +227,8 @@ class Session final : public SubflowOwner {
       UINT64_MAX;            ///< DataLedger::repairChanges() when no repair was ready before repairAt_
   Time protectAt_ = kNever;  ///< when to ask a policy again
   ParityTail tail_;
-  Ring<Datum*> duplicates_;  ///< to be sent a second time by a duplicating policy
-  bool lastEnded_ = false;   ///< the flow that sent last has ended and takes no turn of its own
+  Ring<const Datum*> duplicates_;  ///< to be sent a second time by a duplicating policy
+  bool lastEnded_ = false;         ///< the flow that sent last has ended and takes no turn of its own
   BlockDecoder decoder_;
   static constexpr size_t kMaxRecovered = 64;
   std::vector<RecoveredFrame> recovered_;  ///< to be told

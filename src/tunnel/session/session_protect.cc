@@ -49,21 +49,20 @@ void Session::setPolicies() {
 }
 
 // A short flow that has sent its last packet may protect it in its next turn.
-void Session::onNewData(Datum* datum) {
+void Session::onNewData(const Datum* datum) {
   Flow& flow = *datum->flow;
-  const RecoveryPolicy& policy = policyOf(flow.recoveryClass);
+  const RecoveryPolicy& policy = policyOf(flow.recoveryClass());
   if (policy.duplication() != Duplication::kNone) duplicate(datum);
   // MPTCP's opportunistic retransmission (Raiciu et al., NSDI 2012): what holds a full receive window back
   // goes over another path.
-  Datum* oldest = flow.oldestSent;
-  if (flow.reliable && datum->dsn - oldest->dsn >= kReceiveWindow && !oldest->copied) duplicate(oldest);
-  bool takesTurn = policy.takesTurns() && flow.ended && flow.queuedBytes == 0 &&
-                   flow.burstBytes <= FlowQueues::kShortBurst;
+  const Datum* oldest = flow.sent.oldest();
+  if (flow.reliable() && datum->dsn - oldest->dsn >= kReceiveWindow && !oldest->copied) duplicate(oldest);
+  bool takesTurn = policy.takesTurns() && flow.burst.ended() && flow.queue.empty() && flow.burst.isShort();
   if (takesTurn) flows_.claim(flow);
-  lastEnded_ = flow.ended && !takesTurn;
+  lastEnded_ = flow.burst.ended() && !takesTurn;
 }
 
-void Session::duplicate(Datum* datum) {
+void Session::duplicate(const Datum* datum) {
   ledger_.hold(datum);
   duplicates_.pushBack(std::move(datum));
   if (duplicates_.size() <= kMaxDuplicates) return;
@@ -75,11 +74,11 @@ void Session::duplicate(Datum* datum) {
 // first one did, but holds nothing else up.
 bool Session::pollDuplicate(Datagram& out, Time now) {
   while (!duplicates_.empty()) {
-    Datum* datum = duplicates_.front();
+    const Datum* datum = duplicates_.front();
     Subflow* path = nullptr;
     bool wanted = !datum->done && !datum->queued && !datum->copied && !ledger_.isTooLate(*datum, now);
     if (wanted) {
-      bool same = policyOf(datum->flow->recoveryClass).duplication() == Duplication::kSamePath;
+      bool same = policyOf(datum->flow->recoveryClass()).duplication() == Duplication::kSamePath;
       size_t candidates = 0;
       for (Subflow* s : subflows_) {
         if (!s->takesData() || (s->id() == datum->subflow) != same) continue;
@@ -139,7 +138,7 @@ bool Session::pollProtection(Datagram& out, Time now) {
 bool Session::pollTurn(Flow& flow, Datagram& out, Time now) {
   bool anyOpen = std::any_of(subflows_.begin(), subflows_.end(), [&](Subflow* s) { return s->isOpen(now); });
   if (!anyOpen && anyUsable()) return false;
-  bool sent = flow.oldestSent && protect(flow.recoveryClass, &flow, out, now);
+  bool sent = flow.sent.oldest() && protect(flow.recoveryClass(), &flow, out, now);
   flows_.endTurn(sent ? out.bytes.size() : 0, sent);
   return sent;
 }
@@ -199,7 +198,7 @@ RecoveryView Session::look(uint8_t recoveryClass, Flow* flow, Time now) {
   RecoveryView view;
   view.now = now;
   view.chance = flow ? RecoveryChance::kTurn : RecoveryChance::kIdle;
-  view.ended = flow ? flow->ended : lastEnded_;
+  view.ended = flow ? flow->burst.ended() : lastEnded_;
   recoveryPaths_.resize(subflows_.size());
   size_t largest = 0;
   for (size_t i = 0; i < subflows_.size(); ++i) {
@@ -241,7 +240,8 @@ void Session::countUnacked(uint8_t recoveryClass, const Flow* flow) {
                            options_.recoveryOptions.kMax);
   }
   size_t left = kMostOfAFlow;
-  for (const Datum* d = flow ? flow->oldestSent : nullptr; d && left > 0; d = d->newer, --left) {
+  for (const Datum* d = flow ? flow->sent.oldest() : nullptr; d && left > 0;
+       d = SentData::newer(*d), --left) {
     if (d->queued || d->moved) continue;
     size_t i = subflows_.positionOf(d->subflow);
     recoveryPaths_[i].uncopied += !d->copied;
@@ -262,9 +262,9 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
                 : protection.uncoded ? marks.firstUncoded(of.sent(), recoveryClass)
                                      : marks.firstUncopied(of.sent(), recoveryClass);
   if (flow) {
-    const Datum* d = flow->oldestSent;
+    const Datum* d = flow->sent.oldest();
     auto skip = [&](const Datum& x) { return x.copied || x.queued || (x.coded && protection.uncoded); };
-    while (d && (skip(*d) || d->subflow != of.id())) d = d->newer;
+    while (d && (skip(*d) || d->subflow != of.id())) d = SentData::newer(*d);
     if (!d) return false;
     pn = d->pn;
   }
@@ -275,12 +275,15 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
   const SentPacket& packet = of.sent().at(pn);
   bool first = true;  // that it is protected
   for (size_t i = 0; i < packet.dataCount; ++i) {
-    Datum* d = packet.data[i];
+    const Datum* d = packet.data[i];
     first &= !d->copied && !d->coded;
     if (d->done || d->queued || (d->copied && !newest) || (d->coded && protection.uncoded)) continue;
-    if (d->flow->recoveryClass != recoveryClass) continue;
-    if (!ledger_.isTooLate(*d, now) && build.fits(d->packet.size())) build.addCopy(d);
-    d->copied = true;
+    if (d->flow->recoveryClass() != recoveryClass) continue;
+    if (!ledger_.isTooLate(*d, now) && build.fits(d->packet.size())) {
+      build.addCopy(d);
+    } else {
+      ledger_.refuseCopy(d);
+    }
   }
   if (build.data().empty()) return false;
   if (first) of.tally().onProtected();
@@ -290,7 +293,7 @@ bool Session::sendCopy(uint8_t recoveryClass, Flow* flow, const Protection& prot
 /// It holds copies of what went in datagram `pn` of `of`.
 bool Session::finishCopy(DatagramBuilder& build, Subflow& of, uint64_t pn, Datagram& out, Time now) {
   Subflow& on = build.subflow();
-  for (Datum* datum : build.data()) ledger_.onCopied(datum, now + answerTime(of, on));
+  for (const Datum* datum : build.data()) ledger_.onCopied(datum, now + answerTime(of, on));
   build.addAck(now);
   on.tally().onCopySent(build.used());
   trace({.kind = TraceEvent::Kind::kCopySent,
@@ -358,7 +361,8 @@ void Session::gather(ProtectionBlock& block, uint8_t recoveryClass, const Flow* 
   if (flow) {
     for (size_t i = 0; i < subflows_.size(); ++i) {
       if (!isOf(i)) continue;
-      for (const Datum* d = flow->oldestSent; d && block.encoder.symbols() < most; d = d->newer) {
+      for (const Datum* d = flow->sent.oldest(); d && block.encoder.symbols() < most;
+           d = SentData::newer(*d)) {
         if (d->subflow == subflows_[i].id() && !d->queued) addSymbol(block, subflows_[i], on, d->pn);
       }
     }
@@ -379,7 +383,7 @@ bool Session::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, 
   const SentPacket& packet = of.sent().at(pn);
   for (size_t i = 0; i < packet.dataCount; ++i) {
     if (!ledger_.isTooLate(*packet.data[i], block.began)) continue;
-    packet.data[i]->coded = true;
+    ledger_.refuseCode(packet.data[i]);
     return false;
   }
   std::array<std::array<uint8_t, kDataFrameHeader>, kMaxDataPerDatagram> headers;
@@ -392,8 +396,7 @@ bool Session::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, 
   }
   if (!block.encoder.add({pieces.data(), size_t{2} * packet.dataCount})) return false;
   for (size_t i = 0; i < packet.dataCount; ++i) {
-    packet.data[i]->coded = true;
-    packet.data[i]->answerDue = block.began + answerTime(of, on);
+    ledger_.onCoded(packet.data[i], block.began + answerTime(of, on));
   }
   of.tally().onProtected();
   BlockDescription& d = block.description;

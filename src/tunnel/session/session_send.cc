@@ -84,7 +84,7 @@ bool Session::pollControl(Datagram& out, Time now) {
 
 bool Session::pollRepair(Datagram& out, Time now) {
   Subflow* path = nullptr;
-  Datum* datum = pickRepair(path, now);
+  const Datum* datum = pickRepair(path, now);
   if (!datum) return false;
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
@@ -97,14 +97,14 @@ bool Session::pollRepair(Datagram& out, Time now) {
 
 // With the best path for all it is the first one or none; a path of its own may be closed while another's is
 // open.
-Datum* Session::pickRepair(Subflow*& path, Time now) {
-  Datum* datum = firstReady(now);
+const Datum* Session::pickRepair(Subflow*& path, Time now) {
+  const Datum* datum = firstReady(now);
   for (int tries = 0; datum && tries < kRepairTries; ++tries) {
     if ((path = pathForRepair(*datum, now))) return datum;
     bool fitsSomewhere = false;
     for (Subflow* other : subflows_)
       fitsSomewhere |= mayFit(datum->packet.size(), *other) || !other->usable();
-    Datum* next = DataLedger::repairAfter(datum);
+    const Datum* next = DataLedger::repairAfter(datum);
     if (!fitsSomewhere) {
       owner_.onTooLarge(datum->packet.view());
       ledger_.giveUp(datum, Drop::kTooBig);
@@ -115,17 +115,17 @@ Datum* Session::pickRepair(Subflow*& path, Time now) {
 }
 
 // The queue is searched again when it has changed or when the first of those that wait is due.
-Datum* Session::firstReady(Time now) {
-  Datum* head = ledger_.nextRepair(now);
+const Datum* Session::firstReady(Time now) {
+  const Datum* head = ledger_.nextRepair(now);
   if (ledger_.repairChanges() == noneReady_ && now < repairAt_) return nullptr;
   repairAt_ = kNever;
-  Datum* ready = nextReady(head, now);
+  const Datum* ready = nextReady(head, now);
   noneReady_ = ready ? UINT64_MAX : ledger_.repairChanges();
   return ready;
 }
 
 // What a copy or a parity on its way may give back is not sent again before the peer could say so.
-Datum* Session::nextReady(Datum* datum, Time now) {
+const Datum* Session::nextReady(const Datum* datum, Time now) {
   for (int tries = 0; datum && tries < kAnswersAwaited; ++tries) {
     if (datum->answerDue <= now) return datum;
     repairAt_ = std::min(repairAt_, datum->answerDue);
@@ -146,7 +146,7 @@ bool Session::sendData(Subflow& s, Datagram& out, Time now) {
 // Not on the path that just fell silent with it, while another is usable. A policy that repairs like MPTCP
 // keeps it on its path as long as that is alive.
 bool Session::mayRepair(const Datum& datum, const Subflow& subflow) const {
-  const RecoveryPolicy& policy = policyOf(datum.flow->recoveryClass);
+  const RecoveryPolicy& policy = policyOf(datum.flow->recoveryClass());
   const Subflow& own = subflows_.at(datum.subflow);
   if (policy.repairPlace() == RepairPlace::kOwnPath && own.takesData() && mayFit(datum.packet.size(), own))
     return datum.subflow == subflow.id();
@@ -191,7 +191,7 @@ std::optional<size_t> Session::choosePath(Flow& flow, const Packet& packet, Time
     paths = fitting_;
   }
   size_t drain = flows_.drain(flow) * need / packet.size();  // as datagrams
-  FlowView view{need, drain, flows_.bytes(), flow.isSmall()};
+  FlowView view{need, drain, flows_.bytes(), flow.burst.isSmall()};
   flow.patience.until = kNever;  // after a reload that of another scheduler
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
   if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
@@ -235,7 +235,7 @@ Session::Offer Session::offerNewData(Datagram& out, Time now) {
       continue;
     }
     if (!anyAhead) return Offer::kNoPath;
-    if (!anyOpen && !flow->isSmall() && !flows_.newWaits()) return Offer::kNoPath;
+    if (!anyOpen && !flow->burst.isSmall() && !flows_.newWaits()) return Offer::kNoPath;
     if (std::optional<size_t> choice = choosePath(*flow, head, now))
       return sendData(subflows_[*choice], out, now) ? Offer::kSent : Offer::kLater;
     if (!flows_.pass(now)) break;
@@ -285,7 +285,7 @@ void Session::addData(DatagramBuilder& build, Time now, bool chosen) {
   bool looked = chosen;
   if (!chosen) flows_.rewind();
   while (!build.isFull()) {
-    Datum* repair = build.subflow().duty() == PathDuty::kOverflow ? nullptr : firstReady(now);
+    const Datum* repair = build.subflow().duty() == PathDuty::kOverflow ? nullptr : firstReady(now);
     if (repair && build.fits(repair->packet.size()) && mayRepair(*repair, build.subflow())) {
       addRepair(build, repair, now);
       continue;
@@ -298,7 +298,7 @@ void Session::addData(DatagramBuilder& build, Time now, bool chosen) {
       if (path != subflows_.positionOf(build.subflow().id()) && anyUsable()) return;
     }
     Packet packet = flows_.pop(now, flow);
-    Datum* datum = ledger_.create(*flow, flow->slot, flow->nextDsn++, flow->reliable, std::move(packet), now);
+    const Datum* datum = ledger_.create(*flow, std::move(packet), now);
     build.addDatum(datum);
     ledger_.onSent(datum, build.subflow().id(), build.packetNumber());
     noteData(build, *datum, now);
@@ -308,7 +308,7 @@ void Session::addData(DatagramBuilder& build, Time now, bool chosen) {
   }
 }
 
-void Session::addRepair(DatagramBuilder& build, Datum* datum, Time now) {
+void Session::addRepair(DatagramBuilder& build, const Datum* datum, Time now) {
   build.addDatum(datum);
   ledger_.onSent(datum, build.subflow().id(), build.packetNumber());
   noteData(build, *datum, now);
@@ -317,7 +317,7 @@ void Session::addRepair(DatagramBuilder& build, Datum* datum, Time now) {
 }
 
 void Session::noteData(const DatagramBuilder& build, const Datum& datum, Time now) {
-  marks_[subflows_.positionOf(build.subflow().id())].noteData(datum.flow->recoveryClass, now);
+  marks_[subflows_.positionOf(build.subflow().id())].noteData(datum.flow->recoveryClass(), now);
 }
 
 }  // namespace braid

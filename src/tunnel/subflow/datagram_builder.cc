@@ -47,7 +47,7 @@ void DatagramBuilder::addAck(Subflow& of, Time now) {
   acks.onSent();
 }
 
-void DatagramBuilder::addDatum(Datum* datum) {
+void DatagramBuilder::addDatum(const Datum* datum) {
   headerAt_[dataCount_] = writer_.size();
   std::array<uint8_t, kDataFrameHeader> header;
   writeDataHeader(datum->slot, datum->dsn, datum->packet.size(), header.data());
@@ -57,7 +57,7 @@ void DatagramBuilder::addDatum(Datum* datum) {
   tracked_ = true;
 }
 
-void DatagramBuilder::addCopy(Datum* datum) {
+void DatagramBuilder::addCopy(const Datum* datum) {
   addDatum(datum);
   role_ = SentPacket::Role::kCopy;
 }

@@ -20,8 +20,8 @@
 #include "tunnel/subflow/datagram.h"
 #include "tunnel/subflow/sent_packets.h"
 #include "tunnel/subflow/subflow.h"
-#include "tunnel/wire/key_schedule.h"
 #include "tunnel/wire/frames.h"
+#include "tunnel/wire/key_schedule.h"
 
 namespace braid {
 
@@ -72,7 +72,7 @@ class DatagramBuilder {
   /// Bytes of frames so far, payloads included.
   size_t used() const { return used_; }
   /// The inner packets in it.
-  std::span<Datum* const> data() const { return {data_.data(), dataCount_}; }
+  std::span<const Datum* const> data() const { return {data_.data(), dataCount_}; }
 
   /// Whether another inner packet of so many bytes does.
   bool fits(size_t packet) const {
@@ -105,9 +105,9 @@ class DatagramBuilder {
   void addAck(Time now) { addAck(subflow_, now); }
   /// What arrived on another one that can not say it itself.
   void addAck(Subflow& of, Time now);
-  void addDatum(Datum* datum);
+  void addDatum(const Datum* datum);
   /// A second sending of what went in another datagram.
-  void addCopy(Datum* datum);
+  void addCopy(const Datum* datum);
   /// Keeps so many bytes free: other frames do not use them.
   void reserve(size_t bytes) { limit_ -= bytes; }
   /// The first bytes of a parity; `part` must stay until finish(), and be the last frame.
@@ -147,7 +147,7 @@ class DatagramBuilder {
   ByteView parity_;     ///< follows the frames in `small_`
   size_t padding_ = 0;  ///< PADDING bytes at the end
   size_t dataCount_ = 0;
-  std::array<Datum*, kMaxDataPerDatagram> data_;
+  std::array<const Datum*, kMaxDataPerDatagram> data_;
   std::array<size_t, kMaxDataPerDatagram> headerAt_;  ///< where in `small_` each DATA header begins
 };
 

@@ -38,7 +38,7 @@ struct SentPacket {
   uint64_t delivered = 0;
   Time deliveredAt;
   Time firstSentAt;
-  std::array<Datum*, kMaxDataPerDatagram> data;
+  std::array<const Datum*, kMaxDataPerDatagram> data;
 };
 
 /// A ring indexed by packet number, from first() to next(), that grows to kMaxSpan entries.

@@ -13,8 +13,8 @@ namespace {
 
 struct Item {
   int value = 0;
-  ListLink<Item> link;
-  ListLink<Item> other;
+  ListLink<Item> link = {};
+  ListLink<Item> other = {};
 };
 using List = IntrusiveList<Item, &Item::link>;
 using Values = std::vector<int>;

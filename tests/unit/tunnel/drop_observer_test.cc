@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/tunnel/lane/flow_queue_bench.h"
+#include "tests/unit/tunnel/lane/some_flows.h"
 #include "tunnel/lane/data_ledger.h"
 
 namespace braid {
@@ -61,7 +62,7 @@ TEST_F(DropObserverTest, AFlowIsCarriedUntilAllOfItIsDelivered) {
   EXPECT_TRUE(queues.isCarrying(key(1))) << "in the hand";
   Flow* flow = nullptr;
   Packet taken = queues.pop(at(1s), flow);
-  Datum* datum = ledger.create(*flow, flow->slot, flow->nextDsn++, true, std::move(taken), at(1s));
+  const Datum* datum = ledger.create(*flow, std::move(taken), at(1s));
   ledger.onSent(datum, 0, 0);
   EXPECT_TRUE(queues.isCarrying(key(1))) << "on its way";
   ledger.onDelivered(datum, true);
@@ -71,9 +72,9 @@ TEST_F(DropObserverTest, AFlowIsCarriedUntilAllOfItIsDelivered) {
 
 TEST_F(DropObserverTest, WhatCouldNotBeRepairedInTimeIsShown) {
   DataLedger ledger(3s, &observer);
-  Flow flow;
+  SomeFlows flows;
   for (bool reliable : {true, false}) {
-    Datum* datum = ledger.create(flow, 1, flow.nextDsn++, reliable, packet(reliable, 100), at(1s));
+    const Datum* datum = ledger.create(flows.make(reliable), packet(reliable, 100), at(1s));
     ledger.onSent(datum, 0, 0);
     ledger.onLost(datum, at(5s));
     ledger.forget(datum);
@@ -84,8 +85,8 @@ TEST_F(DropObserverTest, WhatCouldNotBeRepairedInTimeIsShown) {
 // The peer is gone: nobody could make use of the knowledge.
 TEST_F(DropObserverTest, WhatADownPeerLosesIsNotShown) {
   DataLedger ledger(3s, &observer);
-  Flow flow;
-  Datum* datum = ledger.create(flow, 1, 0, true, packet(1, 100), at(1s));
+  SomeFlows flows;
+  const Datum* datum = ledger.create(flows.make(), packet(1, 100), at(1s));
   ledger.onSent(datum, 0, 0);
   ledger.onLost(datum, at(1s));
   ledger.giveUpAll(Drop::kPeerDown);

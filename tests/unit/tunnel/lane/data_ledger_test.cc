@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tunnel/lane/flow_queue.h"
+#include "tests/unit/tunnel/lane/some_flows.h"
 
 namespace braid {
 namespace {
@@ -14,14 +14,16 @@ constexpr Duration kRepairTime = 3s;
 
 struct DataLedgerTest : testing::Test {
   PacketPool pool{1500, 2000};
-  Flow flow;
+  SomeFlows flows;
+  Flow& flow = flows.make();
+  Flow& calls = flows.make(false);
   DataLedger ledger{kRepairTime};
   Time now = Time{} + 1s;
 
+  const Datum* make(Flow& of) { return ledger.create(of, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now); }
   /// A packet that leaves on subflow 0.
-  Datum* send(bool reliable = true) {
-    Datum* d =
-        ledger.create(flow, 5, flow.nextDsn++, reliable, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now);
+  const Datum* send(bool reliable = true) {
+    const Datum* d = make(reliable ? flow : calls);
     ledger.onSent(d, 0, 0);
     return d;
   }
@@ -29,11 +31,11 @@ struct DataLedgerTest : testing::Test {
 };
 
 TEST_F(DataLedgerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
-  Datum* d = send();
-  EXPECT_EQ(flow.unacked, 1u);
+  const Datum* d = send();
+  EXPECT_EQ(flow.sent.unacked(), 1u);
   EXPECT_EQ(pool.inUse(), 1u);
   ledger.onDelivered(d, true);
-  EXPECT_EQ(flow.unacked, 0u);
+  EXPECT_EQ(flow.sent.unacked(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);
   EXPECT_EQ(ledger.live(), 1u);
   ledger.forget(d);
@@ -41,8 +43,8 @@ TEST_F(DataLedgerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
 }
 
 TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
-  Datum* a = send();
-  Datum* b = send();
+  const Datum* a = send();
+  const Datum* b = send();
   ledger.onLost(a, now);
   ledger.onLost(b, now);
   EXPECT_EQ(ledger.nextRepair(now), a);
@@ -51,7 +53,7 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
   EXPECT_EQ(ledger.nextRepair(now), b);
   ledger.onSent(b, 1, 0);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
-  for (Datum* d : {a, b}) {
+  for (const Datum* d : {a, b}) {
     ledger.onDelivered(d, true);
     ledger.forget(d);
     ledger.forget(d);
@@ -60,8 +62,8 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
 }
 
 TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
-  Datum* a = send();
-  Datum* b = send();
+  const Datum* a = send();
+  const Datum* b = send();
   EXPECT_EQ(ledger.repairChanges(), 0u);
   ledger.onLost(a, now);
   EXPECT_EQ(ledger.repairChanges(), 1u);
@@ -72,12 +74,12 @@ TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
   EXPECT_EQ(ledger.repairChanges(), 4u);
   ledger.onDelivered(a, true);
   EXPECT_EQ(ledger.repairChanges(), 4u) << "it was not in the queue";
-  for (Datum* d : {a, a, b}) ledger.forget(d);
+  for (const Datum* d : {a, a, b}) ledger.forget(d);
   EXPECT_EQ(ledger.live(), 0u);
 }
 
 TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_EQ(d->copies, 0);
   ledger.onSent(ledger.nextRepair(now), 1, 0);
@@ -92,7 +94,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
 }
 
 TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.onSent(d, 1, 0);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
@@ -105,7 +107,7 @@ TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
 }
 
 TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_TRUE(d->moved);
   ledger.onSent(ledger.nextRepair(now), 1, 0);
@@ -121,26 +123,26 @@ TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
 }
 
 TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.onLost(d, now);
   ledger.onDelivered(d, false);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
-  EXPECT_EQ(flow.unacked, 0u);
+  EXPECT_EQ(flow.sent.unacked(), 0u);
   ledger.forget(d);
   EXPECT_EQ(ledger.live(), 0u);
 }
 
 TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
-  Datum* d = send();
+  const Datum* d = send();
   uint64_t dsn = d->dsn;
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now + kRepairTime), d);
   EXPECT_EQ(ledger.nextRepair(now + kRepairTime + 1ns), nullptr);
   EXPECT_EQ(drops(Drop::kExpired), 1u);
-  EXPECT_EQ(flow.unacked, 0u);
+  EXPECT_EQ(flow.sent.unacked(), 0u);
   std::optional<SkipFrame> skip = ledger.takeSkip();
   ASSERT_TRUE(skip);
-  EXPECT_EQ(skip->flow, 5);
+  EXPECT_EQ(skip->flow, flow.slot());
   EXPECT_EQ(skip->first, dsn);
   EXPECT_EQ(skip->count, 1u);
   EXPECT_FALSE(ledger.takeSkip());
@@ -148,21 +150,21 @@ TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
 }
 
 TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
-  std::vector<Datum*> all;
+  std::vector<const Datum*> all;
   for (int i = 0; i < 10; ++i) all.push_back(send());
-  for (Datum* d : all) ledger.onLost(d, now);
+  for (const Datum* d : all) ledger.onLost(d, now);
   ledger.giveUpAll(Drop::kPeerDown);
   std::optional<SkipFrame> skip = ledger.takeSkip();
   ASSERT_TRUE(skip);
   EXPECT_EQ(skip->first, 0u);
   EXPECT_EQ(skip->count, 10u);
   EXPECT_FALSE(ledger.takeSkip());
-  for (Datum* d : all) ledger.forget(d);
+  for (const Datum* d : all) ledger.forget(d);
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
 TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
-  Datum* d = send(false);
+  const Datum* d = send(false);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
@@ -171,11 +173,11 @@ TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
 }
 
 TEST_F(DataLedgerTest, ADatagramMovesOnlyWhileItIsTimely) {
-  Datum* late = send(false);
+  const Datum* late = send(false);
   ledger.onMoved(late, now + DataLedger::kTimely + 1ns);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
-  Datum* d = send(false);
+  const Datum* d = send(false);
   ledger.onMoved(d, now + DataLedger::kTimely);
   EXPECT_EQ(ledger.nextRepair(now + DataLedger::kTimely), d);
   EXPECT_EQ(ledger.nextRepair(now + DataLedger::kTimely + 1ns), nullptr);
@@ -190,14 +192,15 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
     struct Copy {
-      Datum* datum;
+      const Datum* datum;
       bool inFlight;
     };
     std::vector<Copy> copies;
     for (int step = 0; step < 500; ++step) {
       now += Duration(random.below(10'000'000));
       uint64_t what = random.below(8);
-      if (what == 0 && flow.unacked < 500) copies.push_back({send(random.chance(0.7)), true});
+      if (what == 0 && flow.sent.unacked() + calls.sent.unacked() < 500)
+        copies.push_back({send(random.chance(0.7)), true});
       if (copies.empty()) continue;
       Copy& c = copies[random.below(copies.size())];
       if (what == 1 && c.inFlight) {
@@ -220,7 +223,7 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
         copies.pop_back();
       }
       if (what == 5) {
-        if (Datum* d = ledger.nextRepair(now)) {
+        if (const Datum* d = ledger.nextRepair(now)) {
           ledger.onSent(d, 1, 0);
           copies.push_back({d, true});
         }
@@ -238,14 +241,14 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
     ASSERT_EQ(ledger.live(), 0u) << "seed " << seed;
     ASSERT_EQ(ledger.queued(), 0u) << "seed " << seed;
     ASSERT_EQ(pool.inUse(), 0u) << "seed " << seed;
-    ASSERT_EQ(flow.unacked, 0u) << "seed " << seed;
+    ASSERT_EQ(flow.sent.unacked() + calls.sent.unacked(), 0u) << "seed " << seed;
   }
 }
 
 // ---- copies, recovery, the list of a flow's packets
 
 TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
-  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  const Datum* d = make(flow);
   ledger.onSent(d, 2, 77);
   ledger.onCopied(d);
   EXPECT_TRUE(d->copied);
@@ -263,7 +266,7 @@ TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
 }
 
 TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
-  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  const Datum* d = make(flow);
   ledger.onSent(d, 2, 77);
   ledger.onCopied(d, now + 30ms);
   ledger.onLost(d, now);
@@ -277,8 +280,7 @@ TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
 }
 
 TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
-  Datum* d =
-      ledger.create(flow, kDatagramFlow, flow.nextDsn++, false, pool.copy(std::array<uint8_t, 3>{}), now);
+  const Datum* d = make(calls);
   ledger.onSent(d, 2, 77);
   ledger.onCopied(d, now + 30ms);
   ledger.onLost(d, now);
@@ -292,7 +294,7 @@ TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
 }
 
 TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
-  Datum* d = ledger.create(flow, 5, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 3>{}), now);
+  const Datum* d = make(flow);
   ledger.onSent(d, 2, 77);
   ledger.onCopied(d);
   ledger.onMoved(d, now, true);
@@ -308,7 +310,7 @@ TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
 }
 
 TEST_F(DataLedgerTest, ACopyDoesNotTakeTheDatumOffTheRepairQueue) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.onLost(d, now);
   ledger.onCopied(d);
   EXPECT_EQ(ledger.nextRepair(now), d);
@@ -320,23 +322,23 @@ TEST_F(DataLedgerTest, ACopyDoesNotTakeTheDatumOffTheRepairQueue) {
 }
 
 TEST_F(DataLedgerTest, WhatIsRecoveredIsDeliveredAndNotRepaired) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.onRecovered(d);
   EXPECT_TRUE(d->done);
   EXPECT_EQ(pool.inUse(), 0u);
-  EXPECT_EQ(flow.unacked, 0u);
+  EXPECT_EQ(flow.sent.unacked(), 0u);
   EXPECT_EQ(d->copies, 1) << "its datagram is still in flight";
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   EXPECT_FALSE(ledger.hasSkips());
   ledger.onRecovered(d);
-  EXPECT_EQ(flow.unacked, 0u) << "once";
+  EXPECT_EQ(flow.sent.unacked(), 0u) << "once";
   ledger.forget(d);
   EXPECT_EQ(ledger.live(), 0u);
 }
 
 TEST_F(DataLedgerTest, RecoveryEndsARepairThatWaits) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.onLost(d, now);
   ledger.onRecovered(d);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
@@ -346,7 +348,7 @@ TEST_F(DataLedgerTest, RecoveryEndsARepairThatWaits) {
 }
 
 TEST_F(DataLedgerTest, WhoHoldsADatumKeepsItsEntry) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.hold(d);
   ledger.onDelivered(d, true);
   ledger.forget(d);
@@ -357,7 +359,7 @@ TEST_F(DataLedgerTest, WhoHoldsADatumKeepsItsEntry) {
 }
 
 TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
-  Datum* d = send();
+  const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_TRUE(d->moved);
   ledger.onSent(d, 3, 9);
@@ -373,18 +375,18 @@ TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
 std::vector<uint64_t> listOf(const Flow& flow) {
   std::vector<uint64_t> list;
   const Datum* before = nullptr;
-  for (const Datum* d = flow.oldestSent; d; before = d, d = d->newer) {
-    EXPECT_EQ(d->older, before);
+  for (const Datum* d = flow.sent.oldest(); d; before = d, d = SentData::newer(*d)) {
+    EXPECT_EQ(SentData::older(*d), before);
     list.push_back(d->dsn);
   }
-  EXPECT_EQ(flow.newestSent, before);
+  EXPECT_EQ(flow.sent.newest(), before);
   return list;
 }
 
 TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
   using List = std::vector<uint64_t>;
   EXPECT_EQ(listOf(flow), List{});
-  std::vector<Datum*> all;
+  std::vector<const Datum*> all;
   for (int i = 0; i < 5; ++i) all.push_back(send());
   EXPECT_EQ(listOf(flow), (List{0, 1, 2, 3, 4}));
   ledger.onDelivered(all[2], true);
@@ -399,14 +401,48 @@ TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
   EXPECT_EQ(listOf(flow), (List{3}));
   ledger.onDelivered(all[3], true);
   EXPECT_EQ(listOf(flow), List{});
-  for (Datum* d : all) ledger.forget(d);
+  for (const Datum* d : all) ledger.forget(d);
   EXPECT_EQ(ledger.live(), 0u);
 }
 
+TEST_F(DataLedgerTest, NumbersCountUpWithinTheFlow) {
+  const Datum* call = send(false);
+  EXPECT_EQ(call->dsn, 0u);
+  EXPECT_EQ(call->slot, calls.slot());
+  EXPECT_FALSE(call->reliable);
+  for (uint64_t dsn = 0; dsn < 3; ++dsn) {
+    const Datum* d = send();
+    EXPECT_EQ(d->dsn, dsn);
+    EXPECT_EQ(d->slot, flow.slot());
+    EXPECT_TRUE(d->reliable);
+    ledger.onDelivered(d, true);
+    ledger.forget(d);
+  }
+  ledger.onDelivered(call, true);
+  ledger.forget(call);
+}
+
+TEST_F(DataLedgerTest, WhatIsRefusedProtectionCountsAsProtected) {
+  const Datum* d = send();
+  ledger.onCoded(d, now + 30ms);
+  EXPECT_TRUE(d->coded);
+  EXPECT_EQ(d->answerDue, now + 30ms);
+  EXPECT_EQ(d->copies, 1) << "a parity is no copy";
+  const Datum* old = send();
+  ledger.refuseCopy(old);
+  ledger.refuseCode(old);
+  EXPECT_TRUE(old->copied && old->coded) << "nobody asks again";
+  EXPECT_EQ(old->copies, 1);
+  for (const Datum* x : {d, old}) {
+    ledger.onDelivered(x, true);
+    ledger.forget(x);
+  }
+}
+
 TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
-  Flow other;
-  Datum* a = send();
-  Datum* b = ledger.create(other, 6, other.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+  Flow& other = flows.make();
+  const Datum* a = send();
+  const Datum* b = make(other);
   ledger.onSent(b, 0, 1);
   EXPECT_EQ(listOf(flow).size(), 1u);
   EXPECT_EQ(listOf(other).size(), 1u);

@@ -98,11 +98,11 @@ TEST(FlowPass, AQueueThatGrowsMeanwhileWaitsToo) {
 
 TEST(FlowPass, NoMoreThanSome) {
   Bench b;
-  for (uint16_t n = 1; n <= FlowQueues::kMaxHeld + 1; ++n) b.in(n);
-  for (size_t i = 0; i < FlowQueues::kMaxHeld; ++i) EXPECT_TRUE(b.queues.pass(at(1s)));
+  for (uint16_t n = 1; n <= FairRound::kMaxHeld + 1; ++n) b.in(n);
+  for (size_t i = 0; i < FairRound::kMaxHeld; ++i) EXPECT_TRUE(b.queues.pass(at(1s)));
   EXPECT_FALSE(b.queues.pass(at(1s)));
-  EXPECT_EQ(shown(b), FlowQueues::kMaxHeld + 1) << "nothing has changed";
-  EXPECT_EQ(b.queues.held(), FlowQueues::kMaxHeld);
+  EXPECT_EQ(shown(b), FairRound::kMaxHeld + 1) << "nothing has changed";
+  EXPECT_EQ(b.queues.held(), FairRound::kMaxHeld);
 }
 
 TEST(FlowPass, ATurnWithoutAPacketWaitsForThoseThatWerePassed) {
@@ -164,12 +164,12 @@ TEST(FlowPass, ANewFlowBehindWhatIsShown) {
 TEST(FlowPass, WhoIsSmall) {
   Bench b;
   for (int i = 0; i < 6; ++i) b.in(1);
-  EXPECT_TRUE(b.flow(1)->isSmall());
+  EXPECT_TRUE(b.flow(1)->burst.isSmall());
   b.in(1, 1);
-  EXPECT_FALSE(b.flow(1)->isSmall());
+  EXPECT_FALSE(b.flow(1)->burst.isSmall());
   b.outs(7);
-  b.in(1, 100, at(1s) + FlowQueues::kBurstGap);
-  EXPECT_TRUE(b.flow(1)->isSmall()) << "it was quiet";
+  b.in(1, 100, at(1s) + FlowBurst::kGap);
+  EXPECT_TRUE(b.flow(1)->burst.isSmall()) << "it was quiet";
 }
 
 TEST(FlowPass, DrainByHand) {
@@ -180,7 +180,7 @@ TEST(FlowPass, DrainByHand) {
   // All are new.
   EXPECT_EQ(b.queues.drain(*b.flow(2)), 5000u) << "sparse ones go first";
   b.outs(6);  // two of flow 1, two of flow 2, flow 3; its empty queue stays for a round; flow 1
-  ASSERT_EQ(b.flow(1)->packets + b.flow(2)->packets, 5u);
+  ASSERT_EQ(b.flow(1)->queue.counts().packets + b.flow(2)->queue.counts().packets, 5u);
   // 10 left. Flow 2 has three: with two others that is at most 9.
   EXPECT_EQ(b.queues.drain(*b.flow(2)), 3u * 3000u);
   EXPECT_EQ(b.queues.drain(*b.flow(1)), b.queues.bytes()) << "no more than there is";
@@ -225,8 +225,8 @@ TEST(FlowPass, SharesStayFair) {
     ASSERT_TRUE(p);
     sent[load16(p.data() + 20)] += static_cast<double>(p.size());
   }
-  EXPECT_NEAR(sent[4], sent[3], 2 * FlowQueues::kQuantum);
-  EXPECT_NEAR(sent[5], sent[3], 2 * FlowQueues::kQuantum);
+  EXPECT_NEAR(sent[4], sent[3], 2 * FairRound::kQuantum);
+  EXPECT_NEAR(sent[5], sent[3], 2 * FairRound::kQuantum);
   EXPECT_NEAR(sent[2], sent[1], 0.02 * sent[1]);
   EXPECT_GE(sent[1], 0.85 * sent[3]);
 }

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "inet/ecn.h"
-#include "tunnel/lane/flow_queue.h"
+#include "tunnel/lane/data_ledger.h"
+#include "tunnel/lane/flow_queues.h"
 
 namespace braid {
 
@@ -27,6 +28,7 @@ struct Bench {
   PacketPool pool{3000, 40000};
   FlowQueueOptions options;
   FlowQueues queues;
+  DataLedger ledger{3s};
 
   explicit Bench(FlowQueueOptions o = {}) : options(o), queues(o, 1) {}
 
@@ -56,10 +58,23 @@ struct Bench {
     while (n-- > 0) v.push_back(out(now));
     return v;
   }
+  /// The next packet leaves and is on its way until it is delivered; nullptr when there is none.
+  const Datum* send(Time now = at(1s)) {
+    Flow* flow = nullptr;
+    Packet p = queues.pop(now, flow);
+    if (!p) return nullptr;
+    const Datum* datum = ledger.create(*flow, std::move(p), now);
+    ledger.onSent(datum, 0, 0);
+    return datum;
+  }
+  void deliver(const Datum* datum) {
+    ledger.onDelivered(datum, true);
+    ledger.forget(datum);
+  }
   const Flow* flow(uint16_t n) const {
     const Flow* found = nullptr;
     queues.forEachFlow([&](const Flow& f) {
-      if (f.key == key(n)) found = &f;
+      if (f.key() == key(n)) found = &f;
     });
     return found;
   }

@@ -1,4 +1,4 @@
-#include "tunnel/lane/flow_queue.h"
+#include "tunnel/lane/flow_queues.h"
 
 #include <gtest/gtest.h>
 
@@ -34,12 +34,12 @@ TEST(FlowQueues, OneFlowIsAFifo) {
     Packet p = b.queues.pop(at(1s), flow);
     EXPECT_EQ(p.size(), size);
     ASSERT_NE(flow, nullptr);
-    EXPECT_EQ(flow->key, key(1));
+    EXPECT_EQ(flow->key(), key(1));
   }
   EXPECT_EQ(b.queues.packets(), 0u);
   EXPECT_EQ(b.queues.bytes(), 0u);
-  EXPECT_EQ(b.flow(1)->packets, 3u);
-  EXPECT_EQ(b.flow(1)->bytes, 1200u);
+  EXPECT_EQ(b.flow(1)->queue.counts().packets, 3u);
+  EXPECT_EQ(b.flow(1)->queue.counts().bytes, 1200u);
 }
 
 TEST(FlowQueues, PeekSettlesOnWhatPopTakes) {
@@ -172,7 +172,7 @@ TEST(FlowQueuesProperty, BackloggedFlowsGetEqualShares) {
       auto [low, high] = std::minmax_element(
           served.begin(), served.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
       ASSERT_EQ(served.size(), flows);
-      ASSERT_LE(high->second - low->second, FlowQueues::kQuantum + 1514);
+      ASSERT_LE(high->second - low->second, FairRound::kQuantum + 1514);
     }
   }
 }
@@ -198,7 +198,7 @@ TEST(FlowQueues, StandingQueueDropsAtItsHead) {
   for (int i = 0; i < 300; ++i) b.in(1, 1000, at(0ms));
   for (Duration t = 0ms; t <= 205ms; t += 1ms) ASSERT_EQ(b.out(at(t)), 1);
   EXPECT_EQ(b.drops(Drop::kAqm), 2u);  // at 105 and 205 ms, see codel_test.cc
-  EXPECT_EQ(b.flow(1)->drops, 2u);
+  EXPECT_EQ(b.flow(1)->queue.counts().drops, 2u);
   EXPECT_EQ(b.queues.packets(), 300u - 206 - 2);
   EXPECT_EQ(b.queues.bytes(), 1000 * b.queues.packets());
 }
@@ -214,8 +214,8 @@ TEST(FlowQueues, EcnCapablePacketsAreMarked) {
     marked += readEcn(p.view()) == Ecn::kCe;
   }
   EXPECT_EQ(marked, 2);
-  EXPECT_EQ(b.flow(1)->marks, 2u);
-  EXPECT_EQ(b.flow(1)->drops, 0u);
+  EXPECT_EQ(b.flow(1)->queue.counts().marks, 2u);
+  EXPECT_EQ(b.flow(1)->queue.counts().drops, 0u);
   EXPECT_EQ(b.drops(Drop::kAqm), 0u);
 }
 
@@ -248,8 +248,8 @@ TEST(FlowQueues, DropsOfOneFlowLeaveOthersAlone) {
     for (int n = 0; n != 1 && n != -1; n = b.out(at(t))) {
     }
   }
-  EXPECT_GT(b.flow(1)->drops, 0u);
-  EXPECT_EQ(b.flow(2)->drops, 0u);
+  EXPECT_GT(b.flow(1)->queue.counts().drops, 0u);
+  EXPECT_EQ(b.flow(2)->queue.counts().drops, 0u);
 }
 
 // ---- bounds
@@ -259,11 +259,11 @@ TEST(FlowQueues, ByteBoundDropsFromTheHeadOfTheFattest) {
   for (int i = 0; i < 4; ++i) b.in(1);
   for (int i = 0; i < 16; ++i) b.in(2, i == 0 ? 999 : 1000);
   b.in(3, 1000);  // 20999: flow 2 loses half of its bytes at once
-  EXPECT_EQ(b.flow(1)->queuedBytes, 4000u);
-  EXPECT_EQ(b.flow(3)->queuedBytes, 1000u);
-  EXPECT_EQ(b.flow(2)->queuedBytes, 7000u) << "999 + 8 * 1000 went, the first where half was reached";
+  EXPECT_EQ(b.flow(1)->queue.bytes(), 4000u);
+  EXPECT_EQ(b.flow(3)->queue.bytes(), 1000u);
+  EXPECT_EQ(b.flow(2)->queue.bytes(), 7000u) << "999 + 8 * 1000 went, the first where half was reached";
   EXPECT_EQ(b.drops(Drop::kQueueFull), 9u);
-  EXPECT_EQ(b.flow(2)->drops, 9u);
+  EXPECT_EQ(b.flow(2)->queue.counts().drops, 9u);
   EXPECT_EQ(b.queues.bytes(), 12'000u);
 }
 
@@ -301,11 +301,11 @@ TEST(FlowQueues, TwoNumberSpaces) {
   b.in(1, 1000, at(1s), true);
   b.in(2, 1000, at(1s), false);
   b.in(3, 1000, at(1s), true);
-  EXPECT_EQ(b.flow(1)->slot, 0u);
-  EXPECT_TRUE(b.flow(1)->reliable);
-  EXPECT_EQ(b.flow(2)->slot, kDatagramFlow + 1u);
-  EXPECT_FALSE(b.flow(2)->reliable);
-  EXPECT_EQ(b.flow(3)->slot, 2u);
+  EXPECT_EQ(b.flow(1)->slot(), 0u);
+  EXPECT_TRUE(b.flow(1)->reliable());
+  EXPECT_EQ(b.flow(2)->slot(), kDatagramFlow + 1u);
+  EXPECT_FALSE(b.flow(2)->reliable());
+  EXPECT_EQ(b.flow(3)->slot(), 2u);
 }
 
 TEST(FlowQueues, FullTableEvictsTheLeastRecentlyUsed) {
@@ -317,23 +317,21 @@ TEST(FlowQueues, FullTableEvictsTheLeastRecentlyUsed) {
   b.in(3, 1000, at(4s));
   EXPECT_EQ(b.flow(2), nullptr);
   EXPECT_NE(b.flow(1), nullptr);
-  EXPECT_EQ(b.flow(3)->slot, 1u);
+  EXPECT_EQ(b.flow(3)->slot(), 1u);
   EXPECT_EQ(b.queues.flows(), 2u);
 }
 
 TEST(FlowQueues, BusyFlowsAreNotEvicted) {
   Bench b({.maxFlows = 2});
-  Flow* first = nullptr;
   b.in(1);
-  b.out(at(1s), &first);
-  first->unacked = 1;
+  const Datum* first = b.send();
   EXPECT_EQ(b.out(), -1);
   b.in(2);  // queued
   EXPECT_EQ(b.in(3), Drop::kFlowTableFull);
   EXPECT_EQ(b.drops(Drop::kFlowTableFull), 0u) << "the caller counts what is refused";
   b.queues.peek(at(1s));  // settled
   EXPECT_EQ(b.in(3), Drop::kFlowTableFull);
-  first->unacked = 0;
+  b.deliver(first);
   EXPECT_EQ(b.in(3), std::nullopt);
   EXPECT_EQ(b.flow(1), nullptr);
   EXPECT_NE(b.flow(2), nullptr);
@@ -341,30 +339,30 @@ TEST(FlowQueues, BusyFlowsAreNotEvicted) {
 
 TEST(FlowQueues, SlotKeepsItsDsn) {
   Bench b({.maxFlows = 1});
-  Flow* flow = nullptr;
   auto send = [&](uint16_t n, bool reliable) {
     b.in(n, 1000, at(1s), reliable);
-    b.out(at(1s), &flow);
+    const Datum* datum = b.send();
     EXPECT_EQ(b.out(), -1);
-    return flow->nextDsn++;
+    uint64_t dsn = datum->dsn;
+    EXPECT_EQ(datum->slot, reliable ? 0u : kDatagramFlow);
+    b.deliver(datum);
+    return dsn;
   };
   EXPECT_EQ(send(1, true), 0u);
   EXPECT_EQ(send(1, true), 1u);
   EXPECT_EQ(send(2, true), 2u) << "slot 0 goes on";
   EXPECT_EQ(send(3, false), 0u) << "slot 0x8000 is another";
-  EXPECT_EQ(flow->slot, kDatagramFlow);
-  EXPECT_EQ(flow->packets, 1u) << "counters are the flow's";
+  EXPECT_EQ(b.flow(3)->slot(), kDatagramFlow);
+  EXPECT_EQ(b.flow(3)->queue.counts().packets, 1u) << "counters are the flow's";
   EXPECT_EQ(send(4, true), 3u);
-  EXPECT_EQ(flow->slot, 0u);
+  EXPECT_EQ(b.flow(4)->slot(), 0u);
   EXPECT_EQ(send(5, false), 1u);
 }
 
 TEST(FlowQueues, IdleFlowsAreForgotten) {
   Bench b({.flowIdle = 60s});
-  Flow* busy = nullptr;
   b.in(1, 1000, at(1s));
-  b.out(at(1s), &busy);
-  busy->unacked = 1;
+  const Datum* busy = b.send();
   b.in(2, 1000, at(2s));
   EXPECT_EQ(b.outs(2, at(2s)), (Outs{2, -1}));
   EXPECT_EQ(b.queues.nextDeadline(), at(61s));
@@ -374,7 +372,7 @@ TEST(FlowQueues, IdleFlowsAreForgotten) {
   b.queues.onTimer(at(62s));
   EXPECT_EQ(b.flow(2), nullptr);
   EXPECT_EQ(b.queues.nextDeadline(), at(121s));
-  busy->unacked = 0;
+  b.deliver(busy);
   b.queues.onTimer(at(121s));
   EXPECT_EQ(b.queues.flows(), 0u);
   EXPECT_EQ(b.queues.nextDeadline(), kNever);
@@ -388,7 +386,7 @@ TEST(FlowQueuesProperty, NothingIsLostUncounted) {
     Time now = at(1s);
     uint64_t in = 0, refused = 0, out = 0;
     std::map<uint16_t, uint64_t> dsn;
-    std::vector<Flow*> unacked;
+    std::vector<const Datum*> unacked;
     for (int step = 0; step < 20000; ++step) {
       now += Duration(random.below(1'000'000));
       if (random.chance(0.55)) {
@@ -398,19 +396,20 @@ TEST(FlowQueuesProperty, NothingIsLostUncounted) {
       } else {
         const Packet* shown = random.chance(0.5) ? b.queues.peek(now) : nullptr;
         const uint8_t* bytes = shown ? shown->data() : nullptr;
-        Flow* flow = nullptr;
-        Packet p = b.queues.pop(now, flow);
-        ASSERT_TRUE(!shown || p.data() == bytes);
-        ASSERT_EQ(static_cast<bool>(p), flow != nullptr);
-        if (!p) continue;
+        const Datum* datum = b.send(now);
+        ASSERT_TRUE(!shown || datum->packet.data() == bytes);
+        if (!datum) continue;
         ++out;
-        ASSERT_EQ(flow->key, key(load16(p.data() + 20)));
-        ASSERT_EQ(flow->nextDsn, dsn[flow->slot]++) << "a slot's DSNs have no gap and no repeat";
-        ++flow->nextDsn;
-        if (random.chance(0.3)) unacked.push_back((++flow->unacked, flow));
+        ASSERT_EQ(datum->flow->key(), key(load16(datum->packet.data() + 20)));
+        ASSERT_EQ(datum->dsn, dsn[datum->slot]++) << "a slot's DSNs have no gap and no repeat";
+        if (random.chance(0.3)) {
+          unacked.push_back(datum);
+        } else {
+          b.deliver(datum);
+        }
       }
       if (!unacked.empty() && random.chance(0.3)) {
-        --unacked.back()->unacked;
+        b.deliver(unacked.back());
         unacked.pop_back();
       }
       if (b.queues.nextDeadline() <= now) b.queues.onTimer(now);
@@ -418,7 +417,7 @@ TEST(FlowQueuesProperty, NothingIsLostUncounted) {
       ASSERT_LE(b.queues.bytes(), 100'000u);
       ASSERT_LE(b.queues.flows(), 20u);
       ASSERT_EQ(in, refused + out + b.queues.packets() + b.drops(Drop::kAqm) + b.drops(Drop::kQueueFull));
-      ASSERT_EQ(b.pool.inUse(), b.queues.packets());
+      ASSERT_EQ(b.pool.inUse(), b.queues.packets() + unacked.size());
     }
   }
 }

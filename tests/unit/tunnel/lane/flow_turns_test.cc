@@ -14,7 +14,7 @@ Outs serve(Bench& b, size_t n, size_t bytes = 0, bool again = false) {
   Outs v;
   while (n-- > 0) {
     if (Flow* flow = b.queues.turn(at(1s))) {
-      v.push_back(-static_cast<int>(flow->key.sport));
+      v.push_back(-static_cast<int>(flow->key().sport));
       b.queues.endTurn(bytes, again);
     } else {
       v.push_back(b.out());
@@ -173,33 +173,32 @@ TEST(FlowQueues, ABurstIsWhatComesWithoutAPause) {
   b.in(1, 1000, at(1s));
   b.in(1, 500, at(1s));
   b.outs(2, at(1s));
-  b.in(1, 100, at(1s) + FlowQueues::kBurstGap - 1ns);
-  EXPECT_EQ(b.flow(1)->burstBytes, 1600u);
+  b.in(1, 100, at(1s) + FlowBurst::kGap - 1ns);
+  EXPECT_EQ(b.flow(1)->burst.bytes(), 1600u);
   b.outs(1, at(1s));
-  b.in(1, 100, at(1s) + 2 * FlowQueues::kBurstGap - 1ns);
-  EXPECT_EQ(b.flow(1)->burstBytes, 100u) << "a new one";
+  b.in(1, 100, at(1s) + 2 * FlowBurst::kGap - 1ns);
+  EXPECT_EQ(b.flow(1)->burst.bytes(), 100u) << "a new one";
 }
 
 TEST(FlowQueues, WhatWaitsIsOfTheBurst) {
   Bench b;
   b.in(1, 1000, at(1s));
   b.in(1, 1000, at(2s));
-  EXPECT_EQ(b.flow(1)->burstBytes, 2000u) << "the sender has not been quiet: its packet waits here";
+  EXPECT_EQ(b.flow(1)->burst.bytes(), 2000u) << "the sender has not been quiet: its packet waits here";
 }
 
 TEST(FlowQueues, FinEndsAFlowAndPushAShortBurst) {
   Bench b;
   auto in = [&](uint16_t n, size_t size, PacketHint hint) {
     b.queues.enqueue(b.make(n, size), key(n), true, false, at(1s), hint);
-    return b.flow(n)->ended;
+    return b.flow(n)->burst.ended();
   };
   EXPECT_FALSE(in(1, 1000, {}));
   EXPECT_TRUE(in(1, 1000, {.push = true}));
   EXPECT_FALSE(in(1, 1000, {})) << "its last packet says";
   EXPECT_TRUE(in(1, 1000, {.fin = true}));
   size_t sent = 0;
-  for (; sent + 1000 <= FlowQueues::kShortBurst; sent += 1000)
-    EXPECT_TRUE(in(2, 1000, {.push = true})) << sent;
+  for (; sent + 1000 <= FlowBurst::kShort; sent += 1000) EXPECT_TRUE(in(2, 1000, {.push = true})) << sent;
   EXPECT_FALSE(in(2, 1000, {.push = true})) << "a bulk sender pushes often";
   EXPECT_TRUE(in(2, 1000, {.fin = true}));
 }
@@ -210,10 +209,10 @@ TEST(FlowQueues, ALoneDatagramEndsItsFlow) {
     auto n = static_cast<uint16_t>(reliable ? 1 : 2);
     b.in(n, 100, at(t), reliable);
     b.outs(2, at(t));
-    return b.flow(n)->ended;
+    return b.flow(n)->burst.ended();
   };
   EXPECT_TRUE(in(false, 1s));
-  EXPECT_FALSE(in(false, 1s + FlowQueues::kBurstGap - 1ns)) << "a stream";
+  EXPECT_FALSE(in(false, 1s + FlowBurst::kGap - 1ns)) << "a stream";
   EXPECT_TRUE(in(false, 2s)) << "the frame of a call";
   EXPECT_FALSE(in(true, 1s)) << "TCP says so itself";
 }
@@ -223,12 +222,12 @@ TEST(FlowQueues, TheClassIsThatOfTheFirstPacket) {
   auto in = [&](uint16_t n, uint8_t recoveryClass) {
     b.queues.enqueue(b.make(n, 100), key(n), true, false, at(1s), {.recoveryClass = recoveryClass});
     b.outs(2);
-    return b.flow(n)->recoveryClass;
+    return b.flow(n)->recoveryClass();
   };
   EXPECT_EQ(in(1, 3), 3);
   EXPECT_EQ(in(1, 5), 3);
   EXPECT_EQ(in(2, 5), 5) << "another flow on the same slot";
-  EXPECT_EQ(b.flow(2)->burstBytes, 100u);
+  EXPECT_EQ(b.flow(2)->burst.bytes(), 100u);
 }
 
 TEST(FlowQueues, FlowsOfAClassThatIsGoneAreOfNone) {
@@ -236,9 +235,9 @@ TEST(FlowQueues, FlowsOfAClassThatIsGoneAreOfNone) {
   for (uint8_t n = 1; n <= 3; ++n)
     b.queues.enqueue(b.make(n, 100), key(n), true, false, at(1s), {.recoveryClass = n});
   b.queues.limitClasses(3);
-  EXPECT_EQ(b.flow(1)->recoveryClass, 1);
-  EXPECT_EQ(b.flow(2)->recoveryClass, 2);
-  EXPECT_EQ(b.flow(3)->recoveryClass, 0);
+  EXPECT_EQ(b.flow(1)->recoveryClass(), 1);
+  EXPECT_EQ(b.flow(2)->recoveryClass(), 2);
+  EXPECT_EQ(b.flow(3)->recoveryClass(), 0);
 }
 
 }  // namespace

@@ -67,26 +67,26 @@ TEST_F(ProtectionMarksTest, AcknowledgedPacketsNeedNothing) {
 TEST_F(ProtectionMarksTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
   uint64_t a = send();
   uint64_t b = send();
-  datum(a).copied = true;
+  ledger.refuseCopy(&datum(a));
   EXPECT_EQ(firstUncopied(0), b);
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_FALSE(isCodable(a));
   EXPECT_EQ(newestUnacked(0), b);
-  datum(b).copied = true;
+  ledger.refuseCopy(&datum(b));
   EXPECT_EQ(newestUnacked(0), b) << "a probe copies it all the same";
 }
 
 TEST_F(ProtectionMarksTest, WhatIsCodedMayBeCopied) {
   uint64_t a = send();
   uint64_t b = send();
-  datum(a).coded = true;
+  ledger.refuseCode(&datum(a));
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_EQ(firstUncopied(0), a);
 }
 
 TEST_F(ProtectionMarksTest, CopiesAndParitiesAreNotProtected) {
   uint64_t a = send();
-  datum(a).copied = true;
+  ledger.refuseCopy(&datum(a));
   uint64_t copy = carry({&datum(a)}, SentPacket::Role::kCopy);
   carry({}, SentPacket::Role::kParity);
   EXPECT_EQ(firstUncopied(0), none());
@@ -179,9 +179,10 @@ TEST_F(ProtectionMarksTest, APathTellsWhatIsUnprotected) {
   EXPECT_EQ(p.unacked, 1u);
   EXPECT_EQ(p.oldestUncoded, first);
   EXPECT_EQ(p.newestSent, first + 2ms);
-  datum(a).coded = true;
+  ledger.refuseCode(&datum(a));
   EXPECT_EQ(path().oldestUncoded, first + 1ms);
-  datum(a).copied = datum(b).copied = true;
+  ledger.refuseCopy(&datum(a));
+  ledger.refuseCopy(&datum(b));
   EXPECT_EQ(path().oldestUncoded, first + 2ms);
   EXPECT_EQ(path().uncoded, 1u);
   EXPECT_EQ(path(0, 2).uncoded, 1u);
@@ -238,7 +239,7 @@ TEST_F(ProtectionMarksTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
 
 TEST_F(ProtectionMarksTest, AllCopiedAndUnackedIsStillUnacked) {
   uint64_t a = send();
-  datum(a).copied = true;
+  ledger.refuseCopy(&datum(a));
   EXPECT_EQ(path().uncopied, 0u);
   EXPECT_EQ(path().uncoded, 0u);
   EXPECT_EQ(path().unacked, 1u);

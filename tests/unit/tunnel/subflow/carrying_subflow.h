@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tunnel/lane/flow_queue.h"
+#include "tests/unit/tunnel/lane/some_flows.h"
 #include "tunnel/subflow/subflow.h"
 
 namespace braid {
@@ -30,7 +30,9 @@ struct LossLog final : SubflowOwner {
 struct CarryingSubflow : testing::Test {
   static constexpr Duration kRtt = 40ms;
   PacketPool pool{1500, 4000};
-  Flow flow, other;  // of no class, and of class 2
+  SomeFlows flows;
+  Flow& flow = flows.make();
+  Flow& other = flows.make(true, 2);
   SubflowOptions options;
   DataLedger ledger{3s};
   ControllerGroup group;
@@ -41,7 +43,6 @@ struct CarryingSubflow : testing::Test {
   std::unique_ptr<Subflow> s;
 
   void SetUp() override {
-    other.recoveryClass = 2;
     s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, group, random, now);
     auto frame = s->takePathFrame(now);
     now += kRtt;
@@ -51,14 +52,13 @@ struct CarryingSubflow : testing::Test {
     now += kRtt;
     ack(0);
   }
-  Datum* make(Flow& f) {
-    return ledger.create(f, f.recoveryClass, f.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
-  }
-  uint64_t carry(std::initializer_list<Datum*> data, SentPacket::Role role = SentPacket::Role::kOrdinary) {
+  const Datum* make(Flow& f) { return ledger.create(f, pool.copy(std::array<uint8_t, 1>{}), now); }
+  uint64_t carry(std::initializer_list<const Datum*> data,
+                 SentPacket::Role role = SentPacket::Role::kOrdinary) {
     uint64_t pn = s->nextPacketNumber();
     SentPacket& p = s->onSent(1200, true, now);
     p.role = role;
-    for (Datum* d : data) {
+    for (const Datum* d : data) {
       p.data[p.dataCount++] = d;
       if (role == SentPacket::Role::kCopy) {
         ledger.onCopied(d);
@@ -82,7 +82,7 @@ struct CarryingSubflow : testing::Test {
     s->onAck(frame, true, now);
   }
   void ack(uint64_t pn) { ack(pn, pn); }
-  Datum& datum(uint64_t pn, size_t i = 0) { return *s->sent().at(pn).data[i]; }
+  const Datum& datum(uint64_t pn, size_t i = 0) { return *s->sent().at(pn).data[i]; }
   /// Three later packets are acknowledged, so that packet `pn` counts as lost.
   void lose(uint64_t pn) {
     uint64_t first = ping();

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tunnel/lane/flow_queue.h"
+#include "tests/unit/tunnel/lane/some_flows.h"
 
 namespace braid {
 namespace {
@@ -15,7 +15,8 @@ using Numbers = std::vector<uint64_t>;
 
 struct FlightTest : testing::Test {
   PacketPool pool{1500, 100};
-  Flow flow;
+  SomeFlows flows;
+  Flow& flow = flows.make();
   DataLedger ledger{3s};
   Time now = Time{} + 1s;
   Flight flight{ledger, now};
@@ -26,7 +27,7 @@ struct FlightTest : testing::Test {
   uint64_t send() {
     uint64_t pn = flight.packets().next();
     SentPacket& p = flight.push(1000, true, now);
-    p.data[0] = ledger.create(flow, 0, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+    p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
     ledger.onSent(p.data[0], 0, pn);
     return pn;
@@ -173,7 +174,7 @@ TEST_F(FlightTest, ItsEndReleasesWhatIsLeft) {
   {
     Flight other(ledger, now);
     SentPacket& p = other.push(1000, true, now);
-    p.data[0] = ledger.create(flow, 0, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+    p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
     ledger.onSent(p.data[0], 0, 0);
   }

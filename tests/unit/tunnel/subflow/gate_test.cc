@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tunnel/lane/flow_queue.h"
+#include "tunnel/lane/flow.h"
 
 namespace braid {
 namespace {

@@ -16,8 +16,8 @@ using ProtectionTallyTest = CarryingSubflow;
 TEST_F(ProtectionTallyTest, ProtectionIsUselessWhenThePacketArrives) {
   uint64_t a = send();
   uint64_t b = send();
-  datum(a).copied = true;
-  datum(b).coded = true;
+  ledger.refuseCopy(&datum(a));
+  ledger.refuseCode(&datum(b));
   uint64_t c = send();
   now += kRtt;
   ack(a, c);
@@ -29,7 +29,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
   for (bool coded : {false, true}) {
     SetUp();
     uint64_t a = send();
-    (coded ? datum(a).coded : datum(a).copied) = true;
+    coded ? ledger.refuseCode(&datum(a)) : ledger.refuseCopy(&datum(a));
     if (coded) {
       EXPECT_TRUE(s->onRecovered(a));
     } else {
@@ -47,7 +47,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
 
 TEST_F(ProtectionTallyTest, ProtectionThatCameTooLateIsNeither) {
   uint64_t a = send();
-  datum(a).copied = true;
+  ledger.refuseCopy(&datum(a));
   lose(a);
   EXPECT_EQ(s->status(now).recovered, 0u);
   EXPECT_EQ(s->status(now).useless, 0u);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tunnel/lane/flow_queue.h"
+#include "tests/unit/tunnel/lane/some_flows.h"
 
 namespace braid {
 namespace {
@@ -21,7 +21,8 @@ struct Owner final : SubflowOwner {
 
 struct SubflowTest : testing::Test {
   PacketPool pool{1500, 4000};
-  Flow flow;
+  SomeFlows flows;
+  Flow& flow = flows.make();
   SubflowOptions options;
   DataLedger ledger{3s};
   ControllerGroup group;
@@ -58,7 +59,7 @@ struct SubflowTest : testing::Test {
     }
   }
   uint64_t send(size_t bytes = 1200, bool control = false) {
-    Datum* d = ledger.create(flow, 0, flow.nextDsn++, true, pool.copy(std::array<uint8_t, 1>{}), now);
+    const Datum* d = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     uint64_t pn = s->nextPacketNumber();
     SentPacket& p = s->onSent(bytes, true, now);
     p.data[0] = d;

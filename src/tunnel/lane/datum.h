@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/intrusive_list.h"
+#include "base/packet.h"
+#include "base/time.h"
+
+namespace braid {
+
+class Flow;
+
+/// One inner packet on its way, from its first datagram until no sent datagram remembers it.
+///
+/// The data ledger (data_ledger.h) alone makes and writes a datum. Everybody else has a `const Datum*`, reads it,
+/// and tells the ledger what happened to it.
+struct Datum {
+  Packet packet;                 ///< the inner packet; empty once delivered or given up
+  Flow* flow = nullptr;          ///< the flow that it is of; nullptr once delivered or given up
+  uint64_t dsn = 0;              ///< its number in `slot`
+  uint64_t pn = 0;               ///< of the datagram that it last went in, on `subflow`
+  Time firstSent;                ///< when its first datagram left
+  Time answerDue = Time::min();  ///< when the peer's word on its copy or parity should be here
+  uint32_t refs = 0;             ///< sent datagrams that remember it, and the repair queue
+  uint16_t slot = 0;             ///< flow number on the wire
+  uint16_t copies = 0;           ///< datagrams in flight that carry it, on subflows that are not silent
+  uint8_t subflow = 0;           ///< the subflow that it last went on
+  bool reliable = false;         ///< repaired until it arrives, for the repair time
+  bool done = false;             ///< delivered or given up
+  bool delivered = false;        ///< done, and not given up
+  bool queued = false;           ///< waits in the repair queue
+  bool moved = false;            ///< the subflow that it last went on has fallen silent
+  bool copied = false;     ///< a copy went out before it was known lost, or none may: no second one does
+  bool coded = false;      ///< it is in a coding block, or may be in none
+  ListLink<Datum> ofFlow;  ///< among the data of its flow that is not done
+  ListLink<Datum> repair;  ///< in the repair queue
+};
+
+}  // namespace braid

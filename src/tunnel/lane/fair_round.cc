@@ -1,0 +1,103 @@
+#include "tunnel/lane/fair_round.h"
+
+#include <utility>
+
+#include "tunnel/lane/flow.h"
+#include "tunnel/lane/lane.h"
+
+namespace braid {
+
+void FairRound::onData(RoundSeat& seat) {
+  sit(seat);
+  if (settled_ == &seat && !ready_) settled_ = nullptr;
+}
+
+void FairRound::claim(RoundSeat& seat) {
+  claims_ += !seat.claims_;
+  seat.claims_ = true;
+  sit(seat);
+}
+
+void FairRound::sit(RoundSeat& seat) {
+  if (seat.isSeated()) return;
+  seat.deficit_ = kQuantum;
+  seat.place_ = RoundSeat::Place::kNew;
+  ++seated_;
+  new_.pushBack(seat);
+}
+
+// RFC 8290 section 4.2. False when nobody has anything to send.
+bool FairRound::settle(Time now) {
+  if (settled_) return true;
+  while (true) {
+    List& list = new_.empty() ? old_ : new_;
+    if (list.empty()) return false;
+    RoundSeat& seat = *list.front();
+    if (seat.deficit_ <= 0) {
+      seat.deficit_ += kQuantum;
+      list.popFront();
+      old_.pushBack(seat);
+      seat.place_ = RoundSeat::Place::kOld;
+      continue;
+    }
+    ready_ = seat.flow_.lane().prepare(seat.flow_, now);
+    if (ready_ || seat.claims_) {
+      settled_ = &seat;
+      return true;
+    }
+    list.popFront();
+    // An emptied new flow waits its turn as an old one, lest it come back as new before the others were served.
+    if (std::exchange(seat.place_, RoundSeat::Place::kNone) == RoundSeat::Place::kNew) {
+      seat.place_ = RoundSeat::Place::kOld;
+      old_.pushBack(seat);
+    } else {
+      --seated_;
+    }
+  }
+}
+
+Offer Round::offer(Time now) {
+  if (shown_ < fair_->held_.size()) return {&fair_->held_[shown_]->flow_, false};
+  if (!fair_->settle(now)) return {};
+  return {&fair_->settled_->flow_, !fair_->ready_};
+}
+
+// A held flow goes back to the head of its list, but for the settled one, which stays first: with the rest of its
+// turn.
+void Round::take(size_t bytes) {
+  RoundSeat* seat = nullptr;
+  if (shown_ < fair_->held_.size()) {
+    seat = fair_->held_[shown_];
+    fair_->held_.erase(fair_->held_.begin() + static_cast<ptrdiff_t>(shown_));
+    FairRound::List& list = fair_->listOf(*seat);
+    if (!list.empty() && list.front() == fair_->settled_) {
+      list.insertAfter(*list.front(), *seat);
+    } else {
+      list.pushFront(*seat);
+    }
+  } else {
+    seat = std::exchange(fair_->settled_, nullptr);
+  }
+  seat->deficit_ -= static_cast<int64_t>(bytes);
+}
+
+bool Round::pass(Time now) {
+  if (shown_ == fair_->held_.size()) {
+    Offer next = offer(now);
+    if (!next || next.isClaim || fair_->held_.size() == FairRound::kMaxHeld) return false;
+    RoundSeat* seat = std::exchange(fair_->settled_, nullptr);
+    fair_->listOf(*seat).popFront();
+    fair_->held_.push_back(seat);
+  }
+  ++shown_;
+  return true;
+}
+
+void Round::endClaim(size_t bytes, bool again) {
+  RoundSeat* seat = std::exchange(fair_->settled_, nullptr);
+  seat->deficit_ -= static_cast<int64_t>(bytes);
+  seat->claims_ = again;
+  fair_->claims_ -= !again;
+}
+
+}  // namespace braid

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/intrusive_list.h"
+#include "base/time.h"
+
+namespace braid {
+
+class Flow;
+
+/// A flow's seat in the fair round: where it sits, and its credit. FairRound alone writes it.
+class RoundSeat {
+ public:
+  explicit RoundSeat(Flow& flow) : flow_(flow) {}
+  RoundSeat(const RoundSeat&) = delete;
+  RoundSeat& operator=(const RoundSeat&) = delete;
+
+  /// The round will come to it.
+  bool isSeated() const { return place_ != Place::kNone; }
+  /// It has not used up its first quantum: it goes before those that have.
+  bool isSparse() const { return place_ == Place::kNew; }
+
+ private:
+  friend class FairRound;
+  friend class Round;
+  enum class Place : uint8_t { kNone, kNew, kOld };
+
+  Flow& flow_;
+  ListLink<RoundSeat> link_;
+  int64_t deficit_ = 0;  // bytes that it may still send before the others have their turn
+  Place place_ = Place::kNone;
+  bool claims_ = false;  // wants a turn even without new data
+};
+
+/// What the round offers: the next unit of a flow, or a turn to a flow that claimed one and has nothing new.
+struct Offer {
+  Flow* flow = nullptr;  ///< nullptr: nothing is left
+  bool isClaim = false;  ///< a turn without new data
+  explicit operator bool() const { return flow != nullptr; }
+};
+
+/// Whose turn it is to send: deficit round robin among the flows that have something to send, sparse ones first
+/// (fq_codel, RFC 8290 section 4.2). One round for all lanes: what a flow's data is only its lane knows.
+///
+/// A flow takes its seat when something of it waits, or when it claims a turn to protect what it has sent, and
+/// loses the seat when the round comes to it and finds neither. The round settles on one flow at a time, whose
+/// unit its lane then has ready, and stays with it until the unit is taken or passed. A flow that was passed is
+/// held: its unit stays ready, and it is offered before all others in every later round until it is taken.
+///
+/// Invariants: a seated flow is in exactly one of the lists of new and old flows and of those held; the settled
+/// flow is the first of its list.
+class FairRound {
+ public:
+  /// Bytes a flow may send per round: an Ethernet frame (RFC 8290 section 5.2.4).
+  static constexpr int64_t kQuantum = 1514;
+  /// Flows that may be held at once: bounds the work for a packet. Ours.
+  static constexpr size_t kMaxHeld = 16;
+
+  FairRound() { held_.reserve(kMaxHeld); }
+  FairRound(const FairRound&) = delete;
+  FairRound& operator=(const FairRound&) = delete;
+
+  /// Something new of the flow waits. New data goes before its turn without any.
+  void onData(RoundSeat& seat);
+  /// The flow wants a turn among the others even when it has no new data: to protect what it has sent.
+  void claim(RoundSeat& seat);
+
+  /// Flows that wait for a turn without new data.
+  size_t claims() const { return claims_; }
+  /// Flows that were passed and still wait.
+  size_t held() const { return held_.size(); }
+  /// Flows that have a seat.
+  size_t seated() const { return seated_; }
+  /// A flow that has just begun waits behind the one that the round has settled on.
+  bool newWaits() const { return !new_.empty() && new_.front() != settled_; }
+
+  /// Calls visit(flow) for every flow that has a seat.
+  template <typename F>
+  void forEachSeated(F&& visit) const {
+    for (const List* list : {&new_, &old_}) {
+      for (const RoundSeat* seat = list->front(); seat; seat = List::next(*seat)) visit(seat->flow_);
+    }
+    for (const RoundSeat* seat : held_) visit(seat->flow_);
+  }
+
+ private:
+  friend class Round;
+  using List = IntrusiveList<RoundSeat, &RoundSeat::link_>;
+
+  List& listOf(const RoundSeat& seat) { return seat.place_ == RoundSeat::Place::kNew ? new_ : old_; }
+  void sit(RoundSeat& seat);
+  bool settle(Time now);
+
+  List new_;
+  List old_;
+  RoundSeat* settled_ = nullptr;  // the first of its list, and its turn
+  bool ready_ = false;            // its unit is ready; else it has only claimed the turn
+  std::vector<RoundSeat*> held_;  // in no list, in the order in which they were passed
+  size_t seated_ = 0;             // those held included
+  size_t claims_ = 0;
+};
+
+/// One walk over what may be sent now, in the order of service: the flows that were passed before, then the one
+/// whose turn it is. offer() says what is next, and says the same until that is taken, passed or ended. One walk at
+/// a time: a new one ends those before it.
+class Round {
+ public:
+  explicit Round(FairRound& fair) : fair_(&fair) {}
+
+  Offer offer(Time now);
+  /// The unit that is offered goes: that costs its flow so many bytes of credit. Its lane hands it out.
+  void take(size_t bytes);
+  /// The unit that is offered is to wait. Its flow keeps its place among the others. False when too many flows wait
+  /// so or no unit is offered: then nothing changes.
+  bool pass(Time now);
+  /// The turn without new data that is offered is over: the flow has sent so many bytes in it. `again`: it wants
+  /// another one.
+  void endClaim(size_t bytes, bool again);
+
+ private:
+  FairRound* fair_;
+  size_t shown_ = 0;  // position in the held flows of the one that is offered; their number: the settled one
+};
+
+}  // namespace braid

@@ -1,0 +1,88 @@
+#include "tunnel/lane/inner_flows.h"
+
+#include <algorithm>
+
+#include "tunnel/wire/frames.h"
+
+namespace braid {
+
+namespace {
+/// Flows looked at when the table is full and one must go. Ours: keeps a packet's work bounded.
+constexpr int kEvictionTries = 64;
+}  // namespace
+
+InnerFlows::InnerFlows(Lane& lane, const InnerFlowOptions& options, uint64_t seed)
+    : lane_(lane), options_(options), byKey_(0, FlowKeyHash(seed, ~seed)) {}
+
+Flow* InnerFlows::findOrAdd(const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now) {
+  auto found = byKey_.find(key);
+  if (found != byKey_.end()) return found->second;
+  Flow* flow = takeFree();
+  if (!flow) flow = evictOldest();
+  if (!flow) return nullptr;
+  auto slot = static_cast<uint16_t>(reliable ? flow->index_ : kDatagramFlow + flow->index_);
+  flow->begin(key, slot, reliable, recoveryClass);
+  flow->known_ = true;
+  flow->lastUse_ = now;
+  byUse_.pushBack(*flow);
+  byKey_.emplace(key, flow);
+  return flow;
+}
+
+const Flow* InnerFlows::find(const FlowKey& key) const {
+  auto found = byKey_.find(key);
+  return found == byKey_.end() ? nullptr : found->second;
+}
+
+void InnerFlows::touch(Flow& flow, Time now) {
+  flow.lastUse_ = now;
+  byUse_.erase(flow);
+  byUse_.pushBack(flow);
+}
+
+void InnerFlows::limitClasses(size_t count) {
+  for (Flow& flow : table_) {
+    if (flow.recoveryClass_ >= count) flow.recoveryClass_ = 0;
+  }
+}
+
+void InnerFlows::onTimer(Time now) {
+  while (nextDeadline() <= now) {
+    Flow& oldest = *byUse_.front();
+    if (oldest.isIdle()) {
+      forget(oldest);
+    } else {
+      touch(oldest, now);
+    }
+  }
+}
+
+Flow* InnerFlows::takeFree() {
+  if (free_.empty()) {
+    if (table_.size() >= std::min<size_t>(options_.maxFlows, kDatagramFlow)) return nullptr;
+    return &table_.emplace_back(lane_, static_cast<uint16_t>(table_.size()));
+  }
+  Flow* flow = free_.back();
+  free_.pop_back();
+  return flow;
+}
+
+// The least recently used flow that may go, out of the first few.
+Flow* InnerFlows::evictOldest() {
+  Flow* flow = byUse_.front();
+  for (int i = 0; flow && i < kEvictionTries; ++i, flow = byUse_.next(*flow)) {
+    if (!flow->isIdle()) continue;
+    forget(*flow);
+    return takeFree();
+  }
+  return nullptr;
+}
+
+void InnerFlows::forget(Flow& flow) {
+  byKey_.erase(flow.key());
+  byUse_.erase(flow);
+  flow.known_ = false;
+  free_.push_back(&flow);
+}
+
+}  // namespace braid

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "inet/flow_key.h"
+#include "tunnel/lane/flow.h"
+
+namespace braid {
+
+struct InnerFlowOptions {
+  size_t maxFlows = 4096;  ///< at most 32768; a change holds for flow numbers not used before
+  Duration idle = 60s;     ///< a flow without packets for so long is forgotten
+};
+
+/// The inner flows of a lane by key, and the flow numbers that they occupy. When the numbers are used up, the
+/// least recently used idle flow goes for a new one. A forgotten flow's object and number serve another flow; a
+/// flow keeps its place in memory while it is known.
+class InnerFlows {
+ public:
+  /// `seed` keys the hash of flows; unpredictable outside of tests. `lane`: whose flows they are.
+  InnerFlows(Lane& lane, const InnerFlowOptions& options, uint64_t seed);
+  void setOptions(const InnerFlowOptions& options) { options_ = options; }
+
+  /// The flow of this key; a new one when it is not known. nullptr when none is left and none can go. A flow stays
+  /// reliable or not, and of its class, as its first packet said.
+  Flow* findOrAdd(const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now);
+  /// nullptr when it is not known.
+  const Flow* find(const FlowKey& key) const;
+  /// The flow has been used now.
+  void touch(Flow& flow, Time now);
+  /// Flows of a class from `count` on are of none from now on.
+  void limitClasses(size_t count);
+
+  /// Flows known, idle ones included.
+  size_t size() const { return byKey_.size(); }
+  template <typename F>
+  void forEach(F&& visit) const {
+    for (const Flow& flow : table_) {
+      if (flow.known_) visit(flow);
+    }
+  }
+
+  /// Forgets flows that have been idle for so long.
+  void onTimer(Time now);
+  Time nextDeadline() const { return byUse_.empty() ? kNever : byUse_.front()->lastUse_ + options_.idle; }
+
+ private:
+  Flow* takeFree();
+  Flow* evictOldest();
+  void forget(Flow& flow);
+
+  Lane& lane_;
+  InnerFlowOptions options_;
+  std::deque<Flow> table_;   // by index
+  std::vector<Flow*> free_;  // of the table, forgotten ones
+  std::unordered_map<FlowKey, Flow*, FlowKeyHash> byKey_;
+  IntrusiveList<Flow, &Flow::byUse_> byUse_;  // known ones, the least recently used first
+};
+
+}  // namespace braid
