@@ -1,7 +1,7 @@
 #pragma once
 
 // Proactive recovery: what to send in protection of packets that are not known to be lost, and where. A
-// policy decides; the session (tunnel/session_protect.cc) finds the packets, builds copies and parities, and
+// policy decides; the Protector (tunnel/protect/protector.h) finds the packets, builds copies and parities, and
 // keeps the two promises for every policy alike: never ahead of new data, never beyond the congestion window.
 
 #include <array>

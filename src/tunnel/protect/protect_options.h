@@ -23,7 +23,8 @@ struct RecoveryClass {
 struct ProtectOptions {
   std::string recovery = "adaptive";           ///< policy of the flows that no class matches
   std::vector<RecoveryClass> recoveryClasses;  ///< the first that matches holds; at most kMaxRecoveryClasses
-  size_t decodeBuffer = 1024;  ///< packets of a subflow that the receiver keeps for decoding; 0: decodes nothing
+  size_t decodeBuffer =
+      1024;  ///< packets of a subflow that the receiver keeps for decoding; 0: decodes nothing
   TraceSink* trace = nullptr;  ///< set by Tunnel::setTrace()
 };
 

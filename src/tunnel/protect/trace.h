@@ -43,4 +43,21 @@ class TraceSink {
   virtual void onTrace(const TraceEvent& event) = 0;
 };
 
+/// Where one session notes its events.
+class RecoveryTrace {
+ public:
+  /// `sink` must outlive it, and may be set and taken away meanwhile; a null sink: nothing is noted.
+  RecoveryTrace(TraceSink* const& sink, uint32_t session) : sink_(sink), session_(session) {}
+  void note(const TraceEvent& event) const {
+    if (!sink_) return;
+    TraceEvent whole = event;
+    whole.session = session_;
+    sink_->onTrace(whole);
+  }
+
+ private:
+  TraceSink* const& sink_;
+  uint32_t session_;
+};
+
 }  // namespace braid

@@ -1,6 +1,7 @@
 #include "tunnel/session/session.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace braid {
 
@@ -16,11 +17,8 @@ KeyLimits keyLimits(const SessionOptions& options) {
   return limits;
 }
 
-DecoderOptions decoderOptions(const SessionOptions& options, const PacketPool& pool) {
-  DecoderOptions decoder;
-  decoder.symbolCapacity = pool.payload();
-  decoder.packets = options.decodeBuffer;
-  return decoder;
+PathDuties::Side sideOf(KeySchedule::Role role) {
+  return role == KeySchedule::Role::kInitiator ? PathDuties::Side::kInitiator : PathDuties::Side::kResponder;
 }
 }  // namespace
 
@@ -30,30 +28,31 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       pin_(secrets.peer),
       role_(role),
       options_(options),
-      pool_(pool),
       owner_(owner),
       random_(random),
       keys_(secrets, role, keyLimits(options), now),
       sealer_(id_, keys_),
+      trace_(options.trace, id_),
       ledger_(options.repairTime, &owner),
       flows_(flowQueueOptions(options), random_.next(), &owner),
-      resequencer_(resequencerOptions(options)),
-      scheduler_(makePathScheduler(options.scheduler)),
-      schedulerName_(options.scheduler),
-      decoder_(decoderOptions(options, pool)),
+      duties_(sideOf(role), options.maxOuterMtu, subflows_, controls_, owner_),
+      watch_(subflows_, controls_, duties_, owner_, trace_),
+      protector_({options, options.recoveryOptions, subflows_, ledger_, pool, sealer_, trace_}),
+      receiver_(options, pool.payload(), subflows_, trace_),
+      outbound_({options, pool, sealer_, subflows_, controls_, duties_, ledger_, flows_, protector_,
+                 receiver_, owner_}),
+      inbound_({options, pool, sealer_, subflows_, controls_, duties_, ledger_, flows_, protector_, receiver_,
+                owner_},
+               watch_),
       start_(now),
-      lastHeard_(now),
       unusableSince_(now),
       innerMtu_(MtuDiscovery::kBaseDatagram - kDatagramOverhead) {
-  recovered_.reserve(kMaxRecovered);
-  setPolicies();
+  protector_.setPolicies(random_);
+  flows_.limitClasses(protector_.policies().size());
 }
 
 Session::~Session() {
-  while (!duplicates_.empty()) {
-    ledger_.forget(duplicates_.front());
-    duplicates_.popFront();
-  }
+  protector_.clear();
   // Subflows hand their data back to the ledger, and the ledger to the flows.
   subflows_.clear();
   ledger_.giveUpAll(Drop::kPeerDown);
@@ -62,16 +61,16 @@ Session::~Session() {
 }
 
 void Session::setTunables() {
-  if (schedulerName_ != options_.scheduler) {
-    scheduler_ = makePathScheduler(options_.scheduler);
-    schedulerName_ = options_.scheduler;
-  }
-  setPolicies();
+  outbound_.setTunables();
+  protector_.setPolicies(random_);
+  flows_.limitClasses(protector_.policies().size());
   ledger_.setRepairTime(options_.repairTime);
   flows_.setOptions(flowQueueOptions(options_));
-  resequencer_.setOptions(resequencerOptions(options_));
+  inbound_.setTunables();
   keys_.setRekey(options_.rekeyPackets, options_.rekeyAfter);
 }
+
+// ---- subflows
 
 bool Session::openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now) {
   if (std::optional<size_t> position = subflows_.named(name)) {
@@ -79,18 +78,28 @@ bool Session::openSubflow(const std::string& name, const std::string& uplink, co
     bool same = s.route().socket == route.socket && s.route().remote == route.remote;  // local: it has learnt
     if (s.state() == Subflow::State::kClosed || !same) {
       s.open(route, now);
+      watch_.settle(now);
       controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), true});
     }
     return true;
   }
   if (subflows_.size() >= std::min(options_.maxSubflows, SubflowSet::kMost)) return false;
-  auto id = static_cast<uint8_t>(subflows_.size());
-  subflows_.add(std::make_unique<Subflow>(id, uplink, route, true, options_, *this, ledger_, controllers_,
-                                          random_, now),
-                name);
-  marks_.emplace_back();
-  wishes_.push_back({id, 0, {}});
+  addSubflow(static_cast<uint8_t>(subflows_.size()), name, uplink, route, now);
   return true;
+}
+
+// Only the initiator makes subflows; the responder learns of one from its first packet.
+Subflow* Session::acceptSubflow(uint8_t id, const Route& from, Time now) {
+  if (role_ == KeySchedule::Role::kInitiator || subflows_.size() >= options_.maxSubflows) return nullptr;
+  return &addSubflow(id, "", "", from, now);
+}
+
+Subflow& Session::addSubflow(uint8_t id, const std::string& name, const std::string& uplink,
+                             const Route& route, Time now) {
+  bool trusted = role_ == KeySchedule::Role::kInitiator;  // then our configuration names the address
+  return subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, watch_.events(),
+                                                 ledger_, controllers_, random_, now),
+                       name);
 }
 
 void Session::closeSubflow(const std::string& name, Time now) {
@@ -98,20 +107,53 @@ void Session::closeSubflow(const std::string& name, Time now) {
   if (position && subflows_[*position].state() != Subflow::State::kClosed) {
     Subflow& s = subflows_[*position];
     s.close(now);
+    watch_.settle(now);
     controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), false});
   }
   refresh(now);
 }
 
-std::optional<Drop> Session::onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
-                                           Time now, PacketHint hint) {
-  return flows_.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
+void Session::setPreference(const std::string& name, const PathPreference& own, const PathPreference& peers,
+                            std::shared_ptr<Pacer> ceiling, Time now) {
+  std::optional<size_t> position = subflows_.named(name);
+  if (!position) return;
+  duties_.setPreference(subflows_[*position], own, peers, std::move(ceiling));
+  refresh(now);
+}
+
+// ---- what arrives
+
+std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
+                                        Packet datagram, Time now) {
+  size_t size = datagram.size();
+  Subflow* subflow = subflows_.find(header.subflow);
+  uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->expectedPacketNumber() : 0);
+  if (subflow && subflow->isReplay(pn)) return Drop::kReplay;
+
+  unsigned epoch = keys_.epoch();
+  ByteView aad = datagram.view().first(kHeaderSize);
+  if (!keys_.open(header.epoch, header.subflow, pn, aad, datagram.span().subspan(kHeaderSize), now)) {
+    if (keys_.spent()) over_ = true;
+    return Drop::kBadSeal;
+  }
+  if (keys_.epoch() != epoch) owner_.onEvent({Event::Kind::kRekeyed, {}, "the peer changed keys"});
+  if (!subflow && !(subflow = acceptSubflow(header.subflow, from, now))) return Drop::kUnknownSubflow;
+  heardAt_ = now;
+
+  datagram.trimFront(kHeaderSize);
+  datagram.setSize(datagram.size() - kTagSize);
+  bool good = inbound_.onDatagram(*subflow, std::move(datagram), {pn, ecn, size, from, now});
+  if (inbound_.isClosed()) over_ = true;
+  refresh(now);
+  if (!good) return Drop::kBadFrame;
+  return std::nullopt;
 }
 
 void Session::onSendError(const Route& route, Time now) {
   for (Subflow* s : subflows_) {
     if (s->route() == route) s->onSendError(now);
   }
+  watch_.settle(now);
   refresh(now);
 }
 
@@ -122,41 +164,38 @@ void Session::onTooBig(const Route& route, size_t size, Time now) {
   refresh(now);
 }
 
+// ---- time
+
 void Session::onTimer(Time now) {
   for (Subflow* s : subflows_) {
     s->onTimer(now);
     if (keepalive_ > 0ns && s->usable() && now - s->lastSentAt() >= keepalive_) s->requestPing();
   }
-  if (meteredWait_) setSaturated(now);
+  watch_.settle(now);
+  duties_.onTimer(now);
   keys_.onTimer(now);
   flows_.onTimer(now);
-  resequencer_.onTimer(now);
-  deliverInOrder();
+  inbound_.onTimer(now);
   refresh(now);
 }
 
 Time Session::nextDeadline(Time now) const {
-  Time next = std::min({keys_.deadline(), flows_.nextDeadline(), resequencer_.nextDeadline()});
-  bool waiting = flows_.packets() + flows_.claims() + ledger_.queued() > 0 || !duplicates_.empty();
+  Time next = std::min({keys_.deadline(), flows_.nextDeadline(), inbound_.nextDeadline(),
+                        outbound_.nextDeadline(now), duties_.nextDeadline(now)});
+  bool usable = anyUsable();
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
-    if (s->state() == Subflow::State::kClosed && anyUsable()) next = std::min(next, s->acks().deadline());
+    if (s->state() == Subflow::State::kClosed && usable) next = std::min(next, s->acks().deadline());
     if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
-    if (waiting && s->opensAt(true) > now) next = std::min(next, s->opensAt(true));
-    if (ledger_.queued() > 0 && s->opensForRepairAt() > now) next = std::min(next, s->opensForRepairAt());
   }
-  if (ledger_.queued() > 0) next = std::min(next, std::max(now, repairAt_));
-  if (flows_.packets() == 0 && ledger_.live() > 0) next = std::min(next, std::max(now, protectAt_));
-  if (flows_.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
-  if (meteredWait_) next = std::min(next, saturation_.nextDeadline(now));
-  if (unusableSince_ != kNever && waiting)
+  if (unusableSince_ != kNever && outbound_.hasWaiting())
     next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
   return next;
 }
 
 // What follows from the states of the subflows.
 void Session::refresh(Time now) {
-  if (dutiesDue_) updateDuties(now);
+  duties_.update(now);
   if (anyUsable()) {
     unusableSince_ = kNever;
     updateInnerMtu();
@@ -181,14 +220,7 @@ void Session::updateInnerMtu() {
   size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
   if (mtu == innerMtu_) return;
   innerMtu_ = mtu;
-  event({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
-}
-
-DropCounts Session::drops() const {
-  DropCounts sum{};
-  for (size_t i = 0; i < kDropCount; ++i)
-    sum[i] = ledger_.drops()[i] + flows_.drops()[i] + resequencer_.drops()[i];
-  return sum;
+  owner_.onEvent({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
 }
 
 // All uplinks have been gone for the repair time: nobody waits for these packets any more.
@@ -212,46 +244,24 @@ void Session::clearQueues(Time now) {
   if (dropped > 0) owner_.onDrop(Drop::kPeerDown, dropped);
 }
 
-void Session::close() {
-  closing_ = true;
-  closesLeft_ = subflows_.size();
+// ---- what leaves
+
+bool Session::pollDatagram(Datagram& out, Time now) {
+  if (over_ && !closesLeft_) return false;
+  unsigned epoch = keys_.epoch();
+  bool sent = closesLeft_ ? outbound_.pollClose(*closesLeft_, out, now) : outbound_.poll(out, now);
+  if (keys_.epoch() != epoch) owner_.onEvent({Event::Kind::kRekeyed, {}, "new keys"});
+  if (sealer_.failed()) over_ = true;  // a new session takes over
+  return sent;
 }
 
-void Session::onControlFate(Subflow& subflow, uint64_t pn, bool delivered) {
-  controls_.onFate(subflow.id(), pn, delivered);
-}
+// ---- for the operator
 
-void Session::onStateChange(Subflow& s) {
-  dutiesDue_ = true;
-  switch (s.state()) {
-    case Subflow::State::kValidating:
-      break;
-    case Subflow::State::kActive:
-      event(Event::Kind::kSubflowUp, s, s.preference().use == PathUse::kNormal ? "is in use" : "is usable");
-      tellPreference(s);
-      break;
-    case Subflow::State::kSuspect:
-      event(Event::Kind::kSubflowSuspect, s, "is silent, its packets are moved");
-      break;
-    case Subflow::State::kClosed:
-      event(Event::Kind::kSubflowFailed, s, "lost its uplink");
-      break;
-  }
-}
-
-void Session::onAddressChange(Subflow& s) {
-  event({Event::Kind::kAddressChanged,
-         {},
-         "subflow " + std::to_string(s.id()) + " is now at " + s.route().remote.toString()});
-}
-
-void Session::event(Event event) {
-  owner_.onEvent(std::move(event));
-}
-
-void Session::event(Event::Kind kind, const Subflow& s, const char* what) {
-  std::string name = s.uplink().empty() ? "subflow " + std::to_string(s.id()) : s.uplink();
-  event({kind, {}, name + " (" + s.route().remote.toString() + ") " + what});
+DropCounts Session::drops() const {
+  DropCounts sum{};
+  for (size_t i = 0; i < kDropCount; ++i)
+    sum[i] = ledger_.drops()[i] + flows_.drops()[i] + inbound_.drops()[i];
+  return sum;
 }
 
 void Session::fill(SessionStatus& status, Time now) const {
@@ -259,20 +269,15 @@ void Session::fill(SessionStatus& status, Time now) const {
   status.keyEpoch = keys_.epoch();
   status.cipher = aeadName(keys_.aead());
   status.innerMtu = innerMtu_;
-  status.innerSentPackets = counts_.sentPackets;
-  status.innerSentBytes = counts_.sentBytes;
-  status.innerReceivedPackets = counts_.receivedPackets;
-  status.innerReceivedBytes = counts_.receivedBytes;
-  status.retransmitted = counts_.repaired;
-  status.heldPackets = resequencer_.heldPackets();
-  status.heldBytes = resequencer_.heldBytes();
+  outbound_.fill(status);
+  inbound_.fill(status);
   status.suppressions = controllers_.episodes();
   status.recovery = options_.recovery;
-  status.blocks = counts_.blocks;
-  status.paritiesReceived = counts_.parities;
-  status.blocksDecoded = decoder_.counts().blocksDecoded;
-  status.packetsDecoded = decoder_.counts().restored;
-  status.blocksEvicted = decoder_.counts().evicted;
+  status.blocks = protector_.blocks();
+  status.paritiesReceived = receiver_.parities();
+  status.blocksDecoded = receiver_.counts().blocksDecoded;
+  status.packetsDecoded = receiver_.counts().restored;
+  status.blocksEvicted = receiver_.counts().evicted;
   for (const Subflow* s : subflows_) status.subflows.push_back(s->status(now));
   flows_.forEachFlow([&](const Flow& flow) {
     FlowStatus f;

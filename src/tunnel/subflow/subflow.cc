@@ -12,12 +12,12 @@ size_t datagramLimit(const Route& route, size_t ipPacket) {
 }  // namespace
 
 Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted,
-                 const SubflowOptions& options, SubflowOwner& owner, DataLedger& ledger,
+                 const SubflowOptions& options, SubflowEvents& events, DataLedger& ledger,
                  ControllerGroup& group, Random& random, Time now)
     : id_(id),
       uplink_(std::move(uplink)),
       peerRoute_(route, trusted, random),
-      owner_(owner),
+      events_(events),
       ledger_(ledger),
       flight_(ledger, now),
       rate_(now),
@@ -45,7 +45,7 @@ void Subflow::enter(SubflowState next, Time now) {
   } else {
     moveAllData(now);
   }
-  owner_.onStateChange(*this);
+  tell(SubflowEvent::Kind::kState);
 }
 
 bool Subflow::isUnproven() const {
@@ -78,7 +78,7 @@ void Subflow::onPathResponse(const PathToken& token, Time now) {
   if (proof->rtt && !rtt_.hasSample()) rtt_.onSample(*proof->rtt, {}, now);
   if (state() == State::kValidating || state() == State::kClosed) enter(state::Active{}, now);
   if (moved) {
-    owner_.onAddressChange(*this);
+    tell(SubflowEvent::Kind::kAddress);
     if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = now;
   }
 }
@@ -87,7 +87,7 @@ void Subflow::changeRoute(const Route& next, Time now) {
   if (next == route()) return;
   // What went to the old route has most likely not arrived, which is no sign of congestion on the new one.
   flight_.loseAll(now, [&](uint64_t pn, const SentPacket& p) {
-    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+    if (p.hasControl) tell(SubflowEvent::Kind::kControlLost, pn);
     if (p.mtuProbe) mtu_.onProbeLost(p.bytes, now);
   });
   ecn_.onNewPath(sent().next());
@@ -239,7 +239,7 @@ void Subflow::probe(Time now) {
 
 void Subflow::moveAllData(Time now) {
   flight_.moveAll(now, [&](uint64_t pn, const SentPacket& p) {
-    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+    if (p.hasControl) tell(SubflowEvent::Kind::kControlLost, pn);
   });
 }
 

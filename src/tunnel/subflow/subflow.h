@@ -21,27 +21,13 @@
 #include "tunnel/subflow/mtu_discovery.h"
 #include "tunnel/subflow/peer_route.h"
 #include "tunnel/subflow/protection_tally.h"
+#include "tunnel/subflow/subflow_events.h"
 #include "tunnel/subflow/subflow_options.h"
 #include "tunnel/subflow/subflow_state.h"
 #include "tunnel/subflow/subflow_status.h"
 #include "tunnel/wire/replay_window.h"
 
 namespace braid {
-
-class Subflow;
-
-/// What a subflow tells the session that owns it.
-class SubflowOwner {
- public:
-  virtual ~SubflowOwner() = default;
-  /// The packet with control frames has arrived, or is lost.
-  virtual void onControlFate(Subflow& subflow, uint64_t pn, bool delivered) = 0;
-  /// It was declared lost; `recentRate`: share lost among the latest ones, it included.
-  virtual void onPacketLost(const Subflow& subflow, uint64_t pn, double recentRate, Time now) = 0;
-  virtual void onStateChange(Subflow& subflow) = 0;
-  /// The peer is proven to be at a new route.
-  virtual void onAddressChange(Subflow& subflow) = 0;
-};
 
 class Subflow {
  public:
@@ -52,7 +38,7 @@ class Subflow {
 
   /// `trusted`: our configuration names the remote address.
   Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
-          SubflowOwner& owner, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
+          SubflowEvents& events, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
   Subflow(const Subflow&) = delete;
   Subflow& operator=(const Subflow&) = delete;
 
@@ -166,7 +152,7 @@ class Subflow {
   SubflowStatus status(Time now) const;
 
  private:
-  void noteLoss(uint64_t pn, SentPacket& packet, Time now);
+  void noteLoss(uint64_t pn, SentPacket& packet);
   /// What may have to be done at some time, in the order of doing it.
   enum class Timer : uint8_t {
     kLoss,         ///< a packet in flight counts as lost
@@ -184,6 +170,9 @@ class Subflow {
   Time deadline(Timer timer) const;
   void onExpired(Timer timer, Time now);
   void enter(SubflowState next, Time now);
+  void tell(SubflowEvent::Kind kind, uint64_t pn = 0, double lossRate = 0) {
+    events_.push({kind, id_, pn, lossRate});
+  }
   /// It has a route, and the peer has not answered there yet.
   bool isUnproven() const;
   void acknowledge(uint64_t pn, SentPacket& packet, AckSample& sample, Time now);
@@ -206,7 +195,7 @@ class Subflow {
     bool refuses = false;                                 ///< the peer does not want the path used
   } peerSaid_;
   PathPreference preference_;
-  SubflowOwner& owner_;
+  SubflowEvents& events_;
   DataLedger& ledger_;
 
   // receiving

@@ -58,7 +58,7 @@ void Subflow::acknowledge(uint64_t pn, SentPacket& p, AckSample& sample, Time no
   if (inFlight) tally_.onAcked(p);
   flight_.onAcked(pn);
   if (p.ect) ecn_.onAcked(pn);
-  if (p.hasControl) owner_.onControlFate(*this, pn, true);
+  if (p.hasControl) tell(SubflowEvent::Kind::kControlDelivered, pn);
   if (inFlight) {
     lossEstimate_.onAcked();
   } else {
@@ -83,10 +83,10 @@ void Subflow::detectLosses(Time now) {
   bool haveRun = false;
   Duration longestRun{};
   flight_.detectLosses(rtt_, now, [&](uint64_t pn, SentPacket& p) {
-    noteLoss(pn, p, now);
+    noteLoss(pn, p);
     bool ofEcnTest = p.ect && ecn_.onLost(pn, now);
     flight_.loseData(p, now);
-    if (p.hasControl) owner_.onControlFate(*this, pn, false);
+    if (p.hasControl) tell(SubflowEvent::Kind::kControlLost, pn);
     if (p.mtuProbe) return mtu_.onProbeLost(p.bytes, now);
     ++counts_.lostPackets;
     if (ofEcnTest) return;
@@ -104,12 +104,12 @@ void Subflow::detectLosses(Time now) {
   gate_.onLoss(lost);
 }
 
-void Subflow::noteLoss(uint64_t pn, SentPacket& p, Time now) {
+void Subflow::noteLoss(uint64_t pn, SentPacket& p) {
   if (p.mtuProbe) return;
   lossEstimate_.onLost(pn);
   p.countedLost = true;
   tally_.onLost(p);
-  owner_.onPacketLost(*this, pn, lossEstimate_.recentRate(), now);
+  tell(SubflowEvent::Kind::kPacketLost, pn, lossEstimate_.recentRate());
 }
 
 bool Subflow::onRecovered(uint64_t pn) {

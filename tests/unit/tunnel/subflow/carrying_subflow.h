@@ -9,23 +9,6 @@
 
 namespace braid {
 
-/// Keeps what the subflow tells of its losses.
-struct LossLog final : SubflowOwner {
-  struct Loss {
-    uint8_t subflow;
-    uint64_t pn;
-    double recentRate;
-    Time at;
-  };
-  std::vector<Loss> losses;
-  void onControlFate(Subflow&, uint64_t, bool) override {}
-  void onPacketLost(const Subflow& s, uint64_t pn, double recentRate, Time now) override {
-    losses.push_back({s.id(), pn, recentRate, now});
-  }
-  void onStateChange(Subflow&) override {}
-  void onAddressChange(Subflow&) override {}
-};
-
 /// An active subflow that has sent one PING, with a fresh ledger.
 struct CarryingSubflow : testing::Test {
   static constexpr Duration kRtt = 40ms;
@@ -36,14 +19,14 @@ struct CarryingSubflow : testing::Test {
   SubflowOptions options;
   DataLedger ledger{3s};
   ControllerGroup group;
-  LossLog owner;
+  SubflowEvents events;
   Random random{3};
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
   std::unique_ptr<Subflow> s;
 
   void SetUp() override {
-    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, group, random, now);
+    s = std::make_unique<Subflow>(3, "wifi", home, true, options, events, ledger, group, random, now);
     auto frame = s->takePathFrame(now);
     now += kRtt;
     s->onPathResponse(frame->challenge->token, now);

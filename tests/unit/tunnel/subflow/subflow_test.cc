@@ -9,16 +9,6 @@ namespace {
 
 constexpr Duration kRtt = 40ms;
 
-struct Owner final : SubflowOwner {
-  std::vector<Subflow::State> states;
-  std::vector<std::pair<uint64_t, bool>> fates;
-  int addressChanges = 0;
-  void onControlFate(Subflow&, uint64_t pn, bool delivered) override { fates.emplace_back(pn, delivered); }
-  void onPacketLost(const Subflow&, uint64_t, double, Time) override {}
-  void onStateChange(Subflow& s) override { states.push_back(s.state()); }
-  void onAddressChange(Subflow&) override { ++addressChanges; }
-};
-
 struct SubflowTest : testing::Test {
   PacketPool pool{1500, 4000};
   SomeFlows flows;
@@ -26,14 +16,30 @@ struct SubflowTest : testing::Test {
   SubflowOptions options;
   DataLedger ledger{3s};
   ControllerGroup group;
-  Owner owner;
+  SubflowEvents events;
   Random random{3};
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
   std::unique_ptr<Subflow> s;
 
   void SetUp() override {
-    s = std::make_unique<Subflow>(3, "wifi", home, true, options, owner, ledger, group, random, now);
+    s = std::make_unique<Subflow>(3, "wifi", home, true, options, events, ledger, group, random, now);
+  }
+  /// Packets with control frames that arrived (true) or were lost; all that was told is then forgotten.
+  using Fates = std::vector<std::pair<uint64_t, bool>>;
+  Fates fates() {
+    Fates fates;
+    for (SubflowEvent event; events.poll(event);) {
+      bool delivered = event.kind == SubflowEvent::Kind::kControlDelivered;
+      if (delivered || event.kind == SubflowEvent::Kind::kControlLost)
+        fates.emplace_back(event.packetNumber, delivered);
+    }
+    return fates;
+  }
+  int addressChanges() {
+    int changes = 0;
+    for (SubflowEvent event; events.poll(event);) changes += event.kind == SubflowEvent::Kind::kAddress;
+    return changes;
   }
   /// Answers the challenge after an RTT, and `samples` single packets, so that the RTT is known well.
   void activate(int samples = 40) {
@@ -127,7 +133,7 @@ TEST_F(SubflowTest, ALossIsRepairedAndItsControlFramesReported) {
   now += kRtt;
   ack(lost + 1, lost + 3);
   ASSERT_NE(ledger.nextRepair(now), nullptr);
-  EXPECT_EQ(owner.fates, (std::vector<std::pair<uint64_t, bool>>{{lost, false}}));
+  EXPECT_EQ(fates(), (Fates{{lost, false}}));
   EXPECT_EQ(s->status(now).lostPackets, 1u);
   EXPECT_EQ(s->view(now).inFlight, 0u);
 }
@@ -297,7 +303,7 @@ TEST_F(SubflowTest, FollowsThePeerToANewAddressOnceItAnswersThere) {
   EXPECT_EQ(frame->route, moved);
   s->onPathResponse(frame->challenge->token, now + kRtt);
   EXPECT_EQ(s->route(), moved);
-  EXPECT_EQ(owner.addressChanges, 1);
+  EXPECT_EQ(addressChanges(), 1);
 }
 
 TEST_F(SubflowTest, AnOldPacketFromElsewhereMovesNothing) {
@@ -310,7 +316,7 @@ TEST_F(SubflowTest, AnOldPacketFromElsewhereMovesNothing) {
 TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
   for (const char* to : {"192.0.2.1:5555", "198.51.100.7:4433"}) {
     SetUp();
-    owner = {};
+    events = {};
     activate();
     s->onPacket(0, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse(to)}, now);
     auto frame = s->takePathFrame(now);
@@ -338,7 +344,7 @@ TEST_F(SubflowTest, WhatWentToTheOldRouteIsSentAgainAndSlowsNothingDown) {
   EXPECT_EQ(s->view(now).inFlight, 0u);
   EXPECT_EQ(s->view(now).window, window);
   EXPECT_EQ(s->status(now).lostPackets, 0u);
-  EXPECT_EQ(owner.fates, (std::vector<std::pair<uint64_t, bool>>{{first, false}}));
+  EXPECT_EQ(fates(), (Fates{{first, false}}));
   now += kRtt;
   ack(first, second);
   EXPECT_EQ(ledger.queued(), 0u) << "it was only late";
@@ -354,12 +360,12 @@ TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
   s->onPathResponse(frame->challenge->token, now + kRtt);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
   EXPECT_EQ(s->route(), seen);
-  EXPECT_EQ(owner.addressChanges, 0);
+  EXPECT_EQ(addressChanges(), 0);
 }
 
 TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
   for (bool trusted : {false, true}) {
-    s = std::make_unique<Subflow>(3, "wifi", home, trusted, options, owner, ledger, group, random, now);
+    s = std::make_unique<Subflow>(3, "wifi", home, trusted, options, events, ledger, group, random, now);
     s->onPacket(0, false, Ecn::kNotEct, 1200, home, now);
     s->onPacket(1, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")}, now);
     s->onPacket(2, false, Ecn::kNotEct, 1200, home, now);

@@ -1,0 +1,87 @@
+#include "tunnel/protect/block_receiver.h"
+
+#include "tunnel/wire/frame_traits.h"
+#include "tunnel/wire/parity_symbols.h"
+
+namespace braid {
+
+namespace {
+/// Room that is asked for a RECOVERED frame, bytes. Ours.
+constexpr size_t kRecoveredRoom = 20;
+static_assert(kFrame<RecoveredFrame>.largest <= kRecoveredRoom);
+
+DecoderOptions decoderOptions(const ProtectOptions& options, size_t symbolCapacity) {
+  DecoderOptions decoder;
+  decoder.symbolCapacity = symbolCapacity;
+  decoder.packets = options.decodeBuffer;
+  return decoder;
+}
+}  // namespace
+
+BlockReceiver::BlockReceiver(const ProtectOptions& options, size_t symbolCapacity, const SubflowSet& subflows,
+                             const RecoveryTrace& trace)
+    : options_(options),
+      subflows_(subflows),
+      trace_(trace),
+      decoder_(decoderOptions(options, symbolCapacity)) {
+  recovered_.reserve(kMaxRecovered);
+}
+
+void BlockReceiver::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces) {
+  if (options_.decodeBuffer > 0) decoder_.onSymbol(subflow, pn, pieces);
+}
+
+bool BlockReceiver::onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time now) {
+  ++parities_;
+  if (options_.decodeBuffer == 0) return true;
+  BlockDescription block = describe(frame, [this](uint8_t subflow) {
+    const Subflow* s = subflows_.find(subflow);
+    return s ? s->expectedPacketNumber() : 0;
+  });
+  if (decoder_.onParity(block, frame.index, frame.part) == BlockDecoder::Verdict::kBad) return false;
+  if (!options_.trace) return true;  // counting the symbols would cost
+  trace_.note({.kind = TraceEvent::Kind::kParityReceived,
+               .time = now,
+               .on = on,
+               .index = frame.index,
+               .k = static_cast<uint8_t>(block.symbols()),
+               .m = frame.parities,
+               .block = frame.block,
+               .onPn = pn});
+  return true;
+}
+
+bool BlockReceiver::onTail(const ParityTailFrame& frame) {
+  if (options_.decodeBuffer == 0) return true;
+  return decoder_.onTail(frame.block, frame.index, frame.offset, frame.part) != BlockDecoder::Verdict::kBad;
+}
+
+void BlockReceiver::onTaken(const BlockDecoder::Restored& restored, bool whole, Time now) {
+  if (whole) tell(restored.subflow, restored.pn);
+  trace_.note({.kind = TraceEvent::Kind::kBlockDecoded,
+               .time = now,
+               .subflow = restored.subflow,
+               .block = restored.block,
+               .pn = restored.pn});
+}
+
+void BlockReceiver::tell(uint8_t subflow, uint64_t pn) {
+  if (!recovered_.empty()) {
+    RecoveredFrame& last = recovered_.back();
+    if (last.subflow == subflow && last.first + last.count == pn && last.count < kMaxBlockSymbols) {
+      ++last.count;
+      return;
+    }
+  }
+  if (recovered_.size() < kMaxRecovered) recovered_.push_back({subflow, pn, 1});
+}
+
+void BlockReceiver::write(DatagramBuilder& build) {
+  for (size_t i = 0; i < kMaxCostlyFrames && !recovered_.empty(); ++i) {
+    if (!build.fitsControl(kRecoveredRoom)) return;
+    build.add(recovered_.back());
+    recovered_.pop_back();
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,209 @@
+#include "tunnel/protect/protector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tunnel/lane/resequencer.h"
+
+namespace braid {
+
+namespace {
+/// Packets that a flow may be ahead of the oldest that is missing: half of what the receiver holds. Ours.
+constexpr uint64_t kReceiveWindow = Resequencer::kSpan / 2;
+/// Un-ACKed packets of a flow that are looked at in its turn: some short bursts. Ours.
+constexpr size_t kMostOfAFlow = 256;
+/// Choices of a policy in a row that come to nothing. Ours.
+constexpr size_t kChoices = 4;
+}  // namespace
+
+void Protector::growMarks() {
+  if (marks_.size() < context_.subflows.size()) marks_.resize(context_.subflows.size());
+}
+
+// ---- what is sent
+
+bool Protector::onNewData(const Datum* datum) {
+  Flow& flow = *datum->flow;
+  const RecoveryPolicy& policy = policies_.of(flow.recoveryClass());
+  if (policy.duplication() != Duplication::kNone) secondSendings_.add(datum);
+  // MPTCP's opportunistic retransmission (Raiciu et al., NSDI 2012): what holds a full receive window back
+  // goes over another path.
+  const Datum* oldest = flow.sent.oldest();
+  if (flow.reliable() && datum->dsn - oldest->dsn >= kReceiveWindow && !oldest->copied)
+    secondSendings_.add(oldest);
+  bool takesTurn = policy.takesTurns() && flow.burst.ended() && flow.queue.empty() && flow.burst.isShort();
+  lastEnded_ = flow.burst.ended() && !takesTurn;
+  return takesTurn;
+}
+
+void Protector::onDataSent(const Datum& datum, Time now) {
+  growMarks();
+  marks_[context_.subflows.positionOf(datum.subflow)].noteData(datum.flow->recoveryClass(), now);
+}
+
+void Protector::onRecovered(const RecoveredFrame& frame, Time now) {
+  Subflow* subflow = context_.subflows.find(frame.subflow);
+  if (!subflow) return;
+  for (uint64_t pn = frame.first; pn < frame.first + frame.count; ++pn) {
+    if (!subflow->onRecovered(pn)) continue;
+    context_.trace.note(
+        {.kind = TraceEvent::Kind::kPacketRecovered, .time = now, .subflow = frame.subflow, .pn = pn});
+  }
+}
+
+// ---- what leaves
+
+bool Protector::pollTurn(Flow& flow, Datagram& out, Time now) {
+  return flow.sent.oldest() && protect(flow.recoveryClass(), &flow, out, now);
+}
+
+bool Protector::pollIdle(bool newDataWaits, Datagram& out, Time now) {
+  idleAgainAt_ = kNever;
+  if (newDataWaits || context_.ledger.live() == 0) return false;
+  for (uint8_t c = 0; c < policies_.size(); ++c) {
+    if (protect(c, nullptr, out, now)) return true;
+  }
+  return false;
+}
+
+// For all flows of the class, or (in its turn) for one.
+bool Protector::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now) {
+  RecoveryPolicy& policy = policies_.of(recoveryClass);
+  for (size_t tries = 0; tries < kChoices; ++tries) {
+    RecoveryView view = look(recoveryClass, flow, now);
+    Time begin = policy.notBefore(view);
+    if (begin > now) {
+      if (!flow) idleAgainAt_ = std::min(idleAgainAt_, begin);
+      return false;
+    }
+    countUnacked(recoveryClass, flow);
+    std::optional<Protection> choice = policy.choose(view);
+    if (!choice || choice->on >= context_.subflows.size() || !context_.subflows[choice->on].isOpen(now)) {
+      if (!flow) askAgain(policy, now);
+      return false;
+    }
+    Subflow& on = context_.subflows[choice->on];
+    bool sent = false;
+    switch (choice->kind) {
+      case Protection::Kind::kCopy:
+      case Protection::Kind::kNewest:
+        sent = sendCopy(recoveryClass, flow, *choice, out, now);
+        break;
+      case Protection::Kind::kNewBlock:
+        sent = blocks_.start(recoveryClass, flow, *choice, paths_, now) &&
+               blocks_.sendParity(recoveryClass, flow, on, out, now);
+        break;
+      case Protection::Kind::kNextParity:
+        sent = blocks_.sendParity(recoveryClass, flow, on, out, now);
+        break;
+    }
+    if (sent) return true;
+  }
+  return false;
+}
+
+// When the policy says so; or, while something is unprotected and no path is open, when one opens.
+void Protector::askAgain(const RecoveryPolicy& policy, Time now) {
+  Time again = policy.nextDeadline();
+  Time opens = kNever;
+  bool isUnprotected = false;
+  for (const RecoveryPath& path : paths_) {
+    opens = std::min(opens, path.opensAt);
+    isUnprotected |= path.uncopied > 0;
+  }
+  if (isUnprotected && opens > now) again = std::min(again, opens);
+  idleAgainAt_ = std::min(idleAgainAt_, again);
+}
+
+// ---- what the policy sees
+
+RecoveryView Protector::look(uint8_t recoveryClass, Flow* flow, Time now) {
+  SubflowSet& subflows = context_.subflows;
+  growMarks();
+  RecoveryView view;
+  view.now = now;
+  view.chance = flow ? RecoveryChance::kTurn : RecoveryChance::kIdle;
+  view.ended = flow ? flow->burst.ended() : lastEnded_;
+  paths_.resize(subflows.size());
+  size_t largest = 0;
+  for (size_t i = 0; i < subflows.size(); ++i) {
+    paths_[i] = recoveryPath(subflows[i], marks_[i].lastSent(recoveryClass), now);
+    if (paths_[i].usable) largest = std::max(largest, subflows[i].mtu());
+  }
+  // Two datagrams must hold what was one elsewhere.
+  for (size_t i = 0; i < subflows.size(); ++i) {
+    if (2 * subflows[i].mtu() >= largest + BlockSender::kMaxParityHeader) continue;
+    paths_[i].open = false;
+    paths_[i].opensAt = kNever;
+  }
+  view.paths = paths_;
+  view.paritiesLeft = blocks_.paritiesLeft(recoveryClass, flow, now);
+  return view;
+}
+
+// Of all flows of the class, or of that one.
+void Protector::countUnacked(uint8_t recoveryClass, const Flow* flow) {
+  SubflowSet& subflows = context_.subflows;
+  if (!flow) {
+    for (size_t i = 0; i < subflows.size(); ++i)
+      marks_[i].countUnacked(subflows[i].sent(), paths_[i], recoveryClass, context_.recovery.kMax);
+    return;
+  }
+  size_t left = kMostOfAFlow;
+  for (const Datum* d = flow->sent.oldest(); d && left > 0; d = SentData::newer(*d), --left) {
+    if (d->queued || d->moved) continue;
+    size_t i = subflows.positionOf(d->subflow);
+    paths_[i].uncopied += !d->copied;
+    paths_[i].uncoded += ProtectionMarks::isCodable(subflows[i].sent(), d->pn);
+  }
+}
+
+// ---- copies
+
+// Number of the packet whose data is to be copied; of none, the next number of that subflow.
+uint64_t Protector::choosePacket(uint8_t recoveryClass, const Flow* flow, const Protection& choice) {
+  const Subflow& of = context_.subflows[choice.of];
+  ProtectionMarks& marks = marks_[choice.of];
+  uint64_t pn = choice.kind == Protection::Kind::kNewest
+                    ? ProtectionMarks::newestUnacked(of.sent(), recoveryClass)
+                : choice.uncoded ? marks.firstUncoded(of.sent(), recoveryClass)
+                                 : marks.firstUncopied(of.sent(), recoveryClass);
+  if (!flow) return pn;
+  auto skip = [&](const Datum& d) {
+    return d.copied || d.queued || (d.coded && choice.uncoded) || d.subflow != of.id();
+  };
+  const Datum* d = flow->sent.oldest();
+  while (d && skip(*d)) d = SentData::newer(*d);
+  return d ? d->pn : of.sent().next();
+}
+
+bool Protector::sendCopy(uint8_t recoveryClass, const Flow* flow, const Protection& choice, Datagram& out,
+                         Time now) {
+  if (choice.of >= context_.subflows.size()) return false;
+  Subflow& of = context_.subflows[choice.of];
+  Subflow& on = context_.subflows[choice.on];
+  uint64_t pn = choosePacket(recoveryClass, flow, choice);
+  if (pn == of.sent().next()) return false;
+  Packet buffer = context_.pool.allocate();
+  if (!buffer) return false;
+  DatagramBuilder build(on, std::move(buffer));
+  bool newest = choice.kind == Protection::Kind::kNewest;
+  const SentPacket& packet = of.sent().at(pn);
+  bool first = true;  // that it is protected
+  for (size_t i = 0; i < packet.dataCount; ++i) {
+    const Datum* d = packet.data[i];
+    first &= !d->copied && !d->coded;
+    if (d->done || d->queued || (d->copied && !newest) || (d->coded && choice.uncoded)) continue;
+    if (d->flow->recoveryClass() != recoveryClass) continue;
+    if (!context_.ledger.isTooLate(*d, now) && build.fits(d->packet.size())) {
+      build.addCopy(d);
+    } else {
+      context_.ledger.refuseCopy(d);
+    }
+  }
+  if (build.data().empty()) return false;
+  if (first) of.tally().onProtected();
+  return sendCopies(context_, build, of, pn, out, now);
+}
+
+}  // namespace braid

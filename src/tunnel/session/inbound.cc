@@ -1,0 +1,162 @@
+#include "tunnel/session/inbound.h"
+
+#include <array>
+#include <utility>
+
+namespace braid {
+
+namespace {
+/// Nothing is held for order while less than this part of the buffers is free. Ours.
+constexpr size_t kHoldReserve = 16;
+/// DATA frames of one datagram that decoding takes notice of: more than a sender packs.
+constexpr size_t kMaxSymbolPieces = 64;
+}  // namespace
+
+Inbound::Inbound(const SessionParts& parts, SubflowWatch& watch)
+    : parts_(parts), watch_(watch), resequencer_(resequencerOptions(parts.options)) {}
+
+void Inbound::setTunables() {
+  resequencer_.setOptions(resequencerOptions(parts_.options));
+}
+
+bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arrival) {
+  Time now = arrival.now;
+  bool eliciting = false;
+  std::optional<DataFrame> last;  // the last DATA frame takes over the datagram's buffer
+  std::array<ByteView, kMaxSymbolPieces> symbol;
+  size_t pieces = 0;
+  size_t costly = 0;
+  FrameReader frames(datagram.view());
+  while (std::optional<WireFrame> frame = frames.next()) {
+    const FrameTraits& traits = traitsOf(*frame);
+    eliciting |= traits.eliciting;
+    if (const auto* data = std::get_if<DataFrame>(&*frame)) {
+      if (last) onData(*last, parts_.pool.copy(last->payload), now);
+      last = *data;
+      if (pieces < symbol.size())
+        symbol[pieces++] = {data->payload.data() - kDataFrameHeader, data->payload.size() + kDataFrameHeader};
+    } else if (traits.costly && ++costly > kMaxCostlyFrames) {
+      parts_.owner.onDrop(Drop::kBadParity, 1);
+    } else {
+      onFrame(subflow, *frame, arrival);
+    }
+  }
+  uint64_t pn = arrival.packetNumber;
+  if (!frames.ok()) {
+    subflow.onMalformed(pn);
+  } else {
+    subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
+    if (last) parts_.receiver.onSymbol(subflow.id(), pn, {symbol.data(), pieces});
+    takeRestored(now);
+    if (last) {
+      datagram.trimFront(static_cast<size_t>(last->payload.data() - datagram.data()));
+      datagram.setSize(last->payload.size());
+      onData(*last, std::move(datagram), now);
+    }
+  }
+  deliverInOrder();
+  return frames.ok();
+}
+
+void Inbound::onTimer(Time now) {
+  resequencer_.onTimer(now);
+  deliverInOrder();
+}
+
+namespace {
+template <typename... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+}  // namespace
+
+void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival) {
+  Time now = arrival.now;
+  SubflowSet& subflows = parts_.subflows;
+  auto onBadParity = [&] { parts_.owner.onDrop(Drop::kBadParity, 1); };
+  std::visit(
+      Overloaded{
+          [](const PingFrame&) {},
+          [](const DataFrame&) {},  // onData()
+          [&](const AckFrame& ack) {
+            if (Subflow* acked = subflows.find(ack.subflow)) acked->onAck(ack, acked == &subflow, now);
+          },
+          [&](const PathChallengeFrame& challenge) {
+            subflow.onPathChallenge(challenge.token, arrival.from);
+          },
+          [&](const PathResponseFrame& response) { subflow.onPathResponse(response.token, now); },
+          [&](const SubflowStatusFrame& status) {
+            if (Subflow* meant = subflows.find(status.subflow)) meant->onPeerStatus(status, now);
+          },
+          [&](const SubflowPreferenceFrame& preference) { parts_.duties.onPeerPreference(preference); },
+          [&](const SkipFrame& skip) { resequencer_.skip(skip.flow, skip.first, skip.count, now); },
+          [&](const ParityFrame& parity) {
+            if (!parts_.receiver.onParity(parity, subflow.id(), arrival.packetNumber, now)) onBadParity();
+          },
+          [&](const ParityTailFrame& tail) {
+            if (!parts_.receiver.onTail(tail)) onBadParity();
+          },
+          [&](const RecoveredFrame& recovered) { parts_.protector.onRecovered(recovered, now); },
+          [&](const CloseFrame&) { isClosed_ = true; },
+      },
+      frame);
+  watch_.settle(now);
+}
+
+// What decoding gives back is read like a datagram; only frames that belong to a symbol may be in it.
+void Inbound::takeRestored(Time now) {
+  BlockDecoder::Restored restored;
+  while (parts_.receiver.poll(restored)) {
+    FrameReader frames(restored.symbol);
+    bool good = true;
+    bool taken = true;
+    while (std::optional<WireFrame> frame = frames.next()) {
+      const auto* data = std::get_if<DataFrame>(&*frame);
+      good = data != nullptr;
+      if (!good) break;
+      taken &= onData(*data, parts_.pool.copy(data->payload), now);
+    }
+    good &= frames.ok();
+    if (!good) parts_.owner.onDrop(Drop::kBadParity, 1);
+    parts_.receiver.onTaken(restored, good && taken, now);
+  }
+}
+
+// False when there is no buffer for it.
+bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
+  if (!packet) {
+    parts_.owner.onDrop(Drop::kNoBuffer, 1);
+    return false;
+  }
+  ++receivedPackets_;
+  receivedBytes_ += packet.size();
+  uint16_t slot = frame.flow & (kDatagramFlow - 1);
+  if (frame.flow < kDatagramFlow) {
+    const PacketPool& pool = parts_.pool;
+    if (pool.limit() - pool.inUse() < pool.limit() / kHoldReserve) resequencer_.relieve();
+    resequencer_.onPacket(slot, expandDsn(frame.dsn, resequencer_.next(slot)), std::move(packet), now);
+    return true;
+  }
+  if (slot >= datagramFilters_.size()) datagramFilters_.resize(slot + 1u);
+  DuplicateFilter& filter = datagramFilters_[slot];
+  if (filter.accept(expandDsn(frame.dsn, filter.next()))) {
+    parts_.owner.onDelivered(std::move(packet));
+  } else {
+    parts_.owner.onDrop(Drop::kDuplicate, 1);
+  }
+  return true;
+}
+
+void Inbound::deliverInOrder() {
+  Packet packet;
+  while (resequencer_.poll(packet)) parts_.owner.onDelivered(std::move(packet));
+}
+
+void Inbound::fill(SessionStatus& status) const {
+  status.innerReceivedPackets = receivedPackets_;
+  status.innerReceivedBytes = receivedBytes_;
+  status.heldPackets = resequencer_.heldPackets();
+  status.heldBytes = resequencer_.heldBytes();
+}
+
+}  // namespace braid

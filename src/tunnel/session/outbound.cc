@@ -1,0 +1,328 @@
+#include "tunnel/session/outbound.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace braid {
+
+Outbound::Outbound(const SessionParts& parts)
+    : parts_(parts),
+      repairs_(parts.subflows, parts.ledger, parts.protector.policies(), parts.owner),
+      scheduler_(makePathScheduler(parts.options.scheduler)),
+      schedulerName_(parts.options.scheduler) {}
+
+void Outbound::setTunables() {
+  if (schedulerName_ == parts_.options.scheduler) return;
+  scheduler_ = makePathScheduler(parts_.options.scheduler);
+  schedulerName_ = parts_.options.scheduler;
+}
+
+bool Outbound::poll(Datagram& out, Time now) {
+  Protector& protector = parts_.protector;
+  return pollUrgent(out, now) || pollControl(out, now) || protector.pollTail(out, now) ||
+         pollRepair(out, now) || protector.pollSecond(out, now) || pollNewData(out, now) ||
+         protector.pollIdle(parts_.flows.packets() > 0, out, now) || pollMtuProbe(out, now);
+}
+
+// ---- urgent and control
+
+bool Outbound::pollUrgent(Datagram& out, Time now) {
+  SubflowSet& subflows = parts_.subflows;
+  for (size_t i = 0; i < subflows.size(); ++i) {
+    Subflow& s = subflows[(turn_ + i) % subflows.size()];
+    bool own = s.mustSend();
+    Subflow* carrier = own ? &s : ackCarrier(s);
+    bool speaks = carrier && carrier->canNumber() && (own || s.acks().due(now));
+    if (!speaks && !s.hasPathFrame(now)) continue;
+    Packet buffer = parts_.pool.allocate();
+    if (!buffer) return false;
+    turn_ = (turn_ + i + 1) % subflows.size();
+    if (std::optional<Subflow::PathFrame> path = s.takePathFrame(now))
+      return sendPathFrame(s, *path, std::move(buffer), out, now);
+    DatagramBuilder build(*carrier, std::move(buffer));
+    if (own) build.addTracked(PingFrame{});
+    bool loss = s.acks().tellsLoss();
+    build.addAck(s, now);
+    // Behind it: it is a loss, but what has been decoded needs no repair.
+    if (loss) parts_.receiver.write(build);
+    if (carrier->isOpen(now) || (own && !subflows.anyUsable())) addData(build, now);
+    return build.finish(parts_.sealer, out, now);
+  }
+  return false;
+}
+
+bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, Packet buffer, Datagram& out,
+                             Time now) {
+  DatagramBuilder build(subflow, std::move(buffer), path.route, MtuDiscovery::kMinDatagram);
+  if (path.response) build.add(*path.response);
+  // From its first datagram on the peer knows what a subflow is for.
+  const SubflowPreferenceFrame* wish = parts_.duties.wishFor(subflow);
+  if (wish && path.size == MtuDiscovery::kMinDatagram) build.add(*wish);
+  if (path.challenge) build.add(*path.challenge);
+  if (path.size) build.padTo(path.size);
+  if (path.ect) build.markEct();
+  return build.finish(parts_.sealer, out, now);
+}
+
+// What arrived on a path that is silent or gone is acknowledged over another one, so that it is not sent
+// again. Losses are told over the fastest one, so that they are repaired sooner.
+Subflow* Outbound::ackCarrier(Subflow& of) {
+  if (of.usable() && !of.acks().tellsLoss()) return &of;
+  if (Subflow* best = parts_.subflows.fastest()) return best;
+  return of.state() == Subflow::State::kClosed ? nullptr : &of;
+}
+
+bool Outbound::pollControl(Datagram& out, Time now) {
+  ControlFrames& controls = parts_.controls;
+  while (parts_.ledger.hasSkips() && !controls.isFull()) controls.add(*parts_.ledger.takeSkip());
+  if (!parts_.receiver.hasWord() && !controls.isWaiting()) return false;
+  Subflow* s = parts_.subflows.fastest();
+  if (!s || !s->canNumber()) return false;
+  Packet buffer = parts_.pool.allocate();
+  if (!buffer) return false;
+  DatagramBuilder build(*s, std::move(buffer));
+  controls.write(build);
+  parts_.receiver.write(build);
+  build.addAck(now);
+  if (s->isOpen(now)) addData(build, now);
+  return build.finish(parts_.sealer, out, now);
+}
+
+bool Outbound::pollMtuProbe(Datagram& out, Time now) {
+  for (Subflow* s : parts_.subflows) {
+    size_t size = s->mtuProbe();
+    if (size == 0 || !s->canNumber()) continue;
+    Packet buffer = parts_.pool.allocate();
+    if (!buffer) return false;
+    DatagramBuilder build(*s, std::move(buffer), s->route(), size);
+    build.makeMtuProbe(size);
+    s->onMtuProbeSent(size, now);
+    return build.finish(parts_.sealer, out, now);
+  }
+  return false;
+}
+
+bool Outbound::pollClose(size_t& left, Datagram& out, Time now) {
+  while (left > 0) {
+    Subflow& s = parts_.subflows[--left];
+    if (!s.usable() || !s.canNumber()) continue;
+    Packet buffer = parts_.pool.allocate();
+    if (!buffer) return false;
+    DatagramBuilder build(s, std::move(buffer));
+    build.add(CloseFrame{});
+    return build.finish(parts_.sealer, out, now);
+  }
+  return false;
+}
+
+// ---- repairs
+
+bool Outbound::pollRepair(Datagram& out, Time now) {
+  Subflow* path = nullptr;
+  const Datum* datum = repairs_.pick(path, now);
+  if (!datum) return false;
+  Packet buffer = parts_.pool.allocate();
+  if (!buffer) return false;
+  DatagramBuilder build(*path, std::move(buffer));
+  addRepair(build, datum, now);
+  build.addAck(now);
+  addData(build, now);
+  return build.finish(parts_.sealer, out, now);
+}
+
+void Outbound::addRepair(DatagramBuilder& build, const Datum* datum, Time now) {
+  build.addDatum(datum);
+  parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
+  parts_.protector.onDataSent(*datum, now);
+  build.subflow().countRepair(datum->packet.size());
+  ++repaired_;
+}
+
+// ---- new data
+
+bool Outbound::pollNewData(Datagram& out, Time now) {
+  patienceEnd_ = kNever;
+  if (parts_.flows.packets() > 0) lookAtPaths(now);
+  Offer offer = offerNewData(out, now);
+  if (offer == Offer::kNoPath && openOverflow(now)) offer = offerNewData(out, now);
+  if (offer != Offer::kNothing) return offer == Offer::kSent;
+  parts_.duties.onDrained(now);
+  for (Subflow* s : parts_.subflows) {
+    if (s->isOpen(now)) s->setAppLimited();
+  }
+  return false;
+}
+
+void Outbound::lookAtPaths(Time now) {
+  SubflowSet& subflows = parts_.subflows;
+  views_.resize(subflows.size());
+  Duration slowest{};
+  for (size_t i = 0; i < subflows.size(); ++i) {
+    views_[i] = subflows[i].view(now);
+    if (views_[i].usable) slowest = std::max(slowest, views_[i].srtt);
+  }
+  parts_.flows.setTarget(queueTarget(parts_.options, slowest));
+}
+
+// Data is left over. Whether a metered path is open that may take it: then the views are of those, too.
+bool Outbound::openOverflow(Time now) {
+  if (!parts_.duties.mayOverflow(now)) return false;
+  bool anyOpen = false;
+  for (size_t i = 0; i < parts_.subflows.size(); ++i) {
+    views_[i] = parts_.subflows[i].view(now, true);
+    anyOpen |= views_[i].open;
+  }
+  return anyOpen;
+}
+
+// To the paths as views_ shows them.
+Outbound::Offer Outbound::offerNewData(Datagram& out, Time now) {
+  FlowQueues& flows = parts_.flows;
+  flows.rewind();
+  auto isOpen = [](const PathView& v) { return v.open; };
+  auto isAhead = [](const PathView& v) { return v.ahead; };
+  bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
+  bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
+  while (true) {
+    if (Flow* flow = flows.turn(now)) {
+      if (takeTurn(*flow, out, now)) return Offer::kSent;
+      if (flows.turn(now) == flow) return Offer::kLater;  // no path is open
+      continue;
+    }
+    Flow* flow = flows.peekFlow(now);
+    if (!flow) break;
+    const Packet& head = *flows.peek(now);
+    if (dropTooLarge(flow, head, now)) continue;
+    if (!anyAhead) return Offer::kNoPath;
+    if (!anyOpen && !flow->burst.isSmall() && !flows.newWaits()) return Offer::kNoPath;
+    if (std::optional<size_t> choice = choosePath(*flow, head, now))
+      return sendData(parts_.subflows[*choice], out, now) ? Offer::kSent : Offer::kLater;
+    if (!flows.pass(now)) break;
+  }
+  return flows.packets() > 0 && !anyOpen ? Offer::kNoPath : Offer::kNothing;
+}
+
+// False while no path is open; then the turn stays.
+bool Outbound::takeTurn(Flow& flow, Datagram& out, Time now) {
+  const SubflowSet& subflows = parts_.subflows;
+  bool anyOpen = std::any_of(subflows.begin(), subflows.end(), [&](Subflow* s) { return s->isOpen(now); });
+  if (!anyOpen && subflows.anyUsable()) return false;
+  bool sent = parts_.protector.pollTurn(flow, out, now);
+  parts_.flows.endTurn(sent ? out.bytes.size() : 0, sent);
+  return sent;
+}
+
+// Drops the packet that the flows show when no path that is usable carries it.
+bool Outbound::dropTooLarge(Flow* flow, const Packet& packet, Time now) {
+  const SubflowSet& subflows = parts_.subflows;
+  auto carries = [&](const Subflow* s) { return s->takesData() && mayFit(packet.size(), *s); };
+  if (!subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries)) return false;
+  parts_.owner.onTooLarge(packet.view());
+  parts_.flows.pop(now, flow);
+  parts_.owner.onDrop(Drop::kTooBig, 1);
+  return true;
+}
+
+// The path for the packet that the flow has in hand; nullopt: none is open, or it waits for a better one.
+std::optional<size_t> Outbound::choosePath(Flow& flow, const Packet& packet, Time now) {
+  const SubflowSet& subflows = parts_.subflows;
+  size_t need = packet.size() + kDatagramOverhead;
+  std::span<const PathView> paths = views_;
+  auto isNarrow = [&](const Subflow* s) { return !fits(packet.size(), *s); };
+  if (std::any_of(subflows.begin(), subflows.end(), isNarrow)) {
+    fitting_ = views_;
+    for (size_t i = 0; i < subflows.size(); ++i) {
+      if (isNarrow(&subflows[i])) fitting_[i].open = fitting_[i].ahead = fitting_[i].usable = false;
+    }
+    paths = fitting_;
+  }
+  size_t drain = parts_.flows.drain(flow) * need / packet.size();  // as datagrams
+  FlowView view{need, drain, parts_.flows.bytes(), flow.burst.isSmall()};
+  flow.patience.until = kNever;  // after a reload that of another scheduler
+  std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
+  if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
+  return choice;
+}
+
+bool Outbound::sendData(Subflow& subflow, Datagram& out, Time now) {
+  Packet buffer = parts_.pool.allocate();
+  if (!buffer) return false;
+  DatagramBuilder build(subflow, std::move(buffer));
+  build.addAck(now);
+  addData(build, now, true);
+  return build.finish(parts_.sealer, out, now);
+}
+
+// Known losses go before new data (architecture, decision 4). New data goes along where the scheduler would
+// send it anyway.
+void Outbound::addData(DatagramBuilder& build, Time now, bool chosen) {
+  FlowQueues& flows = parts_.flows;
+  Subflow& path = build.subflow();
+  bool looked = chosen;
+  if (!chosen) flows.rewind();
+  while (!build.isFull()) {
+    const Datum* repair = path.duty() == PathDuty::kOverflow ? nullptr : repairs_.first(now);
+    if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
+      addRepair(build, repair, now);
+      continue;
+    }
+    Flow* flow = flows.peekFlow(now);
+    if (!flow || !build.fits(flows.peek(now)->size())) return;
+    if (!std::exchange(chosen, false)) {
+      if (!std::exchange(looked, true)) lookAtPaths(now);
+      std::optional<size_t> choice = choosePath(*flow, *flows.peek(now), now);
+      if (choice != parts_.subflows.positionOf(path.id()) && parts_.subflows.anyUsable()) return;
+    }
+    addNew(build, flow, now);
+  }
+}
+
+void Outbound::addNew(DatagramBuilder& build, Flow* flow, Time now) {
+  Packet packet = parts_.flows.pop(now, flow);
+  const Datum* datum = parts_.ledger.create(*flow, std::move(packet), now);
+  build.addDatum(datum);
+  parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
+  ++sentPackets_;
+  sentBytes_ += datum->packet.size();
+  parts_.protector.onDataSent(*datum, now);
+  if (parts_.protector.onNewData(datum)) parts_.flows.claim(*flow);
+}
+
+// ---- when to ask again
+
+bool Outbound::hasWaiting() const {
+  const FlowQueues& flows = parts_.flows;
+  return flows.packets() + flows.claims() + parts_.ledger.queued() > 0 || parts_.protector.hasSecond();
+}
+
+Time Outbound::nextDeadline(Time now) const {
+  const FlowQueues& flows = parts_.flows;
+  const DataLedger& ledger = parts_.ledger;
+  Time next = kNever;
+  if (hasWaiting()) {
+    for (const Subflow* s : parts_.subflows) {
+      Time opens = s->opensAt(true);
+      if (opens > now) next = std::min(next, opens);
+    }
+  }
+  if (ledger.queued() > 0) {
+    for (const Subflow* s : parts_.subflows) {
+      Time opens = s->opensForRepairAt();
+      if (opens > now) next = std::min(next, opens);
+    }
+    next = std::min(next, std::max(now, repairs_.readyAt()));
+  }
+  if (flows.packets() == 0 && ledger.live() > 0)
+    next = std::min(next, std::max(now, parts_.protector.idleAgainAt()));
+  if (flows.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
+  return next;
+}
+
+void Outbound::fill(SessionStatus& status) const {
+  status.innerSentPackets = sentPackets_;
+  status.innerSentBytes = sentBytes_;
+  status.retransmitted = repaired_;
+}
+
+}  // namespace braid

@@ -1,0 +1,95 @@
+#pragma once
+
+// What leaves a session: one datagram for each call, in the order of service.
+//
+//     urgent       path frames, probes and ACKs that are due: they wait for neither window nor pacer
+//     control      control frames that must arrive, and what decoding has given back
+//     tail         the rest of a parity whose head has left
+//     repair       data that is known lost: on the path where it is likely to arrive first
+//     duplicates   second sendings of a duplicating policy
+//     new data     the round over the flows; the path scheduler says where each packet goes. In its turn a
+//                  short flow that has ended may protect what it has sent
+//     protection   copies and parities, when nothing new waits
+//     MTU probe
+//
+// Each datagram also carries the ACKs that are pending on its path, and repairs and new data as far as they fit
+// and would go there anyway. A datagram that the pool has no buffer for leaves later.
+//
+// Invariants: known losses go before new data; new data leaves only on a path whose window is open (small flows
+// may be a little ahead of it); a packet waits for a better path only as long as the path scheduler says.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/path/path_scheduler.h"
+#include "tunnel/session/repairs.h"
+#include "tunnel/session/session_parts.h"
+#include "tunnel/session/session_status.h"
+
+namespace braid {
+
+class Outbound {
+ public:
+  explicit Outbound(const SessionParts& parts);
+
+  /// The options have changed.
+  void setTunables();
+  /// The next datagram; false when none may leave now.
+  bool poll(Datagram& out, Time now);
+  /// A CLOSE on a usable subflow whose position is below `left`, which is counted down; false when there is none
+  /// any more.
+  bool pollClose(size_t& left, Datagram& out, Time now);
+
+  /// Data waits for a path or a turn.
+  bool hasWaiting() const;
+  /// When poll() may have something although nothing arrives meanwhile. The subflows' own deadlines are not in
+  /// it.
+  Time nextDeadline(Time now) const;
+  void fill(SessionStatus& status) const;
+
+ private:
+  /// What became of new data.
+  enum class Offer : uint8_t {
+    kSent,
+    kNothing,  ///< the paths that are open have none to send: what is left waits for a better one
+    kNoPath,   ///< some is left, and no path is open
+    kLater,    ///< some is left; no buffer, or no path for protection
+  };
+  bool pollUrgent(Datagram& out, Time now);
+  bool sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, Packet buffer, Datagram& out,
+                     Time now);
+  bool pollControl(Datagram& out, Time now);
+  bool pollRepair(Datagram& out, Time now);
+  bool pollNewData(Datagram& out, Time now);
+  bool pollMtuProbe(Datagram& out, Time now);
+
+  Offer offerNewData(Datagram& out, Time now);
+  bool openOverflow(Time now);
+  bool takeTurn(Flow& flow, Datagram& out, Time now);
+  bool sendData(Subflow& subflow, Datagram& out, Time now);
+  bool dropTooLarge(Flow* flow, const Packet& packet, Time now);
+  void lookAtPaths(Time now);
+  std::optional<size_t> choosePath(Flow& flow, const Packet& packet, Time now);
+  Subflow* ackCarrier(Subflow& of);
+
+  /// `chosen`: the packet that the flows show is to go on this path.
+  void addData(DatagramBuilder& build, Time now, bool chosen = false);
+  void addNew(DatagramBuilder& build, Flow* flow, Time now);
+  void addRepair(DatagramBuilder& build, const Datum* datum, Time now);
+
+  SessionParts parts_;
+  Repairs repairs_;
+  std::unique_ptr<PathScheduler> scheduler_;
+  std::string schedulerName_;
+  std::vector<PathView> views_;    ///< of lookAtPaths(), by position
+  std::vector<PathView> fitting_;  ///< scratch of choosePath()
+  Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
+  size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
+  uint64_t sentPackets_ = 0, sentBytes_ = 0;  ///< inner ones, for the first time
+  uint64_t repaired_ = 0;                     ///< inner packets sent again
+};
+
+}  // namespace braid

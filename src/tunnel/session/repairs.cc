@@ -1,0 +1,84 @@
+#include "tunnel/session/repairs.h"
+
+#include <algorithm>
+
+#include "tunnel/lane/flow.h"
+#include "tunnel/subflow/datagram_builder.h"
+
+namespace braid {
+
+namespace {
+/// Packets waiting for repair that are looked at for one whose own path is open. Ours.
+constexpr int kRepairTries = 32;
+/// And for one that is not to be given back by protection any moment. Ours.
+constexpr int kAnswersAwaited = 256;
+}  // namespace
+
+// With the best path for all it is the first one or none; a path of its own may be closed while another's is
+// open.
+const Datum* Repairs::pick(Subflow*& path, Time now) {
+  const Datum* datum = first(now);
+  for (int tries = 0; datum && tries < kRepairTries; ++tries) {
+    if ((path = pathFor(*datum, now))) return datum;
+    const Datum* next = DataLedger::repairAfter(datum);
+    if (isTooLarge(*datum)) {
+      owner_.onTooLarge(datum->packet.view());
+      ledger_.giveUp(datum, Drop::kTooBig);
+    }
+    datum = nextReady(next, now);
+  }
+  return nullptr;
+}
+
+// A path that is not usable now may be back, and carry it.
+bool Repairs::isTooLarge(const Datum& datum) const {
+  return std::none_of(subflows_.begin(), subflows_.end(),
+                      [&](const Subflow* s) { return mayFit(datum.packet.size(), *s) || !s->usable(); });
+}
+
+// The queue is searched again when it has changed or when the first of those that wait is due.
+const Datum* Repairs::first(Time now) {
+  const Datum* head = ledger_.nextRepair(now);
+  if (ledger_.repairChanges() == noneReady_ && now < readyAt_) return nullptr;
+  readyAt_ = kNever;
+  const Datum* ready = nextReady(head, now);
+  noneReady_ = ready ? UINT64_MAX : ledger_.repairChanges();
+  return ready;
+}
+
+// What a copy or a parity on its way may give back is not sent again before the peer could say so.
+const Datum* Repairs::nextReady(const Datum* datum, Time now) {
+  for (int tries = 0; datum && tries < kAnswersAwaited; ++tries) {
+    if (datum->answerDue <= now) return datum;
+    readyAt_ = std::min(readyAt_, datum->answerDue);
+    datum = DataLedger::repairAfter(datum);
+  }
+  return nullptr;
+}
+
+// Not on the path that just fell silent with it, while another is usable. A policy that repairs like MPTCP
+// keeps it on its path as long as that is alive.
+bool Repairs::mayUse(const Datum& datum, const Subflow& path) const {
+  const RecoveryPolicy& policy = policies_.of(datum.flow->recoveryClass());
+  const Subflow& own = subflows_.at(datum.subflow);
+  if (policy.repairPlace() == RepairPlace::kOwnPath && own.takesData() && mayFit(datum.packet.size(), own))
+    return datum.subflow == path.id();
+  if (!datum.moved || datum.subflow != path.id()) return true;
+  for (const Subflow* s : subflows_) {
+    if (s->takesData() && s != &path) return false;
+  }
+  return true;
+}
+
+// The path that may send it now, that the packet fits, and where it is likely to arrive first.
+Subflow* Repairs::pathFor(const Datum& datum, Time now) const {
+  Subflow* best = nullptr;
+  for (Subflow* s : subflows_) {
+    if (!s->isOpenForRepair(now) || !fits(datum.packet.size(), *s)) continue;
+    if (!mayUse(datum, *s)) continue;
+    if (!best || s->expectedDelay() < best->expectedDelay()) best = s;
+  }
+  return best;
+}
+
+}  // namespace braid

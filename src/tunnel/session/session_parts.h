@@ -1,0 +1,34 @@
+#pragma once
+
+// What the two directions of a session, Outbound and Inbound, work on.
+
+#include "base/packet.h"
+#include "tunnel/lane/data_ledger.h"
+#include "tunnel/lane/flow_queues.h"
+#include "tunnel/protect/block_receiver.h"
+#include "tunnel/protect/protector.h"
+#include "tunnel/session/control_frames.h"
+#include "tunnel/session/path_duties.h"
+#include "tunnel/session/session_options.h"
+#include "tunnel/session/session_owner.h"
+#include "tunnel/subflow/datagram_builder.h"
+#include "tunnel/subflow/subflow_set.h"
+
+namespace braid {
+
+/// Each belongs to the session and outlives both.
+struct SessionParts {
+  const SessionOptions& options;
+  PacketPool& pool;
+  DatagramSealer& sealer;
+  SubflowSet& subflows;
+  ControlFrames& controls;
+  PathDuties& duties;
+  DataLedger& ledger;
+  FlowQueues& flows;
+  Protector& protector;
+  BlockReceiver& receiver;
+  SessionOwner& owner;
+};
+
+}  // namespace braid

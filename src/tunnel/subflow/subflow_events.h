@@ -1,0 +1,43 @@
+#pragma once
+
+// What subflows have to tell their session.
+
+#include <cstdint>
+#include <utility>
+
+#include "base/ring.h"
+
+namespace braid {
+
+struct SubflowEvent {
+  enum class Kind : uint8_t {
+    kState,             ///< the subflow has entered another state
+    kAddress,           ///< the peer is proven to be at a new route
+    kControlDelivered,  ///< the packet, which carries control frames, has arrived
+    kControlLost,       ///< or most likely has not
+    kPacketLost,        ///< the packet has been declared lost
+  };
+  Kind kind{};
+  uint8_t subflow = 0;
+  uint64_t packetNumber = 0;
+  double lossRate = 0;  ///< kPacketLost: share lost among the latest packets, this one included
+};
+
+/// One queue for all subflows of a session, in the order in which things happened. The session empties it after
+/// each call that may change a subflow, so that it finds the subflow as the event left it.
+class SubflowEvents {
+ public:
+  void push(SubflowEvent event) { queue_.pushBack(std::move(event)); }
+  /// The oldest one; false when there is none.
+  bool poll(SubflowEvent& out) {
+    if (queue_.empty()) return false;
+    out = queue_.front();
+    queue_.popFront();
+    return true;
+  }
+
+ private:
+  Ring<SubflowEvent> queue_;
+};
+
+}  // namespace braid

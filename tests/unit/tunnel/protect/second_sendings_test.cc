@@ -1,0 +1,100 @@
+#include "tunnel/protect/second_sendings.h"
+
+#include "tests/unit/tunnel/protect/protection_bench.h"
+
+namespace braid {
+namespace {
+
+struct SecondSendingsTest : ProtectionBench {
+  RecoveryPolicies policies;
+  std::optional<SecondSendings> second;
+
+  void SetUp() override { start("redundant"); }
+  void start(const char* policy) {
+    second.reset();
+    ProtectionBench::SetUp();
+    protectOptions.recovery = policy;
+    policies.set(protectOptions, options.recoveryOptions, random);
+    second.emplace(*context, policies);
+  }
+  void TearDown() override { second.reset(); }
+  const Datum* sendOn(Subflow& s) {
+    const Datum* d = make();
+    send(s, {d});
+    second->add(d);
+    return d;
+  }
+};
+
+TEST_F(SecondSendingsTest, ACopyGoesOnAnotherPath) {
+  Subflow& a = open(0);
+  Subflow& b = open(1);
+  const Datum* d = sendOn(a);
+  uint64_t pn = b.nextPacketNumber();
+  ASSERT_TRUE(second->poll(out, now));
+  EXPECT_EQ(b.sent().at(pn).data[0], d);
+  EXPECT_EQ(b.sent().at(pn).role, SentPacket::Role::kCopy);
+  EXPECT_TRUE(d->copied);
+  ASSERT_EQ(traced.size(), 1u);
+  EXPECT_EQ(traced[0].kind, TraceEvent::Kind::kCopySent);
+  EXPECT_EQ(traced[0].on, 1);
+  EXPECT_EQ(traced[0].onPn, pn);
+  EXPECT_FALSE(second->poll(out, now));
+  EXPECT_EQ(a.status(now).protectedPackets, 1u);
+  EXPECT_EQ(b.status(now).copies, 1u);
+}
+
+TEST_F(SecondSendingsTest, OnItsOwnPathWhenThePolicySaysSo) {
+  start("proactive");
+  Subflow& a = open(0);
+  Subflow& b = open(1);
+  sendOn(a);
+  uint64_t idle = b.nextPacketNumber();
+  ASSERT_TRUE(second->poll(out, now));
+  EXPECT_EQ(b.nextPacketNumber(), idle);
+}
+
+TEST_F(SecondSendingsTest, WhatCameOrIsLostMeanwhileIsLeftOut) {
+  Subflow& a = open(0);
+  open(1);
+  sendOn(a);
+  const Datum* lost = sendOn(a);
+  ack(a, lost->pn - 1, lost->pn - 1);
+  lose(a, lost->pn);
+  ASSERT_TRUE(lost->queued);
+  EXPECT_FALSE(second->poll(out, now));
+  EXPECT_TRUE(second->empty());
+}
+
+TEST_F(SecondSendingsTest, NobodyWaitsForOneWithoutAPath) {
+  Subflow& a = open(0);
+  sendOn(a);
+  EXPECT_FALSE(second->poll(out, now));
+  EXPECT_TRUE(second->empty()) << "there is no other path";
+}
+
+TEST_F(SecondSendingsTest, ItWaitsForItsPathToOpen) {
+  Subflow& a = open(0);
+  Subflow& b = open(1);
+  sendOn(a);
+  uint64_t first = b.nextPacketNumber();
+  while (b.isOpen(now)) send(b, {make(1000)});
+  EXPECT_FALSE(second->poll(out, now));
+  EXPECT_FALSE(second->empty());
+  now += kRtt;
+  ack(b, first, b.nextPacketNumber() - 1);
+  now = std::max(now, b.opensAt());
+  EXPECT_TRUE(second->poll(out, now));
+}
+
+TEST_F(SecondSendingsTest, BeyondTheBoundTheOldestIsDropped) {
+  Subflow& a = open(0);
+  open(1);
+  const Datum* oldest = sendOn(a);
+  uint32_t refs = oldest->refs;
+  for (size_t i = 0; i < SecondSendings::kMost; ++i) sendOn(a);
+  EXPECT_EQ(oldest->refs, refs - 1);
+}
+
+}  // namespace
+}  // namespace braid

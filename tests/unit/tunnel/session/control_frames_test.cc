@@ -1,0 +1,105 @@
+#include "tunnel/session/control_frames.h"
+
+#include "tests/unit/tunnel/subflow/subflow_bench.h"
+
+namespace braid {
+namespace {
+
+struct ControlFramesTest : SubflowBench {
+  ControlFrames controls;
+  Datagram out;
+
+  /// Sends what waits, as far as it fits, and reads it.
+  std::vector<WireFrame> leave(Subflow& s) {
+    DatagramBuilder build(s, pool.allocate());
+    controls.write(build);
+    if (build.used() == 0) return {};
+    EXPECT_TRUE(build.finish(*sealer, out, now));
+    return read(out);
+  }
+  static SkipFrame skip(uint64_t first) { return {1, first, 1}; }
+};
+
+TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {
+  Subflow& s = open(3);
+  EXPECT_FALSE(controls.isWaiting());
+  controls.add(skip(5));
+  EXPECT_TRUE(controls.isWaiting());
+  uint64_t pn = s.nextPacketNumber();
+  EXPECT_EQ(only<SkipFrame>(leave(s)).size(), 1u);
+  EXPECT_TRUE(s.sent().at(pn).hasControl);
+  EXPECT_FALSE(controls.isWaiting());
+  EXPECT_FALSE(controls.empty());
+  EXPECT_TRUE(leave(s).empty()) << "in flight once";
+  controls.onFate(3, pn, true);
+  EXPECT_TRUE(controls.empty());
+}
+
+TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
+  Subflow& s = open(3);
+  controls.add(skip(5));
+  controls.add(skip(9));
+  uint64_t pn = s.nextPacketNumber();
+  leave(s);
+  controls.onFate(3, pn + 1, false);
+  controls.onFate(4, pn, false);
+  EXPECT_FALSE(controls.isWaiting()) << "others were lost";
+  controls.onFate(3, pn, false);
+  auto skips = only<SkipFrame>(leave(s));
+  ASSERT_EQ(skips.size(), 2u);
+  EXPECT_EQ(skips[0].first, 5u);
+  EXPECT_EQ(skips[1].first, 9u);
+}
+
+TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
+  Subflow& s = open(0);
+  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), true});
+  controls.announce(SubflowStatusFrame{2, controls.takeSequence(), true});
+  controls.announce(SubflowPreferenceFrame{1, controls.takeSequence(), {}});
+  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), false});
+  std::vector<WireFrame> frames = leave(s);
+  auto words = only<SubflowStatusFrame>(frames);
+  ASSERT_EQ(words.size(), 2u);
+  EXPECT_EQ(words[0].subflow, 2);
+  EXPECT_EQ(words[1].subflow, 1);
+  EXPECT_EQ(words[1].sequence, 4u);
+  EXPECT_FALSE(words[1].available);
+  EXPECT_EQ(only<SubflowPreferenceFrame>(frames).size(), 1u) << "another kind of word";
+}
+
+TEST_F(ControlFramesTest, AWordInFlightIsReplacedToo) {
+  Subflow& s = open(0);
+  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), true});
+  uint64_t first = s.nextPacketNumber();
+  leave(s);
+  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), false});
+  leave(s);
+  controls.onFate(0, first, false);
+  EXPECT_FALSE(controls.isWaiting()) << "nobody wants the old word";
+}
+
+TEST_F(ControlFramesTest, WhatDoesNotFitWaits) {
+  options.outerMtu = options.maxOuterMtu = 9000;
+  Subflow& s = open(0);
+  for (uint64_t i = 0; i < 100; ++i) controls.add(skip(100 * i));
+  size_t first = leave(s).size();
+  EXPECT_GT(first, 20u);
+  EXPECT_LT(first, 100u) << "room for an ACK and DATA headers is left";
+  EXPECT_TRUE(controls.isWaiting());
+  size_t all = first;
+  while (controls.isWaiting()) all += leave(s).size();
+  EXPECT_EQ(all, 100u);
+}
+
+TEST_F(ControlFramesTest, TheQueueHasABound) {
+  for (uint64_t i = 0; i < ControlFrames::kMost; ++i) {
+    EXPECT_FALSE(controls.isFull());
+    controls.add(skip(i));
+  }
+  EXPECT_TRUE(controls.isFull());
+  controls.add(skip(9999));
+  EXPECT_TRUE(controls.isFull());
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,121 @@
+#include "tunnel/session/path_duties.h"
+
+#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/subflow/subflow_bench.h"
+
+namespace braid {
+namespace {
+
+constexpr PathPreference kNormal{};
+constexpr PathPreference kMetered{.use = PathUse::kMetered};
+constexpr PathPreference kBackup{.use = PathUse::kBackup};
+
+struct PathDutiesTest : SubflowBench {
+  ControlFrames controls;
+  SilentOwner owner;
+  PathDuties initiator{PathDuties::Side::kInitiator, 1472, subflows, controls, owner};
+  PathDuties responder{PathDuties::Side::kResponder, 1472, subflows, controls, owner};
+
+  Subflow& use(uint8_t id, const PathPreference& preference) {
+    Subflow& s = open(id);
+    initiator.setPreference(s, preference, preference, nullptr);
+    initiator.onChange();
+    initiator.update(now);
+    return s;
+  }
+  std::vector<SubflowPreferenceFrame> told() {
+    Datagram out;
+    DatagramBuilder build(*subflows.find(0), pool.allocate());
+    controls.write(build);
+    EXPECT_TRUE(build.finish(*sealer, out, now));
+    return only<SubflowPreferenceFrame>(read(out));
+  }
+};
+
+TEST_F(PathDutiesTest, TheBestUsablePathsCarryTheData) {
+  Subflow& backup = use(0, kBackup);
+  EXPECT_EQ(backup.duty(), PathDuty::kAll) << "there is no better one";
+  Subflow& normal = use(1, kNormal);
+  EXPECT_EQ(normal.duty(), PathDuty::kAll);
+  EXPECT_EQ(backup.duty(), PathDuty::kNone);
+  ASSERT_EQ(owner.events.size(), 1u);
+  EXPECT_EQ(owner.events[0].kind, Event::Kind::kSubflowDuty);
+  normal.close(now);
+  EXPECT_EQ(backup.duty(), PathDuty::kNone) << "not before update()";
+  initiator.onChange();
+  initiator.update(now);
+  EXPECT_EQ(backup.duty(), PathDuty::kAll);
+}
+
+TEST_F(PathDutiesTest, AMeteredPathHelpsWhenTheNormalOnesAreLongTooLittle) {
+  use(0, kNormal);
+  Subflow& metered = use(1, kMetered);
+  EXPECT_EQ(metered.duty(), PathDuty::kNone);
+  EXPECT_FALSE(initiator.mayOverflow(now));
+  now += Saturation::kFull;
+  EXPECT_TRUE(initiator.mayOverflow(now)) << "waiting since long";
+  EXPECT_EQ(metered.duty(), PathDuty::kOverflow);
+  initiator.onDrained(now);
+  now = initiator.nextDeadline(now);
+  ASSERT_NE(now, kNever);
+  initiator.onTimer(now);
+  EXPECT_EQ(metered.duty(), PathDuty::kNone);
+}
+
+TEST_F(PathDutiesTest, WithoutMeteredPathsNothingOverflows) {
+  use(0, kNormal);
+  use(1, kBackup);
+  EXPECT_FALSE(initiator.mayOverflow(now));
+  now += 10s;
+  EXPECT_FALSE(initiator.mayOverflow(now));
+  EXPECT_EQ(initiator.nextDeadline(now), kNever);
+}
+
+TEST_F(PathDutiesTest, ThePeerIsToldWhatIsNotTheDefault) {
+  use(0, kNormal);
+  EXPECT_EQ(initiator.wishFor(subflows[0]), nullptr);
+  EXPECT_TRUE(controls.empty());
+  use(1, kBackup);
+  ASSERT_NE(initiator.wishFor(subflows[1]), nullptr);
+  auto frames = told();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].subflow, 1);
+  EXPECT_EQ(frames[0].preference, kBackup);
+  initiator.setPreference(subflows[1], kNormal, kNormal, nullptr);
+  frames = told();
+  ASSERT_EQ(frames.size(), 1u) << "back to the default, which is news";
+  EXPECT_EQ(frames[0].preference, kNormal);
+}
+
+TEST_F(PathDutiesTest, OnlyAUsableSubflowIsAnnounced) {
+  open(0);
+  Subflow& s = add(1);
+  initiator.setPreference(s, kBackup, kBackup, nullptr);
+  EXPECT_TRUE(controls.empty()) << "its challenges carry the wish";
+  activate(s);
+  initiator.onUsable(s);
+  EXPECT_EQ(told().size(), 1u);
+}
+
+TEST_F(PathDutiesTest, AResponderFollowsTheInitiator) {
+  Subflow& s = open(0);
+  initiator.onPeerPreference({0, 1, kBackup});
+  EXPECT_EQ(s.preference(), kNormal) << "the initiator takes no wishes";
+  responder.onPeerPreference({0, 1, kBackup});
+  responder.onPeerPreference({7, 1, kBackup});
+  EXPECT_EQ(s.preference(), kBackup);
+}
+
+TEST_F(PathDutiesTest, SubflowsOfAnUplinkShareItsCeiling) {
+  Subflow& a = open(0);
+  Subflow& b = open(1);
+  PathPreference slow{.uplink = 3, .ceiling = PathPreference::kMinCeiling};
+  responder.onPeerPreference({0, 1, slow});
+  responder.onPeerPreference({1, 1, slow});
+  ASSERT_TRUE(a.isOpen(now) && b.isOpen(now));
+  for (int i = 0; i < 12; ++i) send(a, {make(1300)});
+  EXPECT_GT(b.opensAt(), now) << "what one sends the other may not";
+}
+
+}  // namespace
+}  // namespace braid

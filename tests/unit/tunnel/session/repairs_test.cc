@@ -1,0 +1,98 @@
+#include "tunnel/session/repairs.h"
+
+#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/subflow/subflow_bench.h"
+
+namespace braid {
+namespace {
+
+struct RepairsTest : SubflowBench {
+  ProtectOptions protectOptions;
+  RecoveryPolicies policies;
+  SilentOwner owner;
+  std::optional<Repairs> repairs;
+  Subflow* path = nullptr;
+
+  void SetUp() override { start("adaptive"); }
+  void start(const char* policy) {
+    SubflowBench::SetUp();
+    protectOptions.recovery = policy;
+    policies.set(protectOptions, options.recoveryOptions, random);
+    repairs.emplace(subflows, ledger, policies, owner);
+  }
+  /// A packet that was sent on `s` and is lost.
+  const Datum* lost(Subflow& s, size_t size = 100) {
+    const Datum* d = make(size);
+    uint64_t pn = send(s, {d});
+    lose(s, pn);
+    EXPECT_TRUE(d->queued);
+    return d;
+  }
+};
+
+TEST_F(RepairsTest, ARepairGoesWhereItIsLikelyToArriveFirst) {
+  Subflow& slow = open(0, 80ms);
+  Subflow& fast = open(1, 20ms);
+  const Datum* d = lost(slow);
+  EXPECT_EQ(repairs->pick(path, now), d);
+  EXPECT_EQ(path, &fast);
+}
+
+TEST_F(RepairsTest, LikeMptcpItStaysOnItsPathAsLongAsThatIsAlive) {
+  start("fuso");
+  Subflow& slow = open(0, 80ms);
+  Subflow& fast = open(1, 20ms);
+  const Datum* d = lost(slow);
+  EXPECT_TRUE(repairs->mayUse(*d, slow));
+  EXPECT_FALSE(repairs->mayUse(*d, fast));
+  ASSERT_EQ(repairs->pick(path, now), d);
+  EXPECT_EQ(path, &slow);
+  slow.close(now);
+  ASSERT_EQ(repairs->pick(path, now), d);
+  EXPECT_EQ(path, &fast);
+}
+
+TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
+  Subflow& a = open(0);
+  const Datum* d = make();
+  uint64_t pn = send(a, {d});
+  a.moveData(const_cast<SentPacket&>(a.sent().at(pn)), now);
+  ASSERT_TRUE(d->queued && d->moved);
+  EXPECT_TRUE(repairs->mayUse(*d, a)) << "there is no other";
+  Subflow& b = open(1);
+  EXPECT_FALSE(repairs->mayUse(*d, a));
+  EXPECT_TRUE(repairs->mayUse(*d, b));
+}
+
+TEST_F(RepairsTest, WhatProtectionMayGiveBackWaitsForTheAnswer) {
+  Subflow& s = open(0);
+  const Datum* waits = lost(s);
+  ledger.onCoded(waits, now + 5ms);
+  EXPECT_EQ(repairs->first(now), nullptr);
+  EXPECT_EQ(repairs->readyAt(), now + 5ms);
+  const Datum* ready = lost(s);
+  ledger.onCoded(waits, now + 5ms);
+  EXPECT_EQ(repairs->first(now), ready) << "it holds nobody up";
+  EXPECT_EQ(repairs->first(now + 5ms), waits);
+}
+
+TEST_F(RepairsTest, APacketThatNoPathCarriesIsGivenUp) {
+  options.outerMtu = 1400;
+  Subflow& s = open(0);
+  lost(s, 1500);
+  EXPECT_EQ(repairs->pick(path, now), nullptr);
+  EXPECT_EQ(owner.tooLarge, 1u);
+  EXPECT_EQ(ledger.queued(), 0u);
+  EXPECT_EQ(ledger.drops()[static_cast<size_t>(Drop::kTooBig)], 1u);
+}
+
+TEST_F(RepairsTest, NoneIsReadyWithoutALoss) {
+  Subflow& s = open(0);
+  send(s, {make()});
+  EXPECT_EQ(repairs->first(now), nullptr);
+  EXPECT_EQ(repairs->pick(path, now), nullptr);
+  EXPECT_EQ(repairs->readyAt(), kNever);
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,129 @@
+#pragma once
+
+// A set of subflows with keys on both ends, for tests of what sends on them.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/unit/tunnel/lane/some_flows.h"
+#include "tunnel/subflow/datagram_builder.h"
+#include "tunnel/subflow/subflow_set.h"
+#include "tunnel/wire/frame_reader.h"
+
+namespace braid {
+
+struct SubflowBench : testing::Test {
+  static constexpr Duration kRtt = 40ms;
+  static constexpr uint32_t kSession = 7;
+
+  PacketPool pool{2048, 4000};
+  SubflowOptions options;
+  SomeFlows flows;
+  Flow& flow = flows.make();
+  DataLedger ledger{3s};
+  ControllerGroup group;
+  SubflowEvents events;
+  Random random{3};
+  Time now = Time{} + 1s;
+  SubflowSet subflows;
+  SessionSecrets secrets{};
+  std::optional<KeySchedule> keys, peersKeys;
+  std::optional<DatagramSealer> sealer;
+
+  void SetUp() override { useKeys({}); }
+  void useKeys(const KeyLimits& limits) {
+    keys.emplace(secrets, KeySchedule::Role::kInitiator, limits, now);
+    peersKeys.emplace(secrets, KeySchedule::Role::kResponder, KeyLimits{}, now);
+    sealer.emplace(kSession, *keys);
+  }
+  /// A subflow that the peer has not answered on yet.
+  Subflow& add(uint8_t id, const std::string& name = {}) {
+    auto socket = static_cast<SocketId>(id + 1);
+    Route route{socket, {}, *Endpoint::parse("192.0.2.1:" + std::to_string(4000 + id))};
+    return subflows.add(
+        std::make_unique<Subflow>(id, "", route, true, options, events, ledger, group, random, now), name);
+  }
+  /// The peer answers on it after `rtt`.
+  void activate(Subflow& s, Duration rtt = kRtt) {
+    auto frame = s.takePathFrame(now);
+    ASSERT_TRUE(frame && frame->challenge);
+    now += rtt;
+    s.onPathResponse(frame->challenge->token, now);
+    ASSERT_TRUE(s.usable());
+  }
+  Subflow& open(uint8_t id, Duration rtt = kRtt) {
+    Subflow& s = add(id);
+    activate(s, rtt);
+    return s;
+  }
+  /// A packet of the flow, about to be sent.
+  const Datum* make(size_t size = 100) { return make(flow, size); }
+  const Datum* make(Flow& of, size_t size) {
+    Packet packet = pool.allocate();
+    packet.append(size);
+    return ledger.create(of, std::move(packet), now);
+  }
+  /// The packet goes into the datagram, and the ledger knows.
+  void put(DatagramBuilder& build, const Datum* d) {
+    build.addDatum(d);
+    ledger.onSent(d, build.subflow().id(), build.packetNumber());
+  }
+  /// Sends a datagram with these packets; its number.
+  uint64_t send(Subflow& s, std::initializer_list<const Datum*> data) {
+    DatagramBuilder build(s, pool.allocate());
+    for (const Datum* d : data) put(build, d);
+    Datagram out;
+    EXPECT_TRUE(build.finish(*sealer, out, now));
+    return build.packetNumber();
+  }
+  uint64_t ping(Subflow& s) {
+    DatagramBuilder build(s, pool.allocate());
+    build.addTracked(PingFrame{});
+    Datagram out;
+    EXPECT_TRUE(build.finish(*sealer, out, now));
+    return build.packetNumber();
+  }
+  void ack(Subflow& s, uint64_t first, uint64_t last) {
+    AckFrame frame;
+    frame.subflow = s.id();
+    frame.count = 1;
+    frame.ranges[0] = {first, last};
+    s.onAck(frame, true, now);
+  }
+  /// Three later packets are acknowledged after a round trip, so that packet `pn` counts as lost.
+  void lose(Subflow& s, uint64_t pn) {
+    uint64_t first = ping(s);
+    ping(s);
+    uint64_t last = ping(s);
+    now += kRtt;
+    ack(s, std::max(first, pn + 1), last);
+  }
+  /// What the peer reads in the datagram, which must stay.
+  std::vector<WireFrame> read(Datagram& datagram) {
+    std::optional<DatagramHeader> header = readHeader(datagram.bytes.view());
+    EXPECT_TRUE(header);
+    EXPECT_EQ(header->session, kSession);
+    ByteSpan sealed = datagram.bytes.span().subspan(kHeaderSize);
+    EXPECT_TRUE(peersKeys->open(header->epoch, header->subflow, header->packetNumber,
+                                datagram.bytes.view().first(kHeaderSize), sealed, now));
+    FrameReader reader(sealed.first(sealed.size() - kTagSize));
+    std::vector<WireFrame> frames;
+    while (auto frame = reader.next()) frames.push_back(*frame);
+    EXPECT_TRUE(reader.ok());
+    return frames;
+  }
+  template <typename F>
+  static std::vector<F> only(const std::vector<WireFrame>& frames) {
+    std::vector<F> some;
+    for (const WireFrame& frame : frames) {
+      if (const F* f = std::get_if<F>(&frame)) some.push_back(*f);
+    }
+    return some;
+  }
+};
+
+}  // namespace braid

@@ -1,0 +1,56 @@
+#include "tunnel/subflow/subflow_set.h"
+
+#include "tests/unit/tunnel/subflow/subflow_bench.h"
+
+namespace braid {
+namespace {
+
+using SubflowSetTest = SubflowBench;
+
+TEST_F(SubflowSetTest, NumbersAreThePeersPositionsAreOurs) {
+  Subflow& nine = add(9);
+  Subflow& two = add(2);
+  EXPECT_EQ(subflows.size(), 2u);
+  EXPECT_EQ(subflows.find(9), &nine);
+  EXPECT_EQ(subflows.find(2), &two);
+  EXPECT_EQ(subflows.find(3), nullptr);
+  EXPECT_EQ(subflows.positionOf(9), 0u);
+  EXPECT_EQ(subflows.positionOf(2), 1u);
+  EXPECT_EQ(&subflows[1], &two);
+  EXPECT_EQ(std::vector<Subflow*>(subflows.begin(), subflows.end()), (std::vector<Subflow*>{&nine, &two}));
+}
+
+TEST_F(SubflowSetTest, NamesFindPositions) {
+  add(0, "wifi");
+  add(1, "lte");
+  EXPECT_EQ(subflows.named("lte"), 1u);
+  EXPECT_EQ(subflows.named("dsl"), std::nullopt);
+}
+
+TEST_F(SubflowSetTest, TheFastestIsAmongThoseThatCarryData) {
+  EXPECT_FALSE(subflows.anyUsable());
+  EXPECT_EQ(subflows.fastest(), nullptr);
+  Subflow& slow = open(0, 80ms);
+  Subflow& fast = open(1, 20ms);
+  add(2);
+  EXPECT_TRUE(subflows.anyUsable());
+  EXPECT_EQ(subflows.fastest(), &fast);
+  fast.setDuty(PathDuty::kNone, now);
+  EXPECT_EQ(subflows.fastest(), &slow);
+  slow.setDuty(PathDuty::kNone, now);
+  EXPECT_EQ(subflows.fastest(), nullptr);
+  EXPECT_TRUE(subflows.anyUsable()) << "they rest, and could be used";
+}
+
+TEST_F(SubflowSetTest, WhatIsClearedHandsItsDataBack) {
+  Subflow& s = open(0);
+  send(s, {make()});
+  EXPECT_EQ(ledger.live(), 1u);
+  subflows.clear();
+  EXPECT_EQ(subflows.size(), 0u);
+  EXPECT_EQ(subflows.find(0), nullptr);
+  EXPECT_EQ(ledger.live(), 0u);
+}
+
+}  // namespace
+}  // namespace braid
