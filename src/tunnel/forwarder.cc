@@ -1,11 +1,13 @@
 #include "tunnel/forwarder.h"
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "inet/fragment.h"
 #include "inet/mss.h"
 #include "inet/protocol.h"
-#include "tunnel/peer.h"
+#include "tunnel/peer_set.h"
 
 namespace braid {
 
@@ -47,7 +49,7 @@ void clampSyn(ByteSpan packet, const InnerPacket& ip, size_t mtu) {
 }
 }  // namespace
 
-Forwarder::Forwarder(const TunnelOptions& options, PacketPool& pool, const Peers& peers, Random& random,
+Forwarder::Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& peers, Random& random,
                      uint64_t shimSeed)
     : options_(options),
       pool_(pool),
@@ -60,10 +62,12 @@ Forwarder::Forwarder(const TunnelOptions& options, PacketPool& pool, const Peers
 
 void Forwarder::onPeersChanged() {
   router_.clear();
-  for (const auto& peer : peers_) router_.add(*peer);
-  switch_.forgetPeers([&](const Peer& known) {
-    return std::none_of(peers_.begin(), peers_.end(), [&](const auto& p) { return p.get() == &known; });
+  std::set<const Peer*> present;
+  peers_.forEach([&](Peer& peer) {
+    router_.add(peer);
+    present.insert(&peer);
   });
+  switch_.forgetPeers([&](const Peer& known) { return !present.contains(&known); });
 }
 
 void Forwarder::onTimer(Time now) {
@@ -108,9 +112,9 @@ void Forwarder::forwardFrame(Packet packet, const Frame& frame, const Peer* exce
     return;
   }
   std::vector<Peer*> others;
-  for (const auto& peer : peers_) {
-    if (peer.get() != except) others.push_back(peer.get());
-  }
+  peers_.forEach([&](Peer& peer) {
+    if (&peer != except) others.push_back(&peer);
+  });
   for (Peer* other : others) {
     Packet copy = other == others.back() ? std::move(packet) : pool_.copy(packet.view());
     if (!copy) return drop(Drop::kNoBuffer);
@@ -130,7 +134,7 @@ void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ip
   // The shim sees what the tunnel takes, and a packet that is to be cut before it is cut: fragments are no
   // TCP segments to it.
   if (ip && (fits || !ip->dontFragment)) shim_.onFromHost(packet.view(), *ip, now);
-  if (fits) return queue(*session, std::move(packet), ip, ipOffset, now);
+  if (fits) return queue(peer, std::move(packet), ip, ipOffset, now);
   sendTooBig(peer, std::move(packet), *ip, ipOffset, now);
 }
 
@@ -150,7 +154,9 @@ void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, siz
   if (result != FragmentResult::kDone) drop(Drop::kTooBig);
 }
 
-void Forwarder::queue(Session& session, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now) {
+// The peer has a session to send by, and the packet fits it.
+void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now) {
+  Session& session = *peer.session();
   FlowKey key{};
   bool reliable = false;
   bool ecnCapable = false;
@@ -164,6 +170,7 @@ void Forwarder::queue(Session& session, Packet packet, const InnerPacket* ip, si
     if (options_.ecnProxy) ecnProxy_.onOutgoing(bytes, *ip, now);
     hint = hintOf(*ip, key, options_.recoveryClasses);
   }
+  peers_.wake(peer);
   if (std::optional<Drop> cause =
           session.onInnerPacket(std::move(packet), key, reliable, ecnCapable, now, hint))
     drop(*cause);
@@ -177,7 +184,7 @@ void Forwarder::resend(Packet packet, Time now) {
   if (!peer || !peer->isUp()) return;
   Session* session = peer->session();
   if (!session || packet.size() > session->innerMtu()) return;
-  queue(*session, std::move(packet), &*ip, 0, now);
+  queue(*peer, std::move(packet), &*ip, 0, now);
 }
 
 void Forwarder::onTooLarge(const Peer& to, ByteView packet, Time now) {

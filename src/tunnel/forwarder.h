@@ -8,8 +8,6 @@
 // A packet that the tunnel cannot carry is answered by ICMP (IcmpAnswers), or cut when IPv4 allows it.
 
 #include <cstddef>
-#include <memory>
-#include <vector>
 
 #include "base/drop.h"
 #include "base/packet.h"
@@ -28,17 +26,15 @@
 
 namespace braid {
 
+class PeerSet;
 class Peer;
-class Session;
 
 /// Forwards packets (TUN) or frames (TAP) from the device to the peers and back.
 class Forwarder final : private TunnelKnowledge {
  public:
-  using Peers = std::vector<std::unique_ptr<Peer>>;
-
   /// `options`, `pool` and `peers` must outlive it. Draws the keys of hash tables from `random`; `shimSeed`
   /// is the ack shim's.
-  Forwarder(const TunnelOptions& options, PacketPool& pool, const Peers& peers, Random& random,
+  Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& peers, Random& random,
             uint64_t shimSeed);
 
   /// The peers are others now, or have other prefixes. Those that are no more must still be alive.
@@ -68,7 +64,7 @@ class Forwarder final : private TunnelKnowledge {
   void forwardFrame(Packet packet, const Frame& frame, const Peer* except, Time now);
   void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
   void sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Time now);
-  void queue(Session& session, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
+  void queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
   void resend(Packet packet, Time now);
   void deliverIp(const Peer& from, Packet packet, Time now);
   void deliverFrame(Peer& from, Packet packet, Time now);
@@ -79,7 +75,7 @@ class Forwarder final : private TunnelKnowledge {
 
   const TunnelOptions& options_;
   PacketPool& pool_;
-  const Peers& peers_;
+  PeerSet& peers_;
   IpRouter router_;
   FrameSwitch switch_;
   IcmpAnswers answers_;

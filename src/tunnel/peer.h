@@ -1,121 +1,125 @@
 #pragma once
 
-// A configured peer: it keeps one session with it alive. The initiator tries every route until a handshake
-// ends well, and again when the peer has fallen silent; the responder takes the newest session that the peer
-// proves to have.
+// A configured peer: it keeps one session with it alive.
+//
+//     initiator   no session --> attempts on all routes --> session --> attempts again when it is of no use
+//     responder   a handshake is done --> candidate --> session, once the peer has chosen it
+//
+// Both sides may begin at once. The peer is up from the first datagram of a session on, as long as the session
+// has a usable path or lost the last one a short while ago.
 
-#include <deque>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
+#include "base/packet.h"
+#include "base/random.h"
+#include "base/time.h"
+#include "tunnel/attempts.h"
+#include "tunnel/candidates.h"
 #include "tunnel/handshake.h"
 #include "tunnel/io.h"
 #include "tunnel/options.h"
 #include "tunnel/peer_owner.h"
+#include "tunnel/peer_routes.h"
 #include "tunnel/session/session.h"
-#include "tunnel/uplink_accounts.h"
+#include "tunnel/session_index.h"
+#include "tunnel/status.h"
 
 namespace braid {
 
+/// What the peers of a tunnel share. All of it must outlive them.
+struct PeerContext {
+  const TunnelOptions& options;
+  PacketPool& pool;
+  HandshakeProvider& handshakes;
+  PeerOwner& owner;
+  SessionIndex& sessions;
+  AttemptIndex& attempts;
+};
+
 class Peer final : public SessionOwner {
  public:
-  /// A second route is tried when the first has not answered for so long (RFC 8305 section 5: connection
-  /// attempt delay).
-  static constexpr Duration kAttemptDelay = 250ms;
-  /// Pause after all routes failed; doubles up to the longest.
-  static constexpr Duration kFirstPause = 500ms;
-  static constexpr Duration kLongestPause = 8s;
-  /// With no usable subflow for so long the initiator starts over, in case the peer has lost its keys.
+  /// With no usable subflow for so long the initiator starts over, in case the peer has lost its keys. Ours.
   static constexpr Duration kStartOver = 1500ms;
-  /// A session in which nothing was heard for so long is dropped.
+  /// A session in which nothing was heard for so long is dropped. Ours.
   static constexpr Duration kForget = 180s;
-  /// Sessions that the peer may still choose from, and how long it has for it.
-  static constexpr size_t kMaxCandidates = 4;
-  static constexpr Duration kForgetCandidate = kHandshakeTimeout;
 
-  Peer(PeerOptions options, const TunnelOptions& tunnel, PacketPool& pool, HandshakeProvider& handshakes,
-       PeerOwner& owner, Random random);
+  Peer(PeerOptions options, const PeerContext& context, Random random);
   ~Peer() override;
 
   const PeerOptions& options() const { return options_; }
+  /// Its position among the peers, for who keeps them.
+  size_t place() const { return place_; }
+  void setPlace(size_t place) { place_ = place; }
+
   void setOptions(PeerOptions options, Time now);
   void setTunables();
-  /// Where to start subflows from; names tell routes apart and stay.
-  struct NamedRoute {
-    std::string name;
-    std::string uplink;
-    Route route;
-    PathPreference own{};    ///< how this side uses it
-    PathPreference peers{};  ///< and what the peer is told
-    std::shared_ptr<Pacer> ceiling{};
-  };
   void setUplinks(const std::vector<UplinkAccount>& uplinks, Time now);
 
-  /// The session to send by; nullptr when the peer is not up.
+  /// The session to send by; nullptr when there is none.
   Session* session() {
     return session_ && session_->confirmed() && !session_->over() ? session_.get() : nullptr;
   }
   const Session* session() const { return const_cast<Peer*>(this)->session(); }
   bool isUp() const { return up_; }
-  /// Every session there is, to be polled.
+  /// Every session there is.
   template <typename F>
-  void forEachSession(F&& f) const {
-    if (session_) f(*session_);
-    for (const auto& candidate : candidates_) f(*candidate);
+  void forEachSession(F&& visit) const {
+    if (session_) visit(*session_);
+    candidates_.forEach(visit);
   }
 
-  /// A handshake of ours on this route, if there is one; it is fed. True when it was taken.
+  /// True when the datagram belongs to a handshake of ours, which takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A handshake that the peer initiated is done.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// A datagram for a session of this peer.
+  /// A datagram for a session of this peer. nullopt when it was used, else why not.
   std::optional<Drop> onDatagram(Session& session, const DatagramHeader& header, const Route& from, Ecn ecn,
                                  Packet datagram, Time now);
+  /// The kernel refused a datagram on this route. True when a session has a subflow there.
+  bool onSendError(const Route& route, Time now);
+  /// The kernel refused a datagram of this size. True when a session has a subflow there.
+  bool onTooBig(const Route& route, size_t size, Time now);
   void onTimer(Time now);
-  bool pollHandshake(Datagram& out, Time now);
-  Time nextDeadline(Time now) const;
+  /// Says farewell in every session, and begins none.
   void close();
+
+  bool pollDatagram(Datagram& out, Time now);
+  Time nextDeadline(Time now) const;
+  /// After a poll and a timer that gave nothing: before nextDeadline() nothing will come of another one, unless
+  /// something happens to this peer.
+  bool isAtRest(Time now) const;
   PeerStatus status(Time now) const;
 
   // SessionOwner
-  void onDelivered(Packet packet) override { owner_.onDelivered(*this, std::move(packet)); }
+  void onDelivered(Packet packet) override { context_.owner.onDelivered(*this, std::move(packet)); }
   void onEvent(Event event) override;
-  void onDrop(Drop cause, uint64_t count) override { owner_.onDrop(cause, count); }
-  void onTooLarge(ByteView packet) override { owner_.onTooLarge(*this, packet); }
-  void onPacketDropped(ByteView packet) override { owner_.onPacketDropped(packet); }
+  void onDrop(Drop cause, uint64_t count) override { context_.owner.onDrop(cause, count); }
+  void onTooLarge(ByteView packet) override { context_.owner.onTooLarge(*this, packet); }
+  void onPacketDropped(ByteView packet) override { context_.owner.onPacketDropped(packet); }
 
  private:
-  struct Attempt {
-    Route route;
-    std::unique_ptr<Handshake> handshake;  ///< none yet: its turn has not come
-    Time startAt;
-  };
-  bool needsSession(Time now) const;
-  bool isPathless(Time now) const;
+  Time lostAt() const;
+  Time pathlessAt() const;
+  Time startOverAt() const;
+  bool needsSession(Time now) const { return startOverAt() <= now; }
+  bool isPathless(Time now) const { return now > pathlessAt(); }
   bool crosses(const Session& candidate, Time now) const;
+  SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
   void connect(Time now);
-  void startAttempts(Time now);
-  void checkAttempts(Time now);
-  void adopt(std::unique_ptr<Session> session, Time now);
-  void drop(std::unique_ptr<Session>& session);
+  void stepAttempts(Time now);
   void openSubflows(Time now);
+  void setUp(bool up, const std::string& text);
 
   PeerOptions options_;
-  const TunnelOptions& tunnel_;
-  PacketPool& pool_;
-  HandshakeProvider& handshakes_;
-  PeerOwner& owner_;
+  const PeerContext& context_;
   Random random_;
+  size_t place_ = 0;
   std::vector<NamedRoute> routes_;
-  std::unique_ptr<Session> session_;
-  /// Responder: handshake done, nothing heard under its keys yet. Oldest first.
-  std::vector<std::unique_ptr<Session>> candidates_;
-  std::vector<Attempt> attempts_;
-  std::deque<Datagram> alerts_;  ///< last words of failed attempts
-  Time nextTry_ = Time::min();
-  Duration pause_ = kFirstPause;
-  std::string lastError_;
+  SessionIndex::Handle session_;
+  Candidates candidates_;
+  Attempts attempts_;
   bool up_ = false;
 };
 

@@ -21,43 +21,26 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       handshakes_(handshakes),
       random_(seed),
       uplinks_(options_.maxOuterMtu),
+      peers_(options_, pool, handshakes, *this),
       responders_(pool, handshakes),
       forwarder_(options_, pool, peers_, random_, Random(~seed).next()) {}
 
+// Sessions report their last counts while they end.
 Tunnel::~Tunnel() {
   peers_.clear();
 }
 
 void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
-  now = forward(now);
-  std::vector<std::unique_ptr<Peer>> old = std::move(peers_);
-  peers_.clear();
   std::vector<Pin> pins;
-  PeerOwner& owner = *this;
-  for (PeerOptions& options : peers) {
-    auto same = std::find_if(old.begin(), old.end(),
-                             [&](const auto& p) { return p && p->options().pin == options.pin; });
-    pins.push_back(options.pin);
-    if (same != old.end()) {
-      (*same)->setOptions(std::move(options), now);
-      peers_.push_back(std::move(*same));
-    } else {
-      peers_.push_back(
-          std::make_unique<Peer>(std::move(options), options_, pool_, handshakes_, owner, random_.fork()));
-    }
-    peers_.back()->setUplinks(uplinks_.all(), now);
-  }
+  for (const PeerOptions& peer : peers) pins.push_back(peer.pin);
+  auto gone = peers_.replace(std::move(peers), uplinks_.all(), random_, forward(now));
   forwarder_.onPeersChanged();
   handshakes_.setAcceptedPins(std::move(pins));
 }
 
 void Tunnel::setUplinks(std::vector<UplinkSpec> uplinks, Time now) {
   uplinks_.set(std::move(uplinks));
-  applyUplinks(forward(now));
-}
-
-void Tunnel::applyUplinks(Time now) {
-  for (auto& peer : peers_) peer->setUplinks(uplinks_.all(), now);
+  peers_.setUplinks(uplinks_.all(), forward(now));
 }
 
 void Tunnel::resetMeter(std::string_view uplink, uint64_t used, Time now) {
@@ -65,7 +48,7 @@ void Tunnel::resetMeter(std::string_view uplink, uint64_t used, Time now) {
   if (!account || !account->meter) return;
   account->meter->reset(used);
   onEvent({Event::Kind::kNewPeriod, {}, "uplink " + account->spec.name + ": a new period begins"});
-  applyUplinks(forward(now));
+  peers_.setUplinks(uplinks_.all(), forward(now));
 }
 
 // What the provider bills, whoever sent it. At its cap an uplink counts as down.
@@ -78,7 +61,7 @@ void Tunnel::count(const Route& route, size_t bytes, Time now) {
            "uplink " + closed->spec.name + " is not used any more in this period: " +
                std::to_string(meter.used()) + " of " + std::to_string(meter.cap()) + " bytes are used, " +
                std::to_string(meter.reserve()) + " kept for what is under way"});
-  applyUplinks(now);
+  peers_.setUplinks(uplinks_.all(), now);
 }
 
 void Tunnel::setTunables(const TunnelOptions& options) {
@@ -92,7 +75,7 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.shim.keepSizes(options_.shim);
   options_ = std::move(next);
   forwarder_.setTunables();
-  for (auto& peer : peers_) peer->setTunables();
+  peers_.setTunables();
 }
 
 void Tunnel::onInnerPacket(Packet packet, Time now) {
@@ -109,17 +92,12 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return drop(Drop::kUnknownType);
   if (header->version != kWireVersion) return drop(Drop::kUnknownVersion);
-  auto found = sessions_.find(header->session);
-  if (found == sessions_.end()) return drop(Drop::kUnknownSession);
-  auto [peer, session] = found->second;
-  if (std::optional<Drop> cause = peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now))
+  if (std::optional<Drop> cause = peers_.onDatagram(*header, from, ecn, std::move(datagram), now))
     drop(*cause);
 }
 
 void Tunnel::onHandshake(const Route& from, ByteView bytes, Time now) {
-  for (auto& peer : peers_) {
-    if (peer->onHandshakeDatagram(from, bytes, now)) return;
-  }
+  if (peers_.onHandshakeDatagram(from, bytes, now)) return;
   if (std::optional<Drop> cause = responders_.onDatagram(from, bytes, now)) drop(*cause);
   takeOutcomes(now);
 }
@@ -128,49 +106,36 @@ void Tunnel::onHandshake(const Route& from, ByteView bytes, Time now) {
 void Tunnel::takeOutcomes(Time now) {
   Responders::Outcome outcome;
   while (responders_.pollOutcome(outcome)) {
-    if (!outcome.secrets) {
+    if (outcome.secrets) {
+      peers_.onAccepted(*outcome.secrets, now);
+    } else {
       onEvent({Event::Kind::kHandshakeFailed, outcome.route.remote.toString(), std::move(outcome.error)});
-      continue;
     }
-    auto peer = std::find_if(peers_.begin(), peers_.end(),
-                             [&](const auto& p) { return p->options().pin == outcome.secrets->peer; });
-    if (peer != peers_.end()) (*peer)->onAccepted(*outcome.secrets, now);
   }
 }
 
 void Tunnel::onTimer(Time now) {
   now = forward(now);
-  for (auto& peer : peers_) peer->onTimer(now);
+  peers_.onTimer(now);
   forwarder_.onTimer(now);
   responders_.onTimer(now);
   takeOutcomes(now);
 }
 
 void Tunnel::onSendError(const Route& route, Time now) {
-  for (auto& peer : peers_) peer->forEachSession([&](Session& s) { s.onSendError(route, forward(now)); });
+  peers_.onSendError(route, forward(now));
 }
 
 void Tunnel::onTooBig(const Route& route, size_t size, Time now) {
-  for (auto& peer : peers_) peer->forEachSession([&](Session& s) { s.onTooBig(route, size, forward(now)); });
-}
-
-void Tunnel::close() {
-  for (auto& peer : peers_) peer->close();
+  peers_.onTooBig(route, size, forward(now));
 }
 
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = forward(now);
   if (responders_.pollDatagram(out)) return true;
-  for (size_t i = 0; i < peers_.size(); ++i) {
-    Peer& peer = *peers_[(turn_ + i) % peers_.size()];
-    bool sent = peer.pollHandshake(out, now);
-    peer.forEachSession([&](Session& s) { sent = sent || s.pollDatagram(out, now); });
-    if (!sent) continue;
-    turn_ = (turn_ + i + 1) % peers_.size();
-    count(out.route, out.bytes.size(), now);
-    return true;
-  }
-  return false;
+  if (!peers_.pollDatagram(out, now)) return false;
+  count(out.route, out.bytes.size(), now);
+  return true;
 }
 
 bool Tunnel::pollEvent(Event& out) {
@@ -181,25 +146,16 @@ bool Tunnel::pollEvent(Event& out) {
 }
 
 Time Tunnel::nextDeadline() const {
-  Time next = std::min(forwarder_.nextDeadline(), responders_.nextDeadline());
-  for (const auto& peer : peers_) next = std::min(next, peer->nextDeadline(now_));
-  return next;
+  return std::min({peers_.nextDeadline(now_), forwarder_.nextDeadline(), responders_.nextDeadline()});
 }
 
 size_t Tunnel::innerMtu() const {
-  size_t mtu = 0;
-  for (const auto& peer : peers_) {
-    if (const Session* s = peer->session()) mtu = mtu ? std::min(mtu, s->innerMtu()) : s->innerMtu();
-  }
+  size_t mtu = peers_.innerMtu();
   return mtu ? mtu : MtuDiscovery::kBaseDatagram - kDatagramOverhead;
 }
 
 void Tunnel::onEvent(Event event) {
   if (events_.size() < kMaxEvents) events_.push_back(std::move(event));
-}
-
-bool Tunnel::addSession(Peer& peer, Session& session) {
-  return sessions_.try_emplace(session.id(), SessionEntry{&peer, &session}).second;
 }
 
 std::vector<MeterStatus> Tunnel::meters() const {
@@ -215,10 +171,10 @@ TunnelStatus Tunnel::status(Time now) const {
   s.drops = drops_;
   add(s.drops, forwarder_.drops());
   s.meters = meters();
-  for (const auto& peer : peers_) {
-    s.peers.push_back(peer->status(now));
-    peer->forEachSession([&](const Session& session) { add(s.drops, session.drops()); });
-  }
+  peers_.forEach([&](const Peer& peer) {
+    s.peers.push_back(peer.status(now));
+    peer.forEachSession([&](const Session& session) { add(s.drops, session.drops()); });
+  });
   s.shim = forwarder_.shimStatus();
   s.buffersInUse = pool_.inUse();
   s.buffersLimit = pool_.limit();

@@ -27,9 +27,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/packet.h"
@@ -41,6 +39,7 @@
 #include "tunnel/io.h"
 #include "tunnel/options.h"
 #include "tunnel/peer_owner.h"
+#include "tunnel/peer_set.h"
 #include "tunnel/responders.h"
 #include "tunnel/status.h"
 #include "tunnel/uplink_accounts.h"
@@ -79,7 +78,7 @@ class Tunnel final : private PeerOwner {
   /// The kernel refused a datagram of this size with EMSGSIZE.
   void onTooBig(const Route& route, size_t size, Time now);
   /// Tells every peer that this gateway stops. Poll datagrams once more; nothing else is sent afterwards.
-  void close();
+  void close() { peers_.close(); }
 
   bool pollDatagram(Datagram& out, Time now);
   bool pollInnerPacket(Packet& out) { return forwarder_.pollInnerPacket(out); }
@@ -93,12 +92,6 @@ class Tunnel final : private PeerOwner {
   std::vector<MeterStatus> meters() const;
 
  private:
-  struct SessionEntry {
-    Peer* peer;
-    Session* session;
-  };
-
-  void applyUplinks(Time now);
   void count(const Route& route, size_t bytes, Time now);
   void onHandshake(const Route& from, ByteView bytes, Time now);
   void takeOutcomes(Time now);
@@ -113,8 +106,6 @@ class Tunnel final : private PeerOwner {
   void onPacketDropped(ByteView packet) override { forwarder_.onPacketDropped(packet, now_); }
   void onEvent(Event event) override;
   void onDrop(Drop cause, uint64_t count) override { drop(cause, count); }
-  bool addSession(Peer& peer, Session& session) override;
-  void removeSession(uint32_t id) override { sessions_.erase(id); }
 
   TunnelOptions options_;
   PacketPool& pool_;
@@ -122,9 +113,7 @@ class Tunnel final : private PeerOwner {
   Random random_;
   Time now_ = Time::min();
   UplinkAccounts uplinks_;
-  std::vector<std::unique_ptr<Peer>> peers_;
-  size_t turn_ = 0;  ///< the peer that is asked first for a datagram
-  std::unordered_map<uint32_t, SessionEntry> sessions_;
+  PeerSet peers_;
   Responders responders_;
   Forwarder forwarder_;
   std::deque<Event> events_;

@@ -65,6 +65,8 @@ class Saturation {
   bool helps() const { return helps_; }
   /// Metered paths may take some now.
   bool isUrgent(Time now) const { return helps_ && waiting_ && now - waitsSince_ >= kPatience; }
+  /// Nothing waits, and it is as if nothing ever had: onDrained() and onTimer() change nothing.
+  bool isStill() const { return !waiting_ && level_ == Duration{}; }
   /// When one of the two changes by itself; kNever: only with the next event.
   Time nextDeadline(Time now) const;
 

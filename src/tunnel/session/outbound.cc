@@ -319,6 +319,14 @@ Time Outbound::nextDeadline(Time now) const {
   return next;
 }
 
+bool Outbound::isAtRest(Time now) const {
+  if (hasWaiting() || parts_.ledger.live() > 0) return false;
+  return std::all_of(parts_.subflows.begin(), parts_.subflows.end(), [&](const Subflow* s) {
+    Time opens = s->opensAt();
+    return s->canNumber() && (opens <= now || opens == kNever);
+  });
+}
+
 void Outbound::fill(SessionStatus& status) const {
   status.innerSentPackets = sentPackets_;
   status.innerSentBytes = sentBytes_;

@@ -48,6 +48,9 @@ class Outbound {
   /// When poll() may have something although nothing arrives meanwhile. The subflows' own deadlines are not in
   /// it.
   Time nextDeadline(Time now) const;
+  /// After a poll() that gave nothing: no data is queued or unacknowledged, and no path is about to open and to
+  /// be noticed as idle, so that asking again before a deadline changes nothing.
+  bool isAtRest(Time now) const;
   void fill(SessionStatus& status) const;
 
  private:

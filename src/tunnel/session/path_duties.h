@@ -61,6 +61,8 @@ class PathDuties {
   /// None is left over.
   void onDrained(Time now);
   void onTimer(Time now);
+  /// Nothing is due, and onDrained() and onTimer() would change nothing.
+  bool isAtRest() const { return !isDue_ && (!meteredWait_ || saturation_.isStill()); }
   Time nextDeadline(Time now) const { return meteredWait_ ? saturation_.nextDeadline(now) : kNever; }
 
  private:

@@ -149,19 +149,27 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
   return std::nullopt;
 }
 
-void Session::onSendError(const Route& route, Time now) {
+bool Session::onSendError(const Route& route, Time now) {
+  bool ours = false;
   for (Subflow* s : subflows_) {
-    if (s->route() == route) s->onSendError(now);
+    if (s->route() != route) continue;
+    s->onSendError(now);
+    ours = true;
   }
   watch_.settle(now);
   refresh(now);
+  return ours;
 }
 
-void Session::onTooBig(const Route& route, size_t size, Time now) {
+bool Session::onTooBig(const Route& route, size_t size, Time now) {
+  bool ours = false;
   for (Subflow* s : subflows_) {
-    if (s->route() == route) s->onTooBig(size, now);
+    if (s->route() != route) continue;
+    s->onTooBig(size, now);
+    ours = true;
   }
   refresh(now);
+  return ours;
 }
 
 // ---- time

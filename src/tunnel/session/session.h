@@ -96,10 +96,10 @@ class Session final {
   }
   /// Packets of this inner flow wait here, or were sent and are not known to have come out at the other end.
   bool isCarrying(const FlowKey& key) const { return flows_.isCarrying(key); }
-  /// The kernel refused to send on the route.
-  void onSendError(const Route& route, Time now);
-  /// A datagram of that size was too large for the route.
-  void onTooBig(const Route& route, size_t size, Time now);
+  /// The kernel refused to send on the route. True when a subflow is there.
+  bool onSendError(const Route& route, Time now);
+  /// A datagram of that size was too large for the route. True when a subflow is there.
+  bool onTooBig(const Route& route, size_t size, Time now);
   void onTimer(Time now);
 
   // ---- what leaves
@@ -109,6 +109,9 @@ class Session final {
   /// Says CLOSE on every usable subflow and sends nothing more.
   void close() { closesLeft_ = subflows_.size(); }
   Time nextDeadline(Time now) const;
+  /// After a timer call and a poll that gave nothing: no data is queued or unacknowledged, so that before
+  /// nextDeadline() nothing but an on... call can change what is sent.
+  bool isAtRest(Time now) const { return outbound_.isAtRest(now) && duties_.isAtRest(); }
   void fill(SessionStatus& status, Time now) const;
   /// What its queues threw away so far. The destructor reports it to the owner.
   DropCounts drops() const;

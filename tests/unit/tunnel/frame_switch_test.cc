@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/tunnel/peers.h"
+#include "tests/unit/tunnel/puppets.h"
 
 namespace braid {
 namespace {
@@ -14,9 +14,15 @@ MacAddress mac(uint32_t number) {
 }
 
 struct FrameSwitchTest : testing::Test {
-  test::Peers peers{2};
-  Peer& one = peers[0];
-  Peer& two = peers[1];
+  TunnelOptions options;
+  PacketPool pool{2048, 64};
+  test::PuppetProvider handshakes;
+  test::PuppetOwner owner;
+  SessionIndex sessions;
+  AttemptIndex attempts;
+  PeerContext context{options, pool, handshakes, owner, sessions, attempts};
+  Peer one{{}, context, Random(1)};
+  Peer two{{}, context, Random(2)};
   FrameSwitch table;
   Time now = Time{} + 1s;
 

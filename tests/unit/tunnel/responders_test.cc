@@ -2,55 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
+
+#include "tests/unit/tunnel/puppets.h"
 
 namespace braid {
 namespace {
 
-/// Does what the test says.
-struct PuppetHandshake final : Handshake {
-  State now = State::kRunning;
-  Time timer = kNever;
-  int toSend = 0;
-  int datagrams = 0;
-  int timeouts = 0;
-  SessionSecrets kept;
-
-  void onDatagram(ByteView, Time) override { ++datagrams; }
-  void onTimer(Time) override {
-    ++timeouts;
-    timer = kNever;
-  }
-  bool pollDatagram(Packet& out) override {
-    if (toSend == 0) return false;
-    --toSend;
-    out.append(40);
-    return true;
-  }
-  Time deadline() const override { return timer; }
-  State state() const override { return now; }
-  const SessionSecrets& secrets() const override { return kept; }
-  std::string_view error() const override { return now == State::kFailed ? "it failed" : ""; }
-};
-
-struct PuppetProvider final : HandshakeProvider {
-  enum class Verdict { kAccept, kCookie, kLongReply, kRefuse } verdict = Verdict::kAccept;
-  std::vector<PuppetHandshake*> made;
-
-  std::unique_ptr<Handshake> initiate(const Pin&, Time) override { return nullptr; }
-  HelloAnswer onHello(const Endpoint&, ByteView bytes, Packet& out, Time) override {
-    if (verdict == Verdict::kRefuse) return {};
-    if (verdict != Verdict::kAccept) {
-      out.append(bytes.size() + (verdict == Verdict::kLongReply ? 1 : 0));
-      return {nullptr, true};
-    }
-    auto handshake = std::make_unique<PuppetHandshake>();
-    made.push_back(handshake.get());
-    return {std::move(handshake), false};
-  }
-  void setAcceptedPins(std::vector<Pin>) override {}
-};
+using test::PuppetProvider;
 
 struct RespondersTest : testing::Test {
   PacketPool pool{2048, 256};
@@ -71,7 +32,7 @@ struct RespondersTest : testing::Test {
     bytes[13] = 16;
     return responders.onDatagram(from, bytes, now);
   }
-  PuppetHandshake& last() { return *handshakes.made.back(); }
+  test::PuppetHandshake& last() { return *handshakes.made.back(); }
   std::vector<Route> sent() {
     std::vector<Route> routes;
     for (Datagram d; responders.pollDatagram(d);) routes.push_back(d.route);
@@ -105,7 +66,7 @@ TEST_F(RespondersTest, WhatIsNoHelloOfAStrangerIsGarbage) {
 
 TEST_F(RespondersTest, LaterDatagramsGoToTheHandshakeOfTheirRoute) {
   hello(route("192.0.2.1"));
-  PuppetHandshake& first = last();
+  test::PuppetHandshake& first = last();
   hello(route("192.0.2.2"));
   later(route("192.0.2.1"));
   EXPECT_EQ(first.datagrams, 1);

@@ -1,0 +1,119 @@
+#include "tunnel/attempts.h"
+
+#include <algorithm>
+
+namespace braid {
+
+void AttemptIndex::remove(const Route& route, Peer& peer) {
+  auto [first, last] = peers_.equal_range(keyOf(route));
+  auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second == &peer; });
+  if (found != last) peers_.erase(found);
+}
+
+bool Attempts::begin(const std::vector<NamedRoute>& routes, Random& random, Time now) {
+  if (isTrying() || now < nextRound_) return false;
+  Time at = now;
+  for (const NamedRoute& r : routes) {
+    attempts_.push_back({r.route, nullptr, at});
+    at += kAttemptDelay;
+  }
+  nextRound_ = now + pause_ + Duration(random.below(static_cast<uint64_t>(pause_.count() / 4)));
+  pause_ = std::min<Duration>(pause_ * 2, kLongestPause);
+  return true;
+}
+
+void Attempts::keepOnly(const std::vector<NamedRoute>& routes) {
+  std::erase_if(attempts_, [&](Attempt& a) {
+    bool kept =
+        std::any_of(routes.begin(), routes.end(), [&](const NamedRoute& r) { return r.route == a.route; });
+    if (!kept) end(a);
+    return !kept;
+  });
+}
+
+void Attempts::cancel() {
+  for (Attempt& a : attempts_) end(a);
+  attempts_.clear();
+}
+
+void Attempts::end(Attempt& a) {
+  if (a.handshake) index_.remove(a.route, peer_);
+}
+
+bool Attempts::onDatagram(const Route& from, ByteView bytes, Time now) {
+  for (Attempt& a : attempts_) {
+    if (!a.handshake || a.route.socket != from.socket || a.route.remote != from.remote) continue;
+    a.handshake->onDatagram(bytes, now);
+    return true;
+  }
+  return false;
+}
+
+std::optional<SessionSecrets> Attempts::step(const Pin& pin, Time now) {
+  for (auto it = attempts_.begin(); it != attempts_.end();) {
+    Attempt& a = *it;
+    if (!a.handshake) {
+      if (now < a.startAt) {
+        ++it;
+        continue;
+      }
+      a.handshake = handshakes_.initiate(pin, now);
+      index_.add(a.route, peer_);
+    }
+    if (a.handshake->deadline() <= now) a.handshake->onTimer(now);
+    switch (a.handshake->state()) {
+      case Handshake::State::kRunning:
+        ++it;
+        break;
+      case Handshake::State::kDone: {
+        SessionSecrets secrets = a.handshake->secrets();
+        cancel();
+        return secrets;
+      }
+      case Handshake::State::kFailed:
+        fail(a);
+        end(a);
+        it = attempts_.erase(it);
+        break;
+    }
+  }
+  return std::nullopt;
+}
+
+void Attempts::fail(Attempt& a) {
+  for (Packet alert = pool_.allocate(); alert && a.handshake->pollDatagram(alert); alert = pool_.allocate())
+    alerts_.push_back({a.route, Ecn::kNotEct, false, std::move(alert)});
+  failures_.push_back(a.route.remote.toString() + ": " + std::string(a.handshake->error()));
+}
+
+bool Attempts::pollDatagram(Datagram& out) {
+  if (!alerts_.empty()) {
+    out = std::move(alerts_.front());
+    alerts_.pop_front();
+    return true;
+  }
+  for (Attempt& a : attempts_) {
+    if (!a.handshake) continue;
+    Packet packet = pool_.allocate();
+    if (!packet) return false;
+    if (!a.handshake->pollDatagram(packet)) continue;
+    out = {a.route, Ecn::kNotEct, false, std::move(packet)};
+    return true;
+  }
+  return false;
+}
+
+bool Attempts::pollFailure(std::string& out) {
+  if (failures_.empty()) return false;
+  out = std::move(failures_.front());
+  failures_.pop_front();
+  return true;
+}
+
+Time Attempts::nextDeadline() const {
+  Time next = kNever;
+  for (const Attempt& a : attempts_) next = std::min(next, a.deadline());
+  return next;
+}
+
+}  // namespace braid

@@ -1,0 +1,195 @@
+#include "tunnel/peer_set.h"
+
+#include <algorithm>
+
+namespace braid {
+
+namespace {
+size_t mtuOf(const Peer& peer) {
+  const Session* session = peer.session();
+  return session ? session->innerMtu() : 0;
+}
+}  // namespace
+
+std::vector<std::unique_ptr<Peer>> PeerSet::replace(std::vector<PeerOptions> peers,
+                                                    const std::vector<UplinkAccount>& uplinks, Random& random,
+                                                    Time now) {
+  std::map<Pin, std::unique_ptr<Peer>> before;
+  for (Entry& entry : peers_) before.emplace(entry.peer->options().pin, std::move(entry.peer));
+  peers_.clear();
+  for (PeerOptions& options : peers) {
+    auto same = before.find(options.pin);
+    Entry entry;
+    if (same != before.end()) {
+      entry.peer = std::move(same->second);
+      before.erase(same);
+      entry.peer->setOptions(std::move(options), now);
+    } else {
+      entry.peer = std::make_unique<Peer>(std::move(options), context_, random.fork());
+    }
+    entry.peer->setPlace(peers_.size());
+    entry.peer->setUplinks(uplinks, now);
+    peers_.push_back(std::move(entry));
+  }
+  wakeAll();
+  std::vector<std::unique_ptr<Peer>> gone;
+  for (auto& [pin, peer] : before) gone.push_back(std::move(peer));
+  return gone;
+}
+
+void PeerSet::clear() {
+  peers_.clear();
+  wakeAll();
+}
+
+void PeerSet::setUplinks(const std::vector<UplinkAccount>& uplinks, Time now) {
+  forEach([&](Peer& peer) { peer.setUplinks(uplinks, now); });
+  wakeAll();
+}
+
+void PeerSet::setTunables() {
+  forEach([](Peer& peer) { peer.setTunables(); });
+  wakeAll();
+}
+
+void PeerSet::close() {
+  forEach([](Peer& peer) { peer.close(); });
+  wakeAll();
+}
+
+// ---- what happens to peers
+
+std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
+                                        Packet datagram, Time now) {
+  auto [peer, session] = sessions_.find(header.session);
+  if (!peer) return Drop::kUnknownSession;
+  wake(*peer);
+  return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now);
+}
+
+// Of several peers with the same endpoint the first one takes it.
+bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
+  Peer* first = nullptr;
+  attempts_.forEachOn(from, [&](Peer& peer) {
+    if (!first || peer.place() < first->place()) first = &peer;
+  });
+  if (!first) return false;
+  wake(*first);
+  return first->onHandshakeDatagram(from, bytes, now);
+}
+
+void PeerSet::onAccepted(const SessionSecrets& secrets, Time now) {
+  auto isMeant = [&](const Entry& entry) { return entry.peer->options().pin == secrets.peer; };
+  auto found = std::find_if(peers_.begin(), peers_.end(), isMeant);
+  if (found == peers_.end()) return;
+  wake(*found->peer);
+  found->peer->onAccepted(secrets, now);
+}
+
+// A refused datagram silences its subflow, so these are as rare as probes: a search through all peers will do.
+void PeerSet::onSendError(const Route& route, Time now) {
+  for (Entry& entry : peers_) {
+    if (entry.peer->onSendError(route, now)) wake(*entry.peer);
+  }
+}
+
+void PeerSet::onTooBig(const Route& route, size_t size, Time now) {
+  for (Entry& entry : peers_) {
+    if (entry.peer->onTooBig(route, size, now)) wake(*entry.peer);
+  }
+}
+
+// A timer call may wake others: where frames are bridged, what one peer releases goes to another.
+void PeerSet::onTimer(Time now) {
+  wakeDue(now);
+  for (Place next = 0;;) {
+    auto at = std::lower_bound(awake_.begin(), awake_.end(), next);
+    if (at == awake_.end()) return;
+    next = *at + 1;
+    Entry& entry = peers_[*at];
+    entry.ticked = true;
+    entry.peer->onTimer(now);
+  }
+}
+
+bool PeerSet::pollDatagram(Datagram& out, Time now) {
+  wakeDue(now);
+  if (awake_.empty()) return false;
+  auto first = std::lower_bound(awake_.begin(), awake_.end(), turn_ % peers_.size());
+  auto at = static_cast<size_t>(first - awake_.begin());
+  for (size_t left = awake_.size(); left > 0; --left) {
+    if (at >= awake_.size()) at = 0;
+    const Entry& entry = peers_[awake_[at]];
+    uint64_t exhausted = context_.pool.exhausted();
+    if (entry.peer->pollDatagram(out, now)) {
+      turn_ = (awake_[at] + 1) % peers_.size();
+      return true;
+    }
+    if (mayRest(entry, exhausted, now)) {
+      rest(at, now);
+    } else {
+      ++at;
+    }
+  }
+  return false;
+}
+
+Time PeerSet::nextDeadline(Time now) const {
+  Time next = resting_.first();
+  for (Place place : awake_) next = std::min(next, peers_[place].peer->nextDeadline(now));
+  return next;
+}
+
+size_t PeerSet::innerMtu() const {
+  size_t smallest = 0;
+  auto consider = [&](size_t mtu) {
+    if (mtu > 0) smallest = smallest ? std::min(smallest, mtu) : mtu;
+  };
+  auto used =
+      std::find_if(restingMtus_.begin(), restingMtus_.end(), [](const auto& m) { return m.second > 0; });
+  if (used != restingMtus_.end()) consider(used->first);
+  for (Place place : awake_) consider(mtuOf(*peers_[place].peer));
+  return smallest;
+}
+
+// ---- awake and at rest
+
+void PeerSet::wake(const Peer& peer) {
+  auto place = static_cast<Place>(peer.place());
+  Entry& entry = peers_[place];
+  entry.ticked = false;
+  if (!resting_.contains(place)) return;
+  resting_.remove(place);
+  if (entry.mtu > 0) --restingMtus_[entry.mtu];
+  awake_.insert(std::lower_bound(awake_.begin(), awake_.end(), place), place);
+}
+
+void PeerSet::wakeDue(Time now) {
+  while (resting_.first() <= now) wake(*peers_[resting_.firstId()].peer);
+}
+
+void PeerSet::wakeAll() {
+  resting_.resize(peers_.size());
+  restingMtus_.clear();
+  awake_.clear();
+  for (Place place = 0; place < peers_.size(); ++place) {
+    awake_.push_back(place);
+    peers_[place].ticked = false;
+  }
+}
+
+// Without a free buffer a poll gives nothing, whatever there is to send.
+bool PeerSet::mayRest(const Entry& entry, uint64_t exhausted, Time now) const {
+  return entry.ticked && exhausted == context_.pool.exhausted() && entry.peer->isAtRest(now);
+}
+
+void PeerSet::rest(size_t awakeAt, Time now) {
+  Place place = awake_[awakeAt];
+  Entry& entry = peers_[place];
+  awake_.erase(awake_.begin() + static_cast<ptrdiff_t>(awakeAt));
+  resting_.set(place, entry.peer->nextDeadline(now));
+  entry.mtu = mtuOf(*entry.peer);
+  if (entry.mtu > 0) ++restingMtus_[entry.mtu];
+}
+
+}  // namespace braid

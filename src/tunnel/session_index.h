@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "tunnel/session/session.h"
+
+namespace braid {
+
+class Peer;
+
+/// Whose session a datagram belongs to, by the session id in its header. A session is in the index exactly as
+/// long as it lives: the handle that owns it takes it out.
+class SessionIndex {
+ public:
+  struct Entry {
+    Peer* peer = nullptr;
+    Session* session = nullptr;
+  };
+  struct TakeOut {
+    SessionIndex* index = nullptr;
+    void operator()(Session* session) const {
+      index->entries_.erase(session->id());
+      delete session;
+    }
+  };
+  using Handle = std::unique_ptr<Session, TakeOut>;
+
+  /// Empty when the id is taken; then the session is gone.
+  Handle add(Peer& peer, std::unique_ptr<Session> session) {
+    if (!entries_.try_emplace(session->id(), Entry{&peer, session.get()}).second) return {};
+    return Handle(session.release(), TakeOut{this});
+  }
+  /// Null pointers when no session has that id.
+  Entry find(uint32_t id) const {
+    auto found = entries_.find(id);
+    return found == entries_.end() ? Entry{} : found->second;
+  }
+
+ private:
+  std::unordered_map<uint32_t, Entry> entries_;
+};
+
+}  // namespace braid

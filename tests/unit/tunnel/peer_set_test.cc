@@ -1,0 +1,133 @@
+#include "tunnel/peer_set.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/tunnel/puppets.h"
+
+namespace braid {
+namespace {
+
+/// Peers that must come to us, and one that is called.
+struct PeerSetTest : testing::Test {
+  static constexpr uint8_t kPeers = 5;
+  static constexpr uint8_t kCalled = 2;
+  TunnelOptions options;
+  PacketPool pool{2048, 64};
+  test::PuppetProvider handshakes;
+  test::PuppetOwner owner;
+  PeerSet peers{options, pool, handshakes, owner};
+  UplinkAccounts uplinks{1500};
+  Random random{1};
+  Time now = Time{} + 1s;
+
+  PeerSetTest() {
+    uplinks.set({{"wan", {{SocketId{1}, Address::Family::kV4}}}});
+    replace(kPeers);
+  }
+  std::vector<std::unique_ptr<Peer>> replace(uint8_t count) {
+    std::vector<PeerOptions> all(count);
+    for (uint8_t i = 0; i < count; ++i) {
+      all[i].name = std::to_string(i);
+      all[i].pin = {i};
+    }
+    if (count > kCalled) all[kCalled].endpoints = {endpoint()};
+    return peers.replace(std::move(all), uplinks.all(), random, now);
+  }
+  static Endpoint endpoint() { return *Endpoint::parse("192.0.2.1:4500"); }
+  Peer& peer(uint8_t place) {
+    Peer* found = nullptr;
+    peers.forEach([&](Peer& p) { found = p.place() == place ? &p : found; });
+    return *found;
+  }
+  /// What a driver does in a turn; datagrams that were sent.
+  size_t turn() {
+    if (peers.nextDeadline(now) <= now) peers.onTimer(now);
+    size_t sent = 0;
+    for (Datagram d; peers.pollDatagram(d, now);) ++sent;
+    return sent;
+  }
+  /// A timer call that nobody asked for, as another part of the tunnel causes it; then all that may rest do.
+  void settle() {
+    peers.onTimer(now);
+    turn();
+  }
+};
+
+TEST_F(PeerSetTest, PeersWithNothingToDoRestAfterATimerCallAndAPoll) {
+  EXPECT_EQ(peers.awake(), kPeers);
+  for (Datagram d; peers.pollDatagram(d, now);) {
+  }
+  EXPECT_EQ(peers.awake(), kPeers) << "what happened to them may show at the next timer call";
+  settle();
+  EXPECT_EQ(peers.awake(), 0u);
+}
+
+TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeer) {
+  settle();
+  peers.wake(peer(3));
+  EXPECT_EQ(peers.awake(), 1u);
+  settle();
+  EXPECT_EQ(peers.awake(), 0u);
+  Route route{1, {}, endpoint()};
+  EXPECT_TRUE(peers.onHandshakeDatagram(route, {}, now));
+  EXPECT_EQ(peers.awake(), 1u);
+  route.remote.port = 1;
+  EXPECT_FALSE(peers.onHandshakeDatagram(route, {}, now)) << "nobody called there";
+  settle();
+  SessionSecrets secrets;
+  secrets.peer = {4};
+  secrets.sessionId = 9;
+  peers.onAccepted(secrets, now);
+  EXPECT_EQ(peers.awake(), 1u);
+  settle();
+  EXPECT_EQ(peers.awake(), 0u) << "the session waits for the peer's first datagram";
+}
+
+TEST_F(PeerSetTest, APeerAtRestIsAwakeWhenItsDeadlineComes) {
+  settle();
+  handshakes.made.at(0)->timer = now + 300ms;
+  peers.wake(peer(kCalled));
+  settle();
+  ASSERT_EQ(peers.awake(), 0u);
+  EXPECT_EQ(peers.nextDeadline(now), now + 300ms);
+  now += 299ms;
+  turn();
+  EXPECT_EQ(handshakes.made.at(0)->timeouts, 0);
+  now += 1ms;
+  handshakes.made.at(0)->toSend = 1;
+  EXPECT_EQ(turn(), 1u);
+  EXPECT_EQ(handshakes.made.at(0)->timeouts, 1);
+}
+
+TEST_F(PeerSetTest, WithoutBuffersNobodyGoesToRest) {
+  handshakes.made.at(0)->toSend = 1;
+  std::vector<Packet> taken;
+  while (Packet p = pool.allocate()) taken.push_back(std::move(p));
+  settle();
+  EXPECT_EQ(peers.awake(), 1u) << "the one with something to send";
+  taken.clear();
+  EXPECT_EQ(turn(), 1u);
+}
+
+TEST_F(PeerSetTest, NewSettingsWakeAll) {
+  for (int change = 0; change < 4; ++change) {
+    settle();
+    ASSERT_EQ(peers.awake(), 0u);
+    if (change == 0) peers.setTunables();
+    if (change == 1) peers.setUplinks(uplinks.all(), now);
+    if (change == 2) replace(kPeers);
+    if (change == 3) peers.close();
+    EXPECT_EQ(peers.awake(), kPeers);
+  }
+}
+
+TEST_F(PeerSetTest, PeersThatStayKeepTheirStateAndOthersAreGivenBack) {
+  const Peer* first = &peer(0);
+  std::vector<std::unique_ptr<Peer>> gone = replace(2);
+  EXPECT_EQ(gone.size(), 3u);
+  EXPECT_EQ(peers.size(), 2u);
+  EXPECT_EQ(&peer(0), first);
+}
+
+}  // namespace
+}  // namespace braid
