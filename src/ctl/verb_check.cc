@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "ctl/verbs.h"
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 
 namespace braid {
 

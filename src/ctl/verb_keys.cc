@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "ctl/verbs.h"
-#include "gateway/identity.h"
+#include "gateway/dtls/identity.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid {

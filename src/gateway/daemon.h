@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
-#include "gateway/control.h"
+#include "gateway/config/config.h"
+#include "gateway/control/control.h"
 #include "gateway/device.h"
-#include "gateway/dtls.h"
-#include "gateway/identity.h"
+#include "gateway/dtls/dtls.h"
+#include "gateway/dtls/identity.h"
 #include "gateway/log.h"
 #include "gateway/loop.h"
 #include "gateway/meter_book.h"

@@ -7,8 +7,8 @@
 #include "base/bytes.h"
 #include "coding/block_decoder.h"
 #include "coding/block_encoder.h"
+#include "gateway/config/units.h"
 #include "gateway/loop.h"
-#include "gateway/units.h"
 
 namespace braid {
 namespace {

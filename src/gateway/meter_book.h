@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "gateway/meter_period.h"
+#include "gateway/config/meter_period.h"
 
 namespace braid {
 

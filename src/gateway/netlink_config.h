@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 #include "gateway/netlink_socket.h"
 #include "gateway/routing.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 #include "gateway/routing.h"
 
 namespace braid {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 #include "gateway/loop.h"
 
 namespace braid {

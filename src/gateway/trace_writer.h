@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/time.h"
-#include "gateway/gateway_status.h"
+#include "gateway/control/gateway_status.h"
 #include "gateway/system.h"
 #include "tunnel/protect/trace.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
-#include "gateway/gateway_status.h"
+#include "gateway/config/config.h"
+#include "gateway/control/gateway_status.h"
 #include "gateway/netlink_table.h"
 #include "gateway/routing.h"
 #include "gateway/socket_ids.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "gateway/config.h"
+#include "gateway/config/config.h"
 
 namespace {
 

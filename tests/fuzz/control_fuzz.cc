@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "gateway/control_session.h"
+#include "gateway/control/control_session.h"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "gateway/dtls.h"
+#include "gateway/dtls/dtls.h"
 
 namespace braid {
 namespace {

@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "ctl/client.h"
-#include "gateway/control.h"
+#include "gateway/control/control.h"
 
 namespace braid {
 namespace {

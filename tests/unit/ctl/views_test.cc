@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/format.h"
-#include "gateway/status_json.h"
+#include "gateway/control/status_json.h"
 
 namespace braid {
 namespace {

@@ -1,0 +1,143 @@
+#pragma once
+
+// The configuration file of a gateway: one YAML file, read whole and strictly. docs/operations.md describes
+// the keys, conf/ holds ready examples. Every mistake of a file is reported at once, with its place and a
+// remedy.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "gateway/config/meter_period.h"
+#include "inet/endpoint.h"
+#include "inet/prefix.h"
+#include "scheduler/path/path_tiers.h"
+#include "tunnel/handshake.h"
+#include "tunnel/options.h"
+
+namespace braid {
+
+/// Largest configuration file in bytes; a larger one is an error.
+inline constexpr size_t kMaxConfigBytes = 1 << 20;
+/// What lists may hold at most.
+inline constexpr size_t kMaxPeers = 1024;
+inline constexpr size_t kMaxUplinks = 32;
+
+/// `identity`: who this gateway is. Paths are complete: a relative path counts from the configuration file's
+/// folder, or from LoadOptions::credentials when the file is there.
+struct IdentityConfig {
+  std::string key;          ///< PEM private key, readable by its owner only
+  std::string certificate;  ///< PEM certificate of that key
+};
+
+/// An address on an interface with the length of its network.
+struct InterfaceAddress {
+  Address address;
+  unsigned length = 0;
+  std::string toString() const;
+  auto operator<=>(const InterfaceAddress&) const = default;
+};
+
+/// `device`: the TUN or TAP interface that applications' packets are routed into. Its mode is
+/// TunnelOptions::mode.
+struct DeviceConfig {
+  std::string name = "braid0";
+  std::vector<InterfaceAddress> addresses;
+  std::vector<Prefix> routes;  ///< routed into the device; nothing else of the host's routes is touched
+  size_t mtu = 0;              ///< inner MTU in bytes; 0: follows the tunnel (Tunnel::innerMtu)
+  std::string bridge;          ///< TAP: the bridge that the device becomes a port of; empty: none
+};
+
+/// One of `uplinks`: a local interface that subflows to peers start from.
+struct UplinkConfig {
+  /// Where packets of this uplink go first.
+  enum class Gateway : uint8_t {
+    kAuto,     ///< the interface's own default route, whatever its metric; followed when it changes
+    kNone,     ///< the routes of the host's main table
+    kAddress,  ///< `gateways`, by a routing table of this uplink's own
+  };
+  std::string name;
+  std::string interface;
+  unsigned subflows = 1;  ///< sockets (different source ports), 1 to 8: more than one for ECMP fabrics
+  Gateway gateway = Gateway::kAuto;
+  std::vector<Address> gateways;  ///< with kAddress: one, or one IPv4 and one IPv6
+  std::vector<Address> sources;   ///< local addresses to use, at most one per family; empty: the interface's
+  PathPreference preference{};    ///< its `uplink` is not set
+  uint64_t peerCeiling = 0;       ///< bytes per second towards this uplink; 0: none
+  /// `metered`
+  struct Meter {
+    uint64_t cap = 0;  ///< bytes in a period
+    MeterPeriod period{};
+    bool operator==(const Meter&) const = default;
+  };
+  std::optional<Meter> meter;
+};
+
+/// "vpn.example.net:4433", kept as text: the daemon resolves it, and again when it stops working.
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+  auto operator<=>(const HostPort&) const = default;
+};
+
+/// One of `peers`.
+struct PeerConfig {
+  PeerOptions options;          ///< its `endpoints` holds the numeric ones of the file
+  std::vector<HostPort> hosts;  ///< the ones with a host name
+};
+
+/// `control`: the socket that braidctl talks to; its mode is 0660.
+struct ControlConfig {
+  std::string socket;  ///< default: /run/braid/NAME.sock for a file NAME.yaml
+  std::string group;   ///< group of the socket; empty: the process's
+};
+
+/// A whole, valid configuration.
+struct Config {
+  std::string path;  ///< the file it came from
+  IdentityConfig identity;
+  DeviceConfig device;
+  std::vector<UplinkConfig> uplinks;  ///< initiator side
+  std::vector<Endpoint> listen;       ///< responder side
+  std::vector<PeerConfig> peers;
+  ControlConfig control;
+  TunnelOptions tunnel;
+  std::optional<AeadKind> cipher;  ///< nullopt: what both sides' processors do fastest
+  std::string state;               ///< file of the counts of metered uplinks, a complete path
+  std::string trace;               ///< file of the recovery trace, a complete path; empty: none
+  std::string logLevel = "info";   ///< trace, debug, info, warning, error
+};
+
+/// One mistake in a configuration file.
+struct ConfigError {
+  std::string file;
+  unsigned line = 0;    ///< from 1; 0: the file as a whole
+  unsigned column = 0;  ///< from 1
+  std::string key;      ///< "peers[0].pin"; empty: the file as a whole
+  std::string problem;  ///< what is wrong
+  std::string remedy;   ///< what to do about it
+  /// "edge.yaml:12:9: peers[0].pin: what is wrong; remedy"
+  std::string toString() const;
+};
+using ConfigErrors = std::vector<ConfigError>;
+
+/// What the reader takes from its surroundings.
+struct LoadOptions {
+  /// Folder that is searched first for the identity's relative paths ($CREDENTIALS_DIRECTORY under systemd);
+  /// empty: none.
+  std::string credentials;
+  /// Reads key and certificate as well, checks that they belong together and that the key is private.
+  bool checkIdentity = true;
+};
+
+using ConfigResult = std::variant<Config, ConfigErrors>;
+
+/// Reads and checks a file. Errors come in the order of their lines. Throws nothing but std::bad_alloc.
+ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {});
+/// The same for text that is already read; `path` is for messages and as the base of relative paths.
+ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options = {});
+
+}  // namespace braid

@@ -1,0 +1,181 @@
+// What must hold between the parts of a file. Runs only on files whose parts are right by themselves.
+
+#include <algorithm>
+#include <numeric>
+
+#include "gateway/config/config_sections.h"
+
+namespace braid {
+namespace {
+
+constexpr size_t kSmallestIpv6Mtu = 1280;  // RFC 8200 section 5
+
+ConfigValue item(const ConfigValue& list, size_t index) {
+  return {&list.node->items[index], list.key + "[" + std::to_string(index) + "]"};
+}
+
+bool overlap(const Prefix& a, const Prefix& b) {
+  return a.contains(b.address) || b.contains(a.address);
+}
+
+bool hasEndpoints(const PeerConfig& peer) {
+  return !peer.options.endpoints.empty() || !peer.hosts.empty();
+}
+
+ConfigValue child(const ConfigValue& map, std::string_view name) {
+  for (size_t i = 0; map && i < map.node->keys.size(); ++i) {
+    if (map.node->keys[i].text == name) return {&map.node->items[i], map.key + "." + std::string(name)};
+  }
+  return {};
+}
+
+// Somebody must be able to start the conversation.
+void checkReach(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  if (config.uplinks.empty() && config.listen.empty()) {
+    out.add(root.self(), "has neither uplinks nor listen",
+            "add 'uplinks' to reach peers, or 'listen' to be reached");
+    return;
+  }
+  ConfigValue peers = root.find("peers");
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    if (hasEndpoints(config.peers[i]) && config.uplinks.empty()) {
+      out.add(item(peers, i), "has endpoints, and there are no uplinks to reach them from",
+              "add 'uplinks', or remove the endpoints and let the peer come");
+    } else if (!hasEndpoints(config.peers[i]) && config.listen.empty()) {
+      out.add(item(peers, i), "has no endpoints, and there is no 'listen' to be reached at",
+              "add the peer's endpoints, or 'listen' here");
+    }
+  }
+  bool anyEndpoint = std::any_of(config.peers.begin(), config.peers.end(), hasEndpoints);
+  if (!config.uplinks.empty() && !anyEndpoint) {
+    out.add(root.find("uplinks"), "no peer has endpoints to reach over uplinks",
+            "add the endpoints of a peer, or remove the uplinks");
+  }
+}
+
+// Each socket of an uplink carries one subflow per endpoint of a peer.
+void checkSubflows(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  size_t sockets = std::accumulate(config.uplinks.begin(), config.uplinks.end(), size_t{0},
+                                   [](size_t sum, const UplinkConfig& u) { return sum + u.subflows; });
+  ConfigValue peers = root.find("peers");
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    size_t subflows = sockets * (config.peers[i].options.endpoints.size() + config.peers[i].hosts.size());
+    if (subflows > config.tunnel.maxSubflows) {
+      out.add(item(peers, i),
+              "would get " + std::to_string(subflows) +
+                  " subflows (subflows of all uplinks times endpoints), more than " +
+                  std::to_string(config.tunnel.maxSubflows),
+              "lower 'subflows', remove endpoints, or raise tunnel.max-subflows at both gateways");
+    }
+  }
+}
+
+void checkTun(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  ConfigValue device = root.find("device"), peers = root.find("peers");
+  if (ConfigValue bridge = child(device, "bridge")) {
+    out.add(bridge, "a TUN device cannot join a bridge", "set device.mode to tap, or remove the bridge");
+  }
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    if (config.peers[i].options.prefixes.empty()) {
+      out.add(item(peers, i), "has no prefixes, so no packet would go to it or be taken from it",
+              "add 'prefixes' with the networks behind the peer");
+    }
+  }
+  ConfigValue routes = child(device, "routes");
+  for (size_t i = 0; i < config.device.routes.size(); ++i) {
+    const Prefix& route = config.device.routes[i];
+    bool served = std::any_of(config.peers.begin(), config.peers.end(), [&](const PeerConfig& peer) {
+      const std::vector<Prefix>& prefixes = peer.options.prefixes;
+      return std::any_of(prefixes.begin(), prefixes.end(),
+                         [&](const Prefix& p) { return overlap(p, route); });
+    });
+    if (!served) {
+      out.add(item(routes, i),
+              route.toString() + " is in no peer's prefixes, so its packets would be dropped",
+              "add it to the prefixes of the peer behind which it lies");
+    }
+  }
+}
+
+void checkTap(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  ConfigValue device = root.find("device");
+  if (!config.device.bridge.empty() && !config.device.addresses.empty()) {
+    out.add(child(device, "addresses"), "a port of a bridge has no addresses of its own",
+            "give the addresses to the bridge, outside of Braid");
+  }
+  if (!config.device.routes.empty()) {
+    out.add(child(device, "routes"), "a TAP device takes no routes",
+            "set device.mode to tun, or remove the routes");
+  }
+  ConfigValue shim = child(root.find("tunnel"), "ack-shim");
+  if (shim && config.tunnel.ackShim) {
+    out.add(shim, "the shim works on IP packets, and there is none on a TAP device",
+            "set device.mode to tun, or remove it");
+  }
+}
+
+void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  ConfigValue device = root.find("device");
+  bool ipv6 = std::any_of(config.device.addresses.begin(), config.device.addresses.end(),
+                          [](const InterfaceAddress& a) { return a.address.isV6(); });
+  if (ipv6 && config.device.mtu != 0 && config.device.mtu < kSmallestIpv6Mtu) {
+    out.add(child(device, "mtu"), std::to_string(config.device.mtu) + " is too small for IPv6",
+            "use 1280 or more, or auto, or remove the IPv6 addresses");
+  }
+  if (!config.device.bridge.empty() && config.device.bridge == config.device.name) {
+    out.add(child(device, "bridge"), "is the device itself", "name the bridge that the device shall join");
+  }
+  ConfigValue uplinks = root.find("uplinks");
+  for (size_t i = 0; i < config.uplinks.size(); ++i) {
+    if (config.uplinks[i].interface == config.device.name ||
+        config.uplinks[i].interface == config.device.bridge) {
+      out.add(child(item(uplinks, i), "interface"), "is the tunnel's own device or its bridge",
+              "name an interface that leads to the peers");
+    }
+  }
+}
+
+// An uplink without a routing table of its own follows the main table: a route there that leads into the
+// device would send the tunnel's datagrams into the tunnel.
+void checkLoops(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  bool mainTable = std::any_of(config.uplinks.begin(), config.uplinks.end(), [](const UplinkConfig& u) {
+    return u.gateway == UplinkConfig::Gateway::kNone;
+  });
+  if (!mainTable) return;
+  ConfigValue routes = child(root.find("device"), "routes");
+  for (size_t i = 0; i < config.device.routes.size(); ++i) {
+    for (const PeerConfig& peer : config.peers) {
+      for (const Endpoint& endpoint : peer.options.endpoints) {
+        if (!config.device.routes[i].contains(endpoint.address)) continue;
+        out.add(item(routes, i),
+                "holds the endpoint " + endpoint.toString() + " of " + peer.options.name +
+                    ", and an uplink with 'gateway: none' would send it into the tunnel",
+                "use 'gateway: auto' or the router's address at every uplink, or a narrower route");
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void checkTogether(const ConfigSection& root, const Config& config, const std::optional<Pin>& ownPin,
+                   ConfigDiagnostics& out) {
+  ConfigValue peers = root.find("peers");
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    if (config.peers[i].options.pin == ownPin) {
+      out.add(child(item(peers, i), "pin"), "is this gateway's own pin", "put the pin of the other gateway");
+    }
+  }
+  checkReach(root, config, out);
+  checkSubflows(root, config, out);
+  checkDevice(root, config, out);
+  checkLoops(root, config, out);
+  if (config.tunnel.mode == TunnelOptions::Mode::kTun) {
+    checkTun(root, config, out);
+  } else {
+    checkTap(root, config, out);
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,173 @@
+// `uplinks`, `listen` and `peers`: what this gateway sends from, listens on and talks to.
+
+#include <algorithm>
+#include <map>
+
+#include "gateway/config/config_sections.h"
+#include "tunnel/wire/pin.h"
+
+namespace braid {
+namespace {
+
+constexpr size_t kMaxListen = 32;
+constexpr size_t kMaxEndpoints = 16;
+constexpr size_t kMaxPrefixes = 1024;
+constexpr uint64_t kMaxSubflowsPerUplink = 8;
+
+// Names things that must differ and remembers where each was first given.
+class Unique {
+ public:
+  // True when `text` is new. Otherwise reports "'text' is also WHERE".
+  bool add(const std::string& text, const ConfigValue& at, const std::string& remedy,
+           ConfigDiagnostics& out) {
+    auto [seen, fresh] = first_.emplace(text, at.key);
+    if (!fresh) out.add(at, "'" + text + "' is given in " + seen->second + " already", remedy);
+    return fresh;
+  }
+
+ private:
+  std::map<std::string, std::string> first_;
+};
+
+// The items of a value that may be one address or a list of them, at most one per family.
+std::vector<Address> readAddressPair(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::vector<ConfigValue> items{value};
+  if (value.node->kind != ConfigNode::Kind::kScalar) items = readSequence(value, 2, out);
+  std::vector<Address> addresses;
+  for (const ConfigValue& item : items) {
+    std::optional<Address> address = readAddress(item, out);
+    if (!address) continue;
+    if (!addresses.empty() && addresses[0].family == address->family) {
+      out.add(item, "is a second address of the same family", "give one IPv4 and one IPv6 address at most");
+      continue;
+    }
+    addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+void readUplinkGateway(const ConfigValue& value, UplinkConfig& uplink, ConfigDiagnostics& out) {
+  if (!value) return;
+  bool word = value.node->kind == ConfigNode::Kind::kScalar;
+  if (word && value.node->text == "auto") return;
+  if (word && value.node->text == "none") {
+    uplink.gateway = UplinkConfig::Gateway::kNone;
+    return;
+  }
+  uplink.gateway = UplinkConfig::Gateway::kAddress;
+  uplink.gateways = readAddressPair(value, out);
+}
+
+std::optional<Pin> readPeerPin(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<Pin> pin = parsePin(*text);
+  if (!pin) {
+    out.add(value, "is no pin",
+            "write 'sha256:' and 44 base64 characters as 'braidctl pin FILE.crt' prints them");
+  }
+  return pin;
+}
+
+struct PeerUniques {
+  Unique names, pins, endpoints, prefixes;
+};
+
+void readPeerEndpoints(const ConfigValue& value, PeerConfig& peer, Unique& seen, ConfigDiagnostics& out) {
+  for (const ConfigValue& item : readSequence(value, kMaxEndpoints, out)) {
+    std::optional<RemoteEndpoint> remote = readRemoteEndpoint(item, out);
+    if (!remote) continue;
+    std::string text = remote->numeric ? remote->numeric->toString()
+                                       : remote->host.host + ":" + std::to_string(remote->host.port);
+    if (!seen.add(text, item, "remove one of them", out)) continue;
+    if (remote->numeric) {
+      peer.options.endpoints.push_back(*remote->numeric);
+    } else {
+      peer.hosts.push_back(remote->host);
+    }
+  }
+}
+
+PeerConfig readPeer(const ConfigValue& value, PeerUniques& seen, ConfigDiagnostics& out) {
+  PeerConfig peer;
+  ConfigSection section(value, {"name", "pin", "endpoints", "prefixes", "keepalive"}, out);
+  ConfigValue name = section.require("name", "give the peer a name for messages and reports");
+  if (auto text = readName(name, out)) {
+    peer.options.name = *text;
+    seen.names.add(*text, name, "give each peer a name of its own", out);
+  }
+  ConfigValue pin = section.require("pin", "add the pin that 'braidctl keygen' printed at the peer");
+  if (auto bytes = readPeerPin(pin, out)) {
+    peer.options.pin = *bytes;
+    seen.pins.add(pin.node->text, pin, "each gateway has a key of its own; check which pin belongs here",
+                  out);
+  }
+  readPeerEndpoints(section.find("endpoints"), peer, seen.endpoints, out);
+  for (const ConfigValue& item : readSequence(section.find("prefixes"), kMaxPrefixes, out)) {
+    std::optional<Prefix> prefix = readPrefix(item, out);
+    if (prefix && seen.prefixes.add(prefix->toString(), item,
+                                    "a network belongs to one peer; remove one of them", out)) {
+      peer.options.prefixes.push_back(*prefix);
+    }
+  }
+  ConfigValue keepalive = section.find("keepalive");
+  if (auto time = readDuration(keepalive, 0s, 1h, out)) {
+    peer.options.keepalive = *time;
+    if (*time != 0s && *time < 100ms) out.add(keepalive, "is below 100ms", "use 0 for none, or 100ms to 1h");
+  }
+  return peer;
+}
+
+}  // namespace
+
+void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
+  Unique names, interfaces;
+  for (const ConfigValue& item : readSequence(value, kMaxUplinks, out)) {
+    UplinkConfig uplink;
+    if (!item) continue;
+    ConfigSection section(
+        item,
+        {"name", "interface", "subflows", "gateway", "source", "use", "metered", "rate-limit", "weight"},
+        out);
+    ConfigValue interface =
+        section.require("interface", "name the interface, such as wlan0; 'ip link' lists them");
+    if (auto text = readInterface(interface, out)) {
+      uplink.interface = *text;
+      interfaces.add(*text, interface, "use 'subflows' for several subflows on one interface", out);
+    }
+    ConfigValue name = section.find("name");
+    if (auto text = readName(name, out)) uplink.name = *text;
+    if (!name) uplink.name = uplink.interface;
+    if (!uplink.name.empty())
+      names.add(uplink.name, name ? name : interface, "give each uplink its own name", out);
+    if (auto count = readNumber(section.find("subflows"), 1, kMaxSubflowsPerUplink, out)) {
+      uplink.subflows = static_cast<unsigned>(*count);
+    }
+    readUplinkGateway(section.find("gateway"), uplink, out);
+    if (ConfigValue source = section.find("source")) uplink.sources = readAddressPair(source, out);
+    readPreference(section, uplink, out);
+    config.uplinks.push_back(std::move(uplink));
+  }
+}
+
+void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
+  Unique seen;
+  for (const ConfigValue& item : readSequence(value, kMaxListen, out)) {
+    std::optional<Endpoint> endpoint = readEndpoint(item, out);
+    if (endpoint && seen.add(endpoint->toString(), item, "remove one of them", out))
+      config.listen.push_back(*endpoint);
+  }
+}
+
+void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
+  if (!value) return;
+  PeerUniques seen;
+  for (const ConfigValue& item : readSequence(value, kMaxPeers, out)) {
+    if (item) config.peers.push_back(readPeer(item, seen, out));
+  }
+  if (value.node->kind == ConfigNode::Kind::kSequence && value.node->items.empty()) {
+    out.add(value, "is empty", "add the gateways at the other end with name, pin and prefixes");
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,377 @@
+#include "gateway/config/config_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "gateway/config/units.h"
+
+namespace braid {
+namespace {
+
+const char* kindName(const ConfigNode& node) {
+  switch (node.kind) {
+    case ConfigNode::Kind::kNull:
+      return "nothing";
+    case ConfigNode::Kind::kScalar:
+      return "a single value";
+    case ConfigNode::Kind::kSequence:
+      return "a list";
+    case ConfigNode::Kind::kMap:
+      return "a mapping";
+  }
+  return "";
+}
+
+bool isAuto(const ConfigValue& value) {
+  return value && value.node->kind == ConfigNode::Kind::kScalar && value.node->text == "auto";
+}
+
+std::string joined(std::span<const std::string_view> words) {
+  std::string text;
+  for (std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);
+  return text;
+}
+
+// What a placeholder of the examples stands for, by the key it is left at.
+std::string placeholderRemedy(const std::string& key) {
+  static constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
+      {"pin",
+       "put the pin that 'braidctl keygen' printed at the peer ('braidctl pin FILE.crt' prints it again)"},
+      {"endpoints", "put the address and port at which the peer listens, such as 192.0.2.1:4433"},
+      {"listen", "put the address and port to listen on, such as 0.0.0.0:4433"},
+      {"interface", "put the name of the network interface ('ip link' lists them)"},
+      {"gateway", "put the router's address on this uplink, or auto"},
+      {"addresses", "put this gateway's inner address, such as 10.99.0.1/30"},
+      {"routes", "put the networks behind the peer, such as 10.1.0.0/16"},
+      {"prefixes", "put the networks behind the peer, such as 10.1.0.0/16"}};
+  std::string name = key.substr(0, key.find_last_not_of("0123456789[]") + 1);
+  name = name.substr(name.rfind('.') + 1);
+  for (auto [known, meaning] : kMeanings) {
+    if (name == known) return std::string(meaning);
+  }
+  return "put the value of this gateway";
+}
+
+// Long or unprintable text must not flood a terminal or a log.
+std::string quoted(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  std::string out = "'";
+  for (char c : text.substr(0, kLongest)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (text.size() > kLongest ? "...'" : "'");
+}
+
+// How many single-letter edits (at most 2 are of interest) lie between two short words.
+size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({change, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_view> known) {
+  constexpr size_t kLongestKey = 40;
+  if (text.size() <= kLongestKey) {
+    for (std::string_view word : known) {
+      if (editDistance(text, word) <= 2) return "did you mean '" + std::string(word) + "'?";
+    }
+  }
+  return "known here: " + joined(known);
+}
+
+std::string outside(std::string_view text, const std::string& low, const std::string& high) {
+  return quoted(text) + " is outside " + low + " to " + high;
+}
+
+bool isNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+         c == '-';
+}
+
+}  // namespace
+
+void ConfigDiagnostics::add(const ConfigValue& at, std::string problem, std::string remedy) {
+  add(at.node ? at.node->line : 0, at.node ? at.node->column : 0, at.key, std::move(problem),
+      std::move(remedy));
+}
+
+void ConfigDiagnostics::add(unsigned line, unsigned column, std::string key, std::string problem,
+                            std::string remedy) {
+  errors_.push_back({file_, line, column, std::move(key), std::move(problem), std::move(remedy)});
+}
+
+ConfigErrors ConfigDiagnostics::take() {
+  std::stable_sort(errors_.begin(), errors_.end(), [](const ConfigError& a, const ConfigError& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
+  return std::move(errors_);
+}
+
+ConfigSection::ConfigSection(const ConfigValue& value, std::initializer_list<std::string_view> known,
+                             ConfigDiagnostics& out)
+    : value_(value), out_(out) {
+  if (!value) return;
+  if (value.node->kind != ConfigNode::Kind::kMap) {
+    out.add(value, std::string("is ") + kindName(*value.node) + " and must be a mapping",
+            "write 'key: value' lines; known here: " + joined(known));
+    return;
+  }
+  valid_ = true;
+  const std::vector<ConfigNode::Key>& keys = value.node->keys;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const ConfigNode::Key& key = keys[i];
+    auto first = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.text == key.text; });
+    if (std::find(known.begin(), known.end(), key.text) == known.end()) {
+      out.add(key.line, key.column, childKey(quoted(key.text)), "unknown key",
+              unknownKeyRemedy(key.text, known));
+    } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
+      out.add(key.line, key.column, childKey(key.text),
+              "given twice, first in line " + std::to_string(first->line), "remove one of them");
+    }
+  }
+}
+
+std::string ConfigSection::childKey(std::string_view name) const {
+  return value_.key.empty() ? std::string(name) : value_.key + "." + std::string(name);
+}
+
+ConfigValue ConfigSection::find(std::string_view name) const {
+  if (!valid_) return {};
+  const ConfigNode& map = *value_.node;
+  for (size_t i = 0; i < map.items.size(); ++i) {
+    if (map.keys[i].text != name) continue;
+    ConfigValue found{&map.items[i], childKey(name)};
+    if (found.node->kind != ConfigNode::Kind::kNull) return found;
+    out_.add(map.keys[i].line, map.keys[i].column, found.key, "has no value",
+             "give it one, or remove the key");
+    return {};
+  }
+  return {};
+}
+
+ConfigValue ConfigSection::require(std::string_view name, const std::string& remedy) const {
+  if (!valid_) return {};
+  const std::vector<ConfigNode::Key>& keys = value_.node->keys;
+  if (std::none_of(keys.begin(), keys.end(), [&](const auto& key) { return key.text == name; })) {
+    out_.add(value_.node->line, value_.node->column, childKey(name), "is missing", remedy);
+  }
+  return find(name);
+}
+
+std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics& out) {
+  if (!value) return std::nullopt;
+  if (value.node->kind != ConfigNode::Kind::kScalar) {
+    out.add(value, std::string("is ") + kindName(*value.node) + " and must be a single value",
+            "write one value behind the colon");
+    return std::nullopt;
+  }
+  const std::string& text = value.node->text;
+  size_t placeholder = text.find("CHANGE_ME");
+  if (placeholder != std::string::npos) {
+    size_t end = text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", placeholder);
+    std::string token = text.substr(placeholder, end - placeholder);
+    out.add(value, "still holds the placeholder " + token, placeholderRemedy(value.key));
+    return std::nullopt;
+  }
+  return text;
+}
+
+std::optional<std::string> readChoice(const ConfigValue& value, std::span<const std::string_view> choices,
+                                      ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text || std::find(choices.begin(), choices.end(), *text) != choices.end()) return text;
+  out.add(value, quoted(*text) + " is not known", "use one of: " + joined(choices));
+  return std::nullopt;
+}
+
+std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics& out) {
+  constexpr size_t kLongest = 32;
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  bool good = !text->empty() && text->size() <= kLongest && text->front() != '.' && text->front() != '-' &&
+              std::all_of(text->begin(), text->end(), isNameCharacter);
+  if (good) return text;
+  out.add(value, quoted(*text) + " is no name", "use 1 to 32 letters, digits, dots, dashes or underscores");
+  return std::nullopt;
+}
+
+std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnostics& out) {
+  constexpr size_t kLongest = 15;  // IFNAMSIZ with its terminating zero is 16
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  bool good = !text->empty() && text->size() <= kLongest && *text != "." && *text != ".." &&
+              std::none_of(text->begin(), text->end(), [](char c) {
+                return static_cast<unsigned char>(c) <= 0x20 || c == '/' || c == ':' || c == '%' || c == 0x7f;
+              });
+  if (good) return text;
+  out.add(value, quoted(*text) + " is no interface name",
+          "use 1 to 15 bytes without spaces, slashes and colons");
+  return std::nullopt;
+}
+
+std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint64_t high,
+                                   ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<uint64_t> number = parseNumber(*text);
+  std::string range = std::to_string(low) + " to " + std::to_string(high);
+  if (!number) {
+    out.add(value, quoted(*text) + " is no whole number", "use a number from " + range);
+  } else if (*number < low || *number > high) {
+    out.add(value, outside(*text, std::to_string(low), std::to_string(high)), "use a number in that range");
+  } else {
+    return number;
+  }
+  return std::nullopt;
+}
+
+std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Duration high,
+                                     ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<Duration> time = parseDuration(*text);
+  if (!time) {
+    out.add(value, quoted(*text) + " is no time",
+            "write a number and its unit: us, ms, s, min, h or d, such as 250ms");
+  } else if (*time < low || *time > high) {
+    out.add(value, outside(*text, durationText(low), durationText(high)), "use a time in that range");
+  } else {
+    return time;
+  }
+  return std::nullopt;
+}
+
+std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
+                                           ConfigDiagnostics& out) {
+  return isAuto(value) ? Duration{} : readDuration(value, low, high, out);
+}
+
+std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
+                                      ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<uint64_t> bytes = parseByteCount(*text);
+  if (!bytes) {
+    out.add(value, quoted(*text) + " is no size",
+            "write a number and its unit: B, kB, MB, GB, KiB, MiB or GiB, such as 4MiB");
+  } else if (*bytes < low || *bytes > high) {
+    out.add(value, outside(*text, byteCountText(low), byteCountText(high)), "use a size in that range");
+  } else {
+    return bytes;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint64_t high,
+                                    ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<uint64_t> rate = parseBitRate(*text);
+  if (!rate) {
+    out.add(value, quoted(*text) + " is no rate",
+            "write a number and its unit: kbit/s, Mbit/s or Gbit/s, such as 20Mbit/s");
+  } else if (*rate < low || *rate > high) {
+    out.add(value, outside(*text, bitRateText(low), bitRateText(high)), "use a rate in that range");
+  } else {
+    return rate;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  double number = 0;
+  auto [end, error] =
+      std::from_chars(text->data(), text->data() + text->size(), number, std::chars_format::fixed);
+  if (error != std::errc() || end != text->data() + text->size() || std::isnan(number)) {
+    out.add(value, quoted(*text) + " is no number", "use a number from 0 to 1, such as 0.5");
+  } else if (number < 0 || number > 1) {
+    out.add(value, outside(*text, "0", "1"), "use a number in that range");
+  } else {
+    return number;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<const NamedNumber> names,
+                                        uint64_t high, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::string known;
+  for (const NamedNumber& named : names) {
+    if (named.name == *text) return named.number;
+    known.append(known.empty() ? "" : ", ").append(named.name);
+  }
+  std::optional<uint64_t> number = parseNumber(*text);
+  if (number && *number <= high) return number;
+  out.add(value, quoted(*text) + " is neither a known name nor a number from 0 to " + std::to_string(high),
+          "names are: " + known);
+  return std::nullopt;
+}
+
+std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnostics& out) {
+  constexpr uint64_t kLargest = 65535;
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  size_t dash = text->find('-');
+  std::optional<uint64_t> first = parseNumber(std::string_view(*text).substr(0, dash));
+  std::optional<uint64_t> last = first;
+  if (dash != std::string::npos) last = parseNumber(std::string_view(*text).substr(dash + 1));
+  if (!first || !last || *first < 1 || *first > kLargest || *last > kLargest) {
+    out.add(value, quoted(*text) + " is no port or range of ports",
+            "write one from 1 to 65535, or two with a dash, such as 5060-5080");
+  } else if (*first > *last) {
+    out.add(value, quoted(*text) + " ends before it begins", "write the smaller port first");
+  } else {
+    return PortRange{static_cast<uint16_t>(*first), static_cast<uint16_t>(*last)};
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low, uint64_t high,
+                                         ConfigDiagnostics& out) {
+  if (isAuto(value)) return 0;
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<uint64_t> number = parseNumber(*text);
+  if (number && *number >= low && *number <= high) return number;
+  out.add(value,
+          quoted(*text) + " is neither 'auto' nor a number from " + std::to_string(low) + " to " +
+              std::to_string(high),
+          "use 'auto' unless you know better");
+  return std::nullopt;
+}
+
+std::vector<ConfigValue> readSequence(const ConfigValue& value, size_t limit, ConfigDiagnostics& out) {
+  std::vector<ConfigValue> items;
+  if (!value) return items;
+  if (value.node->kind != ConfigNode::Kind::kSequence) {
+    out.add(value, std::string("is ") + kindName(*value.node) + " and must be a list",
+            "write [a, b] or one '- item' per line");
+    return items;
+  }
+  if (value.node->items.size() > limit) {
+    out.add(value, "has " + std::to_string(value.node->items.size()) + " items",
+            "keep to " + std::to_string(limit));
+    return items;
+  }
+  for (const ConfigNode& node : value.node->items) {
+    items.push_back({&node, value.key + "[" + std::to_string(items.size()) + "]"});
+    if (node.kind == ConfigNode::Kind::kNull) {
+      out.add(items.back(), "has no value", "give it one, or remove the item");
+      items.back().node = nullptr;
+    }
+  }
+  return items;
+}
+
+}  // namespace braid

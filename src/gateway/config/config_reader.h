@@ -1,0 +1,124 @@
+#pragma once
+
+// Reads typed values out of the tree and collects what is wrong with them. A reader that finds a mistake
+// notes it and goes on with the default, so that one run finds every mistake of a file.
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "gateway/config/config.h"
+#include "gateway/config/config_node.h"
+
+namespace braid {
+
+/// A value with the name that messages give it ("peers[0].pin").
+struct ConfigValue {
+  const ConfigNode* node = nullptr;
+  std::string key;
+  explicit operator bool() const { return node != nullptr; }
+};
+
+/// The mistakes found so far in one file.
+class ConfigDiagnostics {
+ public:
+  explicit ConfigDiagnostics(std::string file) : file_(std::move(file)) {}
+  void add(const ConfigValue& at, std::string problem, std::string remedy);
+  void add(unsigned line, unsigned column, std::string key, std::string problem, std::string remedy);
+  bool empty() const { return errors_.empty(); }
+  size_t size() const { return errors_.size(); }
+  /// All of them, in the order of their places.
+  ConfigErrors take();
+
+ private:
+  std::string file_;
+  ConfigErrors errors_;
+};
+
+/// One mapping. Its constructor reports a value that is no mapping, keys not in `known` and repeated keys.
+class ConfigSection {
+ public:
+  ConfigSection(const ConfigValue& value, std::initializer_list<std::string_view> known,
+                ConfigDiagnostics& out);
+  /// The value of a key; false when it is absent. A key with nothing behind it is reported and counts as
+  /// absent.
+  ConfigValue find(std::string_view name) const;
+  /// The same for a key that must be there: its absence is reported with this remedy.
+  ConfigValue require(std::string_view name, const std::string& remedy) const;
+  /// The mapping itself, for messages about it.
+  const ConfigValue& self() const { return value_; }
+
+ private:
+  std::string childKey(std::string_view name) const;
+  ConfigValue value_;
+  ConfigDiagnostics& out_;
+  bool valid_ = false;
+};
+
+/// The readers below give nullopt for an absent value (nothing is reported) and for a wrong one (it is
+/// reported).
+
+/// Any scalar. A placeholder of the examples (CHANGE_ME...) that is left over is reported.
+std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics& out);
+/// One of `choices`.
+std::optional<std::string> readChoice(const ConfigValue& value, std::span<const std::string_view> choices,
+                                      ConfigDiagnostics& out);
+/// A name for uplinks and peers: 1 to 32 of A-Z a-z 0-9 . _ -, not starting with a dot or dash.
+std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics& out);
+/// A network interface name as the kernel takes it: 1 to 15 bytes without slash, colon and space.
+std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnostics& out);
+std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint64_t high,
+                                   ConfigDiagnostics& out);
+std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Duration high,
+                                     ConfigDiagnostics& out);
+/// The same, or "auto", which gives 0.
+std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
+                                           ConfigDiagnostics& out);
+std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
+                                      ConfigDiagnostics& out);
+/// Bits per second.
+std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint64_t high,
+                                    ConfigDiagnostics& out);
+/// A decimal number from 0 to 1, such as 0.5; no exponent.
+std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out);
+/// One of `names`, which gives its number, or a number from 0 to `high`.
+struct NamedNumber {
+  std::string_view name;
+  uint64_t number = 0;
+};
+std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<const NamedNumber> names,
+                                        uint64_t high, ConfigDiagnostics& out);
+/// A port, or two with a dash between: "5060-5080".
+struct PortRange {
+  uint16_t first = 0;
+  uint16_t last = 0;
+};
+std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnostics& out);
+/// A number from `low` to `high`, or "auto", which gives 0.
+std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low, uint64_t high,
+                                         ConfigDiagnostics& out);
+std::optional<Address> readAddress(const ConfigValue& value, ConfigDiagnostics& out);
+/// An address with its network's length; host bits may be set.
+std::optional<InterfaceAddress> readInterfaceAddress(const ConfigValue& value, ConfigDiagnostics& out);
+/// A network; set host bits are reported.
+std::optional<Prefix> readPrefix(const ConfigValue& value, ConfigDiagnostics& out);
+/// A numeric address and port.
+std::optional<Endpoint> readEndpoint(const ConfigValue& value, ConfigDiagnostics& out);
+/// A numeric address or a host name, and port. A numeric one has `numeric` set.
+struct RemoteEndpoint {
+  std::optional<Endpoint> numeric;
+  HostPort host;
+};
+std::optional<RemoteEndpoint> readRemoteEndpoint(const ConfigValue& value, ConfigDiagnostics& out);
+/// The items of a sequence of at most `limit`; reports another type and a longer one.
+std::vector<ConfigValue> readSequence(const ConfigValue& value, size_t limit, ConfigDiagnostics& out);
+
+/// What a reader gave, when it gave something.
+template <typename T, typename V>
+void assign(T& to, const std::optional<V>& value) {
+  if (value) to = static_cast<T>(*value);
+}
+
+}  // namespace braid

@@ -1,0 +1,28 @@
+#pragma once
+
+// The parts of the configuration file, one function each. They fill `config` and note mistakes in `out`.
+
+#include "gateway/config/config.h"
+#include "gateway/config/config_reader.h"
+
+namespace braid {
+
+/// Gives the gateway's own pin, when key and certificate were checked and are right.
+std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
+                                ConfigDiagnostics& out);
+void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+/// The keys of an uplink that say how it is to be used.
+void readPreference(const ConfigSection& section, UplinkConfig& uplink, ConfigDiagnostics& out);
+void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+/// `tunnel.ack-shim`.
+void readAckShim(const ConfigValue& value, TunnelOptions& tunnel, ConfigDiagnostics& out);
+void readRecovery(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+
+/// What must hold between the parts of a file; `root` gives the places. Call when each part alone is right.
+void checkTogether(const ConfigSection& root, const Config& config, const std::optional<Pin>& ownPin,
+                   ConfigDiagnostics& out);
+
+}  // namespace braid

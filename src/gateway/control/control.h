@@ -1,0 +1,36 @@
+#pragma once
+
+#include <ev.h>
+
+#include <memory>
+#include <string>
+
+#include "gateway/control/control_session.h"
+
+namespace braid {
+
+/// The control socket on the daemon's event loop: Unix stream, mode 0660, protocol in control_session.h. It
+/// never blocks the loop and serves a bounded number of clients; a further one is turned away with an error
+/// line.
+class ControlServer {
+ public:
+  static constexpr size_t kMaxClients = 16;
+
+  /// Listens at `path`; with a `group`, the socket belongs to it. A stale socket there is replaced. Throws
+  /// std::runtime_error with a remedy when another daemon answers there, the group is unknown, or the system
+  /// refuses. `loop` and `handler` must outlive the server.
+  ControlServer(struct ev_loop* loop, std::string path, const std::string& group, ControlHandler& handler);
+  /// Closes all clients and removes the socket, if it is still this server's.
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  const std::string& path() const;
+  size_t clients() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace braid

@@ -1,0 +1,92 @@
+#pragma once
+
+// One client of the control socket, without the socket. Protocol: the client sends a line {"cmd":"status"},
+// the daemon answers with one line of JSON: {"ok":true,...} or {"ok":false,"error":"..."}. Further requests
+// may follow. With "trace-on" the client passes the descriptor of the file to write to (SCM_RIGHTS), so that
+// whoever may talk to the daemon gets no other files written than its own.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "base/time.h"
+#include "gateway/control/gateway_status.h"
+#include "gateway/system.h"
+#include "tunnel/status.h"
+
+namespace braid {
+
+/// What the control socket asks of the daemon. Called on the event loop; must not block.
+class ControlHandler {
+ public:
+  virtual ~ControlHandler() = default;
+  virtual TunnelStatus tunnelStatus() = 0;
+  virtual GatewayStatus gatewayStatus() = 0;
+  /// Reads the configuration again. Gives what is wrong with it (several lines); empty: it holds now.
+  virtual std::string reload() = 0;
+  /// Writes the recovery trace to this file from now on, or ends it when it owns nothing. Gives what is wrong
+  /// with the file; empty: done.
+  virtual std::string trace(UniqueFd file) = 0;
+};
+
+enum class ControlCommand : uint8_t {
+  kStatus,
+  kPaths,
+  kFlows,
+  kPeers,
+  kRecovery,
+  kReload,
+  kTraceOn,
+  kTraceOff,
+  kVersion
+};
+
+/// A request line without its line end: the command, or what is wrong in plain words.
+std::variant<ControlCommand, std::string> parseControlRequest(std::string_view line);
+/// The answer to a command: one line with its line end. `file`: what came with it.
+std::string answerControl(ControlCommand command, UniqueFd file, ControlHandler& handler);
+/// An answer that says no: one line with its line end.
+std::string controlError(std::string_view text);
+
+class ControlSession {
+ public:
+  static constexpr size_t kMaxLine = 1024;         ///< bytes of a request; a longer one ends the session
+  static constexpr size_t kMaxAnswer = 8 << 20;    ///< bytes; a longer answer becomes an error
+  static constexpr Duration kIdleTimeout = 60s;    ///< for the next whole request
+  static constexpr Duration kAnswerTimeout = 10s;  ///< for taking a whole answer
+
+  /// `handler` must outlive the session.
+  ControlSession(ControlHandler& handler, Time now) : handler_(handler), since_(now) {}
+
+  /// Bytes from the client; only when wantsInput(). Takes all of them.
+  void onInput(std::string_view bytes, Time now);
+  /// A descriptor that came with the bytes of the next onInput(). The last one counts, for the request that
+  /// is answered next.
+  void onDescriptor(UniqueFd file) { file_ = std::move(file); }
+  /// The client sends no more; what it asked is still answered.
+  void onEnd(Time now);
+  /// The client took the first n bytes of output().
+  void onWritten(size_t n, Time now);
+
+  /// True while bytes may be read: one answer at a time, so a client that does not read cannot fill memory.
+  bool wantsInput() const { return !ended_ && answer_.empty(); }
+  /// Bytes for the client now.
+  std::string_view output() const { return std::string_view(answer_).substr(written_); }
+  /// Nothing more to do: close.
+  bool finished() const { return ended_ && answer_.empty(); }
+  /// When to give up on the client.
+  Time deadline() const { return since_ + (answer_.empty() ? kIdleTimeout : kAnswerTimeout); }
+
+ private:
+  void answerNext(Time now);
+  ControlHandler& handler_;
+  std::string input_;   ///< what is not answered yet: at most kMaxLine and one read more
+  UniqueFd file_;       ///< what came with it
+  std::string answer_;  ///< being written; empty between requests
+  size_t written_ = 0;
+  bool ended_ = false;  ///< no more bytes come in
+  Time since_;          ///< start of waiting for a request, or for the client to take the answer
+};
+
+}  // namespace braid

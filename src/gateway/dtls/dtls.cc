@@ -1,0 +1,119 @@
+#include "gateway/dtls/dtls.h"
+
+#include <sys/auxv.h>
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "gateway/dtls/dtls_handshake.h"
+
+namespace braid {
+
+namespace {
+
+constexpr const char* kAes128 = "ECDHE-ECDSA-AES128-GCM-SHA256";
+constexpr const char* kAes256 = "ECDHE-ECDSA-AES256-GCM-SHA384";
+constexpr const char* kChaCha = "ECDHE-ECDSA-CHACHA20-POLY1305";
+constexpr const char* kGroups = "X25519:P-256";
+constexpr const char* kSignatures = "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512";
+constexpr long kMaxCertificate = 8 << 10;  // bytes of the peer's certificate message; ours has about 500
+
+std::string suites(const DtlsOptions& options) {
+  if (options.cipher == AeadKind::kAes128Gcm) return kAes128;
+  if (options.cipher == AeadKind::kAes256Gcm) return kAes256;
+  if (options.cipher == AeadKind::kChaCha20Poly1305) return kChaCha;
+  std::string aes = std::string(kAes128) + ":" + kAes256;
+  return options.hasAes.value_or(processorHasAes()) ? aes + ":" + kChaCha : kChaCha + (":" + aes);
+}
+
+// The responder's order counts, except that it yields to an initiator who puts ChaCha20 first: the side
+// without AES instructions has its way.
+constexpr uint64_t kSslOptions = SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
+                                 SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                 SSL_OP_NO_QUERY_MTU;
+
+std::vector<uint8_t> alpnList(const std::string& protocol) {
+  if (protocol.empty() || protocol.size() > 255) throw std::runtime_error("DTLS: bad protocol name");
+  std::vector<uint8_t> list{static_cast<uint8_t>(protocol.size())};
+  list.insert(list.end(), protocol.begin(), protocol.end());
+  return list;
+}
+
+SslContextHandle makeContext(const Identity& identity, const DtlsOptions& options) {
+  SslContextHandle handle(SSL_CTX_new(DTLS_method()));
+  SSL_CTX* context = handle.get();
+  std::vector<uint8_t> alpn = alpnList(options.protocol);
+  bool ok = context && SSL_CTX_set_min_proto_version(context, DTLS1_2_VERSION) == 1 &&
+            SSL_CTX_set_max_proto_version(context, DTLS1_2_VERSION) == 1 &&
+            SSL_CTX_set_cipher_list(context, suites(options).c_str()) == 1 &&
+            SSL_CTX_set1_groups_list(context, kGroups) == 1 &&
+            SSL_CTX_set1_sigalgs_list(context, kSignatures) == 1 &&
+            SSL_CTX_set_alpn_protos(context, alpn.data(), static_cast<unsigned>(alpn.size())) == 0 &&
+            SSL_CTX_use_certificate(context, identity.certificate.get()) == 1 &&
+            SSL_CTX_use_PrivateKey(context, identity.key.get()) == 1;
+  if (!ok) throw std::runtime_error("OpenSSL does not give DTLS 1.2 as we need it: " + takeOpensslError());
+  SSL_CTX_set_options(context, kSslOptions);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_max_cert_list(context, kMaxCertificate);
+  SSL_CTX_set_read_ahead(context, 1);
+  DtlsHandshake::prepare(context);
+  return handle;
+}
+
+// RFC 6347 sections 4.1 and 4.2.2: an unencrypted handshake record that starts a ClientHello. Costs a
+// stranger's noise nothing in OpenSSL.
+bool looksLikeHello(ByteView b) {
+  constexpr size_t kSmallest = 13 + 12 + 34;  // record and message headers, version and random
+  return b.size() >= kSmallest && b[0] == 22 && b[1] == 0xfe && load16(&b[3]) == 0 && b[13] == 1;
+}
+
+}  // namespace
+
+bool processorHasAes() {
+#if defined(__x86_64__) || defined(__i386__)
+  return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+#elif defined(__aarch64__)
+  return (getauxval(AT_HWCAP) & HWCAP_AES) != 0;
+#else
+  return false;
+#endif
+}
+
+DtlsProvider::DtlsProvider(const Identity& identity, const DtlsOptions& options)
+    : shared_(std::make_shared<DtlsShared>()) {
+  shared_->context = makeContext(identity, options);
+  shared_->ownPin = identity.pin;
+  shared_->protocol = options.protocol;
+  shared_->retransmit = options.retransmit;
+}
+
+DtlsProvider::~DtlsProvider() = default;
+
+std::unique_ptr<Handshake> DtlsProvider::initiate(const Pin& peer, Time now) {
+  return DtlsHandshake::initiate(shared_, peer, now);
+}
+
+HelloAnswer DtlsProvider::onHello(const Endpoint& from, ByteView bytes, Packet& out, Time now) {
+  HelloAnswer answer;
+  if (!looksLikeHello(bytes)) return answer;
+  shared_->cookies.rotate(now);
+  if (!listener_) listener_ = std::make_unique<DtlsHandshake>(shared_);
+  if (listener_->listen(from, bytes, now)) {
+    answer.accepted = std::move(listener_);
+  } else if (listener_->pollDatagram(out)) {
+    answer.reply = out.size() <= bytes.size();
+  }
+  return answer;
+}
+
+void DtlsProvider::setAcceptedPins(std::vector<Pin> pins) {
+  std::sort(pins.begin(), pins.end());
+  shared_->acceptedPins = std::move(pins);
+}
+
+}  // namespace braid

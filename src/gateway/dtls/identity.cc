@@ -1,0 +1,163 @@
+#include "gateway/dtls/identity.h"
+
+#include <fcntl.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "gateway/system.h"
+
+namespace braid {
+
+namespace {
+
+constexpr int kValidDays = 36525;          // 100 years
+constexpr size_t kMaxName = 64;            // RFC 5280 appendix A.1: ub-common-name
+constexpr size_t kMaxPemBytes = 64 << 10;  // far above any key or certificate
+constexpr size_t kSerialBytes = 16;        // RFC 5280 section 4.1.2.2: at most 20
+
+[[noreturn]] void fail(const std::string& path, const std::string& trouble, const std::string& remedy) {
+  ERR_clear_error();
+  throw IdentityError(path + ": " + trouble + "; " + remedy);
+}
+
+// The whole file as a BIO. A private file must belong to its owner alone; the open file is checked, not the
+// name.
+BioHandle readFile(const std::string& path, bool isPrivate) {
+  static const char* kRemedy = "make a key with 'braidctl keygen' or correct the path";
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) fail(path, std::string("cannot be opened: ") + std::strerror(errno), kRemedy);
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) fail(path, "is not a file", kRemedy);
+  if (isPrivate && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    fail(path, "the private key can be used by others than its owner", "run: chmod 600 " + path);
+  if (static_cast<size_t>(info.st_size) > kMaxPemBytes) fail(path, "is too long for a PEM file", kRemedy);
+  BioHandle bio(BIO_new(BIO_s_secmem()));
+  std::array<char, 4096> chunk;
+  ssize_t n;
+  while ((n = read(file.get(), chunk.data(), chunk.size())) > 0)
+    BIO_write(bio.get(), chunk.data(), static_cast<int>(n));
+  OPENSSL_cleanse(chunk.data(), chunk.size());
+  if (n < 0) fail(path, std::string("cannot be read: ") + std::strerror(errno), kRemedy);
+  return bio;
+}
+
+// Without a terminal to ask at, a passphrase is none.
+int noPassphrase(char*, int, int, void*) {
+  return -1;
+}
+
+CertificateHandle readCertificate(const std::string& path) {
+  CertificateHandle certificate(
+      PEM_read_bio_X509(readFile(path, false).get(), nullptr, noPassphrase, nullptr));
+  if (!certificate) fail(path, "holds no PEM certificate", "make one with 'braidctl keygen'");
+  return certificate;
+}
+
+void writeNew(const std::string& path, mode_t mode, BIO* content) {
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (file.get() < 0 && errno == EEXIST) fail(path, "exists already", "choose another name or move it away");
+  if (file.get() < 0) fail(path, std::string("cannot be made: ") + std::strerror(errno), "check the folder");
+  char* bytes = nullptr;
+  size_t left = static_cast<size_t>(BIO_get_mem_data(content, &bytes));
+  while (left > 0) {
+    ssize_t n = write(file.get(), bytes, left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) break;
+    bytes += n;
+    left -= static_cast<size_t>(n);
+  }
+  if (left == 0 && fsync(file.get()) == 0) return;
+  int error = errno;
+  unlink(path.c_str());
+  fail(path, std::string("cannot be written: ") + std::strerror(error), "check the disk");
+}
+
+bool setName(X509* certificate, const std::string& name) {
+  X509_NAME* subject = X509_get_subject_name(certificate);
+  return X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
+                                    reinterpret_cast<const unsigned char*>(name.data()),
+                                    static_cast<int>(name.size()), -1, 0) == 1 &&
+         X509_set_issuer_name(certificate, subject) == 1;
+}
+
+bool setSerial(X509* certificate) {
+  std::array<uint8_t, kSerialBytes> bytes;
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) return false;
+  bytes[0] = (bytes[0] & 0x7f) | 0x40;  // positive, and of full length
+  std::unique_ptr<BIGNUM, OpensslFree<BN_free>> number(
+      BN_bin2bn(bytes.data(), static_cast<int>(bytes.size()), nullptr));
+  return number && BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate));
+}
+
+CertificateHandle selfSigned(EVP_PKEY* key, const std::string& name) {
+  CertificateHandle certificate(X509_new());
+  X509* x = certificate.get();
+  bool ok = x && X509_set_version(x, X509_VERSION_3) == 1 && setSerial(x) && setName(x, name) &&
+            X509_time_adj_ex(X509_getm_notBefore(x), -1, 0, nullptr) &&
+            X509_time_adj_ex(X509_getm_notAfter(x), kValidDays, 0, nullptr) && X509_set_pubkey(x, key) == 1 &&
+            X509_sign(x, key, EVP_sha256()) > 0;
+  if (!ok) throw IdentityError("cannot make a certificate named '" + name + "': " + takeOpensslError());
+  return certificate;
+}
+
+}  // namespace
+
+Pin pinOf(const X509* certificate) {
+  unsigned char* der = nullptr;
+  int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &der);
+  if (size <= 0) throw IdentityError("the certificate has no public key");
+  Pin pin;
+  SHA256(der, static_cast<size_t>(size), pin.data());
+  OPENSSL_free(der);
+  return pin;
+}
+
+Pin readPin(const std::string& certificatePath) {
+  return pinOf(readCertificate(certificatePath).get());
+}
+
+Identity loadIdentity(const std::string& keyPath, const std::string& certificatePath) {
+  Identity identity;
+  identity.key.reset(PEM_read_bio_PrivateKey(readFile(keyPath, true).get(), nullptr, noPassphrase, nullptr));
+  if (!identity.key)
+    fail(keyPath, "holds no PEM private key without passphrase", "make one with 'braidctl keygen'");
+  if (EVP_PKEY_get_base_id(identity.key.get()) != EVP_PKEY_EC)
+    fail(keyPath, "is no elliptic-curve key", "make one with 'braidctl keygen'");
+  identity.certificate = readCertificate(certificatePath);
+  if (X509_check_private_key(identity.certificate.get(), identity.key.get()) != 1)
+    fail(certificatePath, "is not the certificate of the key " + keyPath,
+         "give the two files of one 'braidctl keygen'");
+  identity.pin = pinOf(identity.certificate.get());
+  return identity;
+}
+
+Pin generateIdentity(const std::string& keyPath, const std::string& certificatePath,
+                     const std::string& name) {
+  if (name.empty() || name.size() > kMaxName) throw IdentityError("the name must have 1 to 64 bytes");
+  KeyHandle key(EVP_EC_gen("P-256"));
+  if (!key) throw IdentityError("cannot make a key: " + takeOpensslError());
+  CertificateHandle certificate = selfSigned(key.get(), name);
+  BioHandle keyText(BIO_new(BIO_s_secmem())), certificateText(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_PKCS8PrivateKey(keyText.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1 ||
+      PEM_write_bio_X509(certificateText.get(), certificate.get()) != 1)
+    throw IdentityError("cannot write PEM: " + takeOpensslError());
+  writeNew(keyPath, 0600, keyText.get());
+  try {
+    writeNew(certificatePath, 0644, certificateText.get());
+  } catch (...) {
+    unlink(keyPath.c_str());
+    throw;
+  }
+  return pinOf(certificate.get());
+}
+
+}  // namespace braid

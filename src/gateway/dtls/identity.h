@@ -1,0 +1,38 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "gateway/dtls/openssl_handle.h"
+#include "tunnel/handshake.h"
+
+namespace braid {
+
+/// An identity that cannot be loaded or made; what() names the file, the trouble and the remedy.
+class IdentityError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Who a gateway is: a private EC key and a certificate of it. Nobody signs or checks the certificate: peers
+/// know each other by the pin of the public key. Its name and dates mean nothing; it never expires.
+struct Identity {
+  KeyHandle key;
+  CertificateHandle certificate;
+  Pin pin{};
+};
+
+/// SHA-256 of the certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4). Throws IdentityError when it has
+/// none.
+Pin pinOf(const X509* certificate);
+/// The pin of a PEM certificate file. Throws IdentityError.
+Pin readPin(const std::string& certificatePath);
+/// Loads both PEM files. Throws IdentityError when one is missing or malformed, the key is not EC, is
+/// protected by a passphrase or readable by group or others, or both do not belong together.
+Identity loadIdentity(const std::string& keyPath, const std::string& certificatePath);
+/// Makes a P-256 key (file mode 0600) and a certificate of it, valid for 100 years, and gives its pin. `name`
+/// (1 to 64 bytes) is for people. Never overwrites a file: throws IdentityError then, leaving both as they
+/// were.
+Pin generateIdentity(const std::string& keyPath, const std::string& certificatePath, const std::string& name);
+
+}  // namespace braid

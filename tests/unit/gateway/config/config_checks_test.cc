@@ -1,0 +1,96 @@
+// Mistakes that only show between the parts of a file.
+
+#include "tests/unit/gateway/config/config_fixture.h"
+
+namespace braid {
+namespace {
+
+using testing::ElementsAre;
+
+const char kUplinks[] = "uplinks:\n  - {name: wifi, interface: wlan0}\n";
+const char kEndpoints[] = "    endpoints: [192.0.2.1:4433]\n";
+const char kPrefixes[] = "    prefixes: [10.1.0.0/16, 10.99.0.0/30]\n";
+
+void expectError(const std::string& text, const std::string& error) {
+  EXPECT_THAT(errorsOf(text), ElementsAre(error));
+}
+
+TEST(ConfigChecks, SomebodyMustBeAbleToStart) {
+  expectError(
+      with(edgeText(), kUplinks, ""),
+      "e.yaml:1:1: has neither uplinks nor listen; add 'uplinks' to reach peers, or 'listen' to be reached");
+  expectError(with(edgeText(), kUplinks, "listen: ['0.0.0.0:1']\n"),
+              "e.yaml:7:5: peers[0]: has endpoints, and there are no uplinks to reach them from; add "
+              "'uplinks', or remove "
+              "the endpoints and let the peer come");
+  EXPECT_THAT(
+      errorsOf(with(edgeText(), kEndpoints, "")),
+      ElementsAre(
+          "e.yaml:6:3: uplinks: no peer has endpoints to reach over uplinks; add the endpoints of a peer, "
+          "or remove the uplinks",
+          "e.yaml:8:5: peers[0]: has no endpoints, and there is no 'listen' to be reached at; add the "
+          "peer's endpoints, or 'listen' here"));
+}
+
+TEST(ConfigChecks, SubflowsStayBelowTheirLimit) {
+  std::string text = with(edgeText(), "wlan0}", "wlan0, subflows: 8}");
+  expectError(with(text, "192.0.2.1:4433", "'a:1', 'b:1', '192.0.2.3:1', '192.0.2.4:1', '192.0.2.5:1'"),
+              "e.yaml:8:5: peers[0]: would get 40 subflows (subflows of all uplinks times endpoints), more "
+              "than 32; lower "
+              "'subflows', remove endpoints, or raise tunnel.max-subflows at both gateways");
+}
+
+TEST(ConfigChecks, TunNeedsPrefixesForItsRoutes) {
+  expectError(with(edgeText(), "routes: [10.1.0.0/16]", "routes: [10.1.0.0/16, 10.2.0.0/16]"),
+              "e.yaml:4:25: device.routes[1]: 10.2.0.0/16 is in no peer's prefixes, so its packets would be "
+              "dropped; add "
+              "it to the prefixes of the peer behind which it lies");
+  std::string text = with(edgeText(), "  routes: [10.1.0.0/16]\n", "");
+  expectError(with(text, kPrefixes, ""),
+              "e.yaml:7:5: peers[0]: has no prefixes, so no packet would go to it or be taken from it; add "
+              "'prefixes' with "
+              "the networks behind the peer");
+  expectError(with(edgeText(), "device:\n", "device:\n  bridge: br0\n"),
+              "e.yaml:3:11: device.bridge: a TUN device cannot join a bridge; set device.mode to tap, or "
+              "remove the bridge");
+}
+
+TEST(ConfigChecks, TapTakesNoRoutesAndABridgePortNoAddresses) {
+  EXPECT_THAT(
+      errorsOf(with(edgeText(), "device:\n", "device:\n  mode: tap\n  bridge: br0\n")),
+      ElementsAre(
+          "e.yaml:5:14: device.addresses: a port of a bridge has no addresses of its own; give the "
+          "addresses to the bridge, outside of Braid",
+          "e.yaml:6:11: device.routes: a TAP device takes no routes; set device.mode to tun, or remove the "
+          "routes"));
+}
+
+TEST(ConfigChecks, DeviceMtuMustCarryIpv6) {
+  expectError(with(edgeText(), "device:\n", "device:\n  mtu: 1279\n"),
+              "e.yaml:3:8: device.mtu: 1279 is too small for IPv6; use 1280 or more, or auto, or remove the "
+              "IPv6 addresses");
+  configOf(with(edgeText(), "device:\n", "device:\n  mtu: 1280\n"));
+  configOf(with(with(edgeText(), "device:\n", "device:\n  mtu: 1279\n"), ", 'fd99::1/64'", ""));
+}
+
+TEST(ConfigChecks, UplinkIsNotTheDevice) {
+  expectError(with(edgeText(), "interface: wlan0", "interface: braid0"),
+              "e.yaml:6:29: uplinks[0].interface: is the tunnel's own device or its bridge; name an "
+              "interface that leads to "
+              "the peers");
+}
+
+TEST(ConfigChecks, TunnelDoesNotRunThroughItself) {
+  std::string text = with(edgeText(), "routes: [10.1.0.0/16]", "routes: [192.0.0.0/8]");
+  text = with(text, "prefixes: [10.1.0.0/16, ", "prefixes: [192.0.0.0/8, ");
+  expectError(with(text, "wlan0}", "wlan0, gateway: none}"),
+              "e.yaml:4:12: device.routes[0]: holds the endpoint 192.0.2.1:4433 of hub, and an uplink with "
+              "'gateway: none' "
+              "would send it into the tunnel; use 'gateway: auto' or the router's address at every uplink, "
+              "or a narrower "
+              "route");
+  configOf(text);
+}
+
+}  // namespace
+}  // namespace braid

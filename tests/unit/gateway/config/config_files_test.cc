@@ -1,0 +1,116 @@
+// What the reader finds in the file system: the file itself and the identity beside it.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gateway/dtls/identity.h"
+#include "tests/unit/gateway/config/config_fixture.h"
+#include "tunnel/wire/pin.h"
+
+namespace braid {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class ConfigFiles : public testing::Test {
+ protected:
+  ConfigFiles() {
+    std::string name = (fs::temp_directory_path() / "braid-config-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    generateIdentity(folder_ / "edge.key", folder_ / "edge.crt", "edge");
+    path_ = folder_ / "edge.yaml";
+    write(edgeText());
+  }
+  ~ConfigFiles() override { fs::remove_all(folder_); }
+
+  void write(const std::string& text) { std::ofstream(path_, std::ios::trunc) << text; }
+  ConfigResult load() { return loadConfig(path_, options_); }
+  std::string at(const std::string& place) { return path_.string() + place; }
+
+  fs::path folder_, path_;
+  LoadOptions options_;
+};
+
+TEST_F(ConfigFiles, RelativePathsCountFromTheFile) {
+  ConfigResult result = load();
+  ASSERT_THAT(errorsOf(result), ElementsAre());
+  EXPECT_EQ(std::get<Config>(result).identity.key, (folder_ / "edge.key").string());
+  EXPECT_EQ(std::get<Config>(result).control.socket, "/run/braid/edge.sock");
+}
+
+TEST_F(ConfigFiles, CredentialsComeFirst) {
+  options_.credentials = folder_ / "credentials";
+  fs::create_directory(options_.credentials);
+  fs::rename(folder_ / "edge.key", fs::path(options_.credentials) / "edge.key");
+  ConfigResult result = load();
+  ASSERT_THAT(errorsOf(result), ElementsAre());
+  EXPECT_EQ(std::get<Config>(result).identity.key, options_.credentials + "/edge.key");
+  EXPECT_EQ(std::get<Config>(result).identity.certificate, (folder_ / "edge.crt").string());
+}
+
+TEST_F(ConfigFiles, AbsolutePathsStay) {
+  write(with(edgeText(), "key: edge.key", "key: " + (folder_ / "edge.key").string()));
+  EXPECT_THAT(errorsOf(load()), ElementsAre());
+}
+
+TEST_F(ConfigFiles, MissingIdentityIsReportedAtBothKeys) {
+  fs::remove(folder_ / "edge.key");
+  fs::remove(folder_ / "edge.crt");
+  EXPECT_THAT(errorsOf(load()),
+              ElementsAre(StartsWith(at(":1:17: identity.key: ") + (folder_ / "edge.key").string() +
+                                     ": cannot be opened"),
+                          StartsWith(at(":1:40: identity.certificate: ") + (folder_ / "edge.crt").string())));
+}
+
+TEST_F(ConfigFiles, KeyThatOthersCanReadIsRefused) {
+  for (mode_t mode : {0640, 0604, 0660}) {
+    chmod((folder_ / "edge.key").c_str(), mode);
+    EXPECT_THAT(errorsOf(load()), ElementsAre(testing::AllOf(StartsWith(at(":1:17: identity.key: ")),
+                                                             HasSubstr("; run: chmod 600 "))));
+  }
+}
+
+TEST_F(ConfigFiles, CertificateOfAnotherKey) {
+  generateIdentity(folder_ / "b.key", folder_ / "b.crt", "b");
+  fs::rename(folder_ / "b.crt", folder_ / "edge.crt");
+  EXPECT_THAT(errorsOf(load()), ElementsAre(testing::AllOf(StartsWith(at(":1:40: identity.certificate: ")),
+                                                           HasSubstr("is not the certificate of the key"))));
+}
+
+TEST_F(ConfigFiles, IdentityIsNotReadWhenNotAskedFor) {
+  fs::remove(folder_ / "edge.key");
+  options_.checkIdentity = false;
+  EXPECT_THAT(errorsOf(load()), ElementsAre());
+}
+
+TEST_F(ConfigFiles, OwnPinIsNoPeer) {
+  write(with(edgeText(), kPinA, formatPin(readPin(folder_ / "edge.crt"))));
+  EXPECT_THAT(
+      errorsOf(load()),
+      ElementsAre(at(":9:10: peers[0].pin: is this gateway's own pin; put the pin of the other gateway")));
+}
+
+TEST_F(ConfigFiles, FileThatCannotBeRead) {
+  fs::remove(path_);
+  EXPECT_THAT(
+      errorsOf(load()),
+      ElementsAre(at(": cannot be opened: No such file or directory; check the path and the permissions")));
+  EXPECT_THAT(errorsOf(loadConfig(folder_)),
+              ElementsAre(folder_.string() + ": is no regular file; name the configuration "
+                                             "file itself"));
+  EXPECT_THAT(errorsOf(loadConfig("/dev/zero")), ElementsAre(HasSubstr("is no regular file")));
+}
+
+TEST_F(ConfigFiles, FileBeyondTheSizeLimit) {
+  write(std::string(kMaxConfigBytes + 1, '#'));
+  EXPECT_THAT(errorsOf(load()), ElementsAre(at(": is larger than 1 MiB; shorten the file")));
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "gateway/control/control_session.h"
+
+namespace braid {
+
+/// A daemon with one peer, two subflows and two flows.
+class FakeGateway : public ControlHandler {
+ public:
+  TunnelStatus tunnelStatus() override {
+    TunnelStatus tunnel;
+    PeerStatus peer;
+    peer.name = "hub";
+    peer.up = true;
+    peer.age = 90s;
+    for (unsigned id = 0; id < 2; ++id) {
+      SubflowStatus subflow;
+      subflow.id = id;
+      subflow.uplink = id == 0 ? "wifi" : "lte";
+      subflow.srtt = 12ms + id * 30ms;
+      subflow.pacingRate = id == 0 ? 1.25e6 : std::numeric_limits<double>::infinity();
+      peer.subflows.push_back(subflow);
+    }
+    for (uint64_t i = 0; i < flows; ++i) {
+      FlowStatus flow;
+      flow.name = "tcp 10.0.0.1:443 > 10.0.0.2:" + std::to_string(i);
+      flow.bytes = i * 100;
+      peer.flows.push_back(flow);
+    }
+    tunnel.peers.push_back(peer);
+    tunnel.drops[static_cast<size_t>(Drop::kReplay)] = 7;
+    return tunnel;
+  }
+  GatewayStatus gatewayStatus() override {
+    GatewayStatus gateway;
+    gateway.version = "1.2.3";
+    gateway.device = device;
+    gateway.uplinks.push_back({"wifi", "wlan0", true, {"192.0.2.7"}, ""});
+    return gateway;
+  }
+  std::string reload() override {
+    ++reloads;
+    return reloadProblem;
+  }
+  std::string trace(UniqueFd file) override {
+    traced = std::move(file);
+    ++traces;
+    return traceProblem;
+  }
+
+  uint64_t flows = 2;
+  std::string device = "braid0";
+  std::string reloadProblem;
+  int reloads = 0;
+  UniqueFd traced;
+  std::string traceProblem;
+  int traces = 0;
+};
+
+}  // namespace braid

@@ -1,0 +1,174 @@
+#include "gateway/control/control_session.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/gateway/control/control_fixture.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const Time kStart{1000s};
+
+struct ControlSessionTest : testing::Test {
+  // What the client reads; takes the whole answer.
+  std::string take() {
+    std::string out(session.output());
+    if (!out.empty()) session.onWritten(out.size(), kStart);
+    return out;
+  }
+  json ask(const std::string& line) {
+    session.onInput(line + "\n", kStart);
+    return json::parse(take());
+  }
+  FakeGateway daemon;
+  ControlSession session{daemon, kStart};
+};
+
+TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
+  for (const char* name :
+       {"status", "paths", "flows", "peers", "recovery", "reload", "trace-off", "version"}) {
+    session.onInput(std::string(R"({"cmd":")") + name + "\"}\n", kStart);
+    std::string answer = take();
+    EXPECT_EQ(answer.find('\n'), answer.size() - 1) << name;
+    EXPECT_EQ(json::parse(answer)["ok"], true) << name;
+  }
+  EXPECT_EQ(daemon.reloads, 1);
+  EXPECT_EQ(ask(R"({"cmd":"version"})"), json::parse(R"({"ok":true,"version":"1.2.3"})"));
+  EXPECT_EQ(ask(R"({"cmd":"flows"})")["peers"][0]["flows"].size(), 2u);
+  EXPECT_EQ(ask(R"({"cmd":"paths"})")["peers"][0]["subflows"].size(), 2u);
+  EXPECT_EQ(ask(R"({"cmd":"peers"})")["peers"][0]["name"], "hub");
+}
+
+TEST_F(ControlSessionTest, TraceGetsTheDescriptorThatCameWithIt) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  UniqueFd reader(ends[0]);
+  session.onDescriptor(UniqueFd(ends[1]));
+  EXPECT_EQ(ask(R"({"cmd":"trace-on"})")["ok"], true);
+  EXPECT_EQ(daemon.traced.get(), ends[1]);
+  EXPECT_EQ(ask(R"({"cmd":"trace-off"})")["ok"], true);
+  EXPECT_EQ(daemon.traced.get(), -1);
+  EXPECT_EQ(daemon.traces, 2);
+}
+
+TEST_F(ControlSessionTest, TraceWithoutAFileIsRefused) {
+  EXPECT_THAT(ask(R"({"cmd":"trace-on"})")["error"].get<std::string>(), HasSubstr("needs a file"));
+  EXPECT_EQ(daemon.traces, 0);
+}
+
+TEST_F(ControlSessionTest, TraceTellsWhatIsWrongWithTheFile) {
+  daemon.traceProblem = "it is no regular file";
+  session.onDescriptor(UniqueFd(open("/dev/null", O_WRONLY | O_CLOEXEC)));
+  EXPECT_EQ(ask(R"({"cmd":"trace-on"})"), (json{{"ok", false}, {"error", daemon.traceProblem}}));
+}
+
+// A reader sees the end of a pipe once nobody holds its other end.
+TEST_F(ControlSessionTest, DescriptorThatNobodyAskedForIsClosed) {
+  for (const char* line : {R"({"cmd":"version"})", "hello"}) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    UniqueFd reader(ends[0]);
+    session.onDescriptor(UniqueFd(ends[1]));
+    ask(line);
+    char byte;
+    EXPECT_EQ(read(reader.get(), &byte, 1), 0) << line;
+    EXPECT_EQ(ask(R"({"cmd":"trace-on"})")["ok"], false) << "it does not wait for a later request";
+  }
+}
+
+TEST_F(ControlSessionTest, ReloadTellsWhatIsWrong) {
+  daemon.reloadProblem = "a.yaml:1:1: x\na.yaml:2:2: y";
+  EXPECT_EQ(ask(R"({"cmd":"reload"})"), (json{{"ok", false}, {"error", daemon.reloadProblem}}));
+}
+
+TEST_F(ControlSessionTest, RefusesWhatIsNoRequest) {
+  for (const char* line :
+       {"hello", "{", "[]", "1", "null", "{}", R"({"cmd":1})", R"({"command":"status"})",
+        R"({"cmd":"status","peer":"x"})", R"({"cmd":"Status"})", "{\"cmd\":\"st\xff\"}", "\x80"}) {
+    json answer = ask(line);
+    EXPECT_EQ(answer["ok"], false) << line;
+    EXPECT_FALSE(answer["error"].get<std::string>().empty()) << line;
+  }
+  EXPECT_THAT(ask(R"({"cmd":"stop"})")["error"].get<std::string>(), HasSubstr("known: status, paths"));
+  EXPECT_EQ(ask(R"({"cmd":"version"})")["ok"], true) << "a mistake does not end the session";
+}
+
+TEST_F(ControlSessionTest, RequestsMayComeInPiecesAndTogether) {
+  session.onInput(R"({"cmd":)", kStart);
+  EXPECT_EQ(take(), "");
+  session.onInput("\"version\"}\r\n\n  \n{\"cmd\":\"reload\"}\n{\"cm", kStart);
+  EXPECT_FALSE(session.wantsInput()) << "no reading before the answer is taken";
+  EXPECT_EQ(daemon.reloads, 0) << "one answer at a time";
+  EXPECT_THAT(take(), HasSubstr("1.2.3"));
+  EXPECT_EQ(daemon.reloads, 1);
+  EXPECT_EQ(take(), "{\"ok\":true}\n");
+  EXPECT_TRUE(session.wantsInput());
+  session.onInput("d\":\"version\"}\n", kStart);
+  EXPECT_THAT(take(), HasSubstr("1.2.3"));
+}
+
+TEST_F(ControlSessionTest, AnswersMayBeTakenInPieces) {
+  session.onInput("{\"cmd\":\"reload\"}\n", kStart);
+  std::string whole(session.output());
+  session.onWritten(3, kStart);
+  EXPECT_EQ(session.output(), whole.substr(3));
+  session.onWritten(whole.size() - 3, kStart);
+  EXPECT_EQ(session.output(), "");
+}
+
+TEST_F(ControlSessionTest, LongestLineIsTakenAndALongerOneEndsTheSession) {
+  std::string line = R"({"cmd":"version"})";
+  line.append(ControlSession::kMaxLine - line.size(), ' ');
+  EXPECT_EQ(ask(line)["ok"], true);
+  session.onInput(line + " ", kStart);
+  EXPECT_THAT(std::string(session.output()), HasSubstr("at most 1024 bytes"));
+  EXPECT_FALSE(session.finished()) << "the client is told first";
+  take();
+  EXPECT_TRUE(session.finished());
+}
+
+TEST_F(ControlSessionTest, LastRequestIsAnsweredAfterTheClientClosedItsSide) {
+  session.onInput(R"({"cmd":"version"})", kStart);
+  session.onEnd(kStart);
+  EXPECT_FALSE(session.finished());
+  EXPECT_THAT(take(), HasSubstr("1.2.3"));
+  EXPECT_TRUE(session.finished());
+}
+
+TEST_F(ControlSessionTest, EndWithoutRequestFinishes) {
+  session.onEnd(kStart);
+  EXPECT_TRUE(session.finished());
+}
+
+TEST_F(ControlSessionTest, DeadlinesOfIdleAndSlowClients) {
+  EXPECT_EQ(session.deadline(), kStart + ControlSession::kIdleTimeout);
+  session.onInput("{", kStart + 30s);
+  EXPECT_EQ(session.deadline(), kStart + ControlSession::kIdleTimeout) << "single bytes buy no time";
+  session.onInput("}\n", kStart + 40s);
+  EXPECT_EQ(session.deadline(), kStart + 40s + ControlSession::kAnswerTimeout);
+  session.onWritten(1, kStart + 45s);
+  EXPECT_EQ(session.deadline(), kStart + 40s + ControlSession::kAnswerTimeout) << "the whole answer counts";
+  session.onWritten(session.output().size(), kStart + 46s);
+  EXPECT_EQ(session.deadline(), kStart + 46s + ControlSession::kIdleTimeout);
+}
+
+TEST_F(ControlSessionTest, BytesThatAreNoTextDoNotBreakTheAnswer) {
+  daemon.device = "br\xff";
+  EXPECT_EQ(ask(R"({"cmd":"status"})")["gateway"]["device"], "br\xef\xbf\xbd");
+}
+
+TEST_F(ControlSessionTest, AnswersAreBounded) {
+  daemon.device.assign(ControlSession::kMaxAnswer, 'x');
+  EXPECT_EQ(ask(R"({"cmd":"status"})")["error"], "the answer is too long");
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,165 @@
+#include "gateway/control/status_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/gateway/control/control_fixture.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+
+TEST(StatusJson, SubflowCarriesEveryFigure) {
+  SubflowStatus s;
+  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active";
+  s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.queueDelay = 2500us, s.window = 1, s.inFlight = 2,
+  s.pacingRate = 3, s.deliveryRate = 4;
+  s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
+  s.spuriousLosses = 10, s.retransmittedBytes = 11, s.ecn = "capable", s.ceMarks = 12, s.mtu = 1400;
+  s.preference = {PathUse::kBackup, 3, 1, 625'000}, s.resting = s.suppressed = true;
+  s.copies = 13, s.parities = 14, s.protectionBytes = 15, s.protectedPackets = 16, s.recovered = 17;
+  s.decoded = 18, s.useless = 19, s.lossRate = 0.25, s.lossMetric = 0.5, s.burst = 1.5;
+  EXPECT_EQ(subflowJson(s),
+            json::parse(R"({"id":3,"uplink":"lte","local":"10.0.0.1:5","remote":"192.0.2.1:4433",
+    "state":"active","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"window_bytes":1,"in_flight_bytes":2,
+    "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"sent_packets":5,"sent_bytes":6,"received_packets":7,
+    "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ecn":"capable","ce_marks":12,"use":"backup","weight":3,"limit_bytes_per_s":625000,
+    "resting":true,"suppressed":true,"mtu_bytes":1400,
+    "copies":13,"parities":14,"protection_bytes":15,"protected_packets":16,"recovered_packets":17,
+    "decoded_packets":18,"useless_packets":19,"loss_estimate":0.25,"loss_metric":0.5,"burst_packets":1.5})"));
+}
+
+TEST(StatusJson, PeerCarriesEveryFigure) {
+  PeerStatus p;
+  p.name = "hub", p.pin = "sha256:x", p.up = true, p.age = 1500ms, p.keyEpoch = 2, p.cipher = "aes-128-gcm";
+  p.innerMtu = 1400, p.innerSentPackets = 3, p.innerSentBytes = 4, p.innerReceivedPackets = 5;
+  p.innerReceivedBytes = 6, p.retransmitted = 7, p.heldPackets = 8, p.heldBytes = 9;
+  p.recovery = "cofuso", p.blocks = 10, p.paritiesReceived = 11, p.blocksDecoded = 12, p.packetsDecoded = 13;
+  p.blocksEvicted = 14, p.suppressions = 15;
+  p.subflows.resize(2), p.flows.resize(3);
+  EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
+    "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
+    "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
+    "subflow_count":2,"flow_count":3,"recovery":"cofuso","blocks":10,"parities_received":11,
+    "blocks_decoded":12,"packets_decoded":13,"blocks_evicted":14,"suppressions":15})"));
+}
+
+TEST(StatusJson, FlowAndGateway) {
+  EXPECT_EQ(
+      flowJson({"udp", 1, 2, 3, 4, 5, 6}),
+      json::parse(
+          R"({"name":"udp","packets":1,"bytes":2,"queued_bytes":3,"drops":4,"marks":5,"unacked_packets":6})"));
+  json gateway = gatewayJson(FakeGateway().gatewayStatus());
+  EXPECT_EQ(gateway["uplinks"][0],
+            json::parse(
+                R"({"name":"wifi","interface":"wlan0","up":true,"addresses":["192.0.2.7"],"gateway":null,
+                    "use":"normal","weight":1,"up_limit_bytes_per_s":0,"down_limit_bytes_per_s":0,
+                    "metered":null})"));
+  GatewayStatus preferring;
+  preferring.uplinks = {
+      {"lte", "wwan0", true, {}, "", "metered", 3, 625'000, 2'500'000, {{5, 10, true, 99}}}};
+  json uplink = gatewayJson(preferring)["uplinks"][0];
+  EXPECT_EQ(uplink["use"], "metered");
+  EXPECT_EQ(uplink["up_limit_bytes_per_s"], 625'000);
+  EXPECT_EQ(uplink["down_limit_bytes_per_s"], 2'500'000);
+  EXPECT_EQ(uplink["metered"],
+            json::parse(R"({"used_bytes":5,"cap_bytes":10,"closed":true,"until_unix_s":99})"));
+  EXPECT_EQ(gateway["version"], "1.2.3");
+}
+
+TEST(StatusJson, HostDropsCarryEveryFigure) {
+  HostDrops d;
+  d.socketOverflow = 1, d.socketTruncated = 2, d.socketNoBuffer = 3, d.socketQueueFull = 4;
+  d.socketSendFailed = 5, d.socketTooBig = 6, d.socketClosed = 7, d.deviceReadTruncated = 8;
+  d.deviceReadNoBuffer = 9, d.deviceWriteFull = 10, d.deviceWriteFailed = 11;
+  GatewayStatus gateway;
+  gateway.drops = d;
+  EXPECT_EQ(statusJson(gateway, {})["host_drops"],
+            json::parse(R"({"socket_overflow":1,"socket_truncated":2,"socket_no_buffer":3,
+    "socket_queue_full":4,"socket_send_failed":5,"socket_too_big":6,"socket_closed":7,
+    "device_read_truncated":8,"device_read_no_buffer":9,"device_write_full":10,"device_write_failed":11})"));
+}
+
+TEST(StatusJson, MetricOfASubflowThatLosesEverythingIsNull) {
+  SubflowStatus s;
+  s.lossMetric = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(subflowJson(s)["loss_metric"].is_null());
+}
+
+TEST(StatusJson, RecoveryHasOptionsTimesAndTrace) {
+  GatewayStatus gateway;
+  gateway.recovery.kMax = 64, gateway.recovery.mMax = 3;
+  gateway.recovery.decodeTime[0] = 12500ns;
+  gateway.recovery.decodeTime[1] = 40us;
+  gateway.trace = {true, 5, 2, "No space left on device"};
+  json answer = recoveryJson(gateway, FakeGateway().tunnelStatus());
+  EXPECT_EQ(answer["k_max"], 64);
+  EXPECT_EQ(answer["m_max"], 3);
+  EXPECT_EQ(answer["decode_us"], json::parse("[12.5,40.0,null]")) << "one was not measured";
+  EXPECT_EQ(answer["trace"],
+            json::parse(R"({"on":true,"written":5,"dropped":2,"problem":"No space left on device"})"));
+  EXPECT_TRUE(recoveryJson({}, {})["trace"]["problem"].is_null());
+  EXPECT_EQ(answer["peers"][0]["subflows"].size(), 2u);
+  EXPECT_EQ(answer["peers"][0]["name"], "hub");
+}
+
+TEST(StatusJson, LargestMOfAPeerFollowsItsSmallestRtt) {
+  GatewayStatus gateway;
+  gateway.recovery.mMax = 3;
+  gateway.recovery.decodeTime = {1ms, 2ms, 3ms};
+  PeerStatus peer;
+  peer.subflows.resize(3);
+  peer.subflows[0].state = "active", peer.subflows[0].srtt = 40ms;
+  peer.subflows[1].state = "active", peer.subflows[1].srtt = 10ms;
+  peer.subflows[2].state = "failed", peer.subflows[2].srtt = 1ms;
+  TunnelStatus tunnel;
+  tunnel.peers = {peer, PeerStatus{}};
+  json answer = recoveryJson(gateway, tunnel);
+  EXPECT_EQ(answer["peers"][0]["m_max"], 2) << "3 ms are more than a quarter of 10 ms";
+  EXPECT_EQ(answer["peers"][0]["m_max_decode_us"], 2000.0);
+  EXPECT_TRUE(answer["peers"][1]["m_max"].is_null()) << "no RTT yet";
+}
+
+TEST(StatusJson, EndlessRateIsNull) {
+  json paths = pathsJson(FakeGateway().tunnelStatus());
+  EXPECT_EQ(paths["peers"][0]["subflows"][0]["pacing_bytes_per_s"], 1.25e6);
+  EXPECT_TRUE(paths["peers"][0]["subflows"][1]["pacing_bytes_per_s"].is_null());
+}
+
+TEST(StatusJson, StatusHasAllDropsAndNoFlows) {
+  FakeGateway daemon;
+  json status = statusJson(daemon.gatewayStatus(), daemon.tunnelStatus());
+  EXPECT_EQ(status["drops"].size(), kDropCount) << "each cause has a name of its own";
+  EXPECT_EQ(status["drops"][dropName(Drop::kReplay)], 7);
+  EXPECT_EQ(status["peers"][0]["subflows"].size(), 2u);
+  EXPECT_FALSE(status["peers"][0].contains("flows"));
+}
+
+TEST(StatusJson, TheAckShimHasAllItsActuators) {
+  ShimStatus shim;
+  shim.on = true;
+  shim.flows = 7;
+  shim.counters[Actuator::kHole] = {3, 2, 1};
+  shim.counters.helpless = 4;
+  json j = shimJson(shim);
+  ASSERT_EQ(j["actuators"].size(), kActuators);
+  EXPECT_EQ(j["actuators"][2], json::parse(R"({"name":"hole","fired":3,"useful":2,"spurious":1})"));
+  EXPECT_EQ(j["flows"], 7);
+  EXPECT_EQ(j["helpless"], 4);
+  EXPECT_EQ(statusJson({}, {})["ack_shim"]["on"], false);
+}
+
+TEST(StatusJson, ListsTheLargestFlowsOnly) {
+  FakeGateway daemon;
+  daemon.flows = kMaxListedFlows + 5;
+  json peer = flowsJson(daemon.tunnelStatus())["peers"][0];
+  EXPECT_EQ(peer["flow_count"], kMaxListedFlows + 5);
+  ASSERT_EQ(peer["flows"].size(), kMaxListedFlows);
+  EXPECT_EQ(peer["flows"].front()["bytes"], (kMaxListedFlows + 4) * 100);
+  EXPECT_EQ(peer["flows"].back()["bytes"], 500);
+}
+
+}  // namespace
+}  // namespace braid

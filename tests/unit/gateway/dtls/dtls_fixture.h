@@ -1,0 +1,151 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gateway/dtls/datagram_bio.h"
+#include "gateway/dtls/dtls.h"
+
+namespace braid {
+
+using Bytes = std::vector<uint8_t>;
+
+/// A folder that goes away with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = testing::TempDir() + "braid-identity-XXXXXX";
+    if (!mkdtemp(name.data())) throw std::runtime_error("mkdtemp");
+    path_ = name;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline Identity newIdentity(const std::string& name) {
+  TemporaryFolder folder;
+  generateIdentity(folder.file("key"), folder.file("crt"), name);
+  return loadIdentity(folder.file("key"), folder.file("crt"));
+}
+
+/// Made once per test program.
+inline const Identity& alice() {
+  static const Identity identity = newIdentity("alice");
+  return identity;
+}
+inline const Identity& bob() {
+  static const Identity identity = newIdentity("bob");
+  return identity;
+}
+inline const Identity& mallory() {
+  static const Identity identity = newIdentity("mallory");
+  return identity;
+}
+
+inline Endpoint endpointOf(uint8_t last, uint16_t port) {
+  Endpoint e;
+  e.address.family = Address::Family::kV4;
+  e.address.bytes = {192, 0, 2, last};
+  e.port = port;
+  return e;
+}
+
+/// DTLS retransmits by the real clock.
+inline Time realNow() {
+  return Time(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+/// Takes all datagrams that a handshake has ready.
+inline std::vector<Bytes> drain(Handshake& handshake, PacketPool& pool) {
+  std::vector<Bytes> all;
+  for (Packet p = pool.allocate(); handshake.pollDatagram(p); p = pool.allocate())
+    all.emplace_back(p.view().begin(), p.view().end());
+  return all;
+}
+
+/// Alice (initiator) and Bob (responder) joined back to back, and a network that tests may disturb.
+class DtlsPair {
+ public:
+  static DtlsOptions quick() {
+    DtlsOptions options;
+    options.retransmit = 30ms;
+    return options;
+  }
+
+  explicit DtlsPair(const DtlsOptions& one = quick(), const DtlsOptions& two = quick(),
+                    const Identity& first = alice(), const Identity& second = bob())
+      : initiators(first, one), responders(second, two) {
+    responders.setAcceptedPins({alice().pin});
+  }
+
+  void start(const Pin& peer = bob().pin) { initiator = initiators.initiate(peer, realNow()); }
+
+  /// What the network makes of a datagram: the index counts all datagrams of both directions.
+  std::function<bool(size_t index, bool toResponder)> passes = [](size_t, bool) { return true; };
+  bool reversed = false;                     ///< datagrams that are ready together arrive in reverse order
+  bool duplicated = false;                   ///< each arrives twice
+  std::vector<std::pair<bool, Bytes>> seen;  ///< all that was sent, with its direction
+
+  /// Until both are at an end, or for three seconds.
+  void run() {
+    Time end = realNow() + 3s;
+    while (realNow() < end) {
+      bool moved = carry(*initiator, true);
+      if (responder) moved = carry(*responder, false) || moved;
+      if (moved) continue;
+      if (ended(initiator) && (!responder || ended(responder))) return;
+      Time wake = std::min(initiator->deadline(), responder ? responder->deadline() : kNever);
+      if (wake == kNever) return;
+      std::this_thread::sleep_for(std::min<Duration>(wake - realNow(), 1s));
+      initiator->onTimer(realNow());
+      if (responder) responder->onTimer(realNow());
+    }
+  }
+  static bool ended(const std::unique_ptr<Handshake>& h) { return h->state() != Handshake::State::kRunning; }
+
+  bool done() const {
+    return initiator->state() == Handshake::State::kDone && responder &&
+           responder->state() == Handshake::State::kDone;
+  }
+
+  void deliver(bool toResponder, const Bytes& bytes) {
+    if (!toResponder) return initiator->onDatagram(bytes, realNow());
+    if (responder) return responder->onDatagram(bytes, realNow());
+    Packet reply = pool.allocate();
+    HelloAnswer answer = responders.onHello(address, bytes, reply, realNow());
+    if (answer.accepted) responder = std::move(answer.accepted);
+    if (answer.reply) send(false, {reply.view().begin(), reply.view().end()});
+  }
+
+  PacketPool pool{2000, 64};
+  Endpoint address = endpointOf(1, 4000);
+  DtlsProvider initiators, responders;
+  std::unique_ptr<Handshake> initiator, responder;
+
+ private:
+  bool carry(Handshake& from, bool toResponder) {
+    std::vector<Bytes> ready = drain(from, pool);
+    if (reversed) std::reverse(ready.begin(), ready.end());
+    for (const Bytes& bytes : ready) send(toResponder, bytes);
+    return !ready.empty();
+  }
+  void send(bool toResponder, const Bytes& bytes) {
+    seen.emplace_back(toResponder, bytes);
+    if (!passes(seen.size() - 1, toResponder)) return;
+    deliver(toResponder, bytes);
+    if (duplicated) deliver(toResponder, bytes);
+  }
+};
+
+}  // namespace braid

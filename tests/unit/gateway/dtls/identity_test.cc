@@ -1,0 +1,153 @@
+#include "gateway/dtls/identity.h"
+
+#include <gmock/gmock.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/unit/gateway/dtls/dtls_fixture.h"
+
+namespace braid {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class IdentityTest : public testing::Test {
+ protected:
+  IdentityTest() { pin = generateIdentity(key, certificate, "edge"); }
+
+  static std::string content(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+  static mode_t mode(const std::string& path) {
+    struct stat info {};
+    EXPECT_EQ(stat(path.c_str(), &info), 0);
+    return info.st_mode & 07777;
+  }
+  std::string loadError(const std::string& keyPath, const std::string& certificatePath) {
+    try {
+      loadIdentity(keyPath, certificatePath);
+    } catch (const IdentityError& e) {
+      return e.what();
+    }
+    return "";
+  }
+
+  TemporaryFolder folder;
+  std::string key = folder.file("edge.key"), certificate = folder.file("edge.crt");
+  Pin pin{};
+};
+
+TEST_F(IdentityTest, loadsWhatItMade) {
+  Identity identity = loadIdentity(key, certificate);
+  EXPECT_EQ(identity.pin, pin);
+  EXPECT_EQ(readPin(certificate), pin);
+  EXPECT_EQ(pinOf(identity.certificate.get()), pin);
+  EXPECT_NE(pin, Pin{});
+}
+
+TEST_F(IdentityTest, theKeyIsPrivateAndP256) {
+  EXPECT_EQ(mode(key), 0600u);
+  Identity identity = loadIdentity(key, certificate);
+  EXPECT_EQ(EVP_PKEY_get_bits(identity.key.get()), 256);
+}
+
+TEST_F(IdentityTest, theCertificateIsForAHundredYears) {
+  Identity identity = loadIdentity(key, certificate);
+  int days = 0, seconds = 0;
+  ASSERT_EQ(ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(identity.certificate.get()),
+                           X509_get0_notAfter(identity.certificate.get())),
+            1);
+  EXPECT_NEAR(days, 36525, 2);
+  char name[64];
+  X509_NAME_get_text_by_NID(X509_get_subject_name(identity.certificate.get()), NID_commonName, name,
+                            sizeof name);
+  EXPECT_STREQ(name, "edge");
+  EXPECT_EQ(X509_verify(identity.certificate.get(), identity.key.get()), 1);
+}
+
+TEST_F(IdentityTest, twoAreDifferent) {
+  EXPECT_NE(generateIdentity(folder.file("b.key"), folder.file("b.crt"), "edge"), pin);
+}
+
+TEST_F(IdentityTest, neverOverwrites) {
+  std::string before = content(key), certificateBefore = content(certificate);
+  EXPECT_THROW(generateIdentity(key, folder.file("new.crt"), "x"), IdentityError);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("new.crt")));
+  EXPECT_THROW(generateIdentity(folder.file("new.key"), certificate, "x"), IdentityError);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("new.key")));  // no key without its certificate
+  EXPECT_EQ(content(key), before);
+  EXPECT_EQ(content(certificate), certificateBefore);
+}
+
+TEST_F(IdentityTest, doesNotFollowALinkToMakeAKey) {
+  std::filesystem::create_symlink(folder.file("target"), folder.file("link"));
+  EXPECT_THROW(generateIdentity(folder.file("link"), folder.file("l.crt"), "x"), IdentityError);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("target")));
+}
+
+TEST_F(IdentityTest, nameBounds) {
+  EXPECT_THROW(generateIdentity(folder.file("a"), folder.file("b"), ""), IdentityError);
+  EXPECT_THROW(generateIdentity(folder.file("a"), folder.file("b"), std::string(65, 'x')), IdentityError);
+  EXPECT_NO_THROW(generateIdentity(folder.file("a"), folder.file("b"), std::string(64, 'x')));
+}
+
+TEST_F(IdentityTest, refusesAKeyThatOthersMayRead) {
+  for (mode_t bad : {0640, 0604, 0660, 0644}) {
+    ASSERT_EQ(chmod(key.c_str(), bad), 0);
+    EXPECT_THAT(loadError(key, certificate), AllOf(HasSubstr(key), HasSubstr("chmod 600 " + key)));
+  }
+  for (mode_t good : {0600, 0400}) {
+    ASSERT_EQ(chmod(key.c_str(), good), 0);
+    EXPECT_EQ(loadError(key, certificate), "");
+  }
+}
+
+TEST_F(IdentityTest, refusesACertificateOfAnotherKey) {
+  generateIdentity(folder.file("b.key"), folder.file("b.crt"), "other");
+  EXPECT_THAT(loadError(key, folder.file("b.crt")), AllOf(HasSubstr(key), HasSubstr("b.crt")));
+}
+
+TEST_F(IdentityTest, missingAndMalformedFilesAreNamed) {
+  EXPECT_THAT(loadError(folder.file("none"), certificate),
+              AllOf(HasSubstr("none"), HasSubstr("No such file")));
+  EXPECT_THAT(loadError(key, folder.file("none")), AllOf(HasSubstr("none"), HasSubstr("No such file")));
+  EXPECT_THAT(loadError(folder.file("."), certificate), HasSubstr("is not a file"));
+  write(folder.file("bad.crt"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+  EXPECT_THAT(loadError(key, folder.file("bad.crt")), HasSubstr("no PEM certificate"));
+  write(folder.file("empty"), "");
+  chmod(folder.file("empty").c_str(), 0600);
+  EXPECT_THAT(loadError(folder.file("empty"), certificate), HasSubstr("no PEM private key"));
+  write(folder.file("long"), std::string(100000, 'x'));
+  EXPECT_THAT(loadError(key, folder.file("long")), HasSubstr("too long"));
+}
+
+TEST_F(IdentityTest, onlyEllipticCurveKeys) {
+  KeyHandle rsa(EVP_RSA_gen(2048));
+  BIO* file = BIO_new_file(folder.file("rsa.key").c_str(), "w");
+  PEM_write_bio_PrivateKey(file, rsa.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  BIO_free(file);
+  chmod(folder.file("rsa.key").c_str(), 0600);
+  EXPECT_THAT(loadError(folder.file("rsa.key"), certificate), HasSubstr("elliptic-curve"));
+}
+
+TEST_F(IdentityTest, aPassphraseIsRefusedWithoutAsking) {
+  Identity identity = loadIdentity(key, certificate);
+  BIO* file = BIO_new_file(folder.file("locked.key").c_str(), "w");
+  char secret[] = "secret";
+  PEM_write_bio_PKCS8PrivateKey(file, identity.key.get(), EVP_aes_128_cbc(), secret, 6, nullptr, nullptr);
+  BIO_free(file);
+  chmod(folder.file("locked.key").c_str(), 0600);
+  EXPECT_THAT(loadError(folder.file("locked.key"), certificate), HasSubstr("passphrase"));
+}
+
+}  // namespace
+}  // namespace braid
