@@ -13,10 +13,16 @@ if(BRAID_FUZZ)
   target_compile_options(braid_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# braid_library(name dep...): a static library of every .cc beside and below the calling CMakeLists.txt.
+# braid_library(name dep...): a static library of every .cc beside and below the calling CMakeLists.txt. A folder with a
+# CMakeLists.txt of its own is not part of it.
 function(braid_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  file(GLOB others ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  foreach(other ${others})
+    get_filename_component(folder ${other} DIRECTORY)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/")
+  endforeach()
   if(sources)
     add_library(${name} STATIC ${sources})
     target_link_libraries(${name} PUBLIC braid_options ${ARGN})

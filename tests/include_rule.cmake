@@ -1,6 +1,6 @@
 # cmake -DSOURCES=dir -P include_rule.cmake
 # Fails when an #include among the rooms of `dir` points to the right in
-#     base <- inet <- {coding, scheduler, ackshim} <- tunnel <- gateway, ctl
+#     base <- inet <- {coding, scheduler, ackshim} <- tunnel <- host <- gateway, ctl
 # or from one of coding, scheduler and ackshim to another (docs/design.md, "The house").
 cmake_minimum_required(VERSION 3.25)
 set(may_base base)
@@ -9,9 +9,10 @@ set(may_coding base inet coding)
 set(may_scheduler base inet scheduler)
 set(may_ackshim base inet ackshim)
 set(may_tunnel base inet coding scheduler ackshim tunnel)
-set(may_gateway ${may_tunnel} gateway)
-set(may_ctl ${may_tunnel} gateway ctl)
-set(rooms base inet coding scheduler ackshim tunnel gateway ctl)
+set(may_host ${may_tunnel} host)
+set(may_gateway ${may_host} gateway)
+set(may_ctl ${may_gateway} ctl)
+set(rooms base inet coding scheduler ackshim tunnel host gateway ctl)
 set(wrong "")
 set(checked 0)
 file(GLOB folders RELATIVE ${SOURCES} ${SOURCES}/*)

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 
 namespace braid {
 namespace {

@@ -1,6 +1,9 @@
 #include "gateway/decode_time.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -8,7 +11,6 @@
 #include "coding/block_decoder.h"
 #include "coding/block_encoder.h"
 #include "gateway/config/units.h"
-#include "gateway/loop.h"
 
 namespace braid {
 namespace {
@@ -19,7 +21,8 @@ constexpr uint8_t kSubflow = 0;
 // The symbols of a block, its parities, and a decoder that loses some of them again and again.
 class Bench {
  public:
-  Bench(size_t symbols, size_t parities, size_t size) : symbols_(symbols), decoder_(options(symbols, size)) {
+  Bench(size_t symbols, size_t parities, size_t size, const Clock& clock)
+      : clock_(clock), symbols_(symbols), decoder_(options(symbols, size)) {
     BlockEncoder encoder(size);
     encoder.begin();
     for (size_t i = 0; i < symbols; ++i) {
@@ -46,12 +49,12 @@ class Bench {
       decoder_.onSymbol(kSubflow, pn_ + i, {&whole, 1});
     }
     pn_ += symbols_;
-    Time begin = monotonicNow();
+    Time begin = clock_.now();
     for (size_t i = 0; i < lost; ++i) decoder_.onParity(block, i, parities_[i]);
     BlockDecoder::Restored restored;
     while (decoder_.poll(restored)) {
     }
-    return monotonicNow() - begin;
+    return clock_.now() - begin;
   }
 
  private:
@@ -62,6 +65,7 @@ class Bench {
     return out;
   }
 
+  const Clock& clock_;
   size_t symbols_;
   std::vector<std::vector<uint8_t>> data_, parities_;
   BlockDecoder decoder_;
@@ -76,10 +80,11 @@ Duration median(std::array<Duration, kRuns> times) {
 
 }  // namespace
 
-decltype(RecoveryOptions::decodeTime) measureDecodeTimes(size_t kMax, size_t mMax, size_t symbolSize) {
+decltype(RecoveryOptions::decodeTime) measureDecodeTimes(size_t kMax, size_t mMax, size_t symbolSize,
+                                                         const Clock& clock) {
   decltype(RecoveryOptions::decodeTime) out{};
   mMax = std::min(mMax, out.size());
-  Bench bench(kMax, std::min(mMax, kMax), symbolSize);
+  Bench bench(kMax, std::min(mMax, kMax), symbolSize, clock);
   bench.run(1);  // sets up tables and takes memory
   Duration longest{1};
   for (size_t m = 1; m <= mMax; ++m) {
@@ -89,6 +94,15 @@ decltype(RecoveryOptions::decodeTime) measureDecodeTimes(size_t kMax, size_t mMa
     out[m - 1] = longest;
   }
   return out;
+}
+
+Config withDecodeTimes(Config config, const Clock& clock) {
+  TunnelOptions& tunnel = config.tunnel;
+  RecoveryOptions& options = tunnel.recoveryOptions;
+  size_t size = tunnel.outerMtu ? tunnel.outerMtu : tunnel.maxOuterMtu;
+  options.decodeTime = measureDecodeTimes(options.kMax, options.decodeTime.size(), size, clock);
+  spdlog::info("restoring lost packets of a block of {} takes: {}", options.kMax, decodeTimesText(options));
+  return config;
 }
 
 std::string decodeTimesText(const RecoveryOptions& options) {

@@ -70,6 +70,11 @@ bool LogLimiter::allow(LogKind kind, Time now, uint64_t& suppressed) {
   return true;
 }
 
+void LogLimiter::warn(LogKind kind, Time now, const std::string& line) {
+  uint64_t suppressed = 0;
+  if (allow(kind, now, suppressed)) spdlog::warn("{}{}", line, suffix(suppressed));
+}
+
 std::string LogLimiter::suffix(uint64_t suppressed) {
   return suppressed == 0 ? std::string() : " (" + std::to_string(suppressed) + " like this suppressed)";
 }

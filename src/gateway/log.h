@@ -36,6 +36,8 @@ class LogLimiter {
   /// True when a message of this kind may be logged now. Then `suppressed` says how many were not since the
   /// last one.
   bool allow(LogKind kind, Time now, uint64_t& suppressed);
+  /// Logs a warning when that is allowed.
+  void warn(LogKind kind, Time now, const std::string& line);
   /// " (N like this suppressed)" or nothing.
   static std::string suffix(uint64_t suppressed);
 

@@ -10,7 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "gateway/system.h"
+#include "host/system_error.h"
+#include "host/unique_fd.h"
 
 namespace braid {
 

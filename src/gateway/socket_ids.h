@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "tunnel/tunnel.h"
+#include "tunnel/subflow/route.h"
 
 namespace braid {
 

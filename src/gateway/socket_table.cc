@@ -1,54 +1,38 @@
 #include "gateway/socket_table.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace braid {
 
-namespace {
+SocketTable::SocketTable(Host& host, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram)
+    : host_(host), observer_(observer), onDatagram_(std::move(onDatagram)), batch_(pool) {}
 
-void add(UdpSocketCounters& sum, const UdpSocketCounters& c) {
-  sum.receivedDatagrams += c.receivedDatagrams;
-  sum.receivedBytes += c.receivedBytes;
-  sum.truncated += c.truncated;
-  sum.noBuffer += c.noBuffer;
-  sum.overflowed += c.overflowed;
-  sum.receiveErrors += c.receiveErrors;
-  sum.sentDatagrams += c.sentDatagrams;
-  sum.sentBytes += c.sentBytes;
-  sum.blocked += c.blocked;
-  sum.queueDrops += c.queueDrops;
-  sum.tooBig += c.tooBig;
-  sum.noMemory += c.noMemory;
-  sum.sendErrors += c.sendErrors;
-}
-
-}  // namespace
-
-SocketTable::SocketTable(Loop& loop, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram)
-    : loop_(loop), observer_(observer), onDatagram_(std::move(onDatagram)), receiver_(pool) {}
-SocketTable::~SocketTable() = default;
-
-void SocketTable::open(SocketId id, const UdpSocketOptions& options) {
-  auto entry = std::make_unique<Entry>(id, options);
+void SocketTable::open(SocketId id, const SocketOptions& options) {
+  auto entry = std::make_unique<Entry>();
   Entry* raw = entry.get();
-  raw->watcher = std::make_unique<IoWatcher>(
-      loop_, raw->socket.fd(), [this, raw] { onReadable(*raw); }, [this, raw] { flush(*raw); });
-  dirty_.reserve(entries_.size() + 1);
+  entry->socket = host_.openSocket(
+      id, options,
+      {[this, raw] { onReadable(*raw->socket); }, [this, raw] { raw->socket->flush(observer_); }});
   entries_.emplace(id, std::move(entry));
 }
 
 void SocketTable::close(SocketId id) {
   auto at = entries_.find(id);
   if (at == entries_.end()) return;
-  add(closed_, at->second->socket.counters());
+  closed_ += at->second->socket->counters();
   std::erase(dirty_, at->second.get());
   entries_.erase(at);
 }
 
-void SocketTable::onReadable(Entry& entry) {
+const DatagramSocket* SocketTable::find(SocketId id) const {
+  auto at = entries_.find(id);
+  return at == entries_.end() ? nullptr : at->second->socket.get();
+}
+
+void SocketTable::onReadable(DatagramSocket& socket) {
   bool more = true;
-  for (size_t taken = 0; more && taken < kTurn; taken += UdpReceiver::kBatch) {
-    for (ReceivedDatagram& r : receiver_.receive(entry.socket, UdpReceiver::kBatch, more)) onDatagram_(r);
+  for (size_t taken = 0; more && taken < kTurn; taken += ReceiveBatch::kSize) {
+    for (ReceivedDatagram& r : socket.receive(batch_, ReceiveBatch::kSize, more)) onDatagram_(r);
   }
 }
 
@@ -60,28 +44,23 @@ void SocketTable::send(Datagram&& datagram) {
     return;
   }
   Entry& entry = *at->second;
-  if (entry.socket.full() && !entry.blocked) flush(entry);
-  entry.socket.enqueue(std::move(datagram));
+  if (entry.socket->full() && !entry.socket->blocked()) entry.socket->flush(observer_);
+  entry.socket->enqueue(std::move(datagram));
   if (!entry.dirty) dirty_.push_back(&entry);
   entry.dirty = true;
-}
-
-void SocketTable::flush(Entry& entry) {
-  entry.blocked = !entry.socket.flush(observer_);
-  entry.watcher->wantWrite(entry.blocked);
 }
 
 void SocketTable::flush() {
   for (Entry* entry : dirty_) {
     entry->dirty = false;
-    if (!entry->blocked) flush(*entry);
+    if (!entry->socket->blocked()) entry->socket->flush(observer_);
   }
   dirty_.clear();
 }
 
-UdpSocketCounters SocketTable::counters() const {
-  UdpSocketCounters sum = closed_;
-  for (const auto& [id, entry] : entries_) add(sum, entry->socket.counters());
+SocketCounters SocketTable::counters() const {
+  SocketCounters sum = closed_;
+  for (const auto& [id, entry] : entries_) sum += entry->socket->counters();
   return sum;
 }
 

@@ -5,26 +5,26 @@
 #include <memory>
 #include <vector>
 
-#include "gateway/loop.h"
-#include "gateway/udp_socket.h"
-#include "gateway/uplink.h"
+#include "host/host.h"
 
 namespace braid {
 
-/// All UDP sockets of the daemon with their watchers: takes datagrams in bounded batches and gives them on,
-/// queues and flushes what is to be sent.
-class SocketTable : public UplinkSockets {
+/// All UDP sockets of a gateway: takes datagrams in bounded batches and gives them on, queues and flushes
+/// what is to be sent.
+class SocketTable {
  public:
   /// Datagrams taken from one socket per turn of the loop, so that no socket starves the others.
   static constexpr size_t kTurn = 256;
 
   using OnDatagram = std::function<void(ReceivedDatagram&)>;
   /// All must outlive the table.
-  SocketTable(Loop& loop, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram);
-  ~SocketTable() override;
+  SocketTable(Host& host, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram);
 
-  void open(SocketId id, const UdpSocketOptions& options) override;
-  void close(SocketId id) override;
+  /// Throws SystemError.
+  void open(SocketId id, const SocketOptions& options);
+  void close(SocketId id);
+  /// nullptr: not open.
+  const DatagramSocket* find(SocketId id) const;
 
   /// Queues a datagram on its route's socket. One for a closed socket is dropped and counted.
   void send(Datagram&& datagram);
@@ -32,28 +32,24 @@ class SocketTable : public UplinkSockets {
   void flush();
 
   /// Sums over all sockets, closed ones included.
-  UdpSocketCounters counters() const;
+  SocketCounters counters() const;
   /// Datagrams for sockets that are gone.
   uint64_t orphans() const { return orphans_; }
 
  private:
   struct Entry {
-    Entry(SocketId id, const UdpSocketOptions& options) : socket(id, options) {}
-    UdpSocket socket;
-    bool dirty = false;    // in dirty_
-    bool blocked = false;  // waits for room to write
-    std::unique_ptr<IoWatcher> watcher;
+    std::unique_ptr<DatagramSocket> socket;
+    bool dirty = false;  // in dirty_
   };
-  void onReadable(Entry& entry);
-  void flush(Entry& entry);
+  void onReadable(DatagramSocket& socket);
 
-  Loop& loop_;
+  Host& host_;
   SendObserver& observer_;
   OnDatagram onDatagram_;
-  UdpReceiver receiver_;
+  ReceiveBatch batch_;
   std::map<SocketId, std::unique_ptr<Entry>> entries_;
   std::vector<Entry*> dirty_;
-  UdpSocketCounters closed_;
+  SocketCounters closed_;
   uint64_t orphans_ = 0;
 };
 

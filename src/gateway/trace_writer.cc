@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/system_error.h"
+
 namespace braid {
 namespace {
 

@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 #include "gateway/control/gateway_status.h"
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 #include "tunnel/protect/trace.h"
 
 namespace braid {

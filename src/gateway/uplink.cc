@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "gateway/system.h"
+#include "host/system_error.h"
 
 namespace braid {
 
@@ -62,7 +62,7 @@ bool sameSettings(const UplinkConfig& a, const UplinkConfig& b) {
 
 }  // namespace
 
-UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetlinkTable& table,
+UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
                             const Address& v4, const Address& v6) {
   UplinkDecision out;
   const Link* link = table.find(config.interface);
@@ -100,8 +100,8 @@ UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const Net
   return out;
 }
 
-Uplinks::Uplinks(UplinkSockets& sockets, Routing& routing, SocketIds& ids)
-    : sockets_(sockets), routing_(routing), ids_(ids) {}
+Uplinks::Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids)
+    : sockets_(sockets), network_(network), ids_(ids) {}
 
 unsigned Uplinks::freeSlot() const {
   unsigned slot = 0;
@@ -110,7 +110,7 @@ unsigned Uplinks::freeSlot() const {
   return slot;
 }
 
-void Uplinks::configure(std::vector<UplinkConfig> configs, const NetlinkTable& table) {
+void Uplinks::configure(std::vector<UplinkConfig> configs, const NetworkTable& table) {
   std::vector<Uplink> before = std::exchange(uplinks_, {});
   std::vector<std::optional<Uplink>> kept(configs.size());
   for (Uplink& u : before) {
@@ -142,13 +142,13 @@ void Uplinks::configure(std::vector<UplinkConfig> configs, const NetlinkTable& t
   update(table);
 }
 
-bool Uplinks::update(const NetlinkTable& table) {
+bool Uplinks::update(const NetworkTable& table) {
   bool changed = false;
   for (Uplink& u : uplinks_) changed |= refresh(u, table);
   return changed;
 }
 
-bool Uplinks::refresh(Uplink& uplink, const NetlinkTable& table) {
+bool Uplinks::refresh(Uplink& uplink, const NetworkTable& table) {
   UplinkDecision wanted = decideUplink(uplink.config, uplink.slot, table, uplink.now.v4, uplink.now.v6);
   UplinkDecision before = uplink.now;
   const Link* link = table.find(uplink.config.interface);
@@ -187,24 +187,24 @@ void Uplinks::applyRouting(Uplink& uplink, const UplinkDecision& wanted) {
   bool same = wanted.routes == uplink.now.routes && wanted.rules == uplink.now.rules;
   if (uplink.routed && same) return;
   if (!same) dropRouting(uplink);
-  if (!wanted.routes.empty()) routing_.removeStaleRoutes(kUplinkTable + uplink.slot);
+  if (!wanted.routes.empty()) network_.removeStaleRoutes(kUplinkTable + uplink.slot);
   // Remembered one by one, so that a refusal in the middle leaves nothing unknown behind.
   uplink.now.routes.clear();
   uplink.now.rules.clear();
   for (const RouteSpec& r : wanted.routes) {
-    routing_.addRoute(r);
+    network_.addRoute(r);
     uplink.now.routes.push_back(r);
   }
   for (const RuleSpec& r : wanted.rules) {
-    routing_.addRule(r);
+    network_.addRule(r);
     uplink.now.rules.push_back(r);
   }
   uplink.routed = true;
 }
 
 void Uplinks::dropRouting(Uplink& uplink) {
-  for (const RuleSpec& r : uplink.now.rules) routing_.removeRule(r);
-  for (const RouteSpec& r : uplink.now.routes) routing_.removeRoute(r);
+  for (const RuleSpec& r : uplink.now.rules) network_.removeRule(r);
+  for (const RouteSpec& r : uplink.now.routes) network_.removeRoute(r);
   uplink.now.rules.clear();
   uplink.now.routes.clear();
   uplink.routed = false;
@@ -225,7 +225,7 @@ void Uplinks::applySockets(Uplink& uplink, const UplinkDecision& wanted, Family 
   for (; have < uplink.config.subflows; ++have) {
     SocketId id = ids_.take();
     try {
-      UdpSocketOptions options;
+      SocketOptions options;
       options.local = source;
       options.interface = uplink.config.interface;
       sockets_.open(id, options);

@@ -6,11 +6,11 @@
 
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
-#include "gateway/netlink_table.h"
-#include "gateway/routing.h"
 #include "gateway/socket_ids.h"
-#include "gateway/udp_socket.h"
-#include "tunnel/tunnel.h"
+#include "gateway/socket_table.h"
+#include "host/host_network.h"
+#include "host/network_table.h"
+#include "tunnel/io.h"
 
 namespace braid {
 
@@ -18,15 +18,6 @@ namespace braid {
 inline constexpr uint32_t kUplinkTable = 6600;
 /// Priorities of their rules: this number and the 63 above it; before the main table's (32766).
 inline constexpr uint32_t kUplinkRulePriority = 6600;
-
-/// Opens and closes sockets for uplinks; the daemon, or a fake in tests.
-class UplinkSockets {
- public:
-  virtual ~UplinkSockets() = default;
-  /// Throws SystemError.
-  virtual void open(SocketId id, const UdpSocketOptions& options) = 0;
-  virtual void close(SocketId id) = 0;
-};
 
 /// What the state of the host means for one uplink.
 struct UplinkDecision {
@@ -40,7 +31,7 @@ struct UplinkDecision {
 
 /// The policy, free of I/O. `v4` and `v6` are the addresses in use: they are kept while they are good, so
 /// that a new address beside them does not disturb. `slot` (0 to 31) picks routing table and rule priorities.
-UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetlinkTable& table,
+UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
                             const Address& v4, const Address& v6);
 
 /// Keeps the sockets and source routes of the configured uplinks in step with the host's interfaces.
@@ -50,12 +41,12 @@ UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const Net
 class Uplinks {
  public:
   /// All must outlive this.
-  Uplinks(UplinkSockets& sockets, Routing& routing, SocketIds& ids);
+  Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids);
 
   /// Replaces the configuration; uplinks that keep name, interface and addresses keep their sockets.
-  void configure(std::vector<UplinkConfig> configs, const NetlinkTable& table);
+  void configure(std::vector<UplinkConfig> configs, const NetworkTable& table);
   /// Follows the host's state. True when specs() changed.
-  bool update(const NetlinkTable& table);
+  bool update(const NetworkTable& table);
   /// Closes all sockets and removes all source routes.
   void close();
 
@@ -85,7 +76,7 @@ class Uplinks {
     std::string noted;      // the last line
     std::vector<UplinkSpec::Socket> sockets;
   };
-  bool refresh(Uplink& uplink, const NetlinkTable& table);
+  bool refresh(Uplink& uplink, const NetworkTable& table);
   void applyRouting(Uplink& uplink, const UplinkDecision& wanted);
   void dropRouting(Uplink& uplink);
   void applySockets(Uplink& uplink, const UplinkDecision& wanted, Address::Family family, bool& changed);
@@ -94,8 +85,8 @@ class Uplinks {
   unsigned freeSlot() const;
   void note(Uplink& uplink);
 
-  UplinkSockets& sockets_;
-  Routing& routing_;
+  SocketTable& sockets_;
+  HostNetwork& network_;
   SocketIds& ids_;
   std::vector<Uplink> uplinks_;
   std::vector<std::string> notes_;

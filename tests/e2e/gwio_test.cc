@@ -11,15 +11,16 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 
-#include "gateway/device.h"
-#include "gateway/loop.h"
-#include "gateway/netlink_config.h"
-#include "gateway/netlink_monitor.h"
-#include "gateway/privileges.h"
-#include "gateway/udp_socket.h"
 #include "gateway/uplink.h"
+#include "host/linux/linux_host.h"
+#include "host/linux/linux_tun_device.h"
+#include "host/linux/loop.h"
+#include "host/linux/netlink_config.h"
+#include "host/linux/netlink_monitor.h"
+#include "host/linux/privileges.h"
+#include "host/linux/udp_socket.h"
+#include "host/system_error.h"
 #include "tests/e2e/net_namespace.h"
 
 namespace braid {
@@ -31,6 +32,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using Family = Address::Family;
+using Kind = TunDevice::Kind;
 
 Address address(const std::string& text) {
   return *Address::parse(text);
@@ -68,8 +70,8 @@ class UdpWire : public NetNamespaceTest {
     if (HasFatalFailure()) return;
     joinNamespaces();
   }
-  static UdpSocketOptions any(bool v4, const std::string& interface = "") {
-    UdpSocketOptions o;
+  static SocketOptions any(bool v4, const std::string& interface = "") {
+    SocketOptions o;
     o.local = address(v4 ? "0.0.0.0" : "::");
     o.interface = interface;
     return o;
@@ -85,12 +87,12 @@ class UdpWire : public NetNamespaceTest {
     std::vector<ReceivedDatagram> out;
     bool more = true;
     while (out.size() < count && (more || readable(s.fd()))) {
-      for (ReceivedDatagram& r : receiver_.receive(s, 64, more)) out.push_back(std::move(r));
+      for (ReceivedDatagram& r : s.receive(batch_, 64, more)) out.push_back(std::move(r));
     }
     return out;
   }
   PacketPool pool_{9000, 1024};
-  UdpReceiver receiver_{pool_};
+  ReceiveBatch batch_{pool_};
   testing::StrictMock<MockObserver> observer_;
 };
 
@@ -188,7 +190,7 @@ TEST_F(UdpWire, BoundSocketUsesItsInterfaceWhateverTheRoutesPrefer) {
 }
 
 TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrder) {
-  UdpSocketOptions tiny = any(true, "near");
+  SocketOptions tiny = any(true, "near");
   tiny.bufferBytes = 1;
   UdpSocket near(1, tiny);
   UdpSocket far = inOther([&] { return UdpSocket(2, any(true)); });
@@ -222,7 +224,7 @@ class Monitor : public NetNamespaceTest {
     std::vector<std::string> seen;
     while (monotonicNow() < began + 2s) {
       if (!readable(m.fd(), 100)) continue;
-      for (const NetlinkChange& c : m.process()) seen.push_back(c.text);
+      for (const NetworkChange& c : m.process()) seen.push_back(c.text);
       if (std::find(seen.begin(), seen.end(), text) != seen.end()) break;
     }
     if (took) *took = monotonicNow() - began;
@@ -505,7 +507,7 @@ TEST_F(Config, MissingPrivilegesAreNamed) {
               HasSubstr("needs CAP_NET_ADMIN"));
   EXPECT_THAT(withoutCapabilities([] { NetlinkConfig().setLinkUp("eth1"); }),
               HasSubstr("needs CAP_NET_ADMIN"));
-  EXPECT_THAT(withoutCapabilities([] { Device(Device::Kind::kTun, "tun9"); }),
+  EXPECT_THAT(withoutCapabilities([] { LinuxTunDevice(Kind::kTun, "tun9"); }),
               HasSubstr("needs CAP_NET_ADMIN"));
 }
 
@@ -517,7 +519,7 @@ TEST_F(Config, DroppedPrivilegesLeaveWhatTheDaemonNeeds) {
     dropPrivileges();
     std::string trouble = errorOf([] {
       NetlinkConfig().setLinkUp("eth1");
-      UdpSocketOptions o;
+      SocketOptions o;
       o.local = address("0.0.0.0");
       o.interface = "eth1";
       UdpSocket(1, o);
@@ -531,13 +533,6 @@ TEST_F(Config, DroppedPrivilegesLeaveWhatTheDaemonNeeds) {
 }
 
 // ---------------------------------------------------------------- uplinks
-
-class RealSockets : public UplinkSockets {
- public:
-  void open(SocketId id, const UdpSocketOptions& o) override { open_.emplace(id, UdpSocket(id, o)); }
-  void close(SocketId id) override { open_.erase(id); }
-  std::map<SocketId, UdpSocket> open_;
-};
 
 TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
   ip("link set eth1 up");
@@ -554,7 +549,11 @@ TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
   {
     NetlinkConfig routing;
     NetlinkMonitor monitor;
-    RealSockets sockets;
+    Loop loop;
+    LinuxHost host(loop);
+    PacketPool pool(1500, 64);
+    MockObserver observer;
+    SocketTable sockets(host, pool, observer, [](ReceivedDatagram&) {});
     SocketIds ids;
     Uplinks uplinks(sockets, routing, ids);
     UplinkConfig c;
@@ -564,8 +563,10 @@ TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
     c.gateways = {address("192.0.2.1")};
     uplinks.configure({c}, monitor.table());
     ASSERT_TRUE(uplinks.specs()[0].up) << uplinks.takeNotes().front();
-    EXPECT_EQ(sockets.open_.size(), 1u);
-    EXPECT_EQ(sockets.open_.begin()->second.local().address, address("192.0.2.5"));
+    ASSERT_EQ(uplinks.specs()[0].sockets.size(), 1u);
+    const DatagramSocket* socket = sockets.find(uplinks.specs()[0].sockets[0].id);
+    ASSERT_NE(socket, nullptr);
+    EXPECT_EQ(socket->local().address, address("192.0.2.5"));
     EXPECT_THAT(ip("route get 203.0.113.1 oif eth1"), HasSubstr("via 192.0.2.1 dev eth1"));
     EXPECT_THAT(ip("route get 203.0.113.1"), HasSubstr("via 10.5.0.254 dev lan"));
     EXPECT_THAT(ip("route get 192.0.2.9 oif eth1"), Not(HasSubstr("via")));
@@ -593,7 +594,7 @@ TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
 class DeviceWire : public NetNamespaceTest {
  protected:
   template <typename Done>
-  std::vector<Packet> readUntil(Device& d, Done&& done) {
+  std::vector<Packet> readUntil(LinuxTunDevice& d, Done&& done) {
     std::vector<Packet> out;
     while (readable(d.fd())) {
       d.read(pool_, 64, [&](Packet&& p) { out.push_back(std::move(p)); });
@@ -607,11 +608,11 @@ class DeviceWire : public NetNamespaceTest {
 };
 
 TEST_F(DeviceWire, TunCarriesPacketsBothWays) {
-  Device tun(Device::Kind::kTun, "braid7");
+  LinuxTunDevice tun(Kind::kTun, "braid7");
   EXPECT_EQ(tun.name(), "braid7");
   ip("addr add 10.9.0.1/24 dev braid7");
   ip("link set braid7 up");
-  UdpSocketOptions o;
+  SocketOptions o;
   o.local = address("10.9.0.1");
   UdpSocket socket(1, o);
   testing::StrictMock<MockObserver> observer;
@@ -631,9 +632,9 @@ TEST_F(DeviceWire, TunCarriesPacketsBothWays) {
   std::swap_ranges(ip4 + 20, ip4 + 22, ip4 + 22);
   EXPECT_TRUE(tun.write(at->view()));
   ASSERT_TRUE(readable(socket.fd()));
-  UdpReceiver receiver(pool_);
+  ReceiveBatch batch(pool_);
   bool more;
-  auto got = receiver.receive(socket, 64, more);
+  auto got = socket.receive(batch, 64, more);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].from.remote.toString(), "10.9.0.2:5000");
   EXPECT_EQ(tun.counters().writtenPackets, 1u);
@@ -644,10 +645,10 @@ TEST_F(DeviceWire, TunCarriesPacketsBothWays) {
 
 TEST_F(DeviceWire, ReadsStopAtTheLimitAndDropWhatDoesNotFit) {
   shell("sysctl -q -w net.ipv6.conf.default.disable_ipv6=1");
-  Device tun(Device::Kind::kTun, "braid7");
+  LinuxTunDevice tun(Kind::kTun, "braid7");
   ip("addr add 10.9.0.1/24 dev braid7");
   ip("link set braid7 up mtu 3000");
-  UdpSocketOptions o;
+  SocketOptions o;
   o.local = address("10.9.0.1");
   UdpSocket socket(1, o);
   testing::StrictMock<MockObserver> observer;
@@ -670,7 +671,7 @@ TEST_F(DeviceWire, ReadsStopAtTheLimitAndDropWhatDoesNotFit) {
 }
 
 TEST_F(DeviceWire, ExhaustedPoolDropsAndCounts) {
-  Device tun(Device::Kind::kTun, "braid7");
+  LinuxTunDevice tun(Kind::kTun, "braid7");
   ip("addr add 10.9.0.1/24 dev braid7");
   ip("link set braid7 up");
   PacketPool none(1500, 1);
@@ -681,7 +682,7 @@ TEST_F(DeviceWire, ExhaustedPoolDropsAndCounts) {
 }
 
 TEST_F(DeviceWire, TapCarriesFrames) {
-  Device tap(Device::Kind::kTap, "braid8");
+  LinuxTunDevice tap(Kind::kTap, "braid8");
   ip("addr add 10.9.0.1/24 dev braid8");
   ip("link set braid8 up");
   shell("ping -c1 -W1 10.9.0.2 || true");
@@ -691,15 +692,15 @@ TEST_F(DeviceWire, TapCarriesFrames) {
 }
 
 TEST_F(DeviceWire, TakenNamesAreNamed) {
-  Device tun(Device::Kind::kTun, "braid7");
-  EXPECT_THAT(errorOf([] { Device(Device::Kind::kTun, "braid7"); }), HasSubstr("another process uses"));
-  EXPECT_THAT(errorOf([] { Device(Device::Kind::kTun, "lo"); }), HasSubstr("name is taken by an interface"));
-  EXPECT_THAT(errorOf([] { Device(Device::Kind::kTun, std::string(16, 'x')); }), HasSubstr("1 to 15 bytes"));
-  EXPECT_THAT(errorOf([] { Device(Device::Kind::kTun, ""); }), HasSubstr("1 to 15 bytes"));
+  LinuxTunDevice tun(Kind::kTun, "braid7");
+  EXPECT_THAT(errorOf([] { LinuxTunDevice(Kind::kTun, "braid7"); }), HasSubstr("another process uses"));
+  EXPECT_THAT(errorOf([] { LinuxTunDevice(Kind::kTun, "lo"); }), HasSubstr("name is taken by an interface"));
+  EXPECT_THAT(errorOf([] { LinuxTunDevice(Kind::kTun, std::string(16, 'x')); }), HasSubstr("1 to 15 bytes"));
+  EXPECT_THAT(errorOf([] { LinuxTunDevice(Kind::kTun, ""); }), HasSubstr("1 to 15 bytes"));
 }
 
 TEST_F(DeviceWire, TheDeviceGoesWithTheObject) {
-  { Device tun(Device::Kind::kTun, "braid7"); }
+  { LinuxTunDevice tun(Kind::kTun, "braid7"); }
   EXPECT_EQ(::if_nametoindex("braid7"), 0u);
 }
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 
 namespace braid {
 

@@ -6,7 +6,7 @@
 #include <list>
 #include <string>
 
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 
 namespace braid {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/packet.h"
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 #include "linkemu/config.h"
 #include "linkemu/ip_packet.h"
 #include "simnet/link/link.h"

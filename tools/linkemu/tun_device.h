@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 
 namespace braid {
 

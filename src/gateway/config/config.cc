@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "gateway/config/config_sections.h"
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 
 namespace braid {
 namespace {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "gateway/config/meter_period.h"
+#include "host/host_network.h"
+#include "host/resolver.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
 #include "scheduler/path/path_tiers.h"
@@ -31,14 +33,6 @@ inline constexpr size_t kMaxUplinks = 32;
 struct IdentityConfig {
   std::string key;          ///< PEM private key, readable by its owner only
   std::string certificate;  ///< PEM certificate of that key
-};
-
-/// An address on an interface with the length of its network.
-struct InterfaceAddress {
-  Address address;
-  unsigned length = 0;
-  std::string toString() const;
-  auto operator<=>(const InterfaceAddress&) const = default;
 };
 
 /// `device`: the TUN or TAP interface that applications' packets are routed into. Its mode is
@@ -76,17 +70,11 @@ struct UplinkConfig {
   std::optional<Meter> meter;
 };
 
-/// "vpn.example.net:4433", kept as text: the daemon resolves it, and again when it stops working.
-struct HostPort {
-  std::string host;
-  uint16_t port = 0;
-  auto operator<=>(const HostPort&) const = default;
-};
-
 /// One of `peers`.
 struct PeerConfig {
-  PeerOptions options;          ///< its `endpoints` holds the numeric ones of the file
-  std::vector<HostPort> hosts;  ///< the ones with a host name
+  PeerOptions options;  ///< its `endpoints` holds the numeric ones of the file
+  std::vector<HostPort>
+      hosts;  ///< the ones with a host name: resolved by the daemon, and again when they stop working
 };
 
 /// `control`: the socket that braidctl talks to; its mode is 0660.

@@ -56,10 +56,6 @@ bool isHostName(const std::string& text) {
 
 }  // namespace
 
-std::string InterfaceAddress::toString() const {
-  return address.toString() + "/" + std::to_string(length);
-}
-
 std::optional<Address> readAddress(const ConfigValue& value, ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;

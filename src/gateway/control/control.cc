@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "gateway/loop.h"
-#include "gateway/system.h"
+#include "host/linux/loop.h"
+#include "host/unique_fd.h"
 
 namespace braid {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/time.h"
 #include "gateway/control/gateway_status.h"
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 #include "tunnel/status.h"
 
 namespace braid {

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "gateway/system.h"
+#include "host/unique_fd.h"
 
 namespace braid {
 

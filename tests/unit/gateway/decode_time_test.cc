@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include "gateway/loop.h"
+#include "host/linux/loop.h"
 
 namespace braid {
 namespace {
 
+const MonotonicClock kClock;
+
 TEST(DecodeTime, RisesWithTheLossesAndIsPlausible) {
-  auto times = measureDecodeTimes(128, 16, 1400);
+  auto times = measureDecodeTimes(128, 16, 1400, kClock);
   Duration before{};
   for (Duration time : times) {
     EXPECT_GE(time, before);
@@ -20,17 +22,17 @@ TEST(DecodeTime, RisesWithTheLossesAndIsPlausible) {
 }
 
 TEST(DecodeTime, LargeBlocksTakeLonger) {
-  EXPECT_GT(measureDecodeTimes(128, 1, 1400)[0], measureDecodeTimes(2, 1, 1400)[0]);
+  EXPECT_GT(measureDecodeTimes(128, 1, 1400, kClock)[0], measureDecodeTimes(2, 1, 1400, kClock)[0]);
 }
 
 TEST(DecodeTime, NothingIsSaidOfMoreLossesThanAsked) {
-  auto times = measureDecodeTimes(30, 3, 1400);
+  auto times = measureDecodeTimes(30, 3, 1400, kClock);
   EXPECT_GT(times[2], Duration::zero());
   for (size_t i = 3; i < times.size(); ++i) EXPECT_EQ(times[i], Duration::zero());
 }
 
 TEST(DecodeTime, SmallestBlock) {
-  auto times = measureDecodeTimes(1, 16, 1);
+  auto times = measureDecodeTimes(1, 16, 1, kClock);
   EXPECT_GT(times[0], Duration::zero());
   EXPECT_GE(times[15], times[0]);
   EXPECT_LT(times[15], 100ms);
@@ -39,7 +41,7 @@ TEST(DecodeTime, SmallestBlock) {
 // The start of a daemon must not wait for it.
 TEST(DecodeTime, MeasuringIsBounded) {
   Time begin = monotonicNow();
-  measureDecodeTimes(128, 16, 9216);
+  measureDecodeTimes(128, 16, 9216, kClock);
   EXPECT_LT(monotonicNow() - begin, 5s) << "with sanitizers on a busy machine; some milliseconds without";
 }
 
@@ -48,6 +50,14 @@ TEST(DecodeTime, TextForTheLog) {
   options.mMax = 2;
   options.decodeTime = {12400ns, 1ms, 5ms};
   EXPECT_EQ(decodeTimesText(options), "1: 12us, 2: 1ms");
+}
+
+TEST(DecodeTime, AreMeasuredForAsManyAsAnyPolicyTakes) {
+  Config config;
+  config.tunnel.recoveryOptions.mMax = 2;
+  auto times = withDecodeTimes(config, kClock).tunnel.recoveryOptions.decodeTime;
+  EXPECT_GT(times[0], Duration::zero());
+  for (size_t i = 1; i < times.size(); ++i) EXPECT_GE(times[i], times[i - 1]) << i + 1 << " lost";
 }
 
 }  // namespace

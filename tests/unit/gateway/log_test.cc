@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "gateway/notify.h"
+#include "host/linux/notify.h"
 
 namespace braid {
 namespace {

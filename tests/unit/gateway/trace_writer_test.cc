@@ -15,6 +15,8 @@
 #include <set>
 #include <thread>
 
+#include "host/system_error.h"
+
 namespace braid {
 namespace {
 

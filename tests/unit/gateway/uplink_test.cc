@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
 #include <set>
+#include <string>
+#include <vector>
+
+#include "host/fake/fake_host.h"
 
 namespace braid {
 namespace {
@@ -47,57 +49,32 @@ UplinkConfig uplink(const char* name, const char* interface) {
   return c;
 }
 
-class FakeSockets : public UplinkSockets {
- public:
-  void open(SocketId id, const UdpSocketOptions& options) override {
-    if (refused.contains(options.local))
-      throw SystemError(EADDRNOTAVAIL, "refused " + options.local.toString());
-    ASSERT_TRUE(open_.emplace(id, options).second);
-    everOpened.push_back(id);
-  }
-  void close(SocketId id) override { ASSERT_EQ(open_.erase(id), 1u); }
+class UplinkTest : public testing::Test, private SendObserver {
+ protected:
   std::vector<std::string> locals() const {
     std::vector<std::string> out;
-    for (const auto& [id, o] : open_) out.push_back(o.local.toString() + "@" + o.interface);
+    for (const auto& [id, socket] : host_.sockets())
+      out.push_back(socket->options().local.toString() + "@" + socket->options().interface);
     return out;
   }
-  std::map<SocketId, UdpSocketOptions> open_;
-  std::vector<SocketId> everOpened;
-  std::set<Address> refused;
-};
+  void onSendError(const Route&, int) override {}
+  void onTooBig(const Route&, size_t, bool) override {}
 
-class FakeRouting : public Routing {
- public:
-  void addRoute(const RouteSpec& r) override { add(r.toString()); }
-  void addRule(const RuleSpec& r) override { add(r.toString()); }
-  void removeRoute(const RouteSpec& r) override { state.erase(r.toString()); }
-  void removeRule(const RuleSpec& r) override { state.erase(r.toString()); }
-  void removeStaleRoutes(uint32_t) override {}
-  void add(const std::string& what) {
-    if (refuse) throw SystemError(EPERM, "refused " + what);
-    ++adds;
-    state.insert(what);
-  }
-  std::set<std::string> state;
-  int adds = 0;
-  bool refuse = false;
-};
-
-class UplinkTest : public testing::Test {
- protected:
-  FakeSockets sockets_;
-  FakeRouting routing_;
+  FakeClock clock_;
+  FakeHost host_{clock_, 1};
+  NetworkTable& table_ = host_.net().edit();
+  PacketPool pool_{1500, 64};
+  SocketTable sockets_{host_, pool_, *this, [](ReceivedDatagram&) {}};
   SocketIds ids_;
-  Uplinks uplinks_{sockets_, routing_, ids_};
-  NetlinkTable host_;
+  Uplinks uplinks_{sockets_, host_.net(), ids_};
 };
 
 TEST_F(UplinkTest, OpensOneSocketPerFamilyAndSubflow) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
   UplinkConfig c = uplink("dsl", "eth1");
   c.subflows = 2;
-  uplinks_.configure({c}, host_);
-  EXPECT_THAT(sockets_.locals(),
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(locals(),
               ElementsAre("192.0.2.5@eth1", "192.0.2.5@eth1", "2001:db8::5@eth1", "2001:db8::5@eth1"));
   auto specs = uplinks_.specs();
   ASSERT_EQ(specs.size(), 1u);
@@ -106,80 +83,80 @@ TEST_F(UplinkTest, OpensOneSocketPerFamilyAndSubflow) {
   ASSERT_EQ(specs[0].sockets.size(), 4u);
   EXPECT_EQ(specs[0].sockets[0].family, Family::kV4);
   EXPECT_EQ(specs[0].sockets[3].family, Family::kV6);
-  EXPECT_THAT(routing_.state, IsEmpty());
+  EXPECT_THAT(host_.net().configured(), IsEmpty());
 }
 
 TEST_F(UplinkTest, WaitsForInterfaceThenLinkThenAddress) {
-  uplinks_.configure({uplink("lte", "wwan0")}, host_);
+  uplinks_.configure({uplink("lte", "wwan0")}, table_);
   EXPECT_FALSE(uplinks_.specs()[0].up);
   EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink lte is down: there is no interface wwan0"));
-  host_.setLink(link(7, "wwan0", {}, false));
-  EXPECT_FALSE(uplinks_.update(host_));
+  table_.setLink(link(7, "wwan0", {}, false));
+  EXPECT_FALSE(uplinks_.update(table_));
   EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("link wwan0 is down")));
-  host_.setLink(link(7, "wwan0", {}));
-  EXPECT_FALSE(uplinks_.update(host_));
+  table_.setLink(link(7, "wwan0", {}));
+  EXPECT_FALSE(uplinks_.update(table_));
   EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("no usable address")));
-  EXPECT_THAT(sockets_.everOpened, IsEmpty());
-  host_.setLink(link(7, "wwan0", {on("192.0.2.5")}));
-  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_THAT(host_.everOpened(), IsEmpty());
+  table_.setLink(link(7, "wwan0", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(table_));
   EXPECT_TRUE(uplinks_.specs()[0].up);
-  EXPECT_EQ(sockets_.everOpened.size(), 1u);
+  EXPECT_EQ(host_.everOpened().size(), 1u);
   EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink lte is up, 192.0.2.5"));
 }
 
 TEST_F(UplinkTest, LostCarrierKeepsTheSockets) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
-  uplinks_.configure({uplink("dsl", "eth1")}, host_);
-  auto before = sockets_.open_;
-  host_.setLink(link(2, "eth1", {on("192.0.2.5")}, false));
-  EXPECT_TRUE(uplinks_.update(host_));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  auto before = host_.sockets();
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}, false));
+  EXPECT_TRUE(uplinks_.update(table_));
   EXPECT_FALSE(uplinks_.specs()[0].up);
   EXPECT_EQ(uplinks_.specs()[0].sockets.size(), 1u);
-  EXPECT_FALSE(uplinks_.update(host_)) << "nothing changed";
-  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
-  EXPECT_TRUE(uplinks_.update(host_));
+  EXPECT_FALSE(uplinks_.update(table_)) << "nothing changed";
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(table_));
   EXPECT_TRUE(uplinks_.specs()[0].up);
-  EXPECT_EQ(sockets_.everOpened.size(), 1u);
+  EXPECT_EQ(host_.everOpened().size(), 1u);
 }
 
 TEST_F(UplinkTest, LostAddressClosesAndANewOneOpensUnderANewId) {
-  host_.setLink(link(2, "wlan0", {on("192.0.2.5")}));
-  uplinks_.configure({uplink("wifi", "wlan0")}, host_);
-  host_.setLink(link(2, "wlan0", {}));
-  EXPECT_TRUE(uplinks_.update(host_));
-  EXPECT_THAT(sockets_.open_, IsEmpty());
+  table_.setLink(link(2, "wlan0", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("wifi", "wlan0")}, table_);
+  table_.setLink(link(2, "wlan0", {}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_THAT(host_.sockets(), IsEmpty());
   EXPECT_THAT(uplinks_.specs()[0].sockets, IsEmpty());
-  host_.setLink(link(2, "wlan0", {on("198.51.100.5")}));
-  EXPECT_TRUE(uplinks_.update(host_));
-  ASSERT_EQ(sockets_.everOpened.size(), 2u);
-  EXPECT_NE(sockets_.everOpened[0], sockets_.everOpened[1]);
+  table_.setLink(link(2, "wlan0", {on("198.51.100.5")}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  ASSERT_EQ(host_.everOpened().size(), 2u);
+  EXPECT_NE(host_.everOpened()[0], host_.everOpened()[1]);
 }
 
 TEST_F(UplinkTest, AReplacedInterfaceOfTheSameNameGetsNewSockets) {
-  host_.setLink(link(2, "wwan0", {on("192.0.2.5")}));
-  uplinks_.configure({uplink("lte", "wwan0")}, host_);
-  host_.removeLink(2);
-  host_.setLink(link(9, "wwan0", {on("192.0.2.5")}));
-  EXPECT_TRUE(uplinks_.update(host_));
-  EXPECT_EQ(sockets_.everOpened.size(), 2u);
-  EXPECT_EQ(sockets_.open_.size(), 1u);
+  table_.setLink(link(2, "wwan0", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("lte", "wwan0")}, table_);
+  table_.removeLink(2);
+  table_.setLink(link(9, "wwan0", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_EQ(host_.everOpened().size(), 2u);
+  EXPECT_EQ(host_.sockets().size(), 1u);
 }
 
 TEST_F(UplinkTest, AnAddressBesideTheOneInUseDisturbsNothing) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
-  uplinks_.configure({uplink("dsl", "eth1")}, host_);
-  host_.setLink(link(2, "eth1", {on("192.0.2.1"), on("192.0.2.5"), on("2001:db8::1"), on("2001:db8::5")}));
-  EXPECT_FALSE(uplinks_.update(host_));
-  EXPECT_EQ(sockets_.everOpened.size(), 2u);
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  table_.setLink(link(2, "eth1", {on("192.0.2.1"), on("192.0.2.5"), on("2001:db8::1"), on("2001:db8::5")}));
+  EXPECT_FALSE(uplinks_.update(table_));
+  EXPECT_EQ(host_.everOpened().size(), 2u);
 }
 
 TEST_F(UplinkTest, OnlyTheFamilyThatMovedIsReopened) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
-  uplinks_.configure({uplink("dsl", "eth1")}, host_);
-  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::6")}));
-  EXPECT_TRUE(uplinks_.update(host_));
-  EXPECT_EQ(sockets_.everOpened.size(), 3u);
-  EXPECT_THAT(sockets_.locals(), ElementsAre("192.0.2.5@eth1", "2001:db8::6@eth1"));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::6")}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_EQ(host_.everOpened().size(), 3u);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "2001:db8::6@eth1"));
 }
 
 TEST_F(UplinkTest, ChoosesGlobalStableAddresses) {
@@ -187,69 +164,70 @@ TEST_F(UplinkTest, ChoosesGlobalStableAddresses) {
   tentative.usable = false;
   temporary.temporary = true;
   old.deprecated = true;
-  host_.setLink(link(2, "eth1",
-                     {on("fe80::1", 253), on("169.254.1.1", 253), tentative, temporary, old,
-                      on("2001:db8::9"), on("fd00::1")}));
-  UplinkDecision d = decideUplink(uplink("dsl", "eth1"), 0, host_, {}, {});
+  table_.setLink(link(2, "eth1",
+                      {on("fe80::1", 253), on("169.254.1.1", 253), tentative, temporary, old,
+                       on("2001:db8::9"), on("fd00::1")}));
+  UplinkDecision d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, {});
   EXPECT_EQ(d.v6, ip("2001:db8::9"));
   EXPECT_EQ(d.v4, Address{});
-  d = decideUplink(uplink("dsl", "eth1"), 0, host_, {}, old.address);
+  d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, old.address);
   EXPECT_EQ(d.v6, ip("2001:db8::9")) << "a deprecated address is left";
-  d = decideUplink(uplink("dsl", "eth1"), 0, host_, {}, temporary.address);
+  d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, temporary.address);
   EXPECT_EQ(d.v6, temporary.address) << "a good address in use is kept";
 }
 
 TEST_F(UplinkTest, ConfiguredSourcesAreTheOnlyOnes) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("192.0.2.6"), on("2001:db8::5")}));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("192.0.2.6"), on("2001:db8::5")}));
   UplinkConfig c = uplink("dsl", "eth1");
   c.sources = {ip("192.0.2.6")};
-  uplinks_.configure({c}, host_);
-  EXPECT_THAT(sockets_.locals(), ElementsAre("192.0.2.6@eth1"));
-  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
-  uplinks_.update(host_);
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.6@eth1"));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.update(table_);
   EXPECT_FALSE(uplinks_.specs()[0].up);
   EXPECT_THAT(uplinks_.takeNotes().back(), HasSubstr("configured source"));
 }
 
 TEST_F(UplinkTest, GatewayAddressInstallsATableOfItsOwn) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
   UplinkConfig c = uplink("dsl", "eth1");
   c.gateway = Gateway::kAddress;
   c.gateways = {ip("192.0.2.1")};
-  uplinks_.configure({c}, host_);
-  EXPECT_THAT(routing_.state, ElementsAre("IPv4 rule 6600: oif eth1 lookup 254 suppress_prefixlength 0",
-                                          "IPv4 rule 6601: oif eth1 lookup 6600",
-                                          "route default via 192.0.2.1 dev eth1 table 6600"));
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(
+      host_.net().configured(),
+      ElementsAre("IPv4 rule 6600: oif eth1 lookup 254 suppress_prefixlength 0",
+                  "IPv4 rule 6601: oif eth1 lookup 6600", "route default via 192.0.2.1 dev eth1 table 6600"));
   uplinks_.close();
-  EXPECT_THAT(routing_.state, IsEmpty());
-  EXPECT_THAT(sockets_.open_, IsEmpty());
+  EXPECT_THAT(host_.net().configured(), IsEmpty());
+  EXPECT_THAT(host_.sockets(), IsEmpty());
 }
 
 TEST_F(UplinkTest, RoutesAreRenewedAfterTheLinkWasSwitchedOff) {
   Link l = link(2, "eth1", {on("192.0.2.5")});
-  host_.setLink(l);
+  table_.setLink(l);
   UplinkConfig c = uplink("dsl", "eth1");
   c.gateway = Gateway::kAddress;
   c.gateways = {ip("192.0.2.1")};
-  uplinks_.configure({c}, host_);
-  EXPECT_EQ(routing_.adds, 3);
-  uplinks_.update(host_);
-  EXPECT_EQ(routing_.adds, 3);
+  uplinks_.configure({c}, table_);
+  EXPECT_EQ(host_.net().adds(), 3);
+  uplinks_.update(table_);
+  EXPECT_EQ(host_.net().adds(), 3);
   ++l.switchedOff;  // off and on again between two looks
-  host_.setLink(l);
-  uplinks_.update(host_);
-  EXPECT_EQ(routing_.adds, 6);
+  table_.setLink(l);
+  uplinks_.update(table_);
+  EXPECT_EQ(host_.net().adds(), 6);
 }
 
 TEST_F(UplinkTest, AutomaticGatewayWarnsWithoutADefaultRoute) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
   UplinkConfig c = uplink("dsl", "eth1");
   c.gateway = Gateway::kAuto;
-  UplinkDecision d = decideUplink(c, 0, host_, {}, {});
+  UplinkDecision d = decideUplink(c, 0, table_, {}, {});
   EXPECT_TRUE(d.up);
   EXPECT_THAT(d.reason, HasSubstr("no IPv4 default route"));
-  host_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
-  d = decideUplink(c, 0, host_, {}, {});
+  table_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
+  d = decideUplink(c, 0, table_, {}, {});
   EXPECT_EQ(d.reason, "");
   EXPECT_THAT(d.routes, IsEmpty());
 }
@@ -257,21 +235,21 @@ TEST_F(UplinkTest, AutomaticGatewayWarnsWithoutADefaultRoute) {
 TEST_F(UplinkTest, AMissingDefaultRouteIsReportedOnlyWhenItStaysAway) {
   UplinkConfig c = uplink("dsl", "eth1");
   c.gateway = Gateway::kAuto;
-  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
-  uplinks_.configure({c}, host_);
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.configure({c}, table_);
   EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink dsl is up, 192.0.2.5"));
   EXPECT_TRUE(uplinks_.wantsRetry());
-  host_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
-  uplinks_.update(host_);
+  table_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
+  uplinks_.update(table_);
   uplinks_.warn();
   EXPECT_FALSE(uplinks_.wantsRetry());
   EXPECT_THAT(uplinks_.takeNotes(), IsEmpty());
 
-  host_.forgetRoutes();
-  uplinks_.update(host_);
+  table_.forgetRoutes();
+  uplinks_.update(table_);
   EXPECT_THAT(uplinks_.takeNotes(), IsEmpty());
   for (int i = 0; i < 2; ++i) {
-    uplinks_.update(host_);
+    uplinks_.update(table_);
     uplinks_.warn();
   }
   EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("no IPv4 default route")));
@@ -279,37 +257,37 @@ TEST_F(UplinkTest, AMissingDefaultRouteIsReportedOnlyWhenItStaysAway) {
 }
 
 TEST_F(UplinkTest, RefusedSocketIsRetriedAndDoesNotTakeTheOtherFamily) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
-  sockets_.refused = {ip("2001:db8::5")};
-  uplinks_.configure({uplink("dsl", "eth1")}, host_);
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  host_.refuseLocal({ip("2001:db8::5")});
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
   EXPECT_TRUE(uplinks_.wantsRetry());
   EXPECT_TRUE(uplinks_.specs()[0].up);
   EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("refused 2001:db8::5")));
-  sockets_.refused.clear();
-  EXPECT_TRUE(uplinks_.update(host_));
+  host_.refuseLocal({});
+  EXPECT_TRUE(uplinks_.update(table_));
   EXPECT_FALSE(uplinks_.wantsRetry());
   EXPECT_EQ(uplinks_.specs()[0].sockets.size(), 2u);
 }
 
 TEST_F(UplinkTest, RefusedRoutingKeepsTheUplinkDownUntilItWorks) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
   UplinkConfig c = uplink("dsl", "eth1");
   c.gateway = Gateway::kAddress;
   c.gateways = {ip("192.0.2.1")};
-  routing_.refuse = true;
-  uplinks_.configure({c}, host_);
+  host_.net().refuse(true);
+  uplinks_.configure({c}, table_);
   EXPECT_FALSE(uplinks_.specs()[0].up);
   EXPECT_TRUE(uplinks_.wantsRetry());
-  routing_.refuse = false;
-  EXPECT_TRUE(uplinks_.update(host_));
+  host_.net().refuse(false);
+  EXPECT_TRUE(uplinks_.update(table_));
   EXPECT_TRUE(uplinks_.specs()[0].up);
-  EXPECT_EQ(routing_.state.size(), 3u);
+  EXPECT_EQ(host_.net().configured().size(), 3u);
 }
 
 TEST_F(UplinkTest, ReloadKeepsWhatDidNotChange) {
-  host_.setLink(link(2, "eth1", {on("192.0.2.5")}));
-  host_.setLink(link(3, "eth2", {on("198.51.100.5")}));
-  host_.setLink(link(4, "eth3", {on("203.0.113.5")}));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  table_.setLink(link(3, "eth2", {on("198.51.100.5")}));
+  table_.setLink(link(4, "eth3", {on("203.0.113.5")}));
   auto withGateway = [](UplinkConfig c, const char* gateway) {
     c.gateway = Gateway::kAddress;
     c.gateways = {ip(gateway)};
@@ -317,18 +295,18 @@ TEST_F(UplinkTest, ReloadKeepsWhatDidNotChange) {
   };
   UplinkConfig a = withGateway(uplink("a", "eth1"), "192.0.2.1");
   UplinkConfig b = withGateway(uplink("b", "eth2"), "198.51.100.1");
-  uplinks_.configure({a, b}, host_);
+  uplinks_.configure({a, b}, table_);
   SocketId keptId = uplinks_.specs()[1].sockets[0].id;
   UplinkConfig c = withGateway(uplink("c", "eth3"), "203.0.113.1");
-  uplinks_.configure({c, b}, host_);
+  uplinks_.configure({c, b}, table_);
   auto specs = uplinks_.specs();
   EXPECT_EQ(specs[0].name, "c");
   EXPECT_EQ(specs[1].name, "b");
   EXPECT_EQ(specs[1].sockets[0].id, keptId);
-  EXPECT_THAT(sockets_.locals(), ElementsAre("198.51.100.5@eth2", "203.0.113.5@eth3"));
-  EXPECT_TRUE(routing_.state.contains("route default via 198.51.100.1 dev eth2 table 6601"));
-  EXPECT_TRUE(routing_.state.contains("route default via 203.0.113.1 dev eth3 table 6600"));
-  EXPECT_EQ(routing_.state.size(), 6u);
+  EXPECT_THAT(locals(), ElementsAre("198.51.100.5@eth2", "203.0.113.5@eth3"));
+  EXPECT_TRUE(host_.net().configured().contains("route default via 198.51.100.1 dev eth2 table 6601"));
+  EXPECT_TRUE(host_.net().configured().contains("route default via 203.0.113.1 dev eth3 table 6600"));
+  EXPECT_EQ(host_.net().configured().size(), 6u);
 }
 
 TEST(SocketIdsTest, NamesAreUniqueNotReusedSoonAndNeverZero) {

@@ -1,0 +1,77 @@
+#include "gateway/device_keeper.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "gateway/transaction.h"
+#include "host/system_error.h"
+
+namespace braid {
+
+namespace {
+
+// Below this the kernel takes IPv6 off an interface (RFC 8200 section 5).
+constexpr size_t kSmallestIpv6Mtu = 1280;
+// What a LAN's hosts use (RFC 894). A bridge drops larger frames than its port takes without a word, the
+// tunnel answers or cuts them: a TAP device takes whole LAN frames.
+constexpr size_t kEthernetMtu = 1500;
+constexpr size_t kEthernetHeader = 14;
+
+template <typename T>
+bool has(const std::vector<T>& list, const T& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+}  // namespace
+
+size_t deviceMtu(const Config& config, size_t innerMtu) {
+  if (config.device.mtu) return config.device.mtu;
+  if (config.tunnel.mode == TunnelOptions::Mode::kTap)
+    return std::max(innerMtu, kEthernetMtu + kEthernetHeader) - kEthernetHeader;
+  return std::max(innerMtu, kSmallestIpv6Mtu);
+}
+
+RouteSpec DeviceKeeper::routeTo(const Prefix& destination) const {
+  RouteSpec r;
+  r.destination = destination;
+  r.device = name_;
+  return r;
+}
+
+// New things first, so that an error leaves what was there; then the old ones go.
+void DeviceKeeper::apply(const DeviceConfig& next) {
+  Transaction all;
+  for (const InterfaceAddress& a : next.addresses) {
+    if (has(applied_.addresses, a)) continue;
+    all.step([&] { network_.addAddress(name_, a); }, [=, this] { network_.removeAddress(name_, a); });
+  }
+  network_.setLinkUp(name_);
+  for (const Prefix& p : next.routes) {
+    if (has(applied_.routes, p)) continue;
+    RouteSpec route = routeTo(p);
+    all.step([&] { network_.addRoute(route); }, [=, this] { network_.removeRoute(route); });
+  }
+  if (!next.bridge.empty()) network_.setMaster(name_, next.bridge);
+  all.commit();
+  for (const Prefix& p : applied_.routes) {
+    if (!has(next.routes, p)) network_.removeRoute(routeTo(p));
+  }
+  for (const InterfaceAddress& a : applied_.addresses) {
+    if (!has(next.addresses, a)) network_.removeAddress(name_, a);
+  }
+  applied_ = next;
+}
+
+void DeviceKeeper::setMtu(size_t mtu, LogLimiter& log, Time now) {
+  if (mtu == mtu_) return;
+  mtu_ = mtu;
+  try {
+    network_.setMtu(name_, static_cast<uint32_t>(mtu));
+    spdlog::debug("{} has MTU {}", name_, mtu);
+  } catch (const SystemError& e) {
+    log.warn(LogKind::kDevice, now, e.what());
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+
+#include "gateway/config/config.h"
+#include "gateway/log.h"
+#include "host/host_network.h"
+
+namespace braid {
+
+/// The MTU that the device shall have, in bytes. `innerMtu`: what the tunnel carries (Tunnel::innerMtu).
+size_t deviceMtu(const Config& config, size_t innerMtu);
+
+/// Gives the device its addresses, routes, bridge and MTU.
+class DeviceKeeper {
+ public:
+  /// `network` must outlive this. `device`: the name that the host gave it.
+  DeviceKeeper(HostNetwork& network, std::string device) : network_(network), name_(std::move(device)) {}
+
+  /// Adds what a configuration asks for and takes away what the one before asked for. Throws SystemError:
+  /// then what was there stays.
+  void apply(const DeviceConfig& next);
+  /// A refusal is logged.
+  void setMtu(size_t mtu, LogLimiter& log, Time now);
+  /// The MTU that was asked for last, in bytes.
+  size_t mtu() const { return mtu_; }
+
+ private:
+  RouteSpec routeTo(const Prefix& destination) const;
+
+  HostNetwork& network_;
+  std::string name_;
+  DeviceConfig applied_;
+  size_t mtu_ = 0;
+};
+
+}  // namespace braid

@@ -1,0 +1,285 @@
+#include "gateway/gateway.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "gateway/config/config_restart.h"
+#include "gateway/decode_time.h"
+#include "tunnel/wire/pin.h"
+
+namespace braid {
+
+namespace {
+
+constexpr Duration kUplinkRetry = 1s;
+// All packets under way in this process; at 2 KB each about 140 MB at most, taken on demand.
+constexpr size_t kPoolPackets = 65536;
+
+// The largest packet that a socket or the device may give.
+size_t poolPayload(const Config& config) {
+  return std::max({size_t{2048}, config.tunnel.maxOuterMtu, config.tunnel.outerMtu,
+                   config.device.mtu + kTaggedEthernetHeader});
+}
+
+DtlsOptions dtlsOptions(const Config& config) {
+  DtlsOptions out;
+  out.cipher = config.cipher;
+  return out;
+}
+
+bool isTun(const Config& config) {
+  return config.tunnel.mode == TunnelOptions::Mode::kTun;
+}
+
+spdlog::level::level_enum levelOf(Event::Kind kind) {
+  switch (kind) {
+    case Event::Kind::kPeerDown:
+    case Event::Kind::kHandshakeFailed:
+    case Event::Kind::kSubflowFailed:
+    case Event::Kind::kCapReached:
+      return spdlog::level::warn;
+    case Event::Kind::kRekeyed:
+      return spdlog::level::debug;
+    default:
+      return spdlog::level::info;
+  }
+}
+
+}  // namespace
+
+Gateway::Gateway(Config config, LoadOptions loading, Host& host)
+    : clock_(host.clock()),
+      config_(withDecodeTimes(std::move(config), clock_)),
+      loading_(std::move(loading)),
+      started_(clock_.now()),
+      identity_(loadIdentity(config_.identity.key, config_.identity.certificate)),
+      pool_(poolPayload(config_), kPoolPackets),
+      handshakes_(identity_, dtlsOptions(config_)),
+      tunnel_(config_.tunnel, pool_, handshakes_, host.randomSeed()),
+      pump_(host, isTun(config_) ? TunDevice::Kind::kTun : TunDevice::Kind::kTap, config_.device.name, pool_,
+            tunnel_, log_),
+      network_(host.network()),
+      monitor_(host.watchNetwork([this] { onNetworkChange(); })),
+      device_(network_, pump_.device().name()),
+      listeners_(pump_.sockets(), ids_),
+      meters_(tunnel_, log_),
+      uplinks_(pump_.sockets(), network_, ids_),
+      names_(host, log_, [this] { updatePeers(); }) {
+  Time now = clock_.now();
+  followMtu(now);
+  applyDevice(config_.device);
+  listeners_.set(config_.listen);
+  updatePeers();
+  meters_.setUp(config_);
+  meters_.keep(config_.uplinks, now);
+  uplinks_.configure(config_.uplinks, monitor_.table());
+  updateUplinks(true);
+}
+
+Gateway::~Gateway() = default;
+
+void Gateway::start() {
+  if (!config_.trace.empty()) {
+    std::string problem = startTrace(openTraceFile(config_.trace));
+    if (!problem.empty()) throw std::runtime_error(problem);
+  }
+  names_.resolve(config_.peers, {});
+}
+
+bool Gateway::turn() {
+  Time now = clock_.now();
+  onTimers(now);
+  bool more = pump_.turn(now);
+  logEvents(now);
+  followMtu(now);
+  return more;
+}
+
+Time Gateway::nextDeadline() const {
+  return std::min({tunnel_.nextDeadline(), uplinkRetry_, names_.deadline(), meters_.deadline()});
+}
+
+void Gateway::onTimers(Time now) {
+  if (uplinkRetry_ <= now) {
+    bool changed = uplinks_.update(monitor_.table());
+    uplinks_.warn();
+    updateUplinks(changed);
+  }
+  if (names_.deadline() <= now)
+    names_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
+  if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
+  if (tunnel_.nextDeadline() <= now) tunnel_.onTimer(now);
+}
+
+void Gateway::stop() {
+  constexpr int kRounds = 16;  // enough for a farewell on each subflow of many peers
+  spdlog::info("braid stops");
+  tunnel_.close();
+  for (int i = 0; i < kRounds && pump_.sendDatagrams(clock_.now()); ++i) {
+  }
+  endTrace();
+  meters_.end(clock_.now());
+  uplinks_.close();
+  for (const std::string& line : network_.undo()) spdlog::warn("{}", line);
+}
+
+void Gateway::applyDevice(const DeviceConfig& device) {
+  device_.apply(device);
+  Address v4, v6;
+  for (const InterfaceAddress& a : device.addresses) {
+    Address& own = a.address.isV4() ? v4 : v6;
+    if (!own.bits()) own = a.address;
+  }
+  tunnel_.setOwnAddresses(v4, v6);
+}
+
+void Gateway::followMtu(Time now) {
+  device_.setMtu(deviceMtu(config_, tunnel_.innerMtu()), log_, now);
+}
+
+void Gateway::updatePeers() {
+  tunnel_.setPeers(names_.peers(config_.peers), clock_.now());
+}
+
+void Gateway::updateUplinks(bool changed) {
+  for (const std::string& line : uplinks_.takeNotes()) spdlog::info("{}", line);
+  if (changed) {
+    std::vector<UplinkSpec> specs = uplinks_.specs();
+    meters_.addTo(specs, config_.uplinks);
+    tunnel_.setUplinks(std::move(specs), clock_.now());
+  }
+  uplinkRetry_ = uplinks_.wantsRetry() ? clock_.now() + kUplinkRetry : kNever;
+}
+
+void Gateway::onNetworkChange() {
+  for (const NetworkChange& c : monitor_.process()) spdlog::debug("{}", c.text);
+  updateUplinks(uplinks_.update(monitor_.table()));
+}
+
+void Gateway::logEvents(Time now) {
+  Event e;
+  bool peersChanged = false;
+  while (tunnel_.pollEvent(e)) {
+    if (e.kind == Event::Kind::kPeerUp) peersChanged |= peersUp_.insert(e.peer).second;
+    if (e.kind == Event::Kind::kPeerDown) peersChanged |= peersUp_.erase(e.peer) > 0;
+    uint64_t suppressed = 0;
+    bool handshake = e.kind == Event::Kind::kHandshakeFailed;
+    if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
+    std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
+    spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
+  }
+  if (peersChanged && peersUp_.size() < config_.peers.size()) names_.retryLater();
+}
+
+std::string Gateway::reload() {
+  std::string problems;
+  ConfigResult result = loadConfig(config_.path, loading_);
+  if (auto* errors = std::get_if<ConfigErrors>(&result)) {
+    for (const ConfigError& e : *errors) problems += e.toString() + "\n";
+  } else {
+    Config& next = std::get<Config>(result);
+    for (const std::string& line : needsRestart(config_, next, pool_.payload())) problems += line + "\n";
+    if (problems.empty()) problems = apply(std::move(next));
+  }
+  if (!problems.empty()) {
+    problems.pop_back();
+    spdlog::error("reload: {}; the old configuration stays", problems);
+  } else {
+    spdlog::info("configuration read again");
+  }
+  return problems;
+}
+
+std::string Gateway::apply(Config next) {
+  bool newTrace = next.trace != config_.trace;
+  UniqueFd traceFile;
+  try {
+    if (newTrace && !next.trace.empty()) traceFile = openTraceFile(next.trace);
+    meters_.setUp(next);
+    listeners_.set(next.listen);
+    applyDevice(next.device);
+  } catch (const std::runtime_error& e) {
+    meters_.setUp(config_);
+    listeners_.set(config_.listen);
+    return std::string(e.what()) + "\n";
+  }
+  const RecoveryOptions& before = config_.tunnel.recoveryOptions;
+  RecoveryOptions& after = next.tunnel.recoveryOptions;
+  if (before.kMax == after.kMax) {
+    after.decodeTime = before.decodeTime;
+  } else {
+    next = withDecodeTimes(std::move(next), clock_);
+  }
+  config_ = std::move(next);
+  if (newTrace) {
+    if (std::string problem = trace(std::move(traceFile)); !problem.empty()) spdlog::error("{}", problem);
+  }
+  setLogLevel(config_.logLevel);
+  tunnel_.setTunables(config_.tunnel);
+  updatePeers();
+  meters_.keep(config_.uplinks, clock_.now());
+  uplinks_.configure(config_.uplinks, monitor_.table());
+  updateUplinks(true);
+  std::erase_if(peersUp_, [&](const std::string& name) {
+    return std::none_of(config_.peers.begin(), config_.peers.end(),
+                        [&](const PeerConfig& p) { return p.options.name == name; });
+  });
+  names_.resolve(config_.peers, {});
+  return {};
+}
+
+GatewayStatus Gateway::status() const {
+  GatewayStatus out;
+  out.version = BRAID_VERSION;
+  out.config = config_.path;
+  out.pin = formatPin(identity_.pin);
+  out.device = pump_.device().name();
+  out.mode = isTun(config_) ? "tun" : "tap";
+  out.uptime = clock_.now() - started_;
+  out.deviceMtu = device_.mtu();
+  out.listen = listeners_.names();
+  out.uplinks = uplinks_.status();
+  meters_.addTo(out.uplinks);
+  out.drops = pump_.drops();
+  out.recovery = config_.tunnel.recoveryOptions;
+  if (trace_) out.trace = trace_->status();
+  return out;
+}
+
+std::string Gateway::summary() const {
+  return std::to_string(peersUp_.size()) + " of " + std::to_string(config_.peers.size()) + " peers up";
+}
+
+std::string Gateway::trace(UniqueFd file) {
+  if (!file) return endTrace(), "";
+  if (std::string problem = traceFileProblem(file.get()); !problem.empty())
+    return "cannot write the trace: " + problem;
+  return startTrace(std::move(file));
+}
+
+// Gives what is wrong; empty: the trace is on.
+std::string Gateway::startTrace(UniqueFd file) {
+  endTrace();
+  try {
+    trace_ = std::make_unique<TraceWriter>(std::move(file), clock_.now());
+  } catch (const std::system_error& e) {
+    return std::string("the system gives no thread for the trace: ") + e.what();
+  }
+  tunnel_.setTrace(trace_.get());
+  spdlog::info("recovery trace on");
+  return {};
+}
+
+void Gateway::endTrace() {
+  if (!trace_) return;
+  tunnel_.setTrace(nullptr);
+  trace_.reset();
+  spdlog::info("recovery trace off");
+}
+
+}  // namespace braid

@@ -1,0 +1,63 @@
+#include "gateway/name_keeper.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace braid {
+
+namespace {
+constexpr Duration kRetry = 30s;
+}  // namespace
+
+NameKeeper::NameKeeper(Host& host, LogLimiter& log, std::function<void()> onChange)
+    : clock_(host.clock()),
+      log_(log),
+      onChange_(std::move(onChange)),
+      resolver_(host.openResolver(
+          [this](const HostPort& name, const std::vector<Endpoint>& found) { onResult(name, found); })) {}
+
+void NameKeeper::resolve(const std::vector<PeerConfig>& peers, const std::set<std::string>& except) {
+  bool any = false;
+  for (const PeerConfig& p : peers) {
+    if (except.contains(p.options.name)) continue;
+    for (const HostPort& name : p.hosts) {
+      resolver_->request(name);
+      any = true;
+    }
+  }
+  deadline_ = any ? clock_.now() + kRetry : kNever;
+}
+
+void NameKeeper::retryLater() {
+  if (deadline_ == kNever) deadline_ = clock_.now() + kRetry;
+}
+
+void NameKeeper::onResult(const HostPort& name, const std::vector<Endpoint>& found) {
+  if (found.empty())
+    return log_.warn(LogKind::kResolver, clock_.now(), "cannot resolve " + name.host + "; will try again");
+  std::vector<Endpoint>& known = found_[name];
+  if (known == found) return;
+  known = found;
+  for (const Endpoint& e : found) spdlog::info("{} is {}", name.host, e.toString());
+  onChange_();
+}
+
+std::vector<PeerOptions> NameKeeper::peers(const std::vector<PeerConfig>& peers) const {
+  std::vector<PeerOptions> out;
+  for (const PeerConfig& p : peers) {
+    PeerOptions& options = out.emplace_back(p.options);
+    std::vector<Endpoint>& all = options.endpoints;
+    for (const HostPort& name : p.hosts) {
+      auto known = found_.find(name);
+      if (known == found_.end()) continue;
+      for (const Endpoint& e : known->second) {
+        if (std::find(all.begin(), all.end(), e) == all.end()) all.push_back(e);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gateway/config/config.h"
+#include "gateway/log.h"
+#include "host/host.h"
+
+namespace braid {
+
+/// Knows the addresses of peers that are configured by name.
+class NameKeeper {
+ public:
+  /// `onChange`: peers() gives other endpoints now. All must outlive this.
+  NameKeeper(Host& host, LogLimiter& log, std::function<void()> onChange);
+
+  /// Looks up the names of these peers, but not of those in `except`, and sets the deadline for the next
+  /// time: none when there was no name to look up.
+  void resolve(const std::vector<PeerConfig>& peers, const std::set<std::string>& except);
+  /// Sets the deadline when there is none.
+  void retryLater();
+  /// When resolve() is due again.
+  Time deadline() const { return deadline_; }
+
+  /// For Tunnel::setPeers: the configured endpoints of each peer, and those of its names.
+  std::vector<PeerOptions> peers(const std::vector<PeerConfig>& peers) const;
+
+ private:
+  void onResult(const HostPort& name, const std::vector<Endpoint>& found);
+
+  const Clock& clock_;
+  LogLimiter& log_;
+  std::function<void()> onChange_;
+  std::unique_ptr<Resolver> resolver_;
+  std::map<HostPort, std::vector<Endpoint>> found_;
+  Time deadline_ = kNever;
+};
+
+}  // namespace braid

@@ -1,0 +1,89 @@
+#include "gateway/packet_pump.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstring>
+#include <utility>
+
+namespace braid {
+
+namespace {
+// Packets and datagrams per source and turn of the loop: enough for full batches, too few to be felt as a
+// delay.
+constexpr size_t kTurn = 256;
+}  // namespace
+
+PacketPump::PacketPump(Host& host, TunDevice::Kind kind, const std::string& device, PacketPool& pool,
+                       Tunnel& tunnel, LogLimiter& log)
+    : clock_(host.clock()),
+      pool_(pool),
+      tunnel_(tunnel),
+      log_(log),
+      device_(host.openDevice(kind, device, [this] { onDeviceReadable(); })),
+      sockets_(host, pool, *this, [this](ReceivedDatagram& r) {
+        tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), clock_.now());
+      }) {}
+
+void PacketPump::onDeviceReadable() {
+  Time now = clock_.now();
+  device_->read(pool_, kTurn, [this, &now](Packet&& p) { tunnel_.onInnerPacket(std::move(p), now); });
+  if (device_->gone()) spdlog::critical("device {} was deleted", device_->name());
+}
+
+bool PacketPump::turn(Time now) {
+  bool more = sendDatagrams(now);
+  more |= deliverPackets();
+  return more;
+}
+
+bool PacketPump::sendDatagrams(Time now) {
+  size_t n = 0;
+  for (; n < kTurn; ++n) {
+    Datagram d;
+    if (!tunnel_.pollDatagram(d, now)) break;
+    sockets_.send(std::move(d));
+  }
+  sockets_.flush();
+  return n == kTurn;
+}
+
+bool PacketPump::deliverPackets() {
+  size_t n = 0;
+  for (; n < kTurn; ++n) {
+    Packet p;
+    if (!tunnel_.pollInnerPacket(p)) break;
+    device_->write(p.view());
+  }
+  return n == kTurn;
+}
+
+void PacketPump::onSendError(const Route& route, int error) {
+  Time now = clock_.now();
+  tunnel_.onSendError(route, now);
+  log_.warn(LogKind::kSendError, now,
+            "cannot send to " + route.remote.toString() + ": " + std::strerror(error));
+}
+
+void PacketPump::onTooBig(const Route& route, size_t size, bool) {
+  tunnel_.onTooBig(route, size, clock_.now());
+}
+
+HostDrops PacketPump::drops() const {
+  SocketCounters sockets = sockets_.counters();
+  const DeviceCounters& device = device_->counters();
+  HostDrops out;
+  out.socketOverflow = sockets.overflowed;
+  out.socketTruncated = sockets.truncated;
+  out.socketNoBuffer = sockets.noBuffer;
+  out.socketQueueFull = sockets.queueDrops;
+  out.socketSendFailed = sockets.sendErrors + sockets.noMemory;
+  out.socketTooBig = sockets.tooBig;
+  out.socketClosed = sockets_.orphans();
+  out.deviceReadTruncated = device.readTooBig;
+  out.deviceReadNoBuffer = device.readNoBuffer;
+  out.deviceWriteFull = device.writeFull;
+  out.deviceWriteFailed = device.writeErrors;
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gateway/control/gateway_status.h"
+#include "gateway/log.h"
+#include "gateway/socket_table.h"
+#include "host/host.h"
+#include "tunnel/tunnel.h"
+
+namespace braid {
+
+/// Carries packets between device and tunnel and datagrams between sockets and tunnel, in bounded batches.
+class PacketPump : private SendObserver {
+ public:
+  /// Opens the device: throws SystemError. All must outlive this.
+  PacketPump(Host& host, TunDevice::Kind kind, const std::string& device, PacketPool& pool, Tunnel& tunnel,
+             LogLimiter& log);
+
+  const TunDevice& device() const { return *device_; }
+  SocketTable& sockets() { return sockets_; }
+
+  /// Moves what the tunnel has ready to sockets and device. True: there is more; call again at once.
+  bool turn(Time now);
+  /// Sends what the tunnel has ready; the same.
+  bool sendDatagrams(Time now);
+
+  /// What was lost between host and tunnel so far.
+  HostDrops drops() const;
+
+ private:
+  void onDeviceReadable();
+  bool deliverPackets();
+  void onSendError(const Route& route, int error) override;
+  void onTooBig(const Route& route, size_t size, bool mtuProbe) override;
+
+  const Clock& clock_;
+  PacketPool& pool_;
+  Tunnel& tunnel_;
+  LogLimiter& log_;
+  std::unique_ptr<TunDevice> device_;
+  SocketTable sockets_;
+};
+
+}  // namespace braid

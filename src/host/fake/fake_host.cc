@@ -1,0 +1,79 @@
+#include "host/fake/fake_host.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
+
+#include "host/system_error.h"
+
+namespace braid {
+
+namespace {
+
+bool isAny(const Address& a) {
+  return std::all_of(a.bytes.begin(), a.bytes.end(), [](uint8_t b) { return b == 0; });
+}
+
+class FakeResolver final : public Resolver {
+ public:
+  explicit FakeResolver(std::vector<HostPort>& asked) : asked_(asked) {}
+  void request(const HostPort& name) override {
+    if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) asked_.push_back(name);
+  }
+
+ private:
+  std::vector<HostPort>& asked_;
+};
+
+}  // namespace
+
+std::unique_ptr<TunDevice> FakeHost::openDevice(TunDevice::Kind, const std::string& name,
+                                                Callback onReadable) {
+  auto device = std::make_unique<FakeTunDevice>(name, std::move(onReadable));
+  device_ = device.get();
+  return device;
+}
+
+std::unique_ptr<DatagramSocket> FakeHost::openSocket(SocketId id, const SocketOptions& options,
+                                                     SocketCallbacks callbacks) {
+  if (sockets_.contains(id)) throw std::logic_error("a socket of this name is open");
+  if (refused_.contains(options.local))
+    throw SystemError(EADDRNOTAVAIL, "refused " + options.local.toString());
+  auto socket = std::make_unique<FakeDatagramSocket>(
+      id, options, std::move(callbacks), [this](FakeDatagram&& d) { sent_.push_back(std::move(d)); },
+      [this, id] { sockets_.erase(id); });
+  sockets_.emplace(id, socket.get());
+  everOpened_.push_back(id);
+  return socket;
+}
+
+bool FakeHost::deliver(const FakeDatagram& datagram) {
+  auto fits = [&](const auto& entry) {
+    const Endpoint& local = entry.second->local();
+    return local.port == datagram.to.port && local.address.family == datagram.to.address.family &&
+           (local.address == datagram.to.address || isAny(local.address));
+  };
+  auto at = std::find_if(sockets_.begin(), sockets_.end(), fits);
+  if (at == sockets_.end()) return false;
+  at->second->put(datagram);
+  return true;
+}
+
+void FakeHost::answer(const HostPort& name, const std::vector<Endpoint>& found) {
+  std::erase(asked_, name);
+  onResolved_(name, found);
+}
+
+NetworkMonitor& FakeHost::watchNetwork(Callback onChange) {
+  network_.process();  // what is there already is no change
+  network_.watch(std::move(onChange));
+  return network_;
+}
+
+std::unique_ptr<Resolver> FakeHost::openResolver(Resolver::OnResult onResult) {
+  onResolved_ = std::move(onResult);
+  return std::make_unique<FakeResolver>(asked_);
+}
+
+}  // namespace braid

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/fake/fake_clock.h"
+#include "host/fake/fake_datagram_socket.h"
+#include "host/fake/fake_host_network.h"
+#include "host/fake/fake_tun_device.h"
+#include "host/host.h"
+
+namespace braid {
+
+/// A host of tests. What a gateway opened is reached by device() and sockets() for as long as the gateway
+/// keeps it.
+class FakeHost final : public Host {
+ public:
+  /// `seed`: what the gateway's randomness begins with. `clock` must outlive the host.
+  FakeHost(const FakeClock& clock, uint64_t seed) : clock_(clock), seed_(seed) {}
+
+  /// The device that was opened last; nullptr: none.
+  FakeTunDevice* device() { return device_; }
+  FakeHostNetwork& net() { return network_; }
+  const std::map<SocketId, FakeDatagramSocket*>& sockets() const { return sockets_; }
+  /// All that were ever opened, in their order.
+  const std::vector<SocketId>& everOpened() const { return everOpened_; }
+  /// Sockets cannot be opened on these addresses.
+  void refuseLocal(std::set<Address> addresses) { refused_ = std::move(addresses); }
+
+  /// What all sockets sent since the last call, in order.
+  std::vector<FakeDatagram> takeSent() { return std::exchange(sent_, {}); }
+  /// A datagram arrives at the socket that it is for. False when there is none.
+  bool deliver(const FakeDatagram& datagram);
+
+  /// Names that were asked for and not answered.
+  const std::vector<HostPort>& asked() const { return asked_; }
+  void answer(const HostPort& name, const std::vector<Endpoint>& found);
+
+  const Clock& clock() const override { return clock_; }
+  uint64_t randomSeed() override { return seed_; }
+  std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
+                                        Callback onReadable) override;
+  std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
+                                             SocketCallbacks callbacks) override;
+  HostNetwork& network() override { return network_; }
+  NetworkMonitor& watchNetwork(Callback onChange) override;
+  std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
+
+ private:
+  const FakeClock& clock_;
+  uint64_t seed_;
+  FakeHostNetwork network_;
+  FakeTunDevice* device_ = nullptr;
+  std::map<SocketId, FakeDatagramSocket*> sockets_;
+  std::vector<SocketId> everOpened_;
+  std::set<Address> refused_;
+  std::vector<FakeDatagram> sent_;
+  Resolver::OnResult onResolved_;
+  std::vector<HostPort> asked_;
+};
+
+}  // namespace braid

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/host_network.h"
+#include "host/network_monitor.h"
+
+namespace braid {
+
+/// Links and addresses as a test says; what a gateway configures is kept as lines.
+class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
+ public:
+  /// The host's links, addresses and default routes, to be edited; then changed() tells who watches.
+  NetworkTable& edit() { return table_; }
+  void changed();
+  void watch(std::function<void()> onChange) { onChange_ = std::move(onChange); }
+
+  /// What is configured now: "route ...", "IPv4 rule ...", "address 10.0.0.1/24 on braid0", "braid0 up".
+  const std::set<std::string>& configured() const { return configured_; }
+  /// How many routes and rules were ever added.
+  int adds() const { return adds_; }
+  /// Whether routes and rules are refused from now on.
+  void refuse(bool on) { refuse_ = on; }
+
+  const NetworkTable& table() const override { return table_; }
+  std::vector<NetworkChange> process() override;
+
+  void setLinkUp(const std::string& device) override;
+  void setMtu(const std::string& device, uint32_t mtu) override;
+  void addAddress(const std::string& device, const InterfaceAddress& address) override;
+  void removeAddress(const std::string& device, const InterfaceAddress& address) override;
+  void setMaster(const std::string& device, const std::string& bridge) override;
+  void addRoute(const RouteSpec& route) override { add(route.toString()); }
+  void addRule(const RuleSpec& rule) override { add(rule.toString()); }
+  void removeRoute(const RouteSpec& route) override { configured_.erase(route.toString()); }
+  void removeRule(const RuleSpec& rule) override { configured_.erase(rule.toString()); }
+  void removeStaleRoutes(uint32_t) override {}
+  std::vector<std::string> undo() override;
+
+ private:
+  void add(const std::string& line);
+  NetworkTable table_, told_;
+  std::function<void()> onChange_;
+  std::set<std::string> configured_;
+  int adds_ = 0;
+  bool refuse_ = false;
+};
+
+}  // namespace braid

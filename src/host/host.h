@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "host/clock.h"
+#include "host/datagram_socket.h"
+#include "host/host_network.h"
+#include "host/network_monitor.h"
+#include "host/resolver.h"
+#include "host/tun_device.h"
+
+namespace braid {
+
+/// A gateway's borders to its operating system: linux/ has the real ones, fake/ those of tests. What is
+/// opened must not outlive the host. Callbacks say only that there is something to do; they come between two
+/// turns of the gateway, never from inside of a call.
+class Host {
+ public:
+  using Callback = std::function<void()>;
+
+  virtual ~Host() = default;
+
+  virtual const Clock& clock() const = 0;
+  /// An unpredictable number.
+  virtual uint64_t randomSeed() = 0;
+  /// Throws SystemError.
+  virtual std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
+                                                Callback onReadable) = 0;
+  /// Throws SystemError.
+  virtual std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
+                                                     SocketCallbacks callbacks) = 0;
+  virtual HostNetwork& network() = 0;
+  /// To be called once. Throws SystemError.
+  virtual NetworkMonitor& watchNetwork(Callback onChange) = 0;
+  virtual std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) = 0;
+};
+
+}  // namespace braid

@@ -1,0 +1,46 @@
+#include "host/linux/linux_host.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "host/linux/linux_tun_device.h"
+#include "host/linux/system_resolver.h"
+#include "host/linux/udp_socket.h"
+#include "host/system_error.h"
+
+namespace braid {
+
+uint64_t LinuxHost::randomSeed() {
+  uint64_t seed;
+  if (::getrandom(&seed, sizeof seed, 0) != sizeof seed)
+    throw SystemError(errno, "the kernel gives no random bytes");
+  return seed;
+}
+
+std::unique_ptr<TunDevice> LinuxHost::openDevice(TunDevice::Kind kind, const std::string& name,
+                                                 Callback onReadable) {
+  auto device = std::make_unique<LinuxTunDevice>(kind, name);
+  device->watch(loop_, std::move(onReadable));
+  return device;
+}
+
+std::unique_ptr<DatagramSocket> LinuxHost::openSocket(SocketId id, const SocketOptions& options,
+                                                      SocketCallbacks callbacks) {
+  auto socket = std::make_unique<UdpSocket>(id, options);
+  socket->watch(loop_, std::move(callbacks));
+  return socket;
+}
+
+NetworkMonitor& LinuxHost::watchNetwork(Callback onChange) {
+  monitor_.emplace();
+  monitorWatcher_.emplace(loop_, monitor_->fd(), std::move(onChange));
+  return *monitor_;
+}
+
+std::unique_ptr<Resolver> LinuxHost::openResolver(Resolver::OnResult onResult) {
+  return std::make_unique<SystemResolver>(loop_, std::move(onResult));
+}
+
+}  // namespace braid

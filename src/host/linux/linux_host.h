@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+
+#include "host/host.h"
+#include "host/linux/loop.h"
+#include "host/linux/netlink_config.h"
+#include "host/linux/netlink_monitor.h"
+
+namespace braid {
+
+/// This machine: callbacks come on a loop of libev.
+class LinuxHost final : public Host {
+ public:
+  /// `loop` must outlive the host. Throws SystemError.
+  explicit LinuxHost(Loop& loop) : loop_(loop) {}
+
+  const Clock& clock() const override { return clock_; }
+  uint64_t randomSeed() override;
+  std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
+                                        Callback onReadable) override;
+  std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
+                                             SocketCallbacks callbacks) override;
+  HostNetwork& network() override { return network_; }
+  NetworkMonitor& watchNetwork(Callback onChange) override;
+  std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
+
+ private:
+  Loop& loop_;
+  MonotonicClock clock_;
+  NetlinkConfig network_;
+  std::optional<NetlinkMonitor> monitor_;
+  std::optional<IoWatcher> monitorWatcher_;
+};
+
+}  // namespace braid

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <ev.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/time.h"
+#include "host/clock.h"
+#include "host/unique_fd.h"
+
+namespace braid {
+
+/// CLOCK_MONOTONIC as core time. It stands still while the host is suspended, so that timeouts do not all
+/// fire on wake-up.
+Time monotonicNow();
+
+class MonotonicClock final : public Clock {
+ public:
+  Time now() const override { return monotonicNow(); }
+};
+
+/// One libev loop; runs in the thread that calls run(). Watchers must not outlive it.
+class Loop {
+ public:
+  Loop();
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  /// Runs until stop().
+  void run();
+  void stop();
+  /// One iteration; `wait`: blocks until something happens.
+  void runOnce(bool wait);
+  struct ev_loop* raw() {
+    return loop_;
+  }
+
+ private:
+  struct ev_loop* loop_;
+};
+
+/// Calls back while a file descriptor is readable (and, on demand, writable). A callback must not destroy its
+/// own watcher.
+class IoWatcher {
+ public:
+  using Callback = std::function<void()>;
+  /// The descriptor is not owned and must stay open.
+  IoWatcher(Loop& loop, int fd, Callback onReadable, Callback onWritable = {});
+  ~IoWatcher();
+  IoWatcher(const IoWatcher&) = delete;
+  IoWatcher& operator=(const IoWatcher&) = delete;
+  /// Whether to watch for room to write; off at first.
+  void wantWrite(bool on);
+  /// Whether to watch for something to read; on at first.
+  void wantRead(bool on);
+
+ private:
+  void want(int bit, bool on);
+  Loop& loop_;
+  ev_io io_;
+  int events_ = EV_READ;
+  Callback onReadable_, onWritable_;
+};
+
+/// Calls back at or after an absolute time, to the timer resolution of the kernel (libev's own timers round
+/// to milliseconds with epoll).
+class Timer {
+ public:
+  Timer(Loop& loop, std::function<void()> onTime);
+  /// kNever disarms. Costs a system call only when the deadline is another one.
+  void arm(Time deadline);
+  Time deadline() const { return deadline_; }
+
+ private:
+  void onReadable();
+  UniqueFd fd_;
+  Time deadline_ = kNever;
+  std::function<void()> onTime_;
+  IoWatcher watcher_;
+};
+
+/// Calls back after a signal, inside the loop.
+class SignalWatcher {
+ public:
+  SignalWatcher(Loop& loop, int signal, std::function<void()> onSignal);
+  ~SignalWatcher();
+  SignalWatcher(const SignalWatcher&) = delete;
+  SignalWatcher& operator=(const SignalWatcher&) = delete;
+
+ private:
+  Loop& loop_;
+  ev_signal signal_;
+  std::function<void()> onSignal_;
+};
+
+/// Calls back once per iteration, just before the loop waits; keepAwake() makes the next wait return at once.
+class PrepareHook {
+ public:
+  PrepareHook(Loop& loop, std::function<void()> beforeWait);
+  ~PrepareHook();
+  PrepareHook(const PrepareHook&) = delete;
+  PrepareHook& operator=(const PrepareHook&) = delete;
+  void keepAwake(bool on);
+
+ private:
+  Loop& loop_;
+  ev_prepare prepare_;
+  ev_idle idle_;
+  std::function<void()> beforeWait_;
+};
+
+}  // namespace braid

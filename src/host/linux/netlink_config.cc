@@ -1,0 +1,239 @@
+#include "host/linux/netlink_config.h"
+
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "host/linux/netlink_message.h"
+#include "host/system_error.h"
+
+namespace braid {
+
+namespace {
+
+// What the kernel uses for an IPv6 route without metric (IP6_RT_PRIO_USER).
+constexpr uint32_t kDefaultMetricV6 = 1024;
+
+[[noreturn]] void fail(const std::string& wanted, const NetlinkSocket::Answer& answer) {
+  std::string what = "cannot add " + wanted + ": ";
+  switch (answer.error) {
+    case EPERM:
+    case EACCES:
+      what += kNetAdminRemedy;
+      break;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+      what +=
+          "the gateway is not reachable on that interface; check the interface's address and the gateway's";
+      break;
+    case ENETDOWN:
+      what += "the interface is down";
+      break;
+    default:
+      what += std::strerror(answer.error);
+  }
+  if (!answer.message.empty()) what += " (kernel: " + answer.message + ")";
+  throw SystemError(answer.error, what);
+}
+
+[[noreturn]] void failTaken(const std::string& wanted, const std::string& other) {
+  throw SystemError(EEXIST, "cannot add " + wanted + ": there is already " + other +
+                                "; remove one of them or change the configuration");
+}
+
+bool alreadyGone(int error) {
+  return error == ENOENT || error == ESRCH || error == ENODEV || error == ENXIO || error == EADDRNOTAVAIL ||
+         error == ENETDOWN;
+}
+
+void check(const std::string& step, const NetlinkSocket::Answer& answer) {
+  if (answer.error == 0 || alreadyGone(answer.error)) return;
+  std::string what = "cannot take back " + step + ": ";
+  what += answer.error == EPERM ? kNetAdminRemedy : std::strerror(answer.error);
+  throw SystemError(answer.error, what);
+}
+
+std::string addressText(const std::string& device, const InterfaceAddress& a) {
+  return "address " + a.toString() + " on " + device;
+}
+
+// The kernel keeps one route for each of these.
+bool sameKey(const FoundRoute& found, const RouteSpec& wanted) {
+  uint32_t metric = wanted.metric;
+  if (metric == 0 && wanted.destination.address.isV6()) metric = kDefaultMetricV6;
+  return found.spec.destination == wanted.destination && found.spec.table == wanted.table &&
+         found.spec.metric == metric;
+}
+
+}  // namespace
+
+NetlinkConfig::NetlinkConfig() : socket_(0) {}
+NetlinkConfig::~NetlinkConfig() {
+  undo();
+}
+
+void NetlinkConfig::remember(std::string text, std::function<void()> takeBack) {
+  forget(text);  // added anew after the kernel dropped it, with its link for example
+  steps_.push_back({std::move(text), std::move(takeBack)});
+}
+
+void NetlinkConfig::forget(std::string_view text) {
+  std::erase_if(steps_, [&](const Step& s) { return s.text == text; });
+}
+
+bool NetlinkConfig::remembers(std::string_view text) const {
+  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return s.text == text; });
+}
+
+std::vector<std::string> NetlinkConfig::undo() {
+  std::vector<std::string> failures;
+  while (!steps_.empty()) {
+    Step step = std::move(steps_.back());
+    steps_.pop_back();
+    try {
+      step.takeBack();
+    } catch (const SystemError& e) {
+      failures.push_back(e.what());
+    }
+  }
+  return failures;
+}
+
+std::vector<std::string> NetlinkConfig::done() const {
+  std::vector<std::string> out;
+  for (const Step& s : steps_) out.push_back(s.text);
+  return out;
+}
+
+int NetlinkConfig::indexOf(const std::string& device) {
+  int index = static_cast<int>(if_nametoindex(device.c_str()));
+  if (index == 0) throw SystemError(ENODEV, "there is no interface named '" + device + "'");
+  return index;
+}
+
+std::string NetlinkConfig::nameOf(int index) {
+  char name[IF_NAMESIZE];
+  return if_indextoname(static_cast<unsigned>(index), name) ? name : std::to_string(index);
+}
+
+void NetlinkConfig::addAddress(const std::string& device, const InterfaceAddress& address) {
+  std::string text = addressText(device, address);
+  int index = indexOf(device);
+  NetlinkSocket::Answer answer = socket_.request(addressRequest(RTM_NEWADDR, address, index).header());
+  if (answer.error == EEXIST && !remembers(text)) {
+    bool ours = false;
+    std::string other = conflicting(index, address, ours);
+    if (!ours) failTaken(text, other);
+  } else if (answer.error != 0 && answer.error != EEXIST) {
+    fail(text, answer);
+  }
+  remember(text, [=, this] { deleteAddress(device, address); });
+}
+
+std::string NetlinkConfig::conflicting(int index, const InterfaceAddress& address, bool& ours) {
+  std::string other = "another address";
+  socket_.dump(RTM_GETADDR, socketFamily(address.address.family), [&](const nlmsghdr& m) {
+    auto found = parseAddress(m);
+    if (!found || found->device != index || found->address.address != address.address) return;
+    other = "address " + found->address.toString() + " that was set by others";
+    ours = found->address == address && found->protocol == kBraidProtocol;
+  });
+  return other;
+}
+
+void NetlinkConfig::deleteAddress(const std::string& device, const InterfaceAddress& address) {
+  int index = static_cast<int>(if_nametoindex(device.c_str()));
+  if (index == 0) return;
+  check(addressText(device, address), socket_.request(addressRequest(RTM_DELADDR, address, index).header()));
+}
+
+void NetlinkConfig::removeAddress(const std::string& device, const InterfaceAddress& address) {
+  forget(addressText(device, address));
+  deleteAddress(device, address);
+}
+
+void NetlinkConfig::addRoute(const RouteSpec& route) {
+  std::string text = route.toString();
+  int index = indexOf(route.device);
+  NetlinkSocket::Answer answer = socket_.request(routeRequest(RTM_NEWROUTE, route, index).header());
+  if (answer.error == EEXIST) {
+    bool ours = false;
+    std::string other = conflicting(route, ours);
+    if (!ours) failTaken(text, other);
+  } else if (answer.error != 0) {
+    fail(text, answer);
+  }
+  remember(text, [=, this] { deleteRoute(route); });
+}
+
+std::string NetlinkConfig::conflicting(const RouteSpec& route, bool& ours) {
+  std::string other = "another route";
+  int index = indexOf(route.device);
+  socket_.dump(RTM_GETROUTE, socketFamily(route.destination.address.family), [&](const nlmsghdr& m) {
+    auto found = parseRoute(m);
+    if (!found || ours || !sameKey(*found, route)) return;
+    found->spec.device = found->device ? nameOf(found->device) : "";
+    other = found->spec.toString() + " (protocol " + std::to_string(found->protocol) + ")";
+    ours = found->protocol == kBraidProtocol && found->spec.via == route.via && found->device == index;
+  });
+  return other;
+}
+
+void NetlinkConfig::deleteRoute(const RouteSpec& route) {
+  int index = static_cast<int>(if_nametoindex(route.device.c_str()));
+  if (index == 0) return;
+  check(route.toString(), socket_.request(routeRequest(RTM_DELROUTE, route, index).header()));
+}
+
+void NetlinkConfig::removeRoute(const RouteSpec& route) {
+  forget(route.toString());
+  deleteRoute(route);
+}
+
+void NetlinkConfig::removeStaleRoutes(uint32_t table) {
+  std::vector<RouteSpec> stale;
+  for (uint8_t family : {AF_INET, AF_INET6}) {
+    socket_.dump(RTM_GETROUTE, family, [&](const nlmsghdr& m) {
+      auto found = parseRoute(m);
+      if (!found || found->spec.table != table || found->protocol != kBraidProtocol) return;
+      found->spec.device = nameOf(found->device);
+      if (!remembers(found->spec.toString())) stale.push_back(found->spec);
+    });
+  }
+  for (const RouteSpec& route : stale) deleteRoute(route);
+}
+
+void NetlinkConfig::addRule(const RuleSpec& rule) {
+  std::string text = rule.toString();
+  NetlinkSocket::Answer answer = socket_.request(ruleRequest(RTM_NEWRULE, rule).header());
+  if (answer.error == EEXIST) {
+    if (!ruleIsOurs(rule)) failTaken(text, "the same rule, set by others");
+  } else if (answer.error != 0) {
+    fail(text, answer);
+  }
+  remember(text, [=, this] { deleteRule(rule); });
+}
+
+bool NetlinkConfig::ruleIsOurs(const RuleSpec& rule) {
+  bool ours = false;
+  socket_.dump(RTM_GETRULE, socketFamily(rule.family), [&](const nlmsghdr& m) {
+    auto found = parseRule(m);
+    ours |= found && found->spec == rule && found->protocol == kBraidProtocol;
+  });
+  return ours;
+}
+
+void NetlinkConfig::deleteRule(const RuleSpec& rule) {
+  check(rule.toString(), socket_.request(ruleRequest(RTM_DELRULE, rule).header()));
+}
+
+void NetlinkConfig::removeRule(const RuleSpec& rule) {
+  forget(rule.toString());
+  deleteRule(rule);
+}
+
+}  // namespace braid

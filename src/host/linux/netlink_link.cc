@@ -1,0 +1,98 @@
+// The part of NetlinkConfig that changes interfaces themselves.
+
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "host/linux/netlink_config.h"
+#include "host/linux/netlink_message.h"
+#include "host/system_error.h"
+
+namespace braid {
+
+namespace {
+
+struct LinkState {
+  bool on = false;
+  uint32_t mtu = 0;
+  uint32_t master = 0;
+};
+
+LinkState readLink(NetlinkSocket& socket, int index) {
+  LinkState out;
+  NetlinkRequest request(RTM_GETLINK, 0);
+  request.body<ifinfomsg>().ifi_index = index;
+  socket.request(request.header(), [&](const nlmsghdr& m) {
+    if (m.nlmsg_type != RTM_NEWLINK || m.nlmsg_len < mnl_nlmsg_size(sizeof(ifinfomsg))) return;
+    out.on = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_flags & IFF_UP;
+    forEachAttribute(m, sizeof(ifinfomsg), [&](const nlattr* a) {
+      if (mnl_attr_get_payload_len(a) < sizeof(uint32_t)) return;
+      if (mnl_attr_get_type(a) == IFLA_MTU) out.mtu = mnl_attr_get_u32(a);
+      if (mnl_attr_get_type(a) == IFLA_MASTER) out.master = mnl_attr_get_u32(a);
+    });
+  });
+  return out;
+}
+
+}  // namespace
+
+void NetlinkConfig::changeLink(const std::string& device, const std::string& text, const FillLink& fill) {
+  NetlinkRequest request(RTM_NEWLINK, 0);
+  auto& body = request.body<ifinfomsg>();
+  body.ifi_index = indexOf(device);
+  fill(request, body);
+  NetlinkSocket::Answer answer = socket_.request(request.header());
+  if (answer.error == 0) return;
+  std::string what = "cannot set " + text + ": ";
+  what += answer.error == EPERM ? kNetAdminRemedy : std::strerror(answer.error);
+  if (!answer.message.empty()) what += " (kernel: " + answer.message + ")";
+  throw SystemError(answer.error, what);
+}
+
+void NetlinkConfig::takeBackLink(const std::string& device, const std::string& text, const FillLink& fill) {
+  if (if_nametoindex(device.c_str()) != 0) changeLink(device, text, fill);
+}
+
+void NetlinkConfig::setLinkUp(const std::string& device) {
+  if (readLink(socket_, indexOf(device)).on) return;
+  auto set = [](bool on) {
+    return [on](NetlinkRequest&, ifinfomsg& body) {
+      body.ifi_change = IFF_UP;
+      body.ifi_flags = on ? IFF_UP : 0;
+    };
+  };
+  changeLink(device, "interface " + device + " up", set(true));
+  std::string text = device + " up";
+  remember(text, [=, this] { takeBackLink(device, text, set(false)); });
+}
+
+void NetlinkConfig::setMtu(const std::string& device, uint32_t mtu) {
+  uint32_t before = readLink(socket_, indexOf(device)).mtu;
+  if (before == mtu) return;
+  auto set = [](uint32_t value) {
+    return [value](NetlinkRequest& r, ifinfomsg&) { r.put(IFLA_MTU, value); };
+  };
+  changeLink(device, "MTU " + std::to_string(mtu) + " on " + device, set(mtu));
+  std::string text = device + " MTU";
+  if (!remembers(text)) remember(text, [=, this] { takeBackLink(device, text, set(before)); });
+}
+
+void NetlinkConfig::setMaster(const std::string& device, const std::string& bridge) {
+  uint32_t before = readLink(socket_, indexOf(device)).master;
+  auto wanted = static_cast<uint32_t>(indexOf(bridge));
+  if (before == wanted) return;
+  if (before != 0) {
+    throw SystemError(EBUSY, device + " is a port of " + nameOf(static_cast<int>(before)) + " already");
+  }
+  auto set = [](uint32_t value) {
+    return [value](NetlinkRequest& r, ifinfomsg&) { r.put(IFLA_MASTER, value); };
+  };
+  std::string text = device + " master " + bridge;
+  changeLink(device, text, set(wanted));
+  remember(text, [=, this] { takeBackLink(device, text, set(0)); });
+}
+
+}  // namespace braid

@@ -1,0 +1,190 @@
+#include "host/linux/netlink_message.h"
+
+#include <linux/fib_rules.h>
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "host/linux/netlink_socket.h"
+
+namespace braid {
+
+namespace {
+
+Address anyAddress(uint8_t family) {
+  Address a;
+  a.family = family == AF_INET ? Address::Family::kV4 : Address::Family::kV6;
+  return a;
+}
+
+std::optional<Address> readAddress(uint8_t family, const nlattr* a) {
+  Address out = anyAddress(family);
+  if (mnl_attr_get_payload_len(a) != out.view().size()) return std::nullopt;
+  std::memcpy(out.bytes.data(), mnl_attr_get_payload(a), out.view().size());
+  return out;
+}
+
+uint32_t readU32(const nlattr* a) {
+  return mnl_attr_get_payload_len(a) >= 4 ? mnl_attr_get_u32(a) : 0;
+}
+uint8_t readU8(const nlattr* a) {
+  return mnl_attr_get_payload_len(a) >= 1 ? mnl_attr_get_u8(a) : uint8_t{0};
+}
+
+template <typename Header>
+const Header* inetPayload(const nlmsghdr& message, uint16_t type) {
+  if (message.nlmsg_type != type || message.nlmsg_len < mnl_nlmsg_size(sizeof(Header))) return nullptr;
+  const auto* body = static_cast<const Header*>(mnl_nlmsg_get_payload(&message));
+  uint8_t family = *static_cast<const uint8_t*>(mnl_nlmsg_get_payload(&message));
+  return family == AF_INET || family == AF_INET6 ? body : nullptr;
+}
+
+// Table numbers above 255 stand in an attribute only.
+uint8_t shortTable(uint32_t table) {
+  return table < 256 ? static_cast<uint8_t>(table) : uint8_t{RT_TABLE_UNSPEC};
+}
+
+}  // namespace
+
+NetlinkRequest::NetlinkRequest(uint16_t type, uint16_t flags) : buffer_{} {
+  mnl_nlmsg_put_header(buffer_);
+  header().nlmsg_type = type;
+  header().nlmsg_flags = flags;
+}
+
+uint8_t socketFamily(Address::Family family) {
+  return family == Address::Family::kV6 ? AF_INET6 : AF_INET;
+}
+
+NetlinkRequest routeRequest(uint16_t type, const RouteSpec& route, int device) {
+  NetlinkRequest request(type, type == RTM_NEWROUTE ? NLM_F_CREATE | NLM_F_EXCL : 0);
+  bool v4 = route.destination.address.isV4();
+  auto& body = request.body<rtmsg>();
+  body.rtm_family = socketFamily(route.destination.address.family);
+  body.rtm_dst_len = static_cast<uint8_t>(route.destination.length);
+  body.rtm_table = shortTable(route.table);
+  body.rtm_protocol = kBraidProtocol;
+  body.rtm_type = RTN_UNICAST;
+  body.rtm_scope = v4 && route.via.bits() == 0 ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  if (route.onLink) body.rtm_flags = RTNH_F_ONLINK;
+  if (route.destination.length > 0) request.put(RTA_DST, route.destination.address);
+  request.put(RTA_TABLE, route.table);
+  request.put(RTA_OIF, static_cast<uint32_t>(device));
+  if (route.via.bits()) request.put(RTA_GATEWAY, route.via);
+  if (route.metric) request.put(RTA_PRIORITY, route.metric);
+  return request;
+}
+
+NetlinkRequest ruleRequest(uint16_t type, const RuleSpec& rule) {
+  NetlinkRequest request(type, type == RTM_NEWRULE ? NLM_F_CREATE | NLM_F_EXCL : 0);
+  auto& body = request.body<fib_rule_hdr>();
+  body.family = socketFamily(rule.family);
+  body.src_len = static_cast<uint8_t>(rule.from.length);
+  body.table = shortTable(rule.table);
+  body.action = FR_ACT_TO_TBL;
+  request.put(FRA_TABLE, rule.table);
+  request.put(FRA_PRIORITY, rule.priority);
+  request.put(FRA_PROTOCOL, kBraidProtocol);
+  if (!rule.outInterface.empty()) request.put(FRA_OIFNAME, rule.outInterface);
+  if (rule.from.length > 0) request.put(FRA_SRC, rule.from.address);
+  if (rule.suppressPrefixLength) request.put(FRA_SUPPRESS_PREFIXLEN, *rule.suppressPrefixLength);
+  return request;
+}
+
+NetlinkRequest addressRequest(uint16_t type, const InterfaceAddress& address, int device) {
+  NetlinkRequest request(type, type == RTM_NEWADDR ? NLM_F_CREATE | NLM_F_EXCL : 0);
+  auto& body = request.body<ifaddrmsg>();
+  body.ifa_family = socketFamily(address.address.family);
+  body.ifa_prefixlen = static_cast<uint8_t>(address.length);
+  body.ifa_index = static_cast<uint32_t>(device);
+  // Nobody else can have it on our own device, and waiting for the proof would delay the start.
+  if (address.address.isV6()) body.ifa_flags = IFA_F_NODAD;
+  request.put(IFA_LOCAL, address.address);
+  request.put(IFA_ADDRESS, address.address);
+  request.put(IFA_PROTO, kBraidProtocol);
+  return request;
+}
+
+std::optional<FoundRoute> parseRoute(const nlmsghdr& message) {
+  const auto* body = inetPayload<rtmsg>(message, RTM_NEWROUTE);
+  if (!body || body->rtm_flags & RTM_F_CLONED) return std::nullopt;
+  FoundRoute out;
+  out.protocol = body->rtm_protocol;
+  out.spec.table = body->rtm_table;
+  out.spec.destination = {anyAddress(body->rtm_family), body->rtm_dst_len};
+  out.spec.onLink = (body->rtm_flags & RTNH_F_ONLINK) != 0;
+  forEachAttribute(message, sizeof *body, [&](const nlattr* a) {
+    switch (mnl_attr_get_type(a)) {
+      case RTA_DST:
+        out.spec.destination.address =
+            readAddress(body->rtm_family, a).value_or(out.spec.destination.address);
+        break;
+      case RTA_GATEWAY:
+        out.spec.via = readAddress(body->rtm_family, a).value_or(Address{});
+        break;
+      case RTA_OIF:
+        out.device = static_cast<int>(readU32(a));
+        break;
+      case RTA_TABLE:
+        out.spec.table = readU32(a);
+        break;
+      case RTA_PRIORITY:
+        out.spec.metric = readU32(a);
+        break;
+    }
+  });
+  return out;
+}
+
+std::optional<FoundRule> parseRule(const nlmsghdr& message) {
+  const auto* body = inetPayload<fib_rule_hdr>(message, RTM_NEWRULE);
+  if (!body) return std::nullopt;
+  FoundRule out;
+  out.spec.family = anyAddress(body->family).family;
+  out.spec.table = body->table;
+  forEachAttribute(message, sizeof *body, [&](const nlattr* a) {
+    switch (mnl_attr_get_type(a)) {
+      case FRA_TABLE:
+        out.spec.table = readU32(a);
+        break;
+      case FRA_PRIORITY:
+        out.spec.priority = readU32(a);
+        break;
+      case FRA_PROTOCOL:
+        out.protocol = readU8(a);
+        break;
+      case FRA_OIFNAME:
+        if (mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0) out.spec.outInterface = mnl_attr_get_str(a);
+        break;
+      case FRA_SRC:
+        if (auto from = readAddress(body->family, a)) out.spec.from = {*from, body->src_len};
+        break;
+      case FRA_SUPPRESS_PREFIXLEN:
+        if (readU32(a) != UINT32_MAX) out.spec.suppressPrefixLength = readU32(a);
+        break;
+    }
+  });
+  return out;
+}
+
+std::optional<FoundAddress> parseAddress(const nlmsghdr& message) {
+  const auto* body = inetPayload<ifaddrmsg>(message, RTM_NEWADDR);
+  if (!body) return std::nullopt;
+  FoundAddress out;
+  out.device = static_cast<int>(body->ifa_index);
+  out.address.length = body->ifa_prefixlen;
+  std::optional<Address> local, any;
+  forEachAttribute(message, sizeof *body, [&](const nlattr* a) {
+    if (mnl_attr_get_type(a) == IFA_LOCAL) local = readAddress(body->ifa_family, a);
+    if (mnl_attr_get_type(a) == IFA_ADDRESS) any = readAddress(body->ifa_family, a);
+    if (mnl_attr_get_type(a) == IFA_PROTO) out.protocol = readU8(a);
+  });
+  if (!local) local = any;
+  if (!local) return std::nullopt;
+  out.address.address = *local;
+  return out;
+}
+
+}  // namespace braid

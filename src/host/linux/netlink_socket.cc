@@ -1,0 +1,112 @@
+#include "host/linux/netlink_socket.h"
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "host/system_error.h"
+
+namespace braid {
+
+namespace {
+
+constexpr size_t kBufferBytes = 32768;  // what the kernel fills at most per read of a dump
+// The kernel's queue of notifications; a burst of route changes must not overrun it easily.
+constexpr int kReceiveBytes = 1 << 20;
+// The kernel answers within the system call that asks; waiting longer means that no answer was owed.
+constexpr timeval kAnswerTimeout{5, 0};
+
+// The text of an error message with NLM_F_ACK_TLVS (NETLINK_EXT_ACK); NETLINK_CAP_ACK leaves the request out
+// of it.
+std::string extendedText(const nlmsghdr& header) {
+  if (!(header.nlmsg_flags & NLM_F_ACK_TLVS)) return {};
+  std::string text;
+  forEachAttribute(header, sizeof(nlmsgerr), [&](const nlattr* a) {
+    if (mnl_attr_get_type(a) == NLMSGERR_ATTR_MSG && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0)
+      text = mnl_attr_get_str(a);
+  });
+  return text;
+}
+
+}  // namespace
+
+NetlinkSocket::NetlinkSocket(uint32_t groups) : socket_(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC)) {
+  if (!socket_)
+    throw SystemError(errno, std::string("cannot open a netlink socket: ") + std::strerror(errno));
+  if (mnl_socket_bind(socket_.get(), groups, MNL_SOCKET_AUTOPID) < 0) {
+    throw SystemError(errno, std::string("cannot bind a netlink socket: ") + std::strerror(errno));
+  }
+  int on = 1;  // refinements: without them the answers are only longer
+  mnl_socket_setsockopt(socket_.get(), NETLINK_EXT_ACK, &on, sizeof on);
+  mnl_socket_setsockopt(socket_.get(), NETLINK_CAP_ACK, &on, sizeof on);
+  ::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerTimeout, sizeof kAnswerTimeout);
+  ::setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
+}
+
+NetlinkSocket::Answer NetlinkSocket::request(nlmsghdr& header, const OnMessage& onMessage) {
+  header.nlmsg_flags |= NLM_F_REQUEST;
+  // Both bits: NLM_F_EXCL is one of them.
+  if ((header.nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) header.nlmsg_flags |= NLM_F_ACK;
+  header.nlmsg_seq = ++sequence_;
+  if (mnl_socket_sendto(socket_.get(), &header, header.nlmsg_len) < 0) return {errno, {}};
+  return collect(sequence_, onMessage);
+}
+
+NetlinkSocket::Answer NetlinkSocket::collect(uint32_t sequence, const OnMessage& onMessage) {
+  alignas(nlmsghdr) uint8_t buffer[kBufferBytes];
+  while (true) {
+    ssize_t got = mnl_socket_recvfrom(socket_.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return {errno, {}};
+    int left = static_cast<int>(got);
+    for (auto* m = reinterpret_cast<const nlmsghdr*>(buffer); mnl_nlmsg_ok(m, left);
+         m = mnl_nlmsg_next(m, &left)) {
+      if (m->nlmsg_seq != sequence) continue;
+      if (m->nlmsg_flags & NLM_F_DUMP_INTR) return {EINTR, "changed while it was read"};
+      if (m->nlmsg_type == NLMSG_DONE) return {};
+      if (m->nlmsg_type == NLMSG_ERROR) {
+        if (m->nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return {EBADMSG, {}};
+        const auto* error = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(m));
+        return {-error->error, extendedText(*m)};
+      }
+      if (onMessage) onMessage(*m);
+    }
+  }
+}
+
+void NetlinkSocket::dump(uint16_t type, uint8_t family, const OnMessage& onMessage) {
+  alignas(nlmsghdr) uint8_t buffer[256];
+  for (int attempt = 0;; ++attempt) {
+    nlmsghdr* header = mnl_nlmsg_put_header(buffer);
+    header->nlmsg_type = type;
+    header->nlmsg_flags = NLM_F_DUMP;
+    // The family stands first in each of the request headers; the largest of them fits all.
+    auto* body = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(header, sizeof(ifinfomsg)));
+    body->ifi_family = family;
+    Answer answer = request(*header, onMessage);
+    if (answer.error == 0) return;
+    if (answer.error == EINTR && attempt < 8)
+      continue;  // inconsistent dump: messages are seen again, states are final
+    throw SystemError(answer.error, "netlink dump failed: " + std::string(std::strerror(answer.error)));
+  }
+}
+
+NetlinkSocket::Heard NetlinkSocket::hear(const OnMessage& onMessage) {
+  alignas(nlmsghdr) uint8_t buffer[kBufferBytes];
+  ssize_t got;
+  do got = ::recv(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return errno == ENOBUFS ? Heard::kOverrun : Heard::kNothing;
+  int left = static_cast<int>(got);
+  for (auto* m = reinterpret_cast<const nlmsghdr*>(buffer); mnl_nlmsg_ok(m, left);
+       m = mnl_nlmsg_next(m, &left)) {
+    if (m->nlmsg_type >= NLMSG_MIN_TYPE) onMessage(*m);
+  }
+  return Heard::kMessages;
+}
+
+}  // namespace braid

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "host/datagram_socket.h"
+#include "host/linux/loop.h"
+#include "host/unique_fd.h"
+
+namespace braid {
+
+/// A non-blocking UDP socket of the kernel; a batch is one system call. What ICMP told the kernel about a
+/// path's MTU is ignored (RFC 8899 section 4.6.1 leaves that to the prober). Link-local IPv6 remotes work on
+/// sockets that are bound to an interface only.
+class UdpSocket final : public DatagramSocket {
+ public:
+  /// Throws SystemError.
+  UdpSocket(SocketId id, const SocketOptions& options);
+
+  int fd() const { return fd_.get(); }
+  /// Calls back on the loop.
+  void watch(Loop& loop, SocketCallbacks callbacks);
+
+  std::span<ReceivedDatagram> receive(ReceiveBatch& batch, size_t limit, bool& more) override;
+
+ protected:
+  int send(size_t count) override;
+  void watchWritable(bool on) override;
+
+ private:
+  UdpSocket(SocketId id, UniqueFd fd);
+  bool dropOne();
+
+  UniqueFd fd_;
+  std::unique_ptr<IoWatcher> watcher_;
+};
+
+}  // namespace braid

@@ -1,0 +1,88 @@
+#include "host/network_table.h"
+
+#include <algorithm>
+
+namespace braid {
+
+namespace {
+
+using Kind = NetworkChange::Kind;
+
+std::string text(const LinkAddress& a) {
+  return a.address.toString() + "/" + std::to_string(a.prefixLength);
+}
+
+std::string text(const DefaultRoute& r) {
+  std::string out = r.family == Address::Family::kV4 ? "IPv4 default route" : "IPv6 default route";
+  return r.via.bits() ? out + " via " + r.via.toString() : out;
+}
+
+void compareLinks(const Link& was, const Link& is, std::vector<NetworkChange>& out) {
+  if (was.name != is.name) out.push_back({Kind::kLinkRenamed, is.index, was.name + " is now " + is.name});
+  if (was.up != is.up) {
+    out.push_back(
+        {is.up ? Kind::kLinkUp : Kind::kLinkDown, is.index, is.name + (is.up ? " is up" : " is down")});
+  }
+  if (was.mtu != is.mtu)
+    out.push_back({Kind::kMtu, is.index, is.name + " has MTU " + std::to_string(is.mtu)});
+  for (const LinkAddress& a : was.addresses) {
+    if (!is.addresses.contains(a))
+      out.push_back({Kind::kAddressGone, is.index, is.name + " lost " + text(a)});
+  }
+  for (const LinkAddress& a : is.addresses) {
+    if (!was.addresses.contains(a))
+      out.push_back({Kind::kAddressAdded, is.index, is.name + " has " + text(a)});
+  }
+}
+
+}  // namespace
+
+void NetworkTable::removeLink(int index) {
+  links_.erase(index);
+  std::erase_if(routes_, [&](const DefaultRoute& r) { return r.link == index; });
+}
+
+void NetworkTable::removeDefaultRoutes(Address::Family family, uint32_t metric) {
+  std::erase_if(routes_, [&](const DefaultRoute& r) { return r.family == family && r.metric == metric; });
+}
+
+const Link* NetworkTable::find(const std::string& name) const {
+  auto at = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return l.second.name == name; });
+  return at == links_.end() ? nullptr : &at->second;
+}
+
+bool NetworkTable::hasDefaultRoute(int link, Address::Family family) const {
+  return std::any_of(routes_.begin(), routes_.end(),
+                     [&](const DefaultRoute& r) { return r.link == link && r.family == family; });
+}
+
+std::vector<NetworkChange> NetworkTable::changesSince(const NetworkTable& before) const {
+  std::vector<NetworkChange> out;
+  for (const auto& [index, was] : before.links_) {
+    if (!links_.contains(index)) out.push_back({Kind::kLinkGone, index, was.name + " is gone"});
+  }
+  for (const auto& [index, is] : links_) {
+    auto was = before.links_.find(index);
+    if (was == before.links_.end()) out.push_back({Kind::kLinkAdded, index, is.name + " appeared"});
+    Link fresh;
+    fresh.index = index;
+    fresh.name = is.name;
+    fresh.mtu = is.mtu;
+    compareLinks(was == before.links_.end() ? fresh : was->second, is, out);
+  }
+  auto name = [](const NetworkTable& t, int link) {
+    auto at = t.links_.find(link);
+    return at == t.links_.end() ? "interface " + std::to_string(link) : at->second.name;
+  };
+  for (const DefaultRoute& r : before.routes_) {
+    if (!routes_.contains(r))
+      out.push_back({Kind::kRouteGone, r.link, name(before, r.link) + " lost its " + text(r)});
+  }
+  for (const DefaultRoute& r : routes_) {
+    if (!before.routes_.contains(r))
+      out.push_back({Kind::kRouteAdded, r.link, name(*this, r.link) + " has an " + text(r)});
+  }
+  return out;
+}
+
+}  // namespace braid

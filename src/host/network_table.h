@@ -1,0 +1,94 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inet/endpoint.h"
+
+namespace braid {
+
+/// An address of an interface.
+struct LinkAddress {
+  Address address;
+  uint8_t prefixLength = 0;
+  uint8_t scope = 0;        ///< RT_SCOPE_*: 0 is universe, 253 link
+  bool usable = true;       ///< not tentative, not a failed duplicate
+  bool deprecated = false;  ///< not for new connections (RFC 4862 section 2)
+  bool temporary = false;   ///< privacy address (RFC 8981)
+  auto operator<=>(const LinkAddress&) const = default;
+};
+
+/// An interface.
+struct Link {
+  int index = 0;
+  std::string name;
+  /// Switched on, with carrier, and ready for traffic (IFF_UP, IFF_LOWER_UP, operational state).
+  bool up = false;
+  uint32_t mtu = 0;
+  unsigned switchedOff = 0;  ///< how often it was seen switched off: each time the kernel drops its routes
+  std::set<LinkAddress> addresses;
+  bool operator==(const Link&) const = default;
+};
+
+/// A default route of the main table.
+struct DefaultRoute {
+  Address::Family family = Address::Family::kNone;
+  int link = 0;  ///< interface index
+  Address via;   ///< unset: on link
+  uint32_t metric = 0;
+  auto operator<=>(const DefaultRoute&) const = default;
+};
+
+/// One difference between two tables.
+struct NetworkChange {
+  enum class Kind : uint8_t {
+    kLinkAdded,
+    kLinkGone,
+    kLinkUp,
+    kLinkDown,
+    kLinkRenamed,
+    kMtu,
+    kAddressAdded,
+    kAddressGone,
+    kRouteAdded,
+    kRouteGone
+  };
+  Kind kind;
+  int link = 0;
+  std::string text;  ///< one line in plain words
+};
+
+/// What is known of the host's links, addresses and default routes: a plain value.
+class NetworkTable {
+ public:
+  const std::map<int, Link>& links() const { return links_; }
+  const std::set<DefaultRoute>& defaultRoutes() const { return routes_; }
+  /// nullptr when there is no interface of this name.
+  const Link* find(const std::string& name) const;
+  bool hasDefaultRoute(int link, Address::Family family) const;
+
+  /// What happened between `before` and this, links first.
+  std::vector<NetworkChange> changesSince(const NetworkTable& before) const;
+
+  /// The interface of this index, added when it is unknown.
+  Link& link(int index) { return links_[index]; }
+  void setLink(Link link) { links_[link.index] = std::move(link); }
+  /// Its default routes go with it.
+  void removeLink(int index);
+  void addDefaultRoute(const DefaultRoute& route) { routes_.insert(route); }
+  void removeDefaultRoute(const DefaultRoute& route) { routes_.erase(route); }
+  /// Those of a family and metric: a kernel has one of them, with one or more next hops.
+  void removeDefaultRoutes(Address::Family family, uint32_t metric);
+  void forgetRoutes() { routes_.clear(); }
+
+ private:
+  std::map<int, Link> links_;
+  std::set<DefaultRoute> routes_;
+};
+
+}  // namespace braid

@@ -1,0 +1,252 @@
+#include "host/linux/netlink_apply.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/fib_rules.h>
+#include <linux/if.h>
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include "host/linux/netlink_message.h"
+
+namespace braid {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Kind = NetworkChange::Kind;
+
+Address ip(const char* text) {
+  return *Address::parse(text);
+}
+
+constexpr unsigned kOn = IFF_UP | IFF_LOWER_UP | IFF_RUNNING;
+
+class NetlinkApplyTest : public testing::Test {
+ protected:
+  void link(uint16_t type, int index, const std::string& name, unsigned flags = kOn,
+            uint8_t operational = IF_OPER_UP, uint8_t family = AF_UNSPEC) {
+    NetlinkRequest m(type, 0);
+    auto& body = m.body<ifinfomsg>();
+    body.ifi_family = family;
+    body.ifi_index = index;
+    body.ifi_flags = flags;
+    m.put(IFLA_IFNAME, name);
+    m.put(IFLA_MTU, uint32_t{1500});
+    m.put(IFLA_OPERSTATE, operational);
+    applyNetlink(m.header(), table_);
+  }
+  void address(uint16_t type, int index, const char* local, uint32_t flags = 0, const char* peer = nullptr) {
+    NetlinkRequest m(type, 0);
+    auto& body = m.body<ifaddrmsg>();
+    body.ifa_family = socketFamily(ip(local).family);
+    body.ifa_prefixlen = 24;
+    body.ifa_index = static_cast<uint32_t>(index);
+    if (ip(local).isV4() || peer) m.put(IFA_LOCAL, ip(local));
+    m.put(IFA_ADDRESS, ip(peer ? peer : local));
+    m.put(IFA_FLAGS, flags);
+    applyNetlink(m.header(), table_);
+  }
+  void route(uint16_t type, RouteSpec spec, int device, uint16_t flags = 0) {
+    NetlinkRequest m = routeRequest(type, spec, device);
+    m.header().nlmsg_flags = flags;
+    applyNetlink(m.header(), table_);
+  }
+  RouteSpec defaultVia(const char* gateway, uint32_t metric = 0) {
+    RouteSpec r;
+    r.destination.address.family = ip(gateway).family;
+    r.via = ip(gateway);
+    r.metric = metric;
+    return r;
+  }
+  std::vector<std::string> changes() {
+    std::vector<std::string> out;
+    for (const NetworkChange& c : table_.changesSince(before_)) out.push_back(c.text);
+    before_ = table_;
+    return out;
+  }
+  NetworkTable table_, before_;
+};
+
+TEST_F(NetlinkApplyTest, LinkComesGoesUpAndDown) {
+  link(RTM_NEWLINK, 3, "eth1", IFF_UP, IF_OPER_DOWN);
+  EXPECT_THAT(changes(), ElementsAre("eth1 appeared"));
+  link(RTM_NEWLINK, 3, "eth1");
+  EXPECT_THAT(changes(), ElementsAre("eth1 is up"));
+  link(RTM_NEWLINK, 3, "eth1", IFF_UP);
+  EXPECT_THAT(changes(), ElementsAre("eth1 is down"));
+  link(RTM_NEWLINK, 3, "dsl0", IFF_UP);
+  EXPECT_THAT(changes(), ElementsAre("eth1 is now dsl0"));
+  EXPECT_EQ(table_.find("eth1"), nullptr);
+  ASSERT_NE(table_.find("dsl0"), nullptr);
+  link(RTM_DELLINK, 3, "dsl0");
+  EXPECT_THAT(changes(), ElementsAre("dsl0 is gone"));
+}
+
+TEST_F(NetlinkApplyTest, UpNeedsSwitchCarrierAndOperationalState) {
+  struct Case {
+    unsigned flags;
+    uint8_t state;
+    bool up;
+  };
+  for (Case c : {Case{kOn, IF_OPER_UP, true}, Case{kOn, IF_OPER_UNKNOWN, true},
+                 Case{kOn, IF_OPER_DORMANT, false}, Case{kOn, IF_OPER_LOWERLAYERDOWN, false},
+                 Case{IFF_LOWER_UP, IF_OPER_UP, false}, Case{IFF_UP, IF_OPER_UP, false}}) {
+    link(RTM_NEWLINK, 3, "wlan0", c.flags, c.state);
+    EXPECT_EQ(table_.find("wlan0")->up, c.up) << c.flags << " " << unsigned(c.state);
+  }
+}
+
+TEST_F(NetlinkApplyTest, SwitchingOffIsCountedEvenWhenItIsOnAgain) {
+  link(RTM_NEWLINK, 3, "eth1");
+  link(RTM_NEWLINK, 3, "eth1", 0);
+  link(RTM_NEWLINK, 3, "eth1");
+  EXPECT_EQ(table_.find("eth1")->switchedOff, 1u);
+}
+
+TEST_F(NetlinkApplyTest, LeavingABridgeIsNotLosingTheLink) {
+  link(RTM_NEWLINK, 3, "eth1");
+  link(RTM_DELLINK, 3, "eth1", kOn, IF_OPER_UP, AF_BRIDGE);
+  EXPECT_NE(table_.find("eth1"), nullptr);
+}
+
+TEST_F(NetlinkApplyTest, AddressesWithTheirFlags) {
+  link(RTM_NEWLINK, 3, "eth1");
+  changes();
+  address(RTM_NEWADDR, 3, "192.0.2.5");
+  EXPECT_THAT(changes(), ElementsAre("eth1 has 192.0.2.5/24"));
+  address(RTM_NEWADDR, 3, "2001:db8::5", IFA_F_TENTATIVE);
+  changes();
+  address(RTM_NEWADDR, 3, "2001:db8::5", IFA_F_TEMPORARY | IFA_F_DEPRECATED);
+  const Link* l = table_.find("eth1");
+  ASSERT_EQ(l->addresses.size(), 2u);
+  const LinkAddress& v6 = *l->addresses.rbegin();
+  EXPECT_TRUE(v6.usable);
+  EXPECT_TRUE(v6.temporary);
+  EXPECT_TRUE(v6.deprecated);
+  address(RTM_NEWADDR, 3, "192.0.2.5", IFA_F_SECONDARY);
+  EXPECT_FALSE(l->addresses.begin()->temporary) << "in IPv4 the bit means secondary";
+  changes();
+  address(RTM_DELADDR, 3, "192.0.2.5");
+  EXPECT_THAT(changes(), ElementsAre("eth1 lost 192.0.2.5/24"));
+}
+
+TEST_F(NetlinkApplyTest, UnusableWhileTentativeOrDuplicate) {
+  link(RTM_NEWLINK, 3, "eth1");
+  for (uint32_t flags : {IFA_F_TENTATIVE, IFA_F_DADFAILED, IFA_F_TENTATIVE | IFA_F_DADFAILED}) {
+    address(RTM_NEWADDR, 3, "2001:db8::5", flags);
+    EXPECT_FALSE(table_.find("eth1")->addresses.begin()->usable) << flags;
+  }
+  address(RTM_NEWADDR, 3, "2001:db8::5", IFA_F_TENTATIVE | IFA_F_OPTIMISTIC);
+  EXPECT_TRUE(table_.find("eth1")->addresses.begin()->usable);
+}
+
+TEST_F(NetlinkApplyTest, OnPointToPointLinksTheLocalEndCounts) {
+  link(RTM_NEWLINK, 3, "ppp0");
+  address(RTM_NEWADDR, 3, "192.0.2.5", 0, "198.51.100.1");
+  EXPECT_EQ(table_.find("ppp0")->addresses.begin()->address, ip("192.0.2.5"));
+}
+
+TEST_F(NetlinkApplyTest, DefaultRoutesOfTheMainTableOnly) {
+  link(RTM_NEWLINK, 3, "eth1");
+  changes();
+  RouteSpec other = defaultVia("192.0.2.1");
+  other.table = 100;
+  route(RTM_NEWROUTE, other, 3);
+  RouteSpec narrow = defaultVia("192.0.2.1");
+  narrow.destination = *Prefix::parse("10.0.0.0/8");
+  route(RTM_NEWROUTE, narrow, 3);
+  EXPECT_THAT(changes(), IsEmpty());
+  route(RTM_NEWROUTE, defaultVia("192.0.2.1"), 3);
+  EXPECT_THAT(changes(), ElementsAre("eth1 has an IPv4 default route via 192.0.2.1"));
+  EXPECT_TRUE(table_.hasDefaultRoute(3, Address::Family::kV4));
+  EXPECT_FALSE(table_.hasDefaultRoute(3, Address::Family::kV6));
+  EXPECT_FALSE(table_.hasDefaultRoute(4, Address::Family::kV4));
+  route(RTM_DELROUTE, defaultVia("192.0.2.1"), 3);
+  EXPECT_FALSE(table_.hasDefaultRoute(3, Address::Family::kV4));
+}
+
+TEST_F(NetlinkApplyTest, ReplacedRouteTakesTheOldOnesPlace) {
+  route(RTM_NEWROUTE, defaultVia("192.0.2.1", 100), 3);
+  route(RTM_NEWROUTE, defaultVia("198.51.100.1", 200), 4);
+  route(RTM_NEWROUTE, defaultVia("192.0.2.9", 100), 3, NLM_F_REPLACE);
+  EXPECT_THAT(table_.defaultRoutes(), testing::SizeIs(2));
+  EXPECT_EQ(table_.defaultRoutes().begin()->via, ip("192.0.2.9"));
+}
+
+TEST_F(NetlinkApplyTest, EachHopOfAMultipathRouteCounts) {
+  NetlinkRequest m(RTM_NEWROUTE, 0);
+  auto& body = m.body<rtmsg>();
+  body.rtm_family = AF_INET;
+  body.rtm_table = RT_TABLE_MAIN;
+  body.rtm_type = RTN_UNICAST;
+  rtnexthop hops[2] = {{sizeof(rtnexthop), 0, 0, 3}, {sizeof(rtnexthop), 0, 0, 4}};
+  mnl_attr_put(&m.header(), RTA_MULTIPATH, sizeof hops, hops);
+  applyNetlink(m.header(), table_);
+  EXPECT_TRUE(table_.hasDefaultRoute(3, Address::Family::kV4));
+  EXPECT_TRUE(table_.hasDefaultRoute(4, Address::Family::kV4));
+}
+
+TEST_F(NetlinkApplyTest, AGoneLinkTakesItsRoutesAlong) {
+  link(RTM_NEWLINK, 3, "eth1");
+  route(RTM_NEWROUTE, defaultVia("192.0.2.1"), 3);
+  link(RTM_DELLINK, 3, "eth1");
+  EXPECT_THAT(table_.defaultRoutes(), IsEmpty());
+}
+
+TEST_F(NetlinkApplyTest, ShortMessagesChangeNothing) {
+  for (uint16_t type :
+       {RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE, RTM_DELROUTE, RTM_NEWRULE}) {
+    NetlinkRequest m(type, 0);
+    applyNetlink(m.header(), table_);
+  }
+  EXPECT_THAT(changes(), IsEmpty());
+}
+
+TEST(NetlinkMessage, RoutesAndRulesSurviveTheirWireForm) {
+  RouteSpec r;
+  r.destination = *Prefix::parse("2001:db8:1::/48");
+  r.via = ip("2001:db8::1");
+  r.table = 6600;
+  r.metric = 77;
+  r.onLink = true;
+  auto route = parseRoute(routeRequest(RTM_NEWROUTE, r, 5).header());
+  ASSERT_TRUE(route);
+  EXPECT_EQ(route->spec, r);
+  EXPECT_EQ(route->device, 5);
+  EXPECT_EQ(route->protocol, kBraidProtocol);
+
+  RuleSpec rule;
+  rule.priority = 6601;
+  rule.outInterface = "wwan0";
+  rule.from = *Prefix::parse("192.0.2.5");
+  rule.table = 6600;
+  rule.suppressPrefixLength = 0;
+  auto found = parseRule(ruleRequest(RTM_NEWRULE, rule).header());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->spec, rule);
+  EXPECT_EQ(found->protocol, kBraidProtocol);
+
+  InterfaceAddress a{ip("10.1.2.3"), 24};
+  auto address = parseAddress(addressRequest(RTM_NEWADDR, a, 5).header());
+  ASSERT_TRUE(address);
+  EXPECT_EQ(address->address, a);
+  EXPECT_EQ(address->protocol, kBraidProtocol);
+}
+
+TEST(NetlinkMessage, SpecsReadAsTheIpCommandPrintsThem) {
+  RouteSpec r;
+  r.destination = *Prefix::parse("10.0.0.0/8");
+  r.device = "braid0";
+  EXPECT_EQ(r.toString(), "route 10.0.0.0/8 dev braid0");
+  RuleSpec rule;
+  rule.family = Address::Family::kV6;
+  rule.priority = 7;
+  rule.table = 100;
+  EXPECT_EQ(rule.toString(), "IPv6 rule 7: lookup 100");
+}
+
+}  // namespace
+}  // namespace braid
