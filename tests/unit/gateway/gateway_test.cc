@@ -1,0 +1,248 @@
+// Two whole gateways on fake hosts, with real handshakes, in virtual time.
+
+#include "gateway/gateway.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "host/fake/fake_host.h"
+#include "simnet/inner_packets.h"
+#include "tests/unit/gateway/dtls/dtls_fixture.h"
+
+namespace braid {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
+
+constexpr int kLink = 2;  // index of the edge's uplink interface
+
+//   LAN 10.1.0.0/24 - edge -- eth1 192.0.2.5 ---- 203.0.113.1:4433 -- hub - LAN 10.2.0.0/24
+struct Site {
+  Site(const FakeClock& clock, uint64_t seed) : host(clock, seed) {}
+
+  TemporaryFolder folder;
+  FakeHost host;
+  Config config;
+  std::unique_ptr<Gateway> gateway;
+
+  Pin makeIdentity() {
+    config.identity = {folder.file("key"), folder.file("crt")};
+    return generateIdentity(config.identity.key, config.identity.certificate, "gateway");
+  }
+  void setUp() {
+    gateway = std::make_unique<Gateway>(config, LoadOptions{}, host);
+    gateway->start();
+  }
+  std::vector<SubflowStatus> subflows() const { return gateway->tunnelStatus().peers.at(0).subflows; }
+  FakeDatagramSocket& socket() const { return *host.sockets().begin()->second; }
+};
+
+class GatewayTest : public testing::Test {
+ protected:
+  static constexpr Duration kDelay = 5ms;  // one way
+
+  GatewayTest() {
+    setLogLevel("error");
+    Pin edgePin = edge_.makeIdentity(), hubPin = hub_.makeIdentity();
+    edge_.config.device.addresses = {{sim::address("10.1.0.1"), 24}};
+    edge_.config.device.routes = {*Prefix::parse("10.2.0.0/24")};
+    UplinkConfig& uplink = edge_.config.uplinks.emplace_back();
+    uplink.name = "dsl";
+    uplink.interface = "eth1";
+    uplink.gateway = UplinkConfig::Gateway::kNone;
+    PeerOptions& hub = edge_.config.peers.emplace_back().options;
+    hub = {.name = "hub", .pin = hubPin, .endpoints = {hubEnd_}, .prefixes = {*Prefix::parse("10.2.0.0/24")}};
+    hub_.config.listen = {*Endpoint::parse("0.0.0.0:4433")};
+    PeerOptions& edge = hub_.config.peers.emplace_back().options;
+    edge = {.name = "edge", .pin = edgePin, .endpoints = {}, .prefixes = {*Prefix::parse("10.1.0.0/24")}};
+    setAddresses({"192.0.2.5"});
+  }
+  ~GatewayTest() override { setLogLevel("info"); }
+
+  void setAddresses(const std::vector<const char*>& addresses) {
+    Link link;
+    link.index = kLink;
+    link.name = "eth1";
+    link.up = true;
+    link.mtu = 1500;
+    for (const char* a : addresses) link.addresses.insert({sim::address(a), 24, 0, true, false, false});
+    edge_.host.net().edit().setLink(link);
+    edge_.host.net().changed();
+  }
+  void start() {
+    edge_.setUp();
+    hub_.setUp();
+    run(1s);
+  }
+
+  // Until `whole` has passed; datagrams take kDelay.
+  void run(Duration whole) {
+    Time end = clock_.now() + whole;
+    while (true) {
+      while (turn()) {
+      }
+      Time next = std::min(edge_.gateway->nextDeadline(), hub_.gateway->nextDeadline());
+      if (!flying_.empty()) next = std::min(next, flying_.front().at);
+      if (next > end) break;
+      clock_.set(std::max(next, clock_.now()));
+    }
+    clock_.set(end);
+  }
+  bool turn() {
+    bool more = edge_.gateway->turn();
+    more |= hub_.gateway->turn();
+    for (Site* from : {&edge_, &hub_}) {
+      for (FakeDatagram& d : from->host.takeSent())
+        flying_.push_back({clock_.now() + kDelay, from == &edge_ ? &hub_ : &edge_, std::move(d)});
+    }
+    for (; !flying_.empty() && flying_.front().at <= clock_.now(); flying_.pop_front()) {
+      more = true;
+      flying_.front().to->host.deliver(flying_.front().datagram);
+    }
+    return more;
+  }
+
+  static sim::Bytes packet(const char* from, const char* to, size_t payload = 100) {
+    return sim::udpPacket({.src = sim::address(from), .dst = sim::address(to), .protocol = 17}, 1000, 2000,
+                          sim::Bytes(payload, 0x5a));
+  }
+  sim::Bytes toHub(size_t payload = 100) const { return packet("10.1.0.7", "10.2.0.9", payload); }
+
+  struct Flying {
+    Time at;
+    Site* to;
+    FakeDatagram datagram;
+  };
+  FakeClock clock_;
+  Endpoint hubEnd_ = *Endpoint::parse("203.0.113.1:4433");
+  Site edge_{clock_, 1}, hub_{clock_, 2};
+  std::deque<Flying> flying_;
+};
+
+TEST_F(GatewayTest, PacketsOfTheDeviceCrossBothWaysAfterTheHandshake) {
+  start();
+  EXPECT_EQ(edge_.gateway->summary(), "1 of 1 peers up");
+  EXPECT_EQ(hub_.gateway->summary(), "1 of 1 peers up");
+  sim::Bytes question = toHub(), answer = packet("10.2.0.9", "10.1.0.7");
+  edge_.host.device()->put(question);
+  run(100ms);
+  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(question));
+  hub_.host.device()->put(answer);
+  run(100ms);
+  EXPECT_THAT(edge_.host.device()->takeWritten(), ElementsAre(answer));
+}
+
+TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
+  start();
+  std::string name = edge_.host.device()->name();
+  EXPECT_THAT(edge_.host.net().configured(),
+              IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name, "route 10.2.0.0/24 dev " + name,
+                            name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
+  edge_.gateway->stop();
+  EXPECT_THAT(edge_.host.net().configured(), IsEmpty());
+  EXPECT_THAT(edge_.host.sockets(), IsEmpty());
+}
+
+TEST_F(GatewayTest, StoppingSaysFarewell) {
+  start();
+  edge_.gateway->stop();
+  for (FakeDatagram& d : edge_.host.takeSent()) hub_.host.deliver(d);
+  hub_.gateway->turn();
+  EXPECT_EQ(hub_.gateway->summary(), "0 of 1 peers up");
+}
+
+TEST_F(GatewayTest, ADeletedDeviceIsTheEnd) {
+  start();
+  EXPECT_FALSE(edge_.gateway->failed());
+  edge_.host.device()->vanish();
+  EXPECT_TRUE(edge_.gateway->failed());
+}
+
+TEST_F(GatewayTest, ASendErrorReachesTheTunnel) {
+  start();
+  ASSERT_EQ(edge_.subflows().at(0).state, "active");
+  edge_.socket().refuse(ENETUNREACH);
+  edge_.host.device()->put(toHub());
+  edge_.gateway->turn();
+  EXPECT_EQ(edge_.subflows().at(0).state, "suspect");
+  EXPECT_GT(edge_.gateway->status().drops.socketSendFailed, 0u);
+  edge_.socket().refuse(0);
+  run(5s);
+  EXPECT_EQ(edge_.subflows().at(0).state, "active");
+}
+
+TEST_F(GatewayTest, ADatagramAboveTheInterfacesMtuReachesTheTunnel) {
+  start();
+  run(10s);  // the MTU search comes to its end
+  size_t before = edge_.subflows().at(0).mtu;
+  edge_.socket().setMtu(1400);
+  edge_.host.device()->put(toHub(edge_.gateway->status().deviceMtu - 28));
+  run(30s);
+  EXPECT_GT(edge_.gateway->status().drops.socketTooBig, 0u);
+  size_t after = edge_.subflows().at(0).mtu;
+  EXPECT_LT(after, before);
+  EXPECT_LE(after, 1400u) << "an IP packet";
+  EXPECT_THAT(edge_.host.net().configured(),
+              Contains(HasSubstr(" MTU " + std::to_string(edge_.gateway->status().deviceMtu))));
+}
+
+TEST_F(GatewayTest, AFullSendBufferHoldsDatagramsBackAndLosesNone) {
+  start();
+  edge_.socket().setRoom(0);
+  for (int i = 0; i < 5; ++i) edge_.host.device()->put(toHub());
+  run(20ms);
+  EXPECT_THAT(hub_.host.device()->takeWritten(), IsEmpty());
+  edge_.socket().setRoom(SIZE_MAX);
+  run(20ms);
+  EXPECT_EQ(hub_.host.device()->takeWritten().size(), 5u);
+}
+
+TEST_F(GatewayTest, AnUplinkIsDownWithoutItsAddressAndComesBackWithAnother) {
+  start();
+  setAddresses({});
+  run(100ms);
+  EXPECT_FALSE(edge_.gateway->status().uplinks.at(0).up);
+  EXPECT_THAT(edge_.host.sockets(), IsEmpty());
+  setAddresses({"192.0.2.66"});
+  run(3s);
+  EXPECT_TRUE(edge_.gateway->status().uplinks.at(0).up);
+  edge_.host.device()->put(toHub());
+  run(100ms);
+  EXPECT_EQ(hub_.host.device()->takeWritten().size(), 1u);
+}
+
+TEST_F(GatewayTest, ARefusedSocketIsTriedAgain) {
+  edge_.host.refuseLocal({sim::address("192.0.2.5")});
+  start();
+  EXPECT_EQ(edge_.gateway->peersUp(), 0u);
+  edge_.host.refuseLocal({});
+  run(2s);
+  EXPECT_EQ(edge_.gateway->peersUp(), 1u);
+}
+
+TEST_F(GatewayTest, APeerIsReachedByItsName) {
+  PeerConfig& hub = edge_.config.peers.at(0);
+  hub.options.endpoints.clear();
+  hub.hosts = {{"hub.example.net", 4433}};
+  start();
+  ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0)));
+  edge_.host.answer(hub.hosts.at(0), {});
+  EXPECT_THAT(edge_.host.asked(), IsEmpty());
+  run(31s);
+  ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0))) << "asked again after a while";
+  edge_.host.answer(hub.hosts.at(0), {hubEnd_});
+  run(1s);
+  EXPECT_EQ(edge_.gateway->peersUp(), 1u);
+  run(31s);
+  EXPECT_THAT(edge_.host.asked(), IsEmpty()) << "a working peer keeps its addresses";
+}
+
+}  // namespace
+}  // namespace braid
