@@ -31,13 +31,13 @@ class Network {
   Cable cable(const LinkOptions& both) { return cable(both, both); }
   /// A new pair without a path. Before start().
   Pair addPair() { return addPair(options_); }
-  /// The same with options of its own.
+  /// A new pair with options of its own.
   Pair addPair(const TunnelOptions& options);
   /// One more subflow of the pair, over these cables, from the client's side on.
   void join(const Pair& pair, const std::vector<Cable>& route);
-  /// One over a link of its own.
+  /// One more subflow of the pair, over a link of its own.
   Path& join(const Pair& pair, const std::string& name, const LinkOptions& up, const LinkOptions& down);
-  /// This link, or this path in both directions, loses so much as soon as the tunnels are up: the papers lose
+  /// Makes a link, or a path in both directions, lose so much as soon as the tunnels are up: the papers lose
   /// data packets, and the setup of a connection is not part of a flow's time.
   void lose(SharedLink& link, const Loss& loss) { lossy_.emplace_back(&link, loss); }
   void lose(Path& path, const Loss& loss) { lossyPaths_.emplace_back(&path, loss); }

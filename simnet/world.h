@@ -138,7 +138,7 @@ class Node final : public Station {
   Address gateway(bool v6 = false) const;
   /// What this gateway's own clock shows.
   Time clock() const;
-  /// Its clock runs ahead by so much more (suspend and resume).
+  /// Puts the gateway's clock ahead by so much more (suspend and resume).
   void jumpClock(Duration ahead);
 
   TunnelOptions options;            ///< read at start()
@@ -217,13 +217,13 @@ class World : public Timeline {
   uint64_t seed() const { return seed_; }
 
   Node& addNode(std::string name, TunnelOptions options = {});
-  /// Makes them peers: `initiator` knows an address of `responder`, not the other way round.
+  /// Makes two gateways peers: `initiator` knows an address of `responder`, not the other way round.
   void pair(Node& initiator, Node& responder, Duration keepalive = 10s);
   /// A path between two peers; `name` is also the initiator's uplink. Before start().
   Path& join(Node& initiator, Node& responder, const std::string& name, LinkOptions up, LinkOptions down,
              bool v6 = false);
   Path& path(std::string_view name);
-  /// One direction of a link for Path::upVia and downVia.
+  /// Adds one direction of a link that paths share: for Path::upVia and downVia.
   SharedLink& addLink(LinkOptions options);
   const std::vector<std::unique_ptr<Path>>& paths() const { return paths_; }
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }

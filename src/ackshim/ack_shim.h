@@ -50,8 +50,8 @@ class AckShim {
   void onFromHost(ByteView packet, const InnerPacket& parsed, Time now);
   /// A packet of the peer on its way to a local host, as the host will see it.
   [[nodiscard]] Verdict onToHost(ByteView packet, const InnerPacket& parsed, Time now);
-  /// The same for any number of packets of either direction, in their order: cheaper when the flows are many,
-  /// as their records are fetched together.
+  /// onFromHost() and onToHost() for any number of packets of either direction, in their order: cheaper when
+  /// the flows are many, as their records are fetched together.
   void onPackets(std::span<Seen> packets, Time now);
   /// The tunnel dropped a local host's packet for good (AQM, byte bound, expiry).
   void onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now);

@@ -31,9 +31,9 @@ class FlowTable {
 
   /// findProven() for this hash comes soon.
   void prefetch(uint64_t hash) const { proven_.prefetch(hash); }
-  /// The same, somewhat after prefetch(): now the flow itself.
+  /// Fetches the flow itself: to be called somewhat after prefetch(), which fetches its place in the index.
   void fetch(uint64_t hash) const;
-  /// The same for a proven flow.
+  /// Fetches the record of the proven flow `i`.
   void fetchFlow(uint32_t i) const;
 
   /// A fresh half-open flow in the place of the oldest one, or of the one of that key.

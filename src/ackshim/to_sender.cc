@@ -58,7 +58,7 @@ void AckShim::keepAgain(ShimFlow& flow, ByteView packet, SeqRange range) {
   counters_.cacheFull += !cache_.append(flow.outTail, packet, range, stamp_);
 }
 
-// One round trip before beta, which is at least alpha of them: see onSenderTimer().
+// The first look is one round trip before beta is over (beta: at least alpha round trips), see onSenderTimer().
 void AckShim::armLook(uint32_t i) {
   const LegRtt& rtt = table_[i].out.rtt;
   if (rtt.hasSample()) armIn(i, (std::max(options_.alpha, 1u) - 1) * rtt.smoothed());

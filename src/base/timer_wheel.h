@@ -28,7 +28,7 @@ class TimerWheel {
   Duration tick() const { return tick_; }
   /// Sets the timer of `id` to fire at `at` or as soon after it as a tick allows, instead of when it was set.
   void arm(uint32_t id, Time at);
-  /// The same unless it is set for that time or an earlier one.
+  /// arm(), unless the timer of `id` is set for that time or an earlier one.
   void armEarlier(uint32_t id, Time at);
   void cancel(uint32_t id);
   bool isArmed(uint32_t id) const { return nodes_[id].slot != kNone16; }

@@ -38,7 +38,7 @@ class ErasureCode {
   /// parity ^= coefficient * symbol. The symbol is not longer than the parity.
   static void addTo(ByteSpan parity, size_t parityIndex, size_t column, ByteView symbol);
 
-  /// The same for several symbols, in fewer passes.
+  /// Adds several symbols to a parity, in fewer passes.
   static void addTo(ByteSpan parity, size_t parityIndex, std::span<const Symbol> symbols);
 
   /// Gives missing symbols back, in place. buffers[i] holds `size` bytes of the parity with index

@@ -15,7 +15,7 @@ namespace braid {
 /// one: an MSS option of a wrong length, or anything behind a malformed option, stays as it is.
 bool clampMss(ByteSpan packet, uint16_t mtu);
 
-/// The same for a packet that is parsed already: `parsed` is parseInnerPacket(packet).
+/// clampMss() of a packet that is parsed already: `parsed` is parseInnerPacket(packet).
 bool clampMss(ByteSpan packet, const InnerPacket& parsed, uint16_t mtu);
 
 }  // namespace braid

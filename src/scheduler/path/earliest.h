@@ -8,7 +8,7 @@ namespace braid {
 /// faster ones, closed for now, would have brought all that the flow has queued by then: then it waits for
 /// them, and other flows may be asked for the open path.
 ///
-/// This is the comparison of ECF (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, Algorithm 1: wait when
+/// The rule is the comparison of ECF (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, Algorithm 1: wait when
 /// (1 + k/CWND_f) RTT_f is less than RTT_s + delta) with the data of BLEST (Ferlin, Alay, Mehani, Boreli,
 /// IFIP Networking 2016): what the faster paths send in the time that the slower one takes. Both look at a
 /// connection; here it is the inner flow, because every inner flow is put in order by itself.

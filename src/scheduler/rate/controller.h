@@ -90,7 +90,7 @@ struct ControllerOptions {
 /// without one they are alone. The others ignore it.
 std::unique_ptr<Controller> makeController(std::string_view name, const ControllerOptions& options,
                                            ControllerGroup* group = nullptr);
-/// The same for one alone.
+/// A controller that is alone, with default options.
 std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram,
                                            uint64_t initialWindow = kInitialWindow);
 

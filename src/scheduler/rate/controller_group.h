@@ -13,7 +13,8 @@ namespace braid {
 /// first usable member is the "initial subflow" of AMP.
 class ControllerGroup {
  public:
-  /// One subflow's controller. It lives in the controller and is kept up to date by it.
+  /// One subflow's controller, as the others see it. The record lives in that controller, which keeps it up to
+  /// date.
   struct Member {
     double window = 0;           ///< bytes
     Duration srtt{};             ///< smoothed RTT; 0 before the first sample

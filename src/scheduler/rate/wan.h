@@ -45,7 +45,7 @@ class Wan final : public Controller {
   static constexpr Duration kDrainEvery = 5s;
   /// by a window of this part of what the path holds.
   static constexpr double kDrain = 0.85;
-  /// It is forgotten when it has not been seen for so long, and in competition.
+  /// The RTT without a queue is forgotten when it has not been seen for so long, and in competition.
   static constexpr Duration kBaseLife = 10s;
   static constexpr Duration kBaseLifeCompeting = 60s;
 

@@ -12,8 +12,8 @@ namespace braid {
 ///     nothing, and no copies follow where the parities suffice.
 ///   - Protection waits for the end of a flow's burst: FIN, PSH, or a pause. A stream that goes on is
 ///     repaired by what follows it.
-/// It takes the turn of a short flow that has sent its last packet, and repairs on the path that is likely to
-/// deliver first.
+/// The policy takes the turn of a short flow that has sent its last packet, and repairs on the path that is
+/// likely to deliver first.
 class Adaptive final : public RecoveryPolicy {
  public:
   /// Wanted chance that a block can not be completed from its parities. A tenth of a 99th percentile.

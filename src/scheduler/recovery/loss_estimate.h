@@ -31,7 +31,7 @@ class LossEstimate {
     lastLost_ = pn;
     ++inRuns_;
   }
-  /// One that was given up has arrived.
+  /// A packet that counted as lost has arrived.
   void onSpurious() {
     if (lost_ > 0) --lost_;
     recentLost_ = std::max(0.0, recentLost_ - 1);
