@@ -7,7 +7,7 @@
 
 namespace braid {
 
-/// What linkemu carries over a Link: one IP packet in a pooled buffer, with the hooks of linkmodel/link.h.
+/// What linkemu carries over a Link: one IP packet in a pooled buffer, with the hooks of simnet/link/link.h.
 struct IpPacket {
   Packet packet;
   PacketPool* pool = nullptr;
