@@ -5,7 +5,7 @@
 #include "scheduler/path/earliest.h"
 #include "scheduler/path/ecf.h"
 #include "scheduler/path/min_rtt.h"
-#include "scheduler/rate/weighted.h"
+#include "scheduler/path/weighted.h"
 
 namespace braid {
 namespace {

@@ -1,4 +1,4 @@
-#include "scheduler/rate/weighted.h"
+#include "scheduler/path/weighted.h"
 
 #include <algorithm>
 
