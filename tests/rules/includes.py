@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Fails when an #include of our own points to a room that it may not know, or does not name its room.
+
+    includes.py ROOT
+
+A room is a folder, named as an include names it: `src` and `tools` are include directories, so
+`src/tunnel/wire` is "tunnel/wire". The table says which rooms a room knows beside itself: those of its row,
+and all that these know. A row may only name rows above it, so there is no circle.
+"""
+import re
+import sys
+from pathlib import Path
+
+ALL = ["all"]
+KNOWS = {
+    "base": [],
+    "inet": ["base"],
+    "coding": ["base"],
+    "scheduler/rate": ["base"],
+    "scheduler/path": ["base"],
+    "scheduler/recovery": ["base"],
+    "ackshim": ["inet"],
+    "tunnel/wire": ["inet", "coding", "scheduler/path"],
+    "tunnel/lane": ["tunnel/wire"],
+    "tunnel/subflow": ["tunnel/lane", "scheduler/rate", "scheduler/recovery"],
+    "tunnel/protect": ["tunnel/subflow"],
+    "tunnel/session": ["tunnel/protect"],
+    "tunnel": ["tunnel/session", "ackshim"],
+    "host": ["inet"],
+    "host/linux": ["host"],
+    "host/fake": ["host"],
+    "gateway/dtls": ["tunnel", "host/linux"],
+    "gateway/config": ["gateway/dtls"],
+    "gateway/control": ["tunnel", "host/linux"],
+    "gateway": ["gateway/config", "gateway/control"],
+    "ctl": ["gateway"],
+    "simnet/link": ["base"],
+    "simnet": ["simnet/link", "tunnel"],
+    "sim": ["simnet"],
+    "linkemu": ["simnet/link", "host/linux"],
+    "stacks": [],
+    "bench": ["simnet"],
+    "tests": ALL,  # its sub-folders too: what a test is about does not have to stand beside it
+}
+TREES = ["src", "simnet", "sim", "tools", "bench", "tests"]
+INCLUDE_DIRS = ["src", "tools"]  # and the root itself
+FIXTURES = "tests/rules/rooms"  # trees that break the rule on purpose
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]*)[>"]')
+
+
+def reachable(room):
+    """The rooms that `room` may include from, itself among them."""
+    if KNOWS[room] is ALL:
+        return set(KNOWS)
+    return {room}.union(*(reachable(left) for left in KNOWS[room]))
+
+
+def room_of(folder):
+    """The row of a folder: its own, or for a folder of tests that of `tests`."""
+    return "tests" if folder.split("/")[0] == "tests" else folder
+
+
+def folder_of(path):
+    """The folder of a file as includes name it."""
+    parts = path.parent.parts
+    return "/".join(parts[1:] if parts[0] in INCLUDE_DIRS else parts)
+
+
+def complaints(root):
+    """(number of includes looked at, what is wrong with them)."""
+    checked, wrong = 0, []
+    files = sorted(path for tree in TREES for path in (root / tree).rglob("*") if path.suffix in (".h", ".cc"))
+    for path in (path.relative_to(root) for path in files):
+        if path.is_relative_to(FIXTURES):
+            continue
+        room = room_of(folder_of(path))
+        if room not in KNOWS:
+            wrong.append(f"{path}: lies in a room that the table does not know: {room}")
+            continue
+        for line in (root / path).read_text().splitlines():
+            if not (match := INCLUDE.match(line)):
+                continue
+            bracket, target = match.groups()
+            other = room_of(target.rpartition("/")[0])
+            if bracket == "<":
+                if other in KNOWS:
+                    wrong.append(f"{path}: <{target}> is ours: quotation marks")
+                continue
+            checked += 1
+            if other not in KNOWS:
+                wrong.append(f'{path}: "{target}" does not name a room')
+            elif other not in reachable(room):
+                wrong.append(f'{path}: {room} must not include "{target}"')
+    return checked, wrong
+
+
+def main():
+    above = {"all"}
+    for room, left in KNOWS.items():
+        assert above.issuperset(left), f"the row of {room} names a row that is not above it"
+        above.add(room)
+    checked, wrong = complaints(Path(sys.argv[1]))
+    if checked == 0:
+        sys.exit(f"no includes found below {sys.argv[1]}: nothing was checked")
+    if wrong:
+        sys.exit("includes that break the rule of the house (docs/design.md):\n  " + "\n  ".join(wrong))
+    print(f"{checked} includes, all as the table says")
+
+
+if __name__ == "__main__":
+    main()

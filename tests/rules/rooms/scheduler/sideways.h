@@ -1,1 +1,0 @@
-#include "coding/block.h"

@@ -1,0 +1,4 @@
+#include <simnet/world.h>
+
+#include "figures.h"
+#include "tests/sim/scenario.h"

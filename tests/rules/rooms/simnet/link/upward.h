@@ -1,0 +1,2 @@
+#include "base/time.h"
+#include "inet/endpoint.h"

@@ -1,0 +1,2 @@
+#include "base/time.h"
+#include "scheduler/rate/rtt.h"

@@ -1,0 +1,2 @@
+#include "gateway/loop.h"
+#include "tunnel/session/session.h"

@@ -1,2 +1,0 @@
-#include "gateway/loop.h"
-#include "inet/good.h"
