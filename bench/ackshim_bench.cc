@@ -1,12 +1,11 @@
 // What the ack shim costs per packet with 100,000 tracked flows, in two mixes:
 //
-//   Mix    what a gateway sees: trains of 1 to 7 packets of one flow and direction, flows chosen by Zipf's
-//   law
-//          (the n-th most popular of them has 1/n of the share of the first), ACKs 512 trains after their
-//          data. Popular flows are found in the cache, those of the long tail are not.
-//   Cold   the worst case: every packet is of another flow than the 99,999 before it, in an order of its own
-//          each time. This says mostly how long the machine waits for what is not in its second-level
-//          cache: for the third-level one if that is larger than the table (see lscpu).
+//   Mix         what a gateway sees: trains of 1 to 7 packets of one flow and direction, flows chosen by
+//               Zipf's law (the n-th most popular of them has 1/n of the share of the first), ACKs 512 trains
+//               after their data. Popular flows are found in the cache, those of the long tail are not.
+//   Cold        the worst case: every packet is of another flow than the 99,999 before it, in an order of its
+//               own each time. Cold says mostly how long the machine waits for what is not in its
+//               second-level cache: for the third-level one if that is larger than the table (see lscpu).
 //   ColdMemory  the same with every flow's record in no cache at all, as with a small third-level one
 //
 // The argument is how many packets are given at a time: 1 by onFromHost() and onToHost(), more by

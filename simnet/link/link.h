@@ -20,11 +20,11 @@
 namespace braid {
 
 /// What a link may do to an item, as free functions beside the item's type (found by its namespace):
-///   bool clearEcn(Item&)                      sets Not-ECT; false when the item is that already
-///   bool markCe(Item&)                        sets CE; false when the item is not ECN-capable or is CE
-///   already void corrupt(Item&, Random&)              flips one random bit std::optional<Item> clone(const
-///   Item&)    a copy for duplication, nullopt when there is no room; without it the
-///                                             copy constructor serves
+///   bool clearEcn(Item&)                    sets Not-ECT; false when the item is that already
+///   bool markCe(Item&)                      sets CE; false when the item is not ECN-capable or is CE already
+///   void corrupt(Item&, Random&)            flips one random bit
+///   std::optional<Item> clone(const Item&)  a copy for duplication, nullopt when there is no room; without
+///                                           clone() the copy constructor serves
 /// A missing function turns its feature off for that type.
 template <class Item>
 concept HasMarkCe = requires(Item& item) {

@@ -4,8 +4,11 @@
 // the paths.
 //
 //     Scenario s(seed);
-//     s.path("dsl", {.rateBitsPerSecond = 50e6, .delay = 10ms}).path("lte", {.rateBitsPerSecond = 20e6,
-//     .delay = 30ms}); s.start(); TcpFlow& page = s.download(2_MB); s.run(500ms).cut("dsl");
+//     s.path("dsl", {.rateBitsPerSecond = 50e6, .delay = 10ms});
+//     s.path("lte", {.rateBitsPerSecond = 20e6, .delay = 30ms});
+//     s.start();
+//     TcpFlow& page = s.download(2_MB);
+//     s.run(500ms).cut("dsl");
 //     ASSERT_TRUE(s.finish(page, 10s)) << s.report();
 
 #include "simnet/tcp_flow.h"

@@ -5,14 +5,12 @@
 // ours, because that of the library (tapif) writes frames of 1514 bytes into receive buffers of 592: they are
 // as large as its pool was compiled. All peers of this folder speak the same protocol. A peer is both:
 //   sender    listens on PORT; a connection asks with a line "SEED BYTES\n" and gets so many bytes of the
-//   stream of that
-//             seed, whose block i is SHA-512("SEED i"); then the sender waits for the receiver's end of the
-//             connection
-//   receiver  each line "ADDRESS PORT SEED BYTES" on stdin begins a flow at once; when it has ended one JSON
-//   object goes to
-//             stdout: {"seed","bytes" that came,"seconds" from the request on,"connect" seconds before
-//             it,"gap" the longest time without progress,"ok" every byte is right,"end": "complete", "reset",
-//             "closed" or "silent" (kPatience)}
+//             stream of that seed, whose block i is SHA-512("SEED i"); then the sender waits for the
+//             receiver's end of the connection
+//   receiver  each line "ADDRESS PORT SEED BYTES" on stdin begins a flow at once; when the flow has ended, one
+//             JSON object goes to stdout: {"seed", "bytes" that came, "seconds" from the request on, "connect"
+//             seconds before it, "gap" the longest time without progress, "ok" every byte is right,
+//             "end": "complete", "reset", "closed" or "silent" (kPatience)}
 // A sender that the receiver resets prints {"serve": SEED, "end": "reset"}.
 
 #include <arpa/inet.h>
