@@ -26,7 +26,7 @@ KNOWS = {
     "tunnel/protect": ["tunnel/subflow"],
     "tunnel/session": ["tunnel/protect"],
     "tunnel": ["tunnel/session", "ackshim"],
-    "host": ["inet"],
+    "host": ["tunnel/session"],  # datagrams and routes
     "host/linux": ["host"],
     "host/fake": ["host"],
     "gateway/dtls": ["tunnel", "host/linux"],
