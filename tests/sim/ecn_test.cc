@@ -4,7 +4,7 @@
 
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::ecn_test {
 namespace {
 
 // 20 Mbit/s and 20 ms are 50 KB on the way; the queue holds three times as much and marks above a third of
@@ -163,4 +163,4 @@ TEST(EcnFaults, QueueingDelayIsReported) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::ecn_test

@@ -4,11 +4,9 @@
 
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::failover_test {
 namespace {
 
-const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
-const LinkOptions kLte{.rateBitsPerSecond = 20_Mbit, .delay = 30ms};
 constexpr Duration kLteRtt = 60ms;
 
 /// Traffic that the slower path could carry alone, so that queues of saturated links are not what is
@@ -225,4 +223,4 @@ TEST(Failover, ANewSessionThatFallsSilentAtOnceIsToldAsDown) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::failover_test

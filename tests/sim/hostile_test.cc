@@ -5,10 +5,8 @@
 #include "tests/sim/scenario.h"
 #include "tunnel/wire/header.h"
 
-namespace braid::sim {
+namespace braid::sim::hostile_test {
 namespace {
-
-const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
 
 struct Hostile : testing::Test {
   Scenario s{1};
@@ -144,4 +142,4 @@ TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::hostile_test

@@ -4,11 +4,8 @@
 
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::links_test {
 namespace {
-
-const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
-const LinkOptions kLte{.rateBitsPerSecond = 20_Mbit, .delay = 30ms};
 
 LinkOptions lossy(LinkOptions o, double loss) {
   o.loss = loss;
@@ -224,4 +221,4 @@ TEST(Links, TheSenderStaysWithinItsWindow) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::links_test

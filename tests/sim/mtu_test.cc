@@ -5,7 +5,7 @@
 #include "tests/sim/scenario.h"
 #include "tunnel/subflow/mtu_discovery.h"
 
-namespace braid::sim {
+namespace braid::sim::mtu_test {
 namespace {
 
 LinkOptions dsl(size_t mtu) {
@@ -91,4 +91,4 @@ TEST(Mtu, LargeDatagramsAreAnsweredOrCut) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::mtu_test

@@ -4,7 +4,7 @@
 
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::preference_test {
 namespace {
 
 const LinkOptions kDsl{.rateBitsPerSecond = 20_Mbit, .delay = 10ms};
@@ -378,4 +378,4 @@ TEST_P(Weights, SaturationOverridesWeights) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::preference_test

@@ -4,7 +4,7 @@
 
 #include "tests/sim/recovery_lab.h"
 
-namespace braid::sim {
+namespace braid::sim::recovery_promises_test {
 namespace {
 
 // ---- the promises
@@ -271,4 +271,4 @@ TEST(Recovery, MiceAreProtectedBesideAnElephant) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::recovery_promises_test

@@ -4,7 +4,7 @@
 
 #include "tests/sim/recovery_lab.h"
 
-namespace braid::sim {
+namespace braid::sim::recovery_test {
 namespace {
 
 // ---- on the wire, without a loss
@@ -377,4 +377,4 @@ TEST(Recovery, AdaptiveRepairsOnThePathThatLosesLess) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::recovery_test

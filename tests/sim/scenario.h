@@ -27,6 +27,10 @@ constexpr double operator""_Mbit(unsigned long long n) {
   return static_cast<double>(n) * 1e6;
 }
 
+/// What most scenarios drive over, one way; a test that wants others has its own.
+inline const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
+inline const LinkOptions kLte{.rateBitsPerSecond = 20_Mbit, .delay = 30ms};
+
 class Scenario {
  public:
   explicit Scenario(uint64_t seed, TunnelOptions options = {}, Duration keepalive = 10s);

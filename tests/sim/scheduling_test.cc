@@ -6,7 +6,7 @@
 
 #include "tests/sim/recovery_lab.h"
 
-namespace braid::sim {
+namespace braid::sim::scheduling_test {
 namespace {
 
 const LinkOptions kWifi{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
@@ -122,4 +122,4 @@ TEST(Scheduling, AFlowThatWaitedUnderAnotherSchedulerDoesNotKeepItsWakeUp) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::scheduling_test

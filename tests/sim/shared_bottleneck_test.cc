@@ -14,7 +14,7 @@
 #include "scheduler/rate/controller_group.h"
 #include "simnet/world.h"
 
-namespace braid::sim {
+namespace braid::sim::shared_bottleneck_test {
 namespace {
 
 constexpr uint64_t kDatagram = 1500;
@@ -297,4 +297,4 @@ TEST_P(SharedBottleneck, TwoEqualAreOftenMistaken) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::shared_bottleneck_test

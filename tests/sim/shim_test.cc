@@ -6,7 +6,7 @@
 
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::shim_test {
 namespace {
 
 // 10 ms of RTT in all, 2 ms of it beyond the gateway.
@@ -272,4 +272,4 @@ TEST_P(ShimLab, ThousandsOfTailLossesLeaveNothingBehind) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::shim_test

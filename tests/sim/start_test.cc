@@ -4,11 +4,8 @@
 
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::start_test {
 namespace {
-
-const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
-const LinkOptions kLte{.rateBitsPerSecond = 20_Mbit, .delay = 30ms};
 
 TEST(Start, PageOverTwoPaths) {
   TunnelOptions options;
@@ -220,4 +217,4 @@ TEST(Start, ManyEdgesOnOneHub) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::start_test

@@ -5,10 +5,8 @@
 #include "inet/frame.h"
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::tap_test {
 namespace {
-
-const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
 
 MacAddress mac(unsigned site) {
   return {2, 0, 0, 0, 0, static_cast<uint8_t>(site)};
@@ -161,4 +159,4 @@ TEST(Tap, TcpInATaggedFrameIsRepaired) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::tap_test

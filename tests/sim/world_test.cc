@@ -7,11 +7,8 @@
 #include "inet/protocol.h"
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::world_test {
 namespace {
-
-const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
-const LinkOptions kLte{.rateBitsPerSecond = 20_Mbit, .delay = 30ms};
 
 TEST(FakeHandshake, LooksLikeDtlsAndGivesBothTheSameKeys) {
   FakeHandshakeProvider a(pinOf(1), 1), b(pinOf(2), 2);
@@ -158,4 +155,4 @@ TEST(World, AnUnpluggedUplinkAsksForNothing) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::world_test

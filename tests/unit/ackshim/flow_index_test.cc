@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::flow_index_test {
 namespace {
 
 constexpr auto kAny = [](uint32_t) { return true; };
@@ -82,4 +82,4 @@ TEST(FlowIndexTest, AgreesWithAMap) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::flow_index_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::half_test {
 namespace {
 
 struct HalfTest : testing::Test {
@@ -180,4 +180,4 @@ TEST_F(HalfTest, WindowsBoundWhatFits) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::half_test

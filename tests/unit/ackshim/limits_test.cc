@@ -5,7 +5,7 @@
 
 #include "tests/unit/ackshim/rig.h"
 
-namespace braid {
+namespace braid::limits_test {
 namespace {
 
 using test::kHostIsn;
@@ -206,4 +206,4 @@ TEST(LimitsTest, TheTunnelIsNotAskedForEver) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::limits_test

@@ -6,7 +6,7 @@
 #include "ackshim/leg_rtt.h"
 #include "ackshim/tail_cache.h"
 
-namespace braid {
+namespace braid::pieces_test {
 namespace {
 
 SeqRange range(uint32_t begin, uint32_t end) {
@@ -190,4 +190,4 @@ TEST(FlowTableTest, ChainsHoldWhatCollides) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::pieces_test

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "tests/unit/ackshim/rig.h"
 
-namespace braid {
+namespace braid::robustness_test {
 namespace {
 
 using test::kHostIsn;
@@ -389,4 +389,4 @@ TEST(PoolTest, WithoutBuffersNothingIsSaid) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::robustness_test

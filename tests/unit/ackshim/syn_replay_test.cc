@@ -5,7 +5,7 @@
 
 #include "tests/unit/ackshim/rig.h"
 
-namespace braid {
+namespace braid::syn_replay_test {
 namespace {
 
 using test::Bytes;
@@ -225,4 +225,4 @@ TEST_F(SynReplayTest, HoursWithoutAFlowChangeNothing) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::syn_replay_test

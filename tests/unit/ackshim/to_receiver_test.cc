@@ -6,7 +6,7 @@
 #include "inet/ecn.h"
 #include "tests/unit/ackshim/rig.h"
 
-namespace braid {
+namespace braid::to_receiver_test {
 namespace {
 
 using test::kHostIsn;
@@ -276,4 +276,4 @@ TEST(ToReceiverTest, AFullCacheOnlyMeansNoHelp) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::to_receiver_test

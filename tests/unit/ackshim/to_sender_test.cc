@@ -5,7 +5,7 @@
 
 #include "tests/unit/ackshim/rig.h"
 
-namespace braid {
+namespace braid::to_sender_test {
 namespace {
 
 using test::kHostIsn;
@@ -478,4 +478,4 @@ TEST(TrialTest, ATimestampFromBeforeTheRetransmissionShowsIt) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::to_sender_test

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace braid {
+namespace braid::tracks_test {
 namespace {
 
 // RTT 1 ms: beta = alpha * RTT + rand(RTT) lies in [10, 11) ms.
@@ -123,4 +123,4 @@ TEST_F(TracksTest, TheBackoffHasAnEnd) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::tracks_test

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::bytes_test {
 namespace {
 
 // RFC 9000 appendix A.1.
@@ -72,4 +72,4 @@ TEST(Numbers, AreBigEndian) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::bytes_test

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace braid {
+namespace braid::huge_array_test {
 namespace {
 
 struct Record {
@@ -38,4 +38,4 @@ TEST(HugeArrayTest, MovesWithItsMemory) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::huge_array_test

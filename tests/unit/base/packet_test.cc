@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::packet_test {
 namespace {
 
 TEST(PacketPool, GivesHeadroomAndTailroom) {
@@ -91,4 +91,4 @@ TEST(Packet, GrowsAndShrinksAtBothEnds) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::packet_test

@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::ring_test {
 namespace {
 
 TEST(Ring, BehavesAsADeque) {
@@ -50,4 +50,4 @@ TEST(Ring, RemovedElementsAreReleased) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::ring_test

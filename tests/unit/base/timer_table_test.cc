@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::timer_table_test {
 namespace {
 
 enum class Meal : uint8_t { kBreakfast, kLunch, kDinner, kCount };
@@ -73,4 +73,4 @@ TEST(TimerTable, TheTimersOfAnEnumComeInItsOrder) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::timer_table_test

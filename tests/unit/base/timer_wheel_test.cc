@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::timer_wheel_test {
 namespace {
 
 constexpr Time at(Duration d) {
@@ -122,4 +122,4 @@ TEST(TimerWheelTest, AgreesWithATable) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::timer_wheel_test

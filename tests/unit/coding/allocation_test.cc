@@ -43,7 +43,7 @@ void operator delete(void* p, size_t, std::align_val_t) noexcept {
   std::free(p);
 }
 
-namespace braid {
+namespace braid::allocation_test {
 namespace {
 
 TEST(Allocation, TheCounterCounts) {
@@ -92,4 +92,4 @@ TEST(Allocation, NonePerPacketOfTheDecoder) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::allocation_test

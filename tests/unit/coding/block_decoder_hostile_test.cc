@@ -4,7 +4,7 @@
 
 #include "tests/unit/coding/coded_block.h"
 
-namespace braid {
+namespace braid::block_decoder_hostile_test {
 namespace {
 
 class HostileParity : public testing::Test {
@@ -229,4 +229,4 @@ TEST_F(Tail, AHeadAloneDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::block_decoder_hostile_test

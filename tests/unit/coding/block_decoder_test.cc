@@ -7,7 +7,7 @@
 
 #include "tests/unit/coding/coded_block.h"
 
-namespace braid {
+namespace braid::block_decoder_test {
 namespace {
 
 class BlockDecoderTest : public testing::Test {
@@ -382,4 +382,4 @@ TEST_F(BlockDecoderTest, SymbolsOfPiecesAreJoined) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::block_decoder_test

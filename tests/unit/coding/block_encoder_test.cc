@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "tests/unit/coding/naive_field.h"
 
-namespace braid {
+namespace braid::block_encoder_test {
 namespace {
 
 using naive::Bytes;
@@ -128,4 +128,4 @@ TEST(BlockEncoder, ParitiesEqualTheNaiveOnes) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::block_encoder_test

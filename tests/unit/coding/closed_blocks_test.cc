@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::closed_blocks_test {
 namespace {
 
 TEST(ClosedBlocks, NothingIsClosedAtFirst) {
@@ -72,4 +72,4 @@ TEST(ClosedBlocks, FollowsAModel) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::closed_blocks_test

@@ -6,7 +6,7 @@
 #include "coding/symbol_store.h"
 #include "tests/unit/coding/naive_field.h"
 
-namespace braid {
+namespace braid::erasure_code_test {
 namespace {
 
 using naive::Bytes;
@@ -196,4 +196,4 @@ TEST(ErasureCode, EveryTwoByTwoPartIsRegular) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::erasure_code_test

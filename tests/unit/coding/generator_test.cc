@@ -2,7 +2,7 @@
 
 #include "coding/erasure_code.h"
 
-namespace braid {
+namespace braid::generator_test {
 namespace {
 
 // Multiplication in GF(2^8) by the definition, independent of the library's tables.
@@ -36,4 +36,4 @@ TEST(Generator, IsThatOfTheProtocol) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::generator_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace braid {
+namespace braid::symbol_ring_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -99,4 +99,4 @@ TEST(SymbolRing, ARestoredOneFarAheadShutsOutNobody) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::symbol_ring_test

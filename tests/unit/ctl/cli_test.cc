@@ -18,7 +18,7 @@
 #include "ctl/client.h"
 #include "gateway/control/control.h"
 
-namespace braid {
+namespace braid::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -215,4 +215,4 @@ TEST_F(Cli, UsageErrors) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::cli_test

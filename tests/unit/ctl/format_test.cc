@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace braid {
+namespace braid::format_test {
 namespace {
 
 TEST(Format, Bytes) {
@@ -93,4 +93,4 @@ TEST(Format, TextOfOthersDoesNotSteerTheTerminal) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::format_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::table_test {
 namespace {
 
 TEST(Table, AlignsWordsLeftAndNumbersRight) {
@@ -29,4 +29,4 @@ TEST(Table, CellsStayOnTheirLine) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::table_test

@@ -7,7 +7,7 @@
 #include "ctl/format.h"
 #include "gateway/control/status_json.h"
 
-namespace braid {
+namespace braid::views_test {
 namespace {
 
 using nlohmann::json;
@@ -187,4 +187,4 @@ TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::views_test

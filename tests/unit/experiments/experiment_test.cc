@@ -7,7 +7,7 @@
 #include "sim/flows.h"
 #include "simnet/link/link.h"
 
-namespace braid::sim {
+namespace braid::sim::experiment_test {
 namespace {
 
 TEST(Loss, BurstsHaveTheirLengthAndRate) {
@@ -125,4 +125,4 @@ TEST(Responses, AreTheSameForEveryPolicy) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::experiment_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid::sim {
+namespace braid::sim::figures_test {
 namespace {
 
 TEST(Percentile, IsTheNearestRank) {
@@ -55,4 +55,4 @@ TEST(Figures, HashTellsWorldsApart) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::figures_test

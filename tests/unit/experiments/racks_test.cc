@@ -11,7 +11,7 @@
 #include "sim/rack_experiments.h"
 #include "simnet/tcp_flow.h"
 
-namespace braid::sim {
+namespace braid::sim::racks_test {
 namespace {
 
 constexpr Duration kPacketTime = 12us;
@@ -139,4 +139,4 @@ TEST(Racks, WithLossItReplacesTimeouts) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::racks_test

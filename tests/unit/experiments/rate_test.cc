@@ -8,7 +8,7 @@
 #include "sim/rate_experiments.h"
 #include "sim/saturation.h"
 
-namespace braid::sim {
+namespace braid::sim::rate_test {
 namespace {
 
 Json run(const char* name, const RateParams& params) {
@@ -84,4 +84,4 @@ TEST(Sweep, AnIdleFabricSuppressesNobody) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::rate_test

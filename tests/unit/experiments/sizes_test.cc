@@ -5,7 +5,7 @@
 #include <fstream>
 #include <stdexcept>
 
-namespace braid::sim {
+namespace braid::sim::sizes_test {
 namespace {
 
 std::string fileWith(const std::string& text) {
@@ -52,4 +52,4 @@ TEST(Sizes, TheOnesOfThePapersAreThere) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::sizes_test

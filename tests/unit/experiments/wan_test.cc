@@ -10,7 +10,7 @@
 #include "sim/wan_experiments.h"
 #include "sim/wan_network.h"
 
-namespace braid::sim {
+namespace braid::sim::wan_test {
 namespace {
 
 RateParams with(const char* controller, double seconds) {
@@ -196,4 +196,4 @@ TEST(Series, OfAFabricNamesEverySubflow) {
 }
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::wan_test

@@ -4,7 +4,7 @@
 
 #include "host/linux/loop.h"
 
-namespace braid {
+namespace braid::decode_time_test {
 namespace {
 
 const MonotonicClock kClock;
@@ -61,4 +61,4 @@ TEST(DecodeTime, AreMeasuredForAsManyAsAnyPolicyTakes) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::decode_time_test

@@ -9,7 +9,7 @@
 
 #include "host/linux/notify.h"
 
-namespace braid {
+namespace braid::log_test {
 namespace {
 
 TEST(LogLimiter, ABurstThenOnePerSecondWithTheNumberOfSuppressed) {
@@ -92,4 +92,4 @@ TEST(Watchdog, IntervalIsHalfOfWhatTheManagerAllows) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::log_test

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace braid {
+namespace braid::meter_book_test {
 namespace {
 
 using testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST_F(MeterBookTest, SaysAtOnceThatItCannotWrite) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::meter_book_test

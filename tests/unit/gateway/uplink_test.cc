@@ -9,7 +9,7 @@
 
 #include "host/fake/fake_host.h"
 
-namespace braid {
+namespace braid::uplink_test {
 namespace {
 
 using testing::ElementsAre;
@@ -326,4 +326,4 @@ TEST(SocketIdsTest, NamesAreUniqueNotReusedSoonAndNeverZero) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::uplink_test

@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::checksum_test {
 namespace {
 
 using test::Bytes;
@@ -66,4 +66,4 @@ TEST(UpdateChecksumTest, SameAsAnew) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::checksum_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::ecn_test {
 namespace {
 
 using test::Bytes;
@@ -69,4 +69,4 @@ TEST(EcnTest, WhatIsNoIpPacketIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::ecn_test

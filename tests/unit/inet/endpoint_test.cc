@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::endpoint_test {
 namespace {
 
 TEST(AddressTest, ParsesAndPrintsBothFamilies) {
@@ -72,4 +72,4 @@ TEST(EndpointTest, RefusesWhatIsNoEndpoint) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::endpoint_test

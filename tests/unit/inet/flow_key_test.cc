@@ -7,7 +7,7 @@
 
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::flow_key_test {
 namespace {
 
 using test::addr;
@@ -75,4 +75,4 @@ TEST(FlowKeyHashTest, NeighbouringPortsSpread) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::flow_key_test

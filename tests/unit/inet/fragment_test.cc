@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::fragment_test {
 namespace {
 
 using test::Bytes;
@@ -160,4 +160,4 @@ TEST(FragmentTest, WrongChecksumStaysWrong) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::fragment_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::frame_test {
 namespace {
 
 using test::Bytes;
@@ -124,4 +124,4 @@ TEST(FrameTest, CutHeadersAreRefused) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::frame_test

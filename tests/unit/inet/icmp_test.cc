@@ -4,7 +4,7 @@
 
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::icmp_test {
 namespace {
 
 using test::Bytes;
@@ -179,4 +179,4 @@ TEST_F(IcmpTest, PoolBoundsTheAnswer) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::icmp_test

@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::inner_packet_test {
 namespace {
 
 using test::Bytes;
@@ -291,4 +291,4 @@ TEST(InnerPacketTest, OffsetsStayWithinAnyMutatedPacket) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::inner_packet_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::mss_test {
 namespace {
 
 using test::Bytes;
@@ -113,4 +113,4 @@ TEST(ClampMssTest, FragmentsAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::mss_test

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::prefix_test {
 namespace {
 
 using test::addr;
@@ -132,4 +132,4 @@ TEST(PrefixTableTest, AgreesWithBitwiseSearch) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::prefix_test

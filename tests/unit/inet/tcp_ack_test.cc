@@ -4,7 +4,7 @@
 
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::tcp_ack_test {
 namespace {
 
 using test::addr;
@@ -84,4 +84,4 @@ TEST(TcpAckTest, NoBufferNoPacket) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::tcp_ack_test

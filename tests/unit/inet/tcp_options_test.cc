@@ -4,7 +4,7 @@
 
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::tcp_options_test {
 namespace {
 
 using test::Bytes;
@@ -63,4 +63,4 @@ TEST(TcpOptionsTest, WrongLengthsAreIgnoredAndMalformedOnesEndTheList) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::tcp_options_test

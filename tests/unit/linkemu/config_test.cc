@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace braid {
+namespace braid::config_test {
 namespace {
 
 using nlohmann::json;
@@ -231,4 +231,4 @@ TEST(Params, NothingChangesWhenOneIsBad) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace braid {
+namespace braid::control_server_test {
 namespace {
 
 class ControlServerTest : public testing::Test {
@@ -120,4 +120,4 @@ TEST_F(ControlServerTest, ReplacesAStaleSocketButNoLiveOneAndNoFile) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::control_server_test

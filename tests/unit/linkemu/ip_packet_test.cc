@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 
-namespace braid {
+namespace braid::ip_packet_test {
 namespace {
 
 /// The Internet checksum of an IPv4 header, written out from RFC 1071; 0 when the header is whole.
@@ -81,4 +81,4 @@ TEST_F(IpPacketTest, ClonesWhileThePoolLasts) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::ip_packet_test

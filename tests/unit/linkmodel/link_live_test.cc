@@ -8,7 +8,7 @@
 #include "simnet/link/link.h"
 #include "tests/unit/linkmodel/link_test_support.h"
 
-namespace braid {
+namespace braid::link_live_test {
 namespace {
 
 using testing::ElementsAre;
@@ -254,4 +254,4 @@ TEST(LinkProperty, WithoutReorderingOrderHoldsThroughEveryChange) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::link_live_test

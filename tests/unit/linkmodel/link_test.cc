@@ -9,7 +9,7 @@
 
 #include "tests/unit/linkmodel/link_test_support.h"
 
-namespace braid {
+namespace braid::link_test {
 namespace {
 
 using testing::ElementsAre;
@@ -285,4 +285,4 @@ TEST(Link, CloneHookDecidesOnDuplicates) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::link_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace braid {
+namespace braid::loss_model_test {
 namespace {
 
 using Verdict = LossModel::Verdict;
@@ -157,4 +157,4 @@ TEST(LossModel, BurstStateSurvivesUnrelatedChanges) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::loss_model_test

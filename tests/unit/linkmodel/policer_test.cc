@@ -5,7 +5,7 @@
 
 #include "tests/unit/linkmodel/link_test_support.h"
 
-namespace braid {
+namespace braid::policer_test {
 namespace {
 
 using testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(Link, TellsHowLongEachPacketWaited) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::policer_test

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::transmitter_test {
 namespace {
 
 constexpr ExactTime at(Duration d) {
@@ -80,4 +80,4 @@ TEST(Transmitter, BitsBetweenIsTheInverseOfFinish) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::transmitter_test

@@ -8,7 +8,7 @@
 #include "tests/unit/tunnel/lane/some_flows.h"
 #include "tunnel/lane/data_ledger.h"
 
-namespace braid {
+namespace braid::drop_observer_test {
 namespace {
 
 struct Observer final : DropObserver {
@@ -95,4 +95,4 @@ TEST_F(DropObserverTest, WhatADownPeerLosesIsNotShown) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::drop_observer_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::ecn_proxy_test {
 namespace {
 
 using test::Bytes;
@@ -135,4 +135,4 @@ TEST(EcnProxyTable, IsBoundedAndPrefersConnectionsInUse) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::ecn_proxy_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/tunnel/puppets.h"
 
-namespace braid {
+namespace braid::frame_switch_test {
 namespace {
 
 MacAddress mac(uint32_t number) {
@@ -79,4 +79,4 @@ TEST_F(FrameSwitchTest, PeersThatAreGoneTakeTheirAddressesWithThem) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::frame_switch_test

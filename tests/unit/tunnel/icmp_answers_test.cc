@@ -5,7 +5,7 @@
 #include "inet/frame.h"
 #include "tests/unit/inet/packets.h"
 
-namespace braid {
+namespace braid::icmp_answers_test {
 namespace {
 
 using test::addr;
@@ -69,4 +69,4 @@ TEST_F(IcmpAnswersTest, ABurstIsAnsweredAndThenOnlyTheRate) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::icmp_answers_test

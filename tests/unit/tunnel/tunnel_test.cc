@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::tunnel_test {
 namespace {
 
 /// Handshakes that say one thing and then wait for good.
@@ -84,4 +84,4 @@ TEST_F(TunnelTest, HandshakesWithNothingToSayAreNotAskedForEachDatagram) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::tunnel_test

@@ -4,7 +4,7 @@
 
 #include "tunnel/uplink_accounts.h"
 
-namespace braid {
+namespace braid::uplink_meter_test {
 namespace {
 
 constexpr uint64_t kReserve = UplinkMeter::kLeastReserve;
@@ -127,4 +127,4 @@ TEST(UplinkAccounts, ACeilingStaysTheSameObject) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::uplink_meter_test

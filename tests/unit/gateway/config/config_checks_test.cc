@@ -2,7 +2,7 @@
 
 #include "tests/unit/gateway/config/config_fixture.h"
 
-namespace braid {
+namespace braid::config_checks_test {
 namespace {
 
 using testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(ConfigChecks, TunnelDoesNotRunThroughItself) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_checks_test

@@ -2,7 +2,7 @@
 
 #include "tests/unit/gateway/config/config_fixture.h"
 
-namespace braid {
+namespace braid::config_errors_test {
 namespace {
 
 using testing::AllOf;
@@ -320,4 +320,4 @@ TEST(ConfigErrors, LongAndStrangeTextIsCut) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_errors_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/gateway/config/config_fixture.h"
 
-namespace braid {
+namespace braid::config_examples_test {
 namespace {
 
 using testing::Each;
@@ -114,4 +114,4 @@ TEST(ConfigExamples, Rack) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_examples_test

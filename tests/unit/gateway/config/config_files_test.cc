@@ -10,7 +10,7 @@
 #include "tests/unit/gateway/config/config_fixture.h"
 #include "tunnel/wire/pin.h"
 
-namespace braid {
+namespace braid::config_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ TEST_F(ConfigFiles, FileBeyondTheSizeLimit) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_files_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::config_node_test {
 namespace {
 
 ConfigNode treeOf(std::string_view text) {
@@ -73,4 +73,4 @@ TEST(ConfigNode, DepthAndSizeAreBounded) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_node_test

@@ -2,7 +2,7 @@
 
 #include "tests/unit/gateway/config/config_fixture.h"
 
-namespace braid {
+namespace braid::config_preference_test {
 namespace {
 
 using testing::ElementsAre;
@@ -118,4 +118,4 @@ TEST(ConfigPreference, MistakesOfMeters) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_preference_test

@@ -2,7 +2,7 @@
 
 #include "tests/unit/gateway/config/config_fixture.h"
 
-namespace braid {
+namespace braid::config_recovery_test {
 namespace {
 
 using testing::AllOf;
@@ -211,4 +211,4 @@ TEST(ConfigRecovery, TraceIsACompletePath) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_recovery_test

@@ -2,7 +2,7 @@
 
 #include "tests/unit/gateway/config/config_fixture.h"
 
-namespace braid {
+namespace braid::config_shim_test {
 namespace {
 
 using testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST(ConfigShim, ATapDeviceHasNone) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_shim_test

@@ -2,7 +2,7 @@
 
 #include "tests/unit/gateway/config/config_fixture.h"
 
-namespace braid {
+namespace braid::config_values_test {
 namespace {
 
 using testing::ElementsAre;
@@ -181,4 +181,4 @@ TEST(ConfigValues, ErrorTextWithoutPlaceAndKey) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_values_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace braid {
+namespace braid::meter_period_test {
 namespace {
 
 using Unit = MeterPeriod::Unit;
@@ -101,4 +101,4 @@ TEST_F(MeterPeriodTest, AlwaysLiesAhead) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::meter_period_test

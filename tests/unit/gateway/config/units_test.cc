@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::units_test {
 namespace {
 
 TEST(Units, Durations) {
@@ -77,4 +77,4 @@ TEST(Units, TextIsReadBack) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::units_test

@@ -9,7 +9,7 @@
 
 #include "tests/unit/gateway/control/control_fixture.h"
 
-namespace braid {
+namespace braid::control_session_test {
 namespace {
 
 using nlohmann::json;
@@ -171,4 +171,4 @@ TEST_F(ControlSessionTest, AnswersAreBounded) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::control_session_test

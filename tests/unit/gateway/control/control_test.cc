@@ -16,7 +16,7 @@
 
 #include "tests/unit/gateway/control/control_fixture.h"
 
-namespace braid {
+namespace braid::control_test {
 namespace {
 
 using testing::HasSubstr;
@@ -211,4 +211,4 @@ TEST_F(ControlTest, ClientThatDoesNotReadHoldsNobodyUp) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::control_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/gateway/control/control_fixture.h"
 
-namespace braid {
+namespace braid::status_json_test {
 namespace {
 
 using nlohmann::json;
@@ -162,4 +162,4 @@ TEST(StatusJson, ListsTheLargestFlowsOnly) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::status_json_test

@@ -8,7 +8,7 @@
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
 #include "tunnel/wire/pin.h"
 
-namespace braid {
+namespace braid::dtls_stranger_test {
 namespace {
 
 using State = Handshake::State;
@@ -273,4 +273,4 @@ TEST_F(DtlsStranger, otherSuitesAreRefused) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::dtls_stranger_test

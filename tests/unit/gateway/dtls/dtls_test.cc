@@ -7,7 +7,7 @@
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
 #include "tunnel/wire/pin.h"
 
-namespace braid {
+namespace braid::dtls_test {
 namespace {
 
 using State = Handshake::State;
@@ -317,4 +317,4 @@ TEST(Dtls, retransmissionsSlowDown) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::dtls_test

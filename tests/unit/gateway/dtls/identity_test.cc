@@ -11,7 +11,7 @@
 
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
 
-namespace braid {
+namespace braid::identity_test {
 namespace {
 
 using testing::AllOf;
@@ -150,4 +150,4 @@ TEST_F(IdentityTest, aPassphraseIsRefusedWithoutAsking) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::identity_test

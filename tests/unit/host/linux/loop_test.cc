@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace braid {
+namespace braid::loop_test {
 namespace {
 
 TEST(MonotonicNow, RunsForward) {
@@ -123,4 +123,4 @@ TEST(PrepareHook, RunsBeforeEachWaitAndCanKeepTheLoopAwake) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::loop_test

@@ -10,7 +10,7 @@
 
 #include "host/linux/netlink_message.h"
 
-namespace braid {
+namespace braid::netlink_table_test {
 namespace {
 
 using testing::ElementsAre;
@@ -249,4 +249,4 @@ TEST(NetlinkMessage, SpecsReadAsTheIpCommandPrintsThem) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::netlink_table_test

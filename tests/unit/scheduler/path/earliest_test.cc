@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::earliest_test {
 namespace {
 
 constexpr Time kNow = Time{} + 1s;
@@ -195,4 +195,4 @@ TEST(Earliest, WaitingIsBoundedAndBulkConservesWork) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::earliest_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace braid {
+namespace braid::ecf_test {
 namespace {
 
 PathView path(Duration srtt, Duration rttvar, uint64_t window, bool open, bool usable = true) {
@@ -88,4 +88,4 @@ TEST(Ecf, ZeroWindowDoesNotDivide) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::ecf_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace braid {
+namespace braid::min_rtt_test {
 namespace {
 
 PathView path(Duration srtt, bool open) {
@@ -36,4 +36,4 @@ TEST(MinRtt, NoneOpen) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::min_rtt_test

@@ -7,7 +7,7 @@
 #include "scheduler/path/min_rtt.h"
 #include "scheduler/path/weighted.h"
 
-namespace braid {
+namespace braid::path_scheduler_test {
 namespace {
 
 TEST(MakePathScheduler, ByName) {
@@ -26,4 +26,4 @@ TEST(MakePathScheduler, UnknownName) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::path_scheduler_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::path_tiers_test {
 namespace {
 
 using enum PathUse;
@@ -102,4 +102,4 @@ TEST(Saturation, WhileItHelpsOnlyWhatHasWaitedTenMillisecondsIsUrgent) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::path_tiers_test

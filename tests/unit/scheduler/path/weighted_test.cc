@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace braid {
+namespace braid::weighted_test {
 namespace {
 
 constexpr uint64_t kBytes = 1500;
@@ -103,4 +103,4 @@ TEST(Weighted, WhatOthersSentOnAPathCounts) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::weighted_test

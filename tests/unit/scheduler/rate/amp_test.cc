@@ -4,7 +4,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::amp_test {
 namespace {
 
 TEST(Amp, AMarkTakesOneQuarter) {
@@ -305,4 +305,4 @@ TEST_F(AmpGroup, ARoundWithTooLittleToSendDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::amp_test

@@ -5,7 +5,7 @@
 #include "scheduler/rate/controller_group.h"
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::auto_controller_test {
 namespace {
 
 struct AutoControllerTest : testing::Test {
@@ -100,4 +100,4 @@ TEST_F(AutoControllerTest, ASwitchKeepsWhetherItIsInUse) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::auto_controller_test

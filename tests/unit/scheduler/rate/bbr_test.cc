@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::bbr_test {
 namespace {
 
 constexpr uint64_t kDatagram = 1000;
@@ -201,4 +201,4 @@ TEST_F(BbrTest, ResetForgetsEverything) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::bbr_test

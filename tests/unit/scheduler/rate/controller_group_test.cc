@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::controller_group_test {
 namespace {
 
 using Member = ControllerGroup::Member;
@@ -131,4 +131,4 @@ TEST(ControllerGroup, SharingIsDecidedOncePerInterval) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::controller_group_test

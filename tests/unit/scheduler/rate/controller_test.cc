@@ -4,7 +4,7 @@
 
 #include "scheduler/rate/controller_group.h"
 
-namespace braid {
+namespace braid::controller_test {
 namespace {
 
 TEST(MakeController, ByName) {
@@ -38,4 +38,4 @@ TEST(MakeController, UnknownName) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::controller_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::coupled_wan_test {
 namespace {
 
 /// Two subflows of one group. That sharing() finds those with one bottleneck: shared_bottleneck_test.cc.
@@ -54,4 +54,4 @@ TEST_F(CoupledWanTest, WithoutAGroupItIsAlone) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::coupled_wan_test

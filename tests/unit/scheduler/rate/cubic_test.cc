@@ -6,7 +6,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::cubic_test {
 namespace {
 
 /// After a loss with 10 datagrams: 7, W_max 10, K = cbrt(3 / 0.4) = 1.95743 s.
@@ -114,4 +114,4 @@ TEST_F(CubicTest, HalfAShareGrowsAQuarterInTheRenoFriendlyRegion) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::cubic_test

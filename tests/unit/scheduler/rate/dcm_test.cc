@@ -4,7 +4,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::dcm_test {
 namespace {
 
 struct DcmTest : testing::Test {
@@ -49,4 +49,4 @@ TEST_F(DcmTest, NothingIsSuppressed) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::dcm_test

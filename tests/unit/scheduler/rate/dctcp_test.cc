@@ -4,7 +4,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::dctcp_test {
 namespace {
 
 TEST(Dctcp, AlphaBeginsAtOne) {
@@ -77,4 +77,4 @@ TEST(Dctcp, ResetForgetsAlpha) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::dctcp_test

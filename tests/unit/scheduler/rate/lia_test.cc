@@ -4,7 +4,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::lia_test {
 namespace {
 
 struct LiaTest : testing::Test {
@@ -56,4 +56,4 @@ TEST_F(LiaTest, SlowStartIsUncoupled) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::lia_test

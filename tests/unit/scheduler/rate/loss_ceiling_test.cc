@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::loss_ceiling_test {
 namespace {
 
 /// Rounds of 100 ms in which 1 MB/s (100 packets) is sent.
@@ -195,4 +195,4 @@ TEST_F(LossCeilingTest, GoesWhenAQueueShows) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::loss_ceiling_test

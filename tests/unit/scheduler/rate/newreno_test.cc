@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace braid {
+namespace braid::newreno_test {
 namespace {
 
 constexpr Time at(Duration d) {
@@ -224,4 +224,4 @@ TEST(NewReno, ResetForgets) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::newreno_test

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::pacer_test {
 namespace {
 
 constexpr Time at(Duration d) {
@@ -106,4 +106,4 @@ TEST(Pacer, WhatMayBeAheadHasALargerBucket) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::pacer_test

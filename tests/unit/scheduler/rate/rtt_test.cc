@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::rtt_test {
 namespace {
 
 constexpr Time at(Duration d) {
@@ -95,4 +95,4 @@ TEST(Rtt, ResetIsAsNew) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::rtt_test

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace braid {
+namespace braid::shared_bottleneck_test {
 namespace {
 
 constexpr Duration kT = DelaySeries::kInterval;
@@ -245,4 +245,4 @@ TEST(BottleneckGrouping, AndUntilALowerOne) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::shared_bottleneck_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::wan_test {
 namespace {
 
 /// Datagrams of 1000 bytes, a path of 100 ms. A round is five ACKs of a fifth of the window each, the last of
@@ -479,4 +479,4 @@ TEST_F(WanTest, ResetForgetsAll) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::wan_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::window_controller_test {
 namespace {
 
 /// Grows by 100 bytes an ACK, keeps 80 % after a mark.
@@ -207,4 +207,4 @@ TEST(WindowController, ResetForgetsAll) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::window_controller_test

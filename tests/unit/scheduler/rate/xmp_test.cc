@@ -4,7 +4,7 @@
 
 #include "tests/unit/scheduler/rate/controller_samples.h"
 
-namespace braid {
+namespace braid::xmp_test {
 namespace {
 
 struct XmpTest : testing::Test {
@@ -55,4 +55,4 @@ TEST_F(XmpTest, MinimumWindow) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::xmp_test

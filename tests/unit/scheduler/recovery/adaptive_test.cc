@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::adaptive_test {
 namespace {
 
 constexpr Time kNow{1s};
@@ -302,4 +302,4 @@ TEST_F(AdaptiveTest, RepairsWhereTheyArriveFirst) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::adaptive_test

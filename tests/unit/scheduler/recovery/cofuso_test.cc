@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::cofuso_test {
 namespace {
 
 constexpr uint64_t kWindow = 14'000;
@@ -345,4 +345,4 @@ TEST(CoFuso, BlocksKeepTheirBoundsForRandomPaths) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::cofuso_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace braid {
+namespace braid::corrective_test {
 namespace {
 
 /// Open, 80 ms: bins of 20 ms, parities 20 ms after.
@@ -160,4 +160,4 @@ TEST_F(CorrectiveTest, NoBinsWithoutAnRtt) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::corrective_test

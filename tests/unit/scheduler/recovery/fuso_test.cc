@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace braid {
+namespace braid::fuso_test {
 namespace {
 
 constexpr uint64_t kWindow = 14'000;
@@ -226,4 +226,4 @@ TEST_F(FusoTest, BestMayBeTheWorst) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::fuso_test

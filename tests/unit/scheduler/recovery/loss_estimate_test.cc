@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::loss_estimate_test {
 namespace {
 
 /// Sends and settles packets in the order of their numbers.
@@ -163,4 +163,4 @@ TEST(LossEstimateProperty, StaysWithinItsBounds) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::loss_estimate_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace braid {
+namespace braid::reactive_test {
 namespace {
 
 /// Open, 50 ms: silent until its newest packet at `newest` is 100 ms old.
@@ -146,4 +146,4 @@ TEST_F(ReactiveTest, PathsMayComeLater) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::reactive_test

@@ -10,7 +10,7 @@
 #include "scheduler/recovery/reactive.h"
 #include "scheduler/recovery/redundant.h"
 
-namespace braid {
+namespace braid::recovery_test {
 namespace {
 
 template <typename Policy>
@@ -136,4 +136,4 @@ TEST(MaxParities, TheLargestThatFitsCountsAlsoWhenASmallerOneMeasuredSlower) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::recovery_test

@@ -4,7 +4,7 @@
 
 #include "scheduler/recovery/recovery.h"
 
-namespace braid {
+namespace braid::unprotecting_test {
 namespace {
 
 struct Unprotecting {
@@ -54,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(Policies, UnprotectingTest,
                          [](const auto& policy) { return policy.param.name; });
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::unprotecting_test

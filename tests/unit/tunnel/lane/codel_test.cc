@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace braid {
+namespace braid::codel_test {
 namespace {
 
 constexpr Time at(Duration d) {
@@ -207,4 +207,4 @@ TEST(Codel, OptionsCount) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::codel_test

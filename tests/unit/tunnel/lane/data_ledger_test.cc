@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/unit/tunnel/lane/some_flows.h"
 
-namespace braid {
+namespace braid::data_ledger_test {
 namespace {
 
 constexpr Duration kRepairTime = 3s;
@@ -455,4 +455,4 @@ TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::data_ledger_test

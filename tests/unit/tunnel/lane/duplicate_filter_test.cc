@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::duplicate_filter_test {
 namespace {
 
 TEST(DuplicateFilter, OnceInAnyOrder) {
@@ -47,4 +47,4 @@ TEST(DuplicateFilterProperty, MatchesASet) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::duplicate_filter_test

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/unit/tunnel/lane/flow_queue_bench.h"
 
-namespace braid {
+namespace braid::flow_pass_test {
 namespace {
 
 /// The flow whose packet is shown; -1 when there is none.
@@ -232,4 +232,4 @@ TEST(FlowPass, SharesStayFair) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::flow_pass_test

@@ -12,7 +12,7 @@
 #include "tests/unit/tunnel/lane/flow_queue_bench.h"
 #include "tunnel/wire/frames.h"
 
-namespace braid {
+namespace braid::flow_queue_test {
 namespace {
 
 TEST(FlowQueues, EmptyGivesNothing) {
@@ -423,4 +423,4 @@ TEST(FlowQueuesProperty, NothingIsLostUncounted) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::flow_queue_test

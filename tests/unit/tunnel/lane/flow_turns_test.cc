@@ -4,7 +4,7 @@
 
 #include "tests/unit/tunnel/lane/flow_queue_bench.h"
 
-namespace braid {
+namespace braid::flow_turns_test {
 namespace {
 
 // ---- turns without a packet
@@ -241,4 +241,4 @@ TEST(FlowQueues, FlowsOfAClassThatIsGoneAreOfNone) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::flow_turns_test

@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::resequencer_test {
 namespace {
 
 constexpr Time at(Duration d) {
@@ -369,4 +369,4 @@ TEST(ResequencerProperty, AnyInputStaysBounded) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::resequencer_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/tunnel/subflow/carrying_subflow.h"
 
-namespace braid {
+namespace braid::protection_marks_test {
 namespace {
 
 struct ProtectionMarksTest : CarryingSubflow {
@@ -269,4 +269,4 @@ TEST_F(ProtectionMarksTest, ABurstShowsInThePath) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::protection_marks_test

@@ -7,7 +7,7 @@
 
 #include "tunnel/session/session.h"
 
-namespace braid {
+namespace braid::session_preference_test {
 namespace {
 
 struct End final : SessionOwner {
@@ -274,4 +274,4 @@ TEST_F(SessionPreferenceTest, AResponderHasNoSay) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::session_preference_test

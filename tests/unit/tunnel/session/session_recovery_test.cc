@@ -6,7 +6,7 @@
 #include "tunnel/wire/frame_reader.h"
 #include "tunnel/wire/parity_symbols.h"
 
-namespace braid {
+namespace braid::session_recovery_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -342,4 +342,4 @@ TEST_F(SessionRecoveryTest, ABufferOfOnePacketStillDecodesWhatItHolds) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::session_recovery_test

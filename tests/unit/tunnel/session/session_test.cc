@@ -4,7 +4,7 @@
 
 #include <deque>
 
-namespace braid {
+namespace braid::session_test {
 namespace {
 
 struct End final : SessionOwner {
@@ -167,4 +167,4 @@ TEST_F(SessionTest, TurnsThatComeToNothingHoldNothingUp) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::session_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::ack_sender_test {
 namespace {
 
 struct AckSenderTest : testing::Test {
@@ -101,4 +101,4 @@ TEST(AckSender, TheFirstPacketThatAsksBeginsTheWait) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::ack_sender_test

@@ -4,7 +4,7 @@
 
 #include <deque>
 
-namespace braid {
+namespace braid::delivery_rate_test {
 namespace {
 
 constexpr Duration kRtt = 40ms;
@@ -106,4 +106,4 @@ TEST_F(DeliveryRateTest, TheLatestPacketOfAnAckMakesTheSample) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::delivery_rate_test

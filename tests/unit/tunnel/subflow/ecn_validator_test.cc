@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::ecn_validator_test {
 namespace {
 
 using State = EcnValidator::State;
@@ -324,4 +324,4 @@ TEST_F(EcnValidatorTest, SilenceChangesNothingElse) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::ecn_validator_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/tunnel/lane/some_flows.h"
 
-namespace braid {
+namespace braid::flight_test {
 namespace {
 
 constexpr Duration kRtt = 40ms;
@@ -183,4 +183,4 @@ TEST_F(FlightTest, ItsEndReleasesWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::flight_test

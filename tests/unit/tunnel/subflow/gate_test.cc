@@ -8,7 +8,7 @@
 
 #include "tunnel/lane/flow.h"
 
-namespace braid {
+namespace braid::gate_test {
 namespace {
 
 /// Lets as much through as a test says.
@@ -251,4 +251,4 @@ TEST_F(GateTest, APacerFollowsItsController) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::gate_test

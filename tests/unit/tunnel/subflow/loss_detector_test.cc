@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace braid {
+namespace braid::loss_detector_test {
 namespace {
 
 constexpr Duration kRtt = 80ms;
@@ -104,4 +104,4 @@ TEST_F(LossDetectorTest, TheReorderingWindowEndsAfterSixteenTrueLossEpisodes) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::loss_detector_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::mtu_discovery_test {
 namespace {
 
 constexpr Duration kRtt = 20ms;
@@ -138,4 +138,4 @@ TEST(MtuDiscovery, AKernelThatRefusesASizeRulesItOut) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::mtu_discovery_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::path_validator_test {
 namespace {
 
 Route route(uint16_t port) {
@@ -128,4 +128,4 @@ TEST_F(PathValidatorTest, BelowTheSmallestChallengeNothingGoes) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::path_validator_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::peer_route_test {
 namespace {
 
 constexpr Duration kTimeout = 100ms;
@@ -128,4 +128,4 @@ TEST_F(PeerRouteTest, NothingIsSentOnceTheUplinkIsGone) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::peer_route_test

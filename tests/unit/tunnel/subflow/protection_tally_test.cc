@@ -6,7 +6,7 @@
 
 #include "tests/unit/tunnel/subflow/carrying_subflow.h"
 
-namespace braid {
+namespace braid::protection_tally_test {
 namespace {
 
 using ProtectionTallyTest = CarryingSubflow;
@@ -138,4 +138,4 @@ TEST_F(ProtectionTallyTest, ALossyPathIsExpectedToDeliverLater) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::protection_tally_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid {
+namespace braid::subflow_state_test {
 namespace {
 
 using state::Suspect;
@@ -38,4 +38,4 @@ TEST(SuspectState, AfterASecondWhatIsKnownIsStaleAndAfterTenThePathHasFailed) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::subflow_state_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/tunnel/lane/some_flows.h"
 
-namespace braid {
+namespace braid::subflow_test {
 namespace {
 
 constexpr Duration kRtt = 40ms;
@@ -622,4 +622,4 @@ TEST_F(SubflowTest, ASuspectPathRepairsNothing) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::subflow_test

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::ack_ranges_test {
 namespace {
 
 using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;
@@ -129,4 +129,4 @@ TEST(AckRangesProperty, MatchesASet) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::ack_ranges_test

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::aead_test {
 namespace {
 
 // OpenSSL takes these only before its first allocation, so they go in before main().
@@ -236,4 +236,4 @@ TEST(AeadVectors, chaChaOfRfc8439) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::aead_test

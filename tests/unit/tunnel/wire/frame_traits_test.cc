@@ -11,7 +11,7 @@
 #include "tests/unit/tunnel/wire/frame_bytes.h"
 #include "tunnel/wire/parity_symbols.h"
 
-namespace braid {
+namespace braid::frame_traits_test {
 namespace {
 
 struct Row {
@@ -112,4 +112,4 @@ TEST(FrameTraits, TheLargestOfAKindIsOverAllItsTypes) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::frame_traits_test

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/unit/tunnel/wire/frame_bytes.h"
 
-namespace braid {
+namespace braid::frames_test {
 namespace {
 
 AckFrame randomAck(Random& random) {
@@ -198,4 +198,4 @@ TEST(Frames, EveryPrefixOfARecoveryFrameIsMalformed) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::frames_test

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::header_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -62,4 +62,4 @@ TEST(PacketNumber, ExpansionInvertsTruncationWithinHalfTheRange) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::header_test

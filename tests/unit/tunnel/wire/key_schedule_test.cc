@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::key_schedule_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -383,4 +383,4 @@ TEST_P(KeyScheduleTest, aChangeStartsTheCountAnew) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::key_schedule_test

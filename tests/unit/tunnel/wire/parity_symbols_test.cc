@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/unit/tunnel/wire/frame_bytes.h"
 
-namespace braid {
+namespace braid::parity_symbols_test {
 namespace {
 
 using Ranges = std::vector<SymbolRange>;
@@ -179,4 +179,4 @@ TEST(Parity, EveryPrefixIsMalformed) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::parity_symbols_test

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace braid {
+namespace braid::pin_test {
 namespace {
 
 Pin counting() {
@@ -45,4 +45,4 @@ TEST(Pin, refusesEverythingElse) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::pin_test

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::replay_window_test {
 namespace {
 
 constexpr uint64_t kWindow = ReplayWindow::kWindow;
@@ -76,4 +76,4 @@ TEST(ReplayWindowProperty, MatchesASet) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::replay_window_test
