@@ -22,7 +22,7 @@ struct Home : Connection {
 };
 
 constexpr uint16_t kElephantPort = 999;
-constexpr uint64_t kEndless = uint64_t{1} << 50;
+constexpr uint64_t kElephantBytes = uint64_t{1} << 50;
 /// The elephant's start does not count.
 constexpr Duration kRampUp = 3s;
 
@@ -34,8 +34,8 @@ Json runBulk(const Params& params) {
   Home home(params.seed, tunnelOptions(params, TunnelOptions{}.controller), loss);
   World& world = home.network.world;
   home.network.start();
-  auto& download =
-      world.add<TcpFlow>(*home.pair.server, *home.pair.client, kElephantPort, TcpOptions{.bytes = kEndless});
+  auto& download = world.add<TcpFlow>(*home.pair.server, *home.pair.client, kElephantPort,
+                                      TcpOptions{.bytes = kElephantBytes});
   world.run(kRampUp);
   Counters before(*home.pair.server);
   uint64_t received = download.received();
@@ -84,7 +84,7 @@ Json runMice(const Params& params) {
   TcpFlow* elephant = nullptr;
   if (!params.alone) {
     elephant = &world.add<TcpFlow>(*home.pair.server, *home.pair.client, kElephantPort,
-                                   TcpOptions{.bytes = kEndless});
+                                   TcpOptions{.bytes = kElephantBytes});
   }
   world.run(kRampUp);
   Counters before(*home.pair.server);

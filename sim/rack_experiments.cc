@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 
+#include "sim/flows.h"
 #include "sim/sizes.h"
 #include "simnet/tcp_flow.h"
 
@@ -19,18 +19,14 @@ constexpr Duration kPacketTime = 12us;  // 1500 bytes at 1 Gbit/s
 /// Connections that are there before their flows are opened in this time, when nothing else is sent.
 constexpr Duration kOpening = 1s;
 /// The first flow begins so long after the large ones, which have filled the queue by then.
-constexpr Duration kAhead = kOpening + 2s;
+constexpr Duration kHeadStart = kOpening + 2s;
 /// After the last round: flows that are not complete then count with the time so far.
 constexpr Duration kLimit = 15s;
-constexpr uint64_t kEndless = uint64_t{1} << 40;
-constexpr uint64_t kSmall = 100'000;  // bytes; the paper's bound of small flows
-constexpr uint16_t kFirstPort = 1000;
+constexpr uint64_t kLargeBytes = uint64_t{1} << 40;
+constexpr uint64_t kSmallFlow = 100'000;  // bytes; the paper's bound of small flows
+constexpr uint16_t kFirstFlowPort = 1000;
 
 constexpr const char* kShims[] = {"off", "sender", "paper", "both", "cache"};
-
-Duration exponential(Random& random, Duration mean) {
-  return fromSeconds(-toSeconds(mean) * std::log(1 - random.uniform()));
-}
 
 /// The congestion control that the paper pairs with each queue. ns-2 sends all data ECN-capable.
 TcpOptions tcpOf(const RackParams& p) {
@@ -62,7 +58,7 @@ class Rack {
   void addLarge(size_t source) {
     tree.after(kOpening + exponential(traffic_, kPacketTime), [this, source, port = port_++] {
       TcpOptions endless = tcp_;
-      endless.bytes = kEndless;
+      endless.bytes = kLargeBytes;
       large.push_back(std::make_unique<TcpFlow>(tree, tree.sender(source), tree.receiver(), port, endless));
     });
   }
@@ -101,7 +97,7 @@ class Rack {
   RackParams p_;
   Random traffic_;
   TcpOptions tcp_;
-  uint16_t port_ = kFirstPort;
+  uint16_t port_ = kFirstFlowPort;
 };
 
 Json shimJson(const ShimCounters& c) {
@@ -141,7 +137,7 @@ Json describe(const Rack& rack) {
 
 // Section V-A. The sources of the small flows begin in another order each round, one packet's time apart in
 // the mean.
-Json runIncast(const RackParams& p) {
+Json runIncastRounds(const RackParams& p) {
   Rack rack(p);
   size_t large = p.large ? p.flows / 4 : 0;
   size_t small = p.flows - large;
@@ -151,10 +147,10 @@ Json runIncast(const RackParams& p) {
     std::vector<size_t> sources(small);
     std::iota(sources.begin(), sources.end(), size_t{0});
     for (size_t i = small; i > 1; --i) std::swap(sources[i - 1], sources[order.below(i)]);
-    Duration start = kAhead + static_cast<int64_t>(round) * kRound;
+    Duration start = kHeadStart + static_cast<int64_t>(round) * kRound;
     for (size_t source : sources) rack.addFlow(source, p.bytes, start += exponential(order, kPacketTime));
   }
-  rack.tree.run(kAhead + static_cast<int64_t>(p.rounds) * kRound);
+  rack.tree.run(kHeadStart + static_cast<int64_t>(p.rounds) * kRound);
   rack.finish(kLimit);
   std::vector<double> times, sums(small);
   for (const Measured& m : rack.flows) {
@@ -175,17 +171,18 @@ Json runWebSearch(const RackParams& p) {
   Random arrivals(p.seed);
   double meanBytes = 0;
   constexpr int kDraws = 100000;
-  for (int i = 0; i < kDraws; ++i) meanBytes += static_cast<double>(sizes.draw(arrivals, kEndless)) / kDraws;
+  for (int i = 0; i < kDraws; ++i)
+    meanBytes += static_cast<double>(sizes.draw(arrivals, kLargeBytes)) / kDraws;
   Duration gap = fromSeconds(meanBytes * 8 / (p.load * treeOf(p).rate));
-  for (Duration at = kAhead; toSeconds(at - kAhead) < p.seconds; at += exponential(arrivals, gap)) {
-    rack.addFlow(arrivals.below(p.flows), sizes.draw(arrivals, kEndless), at);
+  for (Duration at = kHeadStart; toSeconds(at - kHeadStart) < p.seconds; at += exponential(arrivals, gap)) {
+    rack.addFlow(arrivals.below(p.flows), sizes.draw(arrivals, kLargeBytes), at);
   }
-  rack.tree.run(kAhead + fromSeconds(p.seconds));
+  rack.tree.run(kHeadStart + fromSeconds(p.seconds));
   rack.finish(kLimit);
   std::vector<double> all, small;
   for (const Measured& m : rack.flows) {
     all.push_back(rack.seconds(m));
-    if (m.bytes <= kSmall) small.push_back(all.back());
+    if (m.bytes <= kSmallFlow) small.push_back(all.back());
   }
   Json j = describe(rack);
   j["small"] = small.size();
@@ -196,7 +193,7 @@ Json runWebSearch(const RackParams& p) {
 }
 
 constexpr RackExperiment kExperiments[] = {
-    {"incast", "section V-A: rounds of small flows, with --large beside large ones", runIncast},
+    {"incast", "section V-A: rounds of small flows, with --large beside large ones", runIncastRounds},
     {"websearch", "section V-C: flows of web search at one port, for alpha", runWebSearch},
 };
 

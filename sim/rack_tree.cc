@@ -5,15 +5,17 @@
 namespace braid::sim {
 
 namespace {
-constexpr int kHops = 4;  // there and back
+constexpr int kTreeHops = 4;  // there and back
 constexpr size_t kPacket = 1500;
-constexpr size_t kPool = 4096;
+constexpr size_t kTreePool = 4096;
 /// A host has one flow a round: a table for the default's thousands would only take memory.
 constexpr size_t kFlows = 4096;
 
 LinkOptions linkOf(const RackTreeOptions& o) {
-  return {
-      .rateBitsPerSecond = o.rate, .delay = o.rtt / kHops, .jitter = o.jitter, .queueBytes = size_t{1} << 30};
+  return {.rateBitsPerSecond = o.rate,
+          .delay = o.rtt / kTreeHops,
+          .jitter = o.jitter,
+          .queueBytes = size_t{1} << 30};
 }
 Duration timeOf(size_t bytes, double rate) {
   return fromSeconds(static_cast<double>(bytes) * 8 / rate);
@@ -55,7 +57,7 @@ void RackHost::listen(uint8_t protocol, uint16_t port, Handler handler) {
 
 void RackHost::addShim(AckShimOptions options, uint64_t seed) {
   options.maxFlows = options.maxHalfOpen = kFlows;
-  pool_ = std::make_unique<PacketPool>(kPacket + 500, kPool);
+  pool_ = std::make_unique<PacketPool>(kPacket + 500, kTreePool);
   shim_ = std::make_unique<AckShim>(options, *pool_, nullptr, seed);
 }
 
@@ -113,7 +115,7 @@ RackTree::RackTree(const RackTreeOptions& options, uint64_t seed)
     : Timeline(seed),
       options_(options),
       queue_(options.discipline, options.queue, timeOf(kPacket, options.rate), random().next()),
-      wire_(*this, {.delay = options.rtt / kHops}, random().next(), [this](const Bytes& packet) {
+      wire_(*this, {.delay = options.rtt / kTreeHops}, random().next(), [this](const Bytes& packet) {
         hash_ = (hash_ ^ static_cast<uint64_t>(now().time_since_epoch().count())) * 0x9e3779b97f4a7c15;
         hash_ ^= packet.size();
         receiver_->arrive(packet);

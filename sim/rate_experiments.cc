@@ -13,7 +13,7 @@ namespace braid::sim {
 
 namespace {
 
-constexpr size_t kPacket = 1500;  // bytes of a full IP packet of the tunnel
+constexpr size_t kFullPacket = 1500;  // bytes of a full IP packet of the tunnel
 constexpr Duration kFlowLimit = 30s;
 constexpr Duration kQueueSample = 10us;
 constexpr Duration kSeriesSample = 50us;  // two round trips
@@ -22,8 +22,8 @@ LinkOptions fabricLink(const RateParams& p) {
   constexpr int kHops = 4;  // there and back
   return {.rateBitsPerSecond = p.rate,
           .delay = fromSeconds(p.rtt * 1e-6 / kHops),
-          .queueBytes = p.queue * kPacket,
-          .ecnThresholdBytes = p.threshold * kPacket};
+          .queueBytes = p.queue * kFullPacket,
+          .ecnThresholdBytes = p.threshold * kFullPacket};
 }
 
 /// A host's own link. No two are of exactly the same length, so that seeds differ.
@@ -35,7 +35,7 @@ LinkOptions accessLink(const RateParams& p, Random& hair) {
 
 TunnelOptions rateOptions(const RateParams& p, const std::string& controller) {
   TunnelOptions o;
-  o.outerMtu = o.maxOuterMtu = kPacket;
+  o.outerMtu = o.maxOuterMtu = kFullPacket;
   o.controller = controller;
   o.amp = p.amp;
   o.initialWindow = p.initialWindow;
@@ -71,7 +71,7 @@ class QueueSampler {
 
  private:
   void look() {
-    packets_.push_back(static_cast<double>(link_.stats(world_.now()).queueBytes) / kPacket);
+    packets_.push_back(static_cast<double>(link_.stats(world_.now()).queueBytes) / kFullPacket);
     world_.after(kQueueSample, [this] { look(); });
   }
   World& world_;
@@ -262,7 +262,7 @@ struct Shifting {
 
 /// The window in packets with which this pair's server sends over the subflow that its client calls `uplink`.
 double windowOn(const Network::Pair& pair, const std::string& uplink) {
-  return static_cast<double>(serverStatus(pair, subflowOn(pair, uplink)).window) / kPacket;
+  return static_cast<double>(serverStatus(pair, subflowOn(pair, uplink)).window) / kFullPacket;
 }
 
 Json runShifting(const RateParams& p) {

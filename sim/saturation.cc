@@ -7,8 +7,8 @@
 namespace braid::sim {
 
 namespace {
-constexpr std::array<uint8_t, 9000> kPayload{};
-constexpr uint16_t kWindow = 65535;
+constexpr std::array<uint8_t, 9000> kZeros{};
+constexpr uint16_t kTcpWindow = 65535;
 }  // namespace
 
 Saturation::Saturation(World&, Node& client, Node& server, uint16_t port, uint16_t mss, size_t ahead)
@@ -24,7 +24,7 @@ Saturation::Saturation(World&, Node& client, Node& server, uint16_t port, uint16
 void Saturation::send() {
   IpFields ip{server_.host(), client_.host(), ip::kTcp, Ecn::kEct0, true};
   server_.send(tcpPacket(
-      ip, {port_, port_, next_, 1, TcpFields::kAck, kWindow, 0, 0, ByteView(kPayload).first(mss_)}));
+      ip, {port_, port_, next_, 1, TcpFields::kAck, kTcpWindow, 0, 0, ByteView(kZeros).first(mss_)}));
   next_ += mss_;
 }
 

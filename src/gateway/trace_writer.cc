@@ -22,7 +22,7 @@ namespace braid {
 namespace {
 
 using nlohmann::ordered_json;
-using Kind = TraceEvent::Kind;
+using TraceKind = TraceEvent::Kind;
 
 constexpr const char* kWriteRemedy = "name a file in a folder that the daemon may write to";
 constexpr size_t kChunk = 64 << 10;  // bytes of one write
@@ -33,29 +33,29 @@ ordered_json traceData(const TraceEvent& e) {
   auto carrier = [&] { data.update({{"on_subflow", e.on}, {"on_packet_number", e.onPn}}); };
   auto block = [&] { data.update({{"block", e.block}, {"k", e.k}, {"m", e.m}}); };
   switch (e.kind) {
-    case Kind::kPacketLost:
+    case TraceKind::kPacketLost:
       packet();
       data["loss_rate"] = e.lossRate;
       break;
-    case Kind::kCopySent:
+    case TraceKind::kCopySent:
       packet();
       carrier();
       break;
-    case Kind::kBlockStarted:
+    case TraceKind::kBlockStarted:
       block();
       data.update({{"subflow", e.subflow}, {"loss_rate", e.lossRate}});
       break;
-    case Kind::kParitySent:
-    case Kind::kParityReceived:
+    case TraceKind::kParitySent:
+    case TraceKind::kParityReceived:
       block();
       data["index"] = e.index;
       carrier();
       break;
-    case Kind::kBlockDecoded:
+    case TraceKind::kBlockDecoded:
       data["block"] = e.block;
       packet();
       break;
-    case Kind::kPacketRecovered:
+    case TraceKind::kPacketRecovered:
       packet();
       break;
   }

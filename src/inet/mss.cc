@@ -8,7 +8,7 @@ namespace braid {
 
 namespace {
 
-constexpr size_t kTcpChecksum = 16;  ///< offset in the TCP header
+constexpr size_t kChecksumOffset = 16;  ///< offset in the TCP header
 
 uint16_t swapped(uint16_t v) {
   return static_cast<uint16_t>(v << 8 | v >> 8);
@@ -18,12 +18,12 @@ uint16_t swapped(uint16_t v) {
 bool lower(ByteSpan tcp, size_t offset, uint16_t limit) {
   uint16_t before = load16(&tcp[offset]);
   if (before <= limit) return false;
-  uint16_t checksum = load16(&tcp[kTcpChecksum]);
+  uint16_t checksum = load16(&tcp[kChecksumOffset]);
   bool odd = offset % 2 != 0;
   checksum = odd ? updateChecksum(checksum, swapped(before), swapped(limit))
                  : updateChecksum(checksum, before, limit);
   store16(&tcp[offset], limit);
-  store16(&tcp[kTcpChecksum], checksum);
+  store16(&tcp[kChecksumOffset], checksum);
   return true;
 }
 

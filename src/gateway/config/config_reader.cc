@@ -56,7 +56,7 @@ std::string placeholderRemedy(const std::string& key) {
 }
 
 // Long or unprintable text must not flood a terminal or a log.
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
   constexpr size_t kLongest = 60;
   std::string out = "'";
   for (char c : text.substr(0, kLongest)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
@@ -88,7 +88,7 @@ std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_
 }
 
 std::string outside(std::string_view text, const std::string& low, const std::string& high) {
-  return quoted(text) + " is outside " + low + " to " + high;
+  return inQuotes(text) + " is outside " + low + " to " + high;
 }
 
 bool isNameCharacter(char c) {
@@ -130,7 +130,7 @@ ConfigSection::ConfigSection(const ConfigValue& value, std::initializer_list<std
     const ConfigNode::Key& key = keys[i];
     auto first = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.text == key.text; });
     if (std::find(known.begin(), known.end(), key.text) == known.end()) {
-      out.add(key.line, key.column, childKey(quoted(key.text)), "unknown key",
+      out.add(key.line, key.column, childKey(inQuotes(key.text)), "unknown key",
               unknownKeyRemedy(key.text, known));
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
       out.add(key.line, key.column, childKey(key.text),
@@ -188,7 +188,7 @@ std::optional<std::string> readChoice(const ConfigValue& value, std::span<const 
                                       ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text || std::find(choices.begin(), choices.end(), *text) != choices.end()) return text;
-  out.add(value, quoted(*text) + " is not known", "use one of: " + joined(choices));
+  out.add(value, inQuotes(*text) + " is not known", "use one of: " + joined(choices));
   return std::nullopt;
 }
 
@@ -199,7 +199,7 @@ std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics&
   bool good = !text->empty() && text->size() <= kLongest && text->front() != '.' && text->front() != '-' &&
               std::all_of(text->begin(), text->end(), isNameCharacter);
   if (good) return text;
-  out.add(value, quoted(*text) + " is no name", "use 1 to 32 letters, digits, dots, dashes or underscores");
+  out.add(value, inQuotes(*text) + " is no name", "use 1 to 32 letters, digits, dots, dashes or underscores");
   return std::nullopt;
 }
 
@@ -212,7 +212,7 @@ std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnos
                 return static_cast<unsigned char>(c) <= 0x20 || c == '/' || c == ':' || c == '%' || c == 0x7f;
               });
   if (good) return text;
-  out.add(value, quoted(*text) + " is no interface name",
+  out.add(value, inQuotes(*text) + " is no interface name",
           "use 1 to 15 bytes without spaces, slashes and colons");
   return std::nullopt;
 }
@@ -224,7 +224,7 @@ std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint6
   std::optional<uint64_t> number = parseNumber(*text);
   std::string range = std::to_string(low) + " to " + std::to_string(high);
   if (!number) {
-    out.add(value, quoted(*text) + " is no whole number", "use a number from " + range);
+    out.add(value, inQuotes(*text) + " is no whole number", "use a number from " + range);
   } else if (*number < low || *number > high) {
     out.add(value, outside(*text, std::to_string(low), std::to_string(high)), "use a number in that range");
   } else {
@@ -239,7 +239,7 @@ std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Dur
   if (!text) return std::nullopt;
   std::optional<Duration> time = parseDuration(*text);
   if (!time) {
-    out.add(value, quoted(*text) + " is no time",
+    out.add(value, inQuotes(*text) + " is no time",
             "write a number and its unit: us, ms, s, min, h or d, such as 250ms");
   } else if (*time < low || *time > high) {
     out.add(value, outside(*text, durationText(low), durationText(high)), "use a time in that range");
@@ -260,7 +260,7 @@ std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, ui
   if (!text) return std::nullopt;
   std::optional<uint64_t> bytes = parseByteCount(*text);
   if (!bytes) {
-    out.add(value, quoted(*text) + " is no size",
+    out.add(value, inQuotes(*text) + " is no size",
             "write a number and its unit: B, kB, MB, GB, KiB, MiB or GiB, such as 4MiB");
   } else if (*bytes < low || *bytes > high) {
     out.add(value, outside(*text, byteCountText(low), byteCountText(high)), "use a size in that range");
@@ -276,7 +276,7 @@ std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint
   if (!text) return std::nullopt;
   std::optional<uint64_t> rate = parseBitRate(*text);
   if (!rate) {
-    out.add(value, quoted(*text) + " is no rate",
+    out.add(value, inQuotes(*text) + " is no rate",
             "write a number and its unit: kbit/s, Mbit/s or Gbit/s, such as 20Mbit/s");
   } else if (*rate < low || *rate > high) {
     out.add(value, outside(*text, bitRateText(low), bitRateText(high)), "use a rate in that range");
@@ -293,7 +293,7 @@ std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& 
   auto [end, error] =
       std::from_chars(text->data(), text->data() + text->size(), number, std::chars_format::fixed);
   if (error != std::errc() || end != text->data() + text->size() || std::isnan(number)) {
-    out.add(value, quoted(*text) + " is no number", "use a number from 0 to 1, such as 0.5");
+    out.add(value, inQuotes(*text) + " is no number", "use a number from 0 to 1, such as 0.5");
   } else if (number < 0 || number > 1) {
     out.add(value, outside(*text, "0", "1"), "use a number in that range");
   } else {
@@ -313,7 +313,7 @@ std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<cons
   }
   std::optional<uint64_t> number = parseNumber(*text);
   if (number && *number <= high) return number;
-  out.add(value, quoted(*text) + " is neither a known name nor a number from 0 to " + std::to_string(high),
+  out.add(value, inQuotes(*text) + " is neither a known name nor a number from 0 to " + std::to_string(high),
           "names are: " + known);
   return std::nullopt;
 }
@@ -327,10 +327,10 @@ std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnosti
   std::optional<uint64_t> last = first;
   if (dash != std::string::npos) last = parseNumber(std::string_view(*text).substr(dash + 1));
   if (!first || !last || *first < 1 || *first > kLargest || *last > kLargest) {
-    out.add(value, quoted(*text) + " is no port or range of ports",
+    out.add(value, inQuotes(*text) + " is no port or range of ports",
             "write one from 1 to 65535, or two with a dash, such as 5060-5080");
   } else if (*first > *last) {
-    out.add(value, quoted(*text) + " ends before it begins", "write the smaller port first");
+    out.add(value, inQuotes(*text) + " ends before it begins", "write the smaller port first");
   } else {
     return PortRange{static_cast<uint16_t>(*first), static_cast<uint16_t>(*last)};
   }
@@ -345,7 +345,7 @@ std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low,
   std::optional<uint64_t> number = parseNumber(*text);
   if (number && *number >= low && *number <= high) return number;
   out.add(value,
-          quoted(*text) + " is neither 'auto' nor a number from " + std::to_string(low) + " to " +
+          inQuotes(*text) + " is neither 'auto' nor a number from " + std::to_string(low) + " to " +
               std::to_string(high),
           "use 'auto' unless you know better");
   return std::nullopt;

@@ -7,6 +7,9 @@
 
 namespace braid {
 
+/// What a value may be that switches something.
+inline constexpr std::string_view kSwitch[] = {"on", "off"};
+
 /// Gives the gateway's own pin, when key and certificate were checked and are right.
 std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
                                 ConfigDiagnostics& out);

@@ -5,7 +5,6 @@
 namespace braid {
 namespace {
 
-constexpr std::string_view kSwitch[] = {"on", "off"};
 /// Ours: each new flow is compared with all of them.
 constexpr size_t kMaxExclusions = 64;
 

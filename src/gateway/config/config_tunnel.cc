@@ -11,7 +11,6 @@
 namespace braid {
 namespace {
 
-constexpr std::string_view kSwitch[] = {"on", "off"};
 constexpr std::string_view kCiphers[] = {"auto", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"};
 
 // Handshakes and path challenges fill MtuDiscovery::kMinDatagram bytes of UDP payload on every path, below
