@@ -9,9 +9,35 @@ if(BRAID_SANITIZE)
   target_compile_options(braid_options INTERFACE -fsanitize=${BRAID_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(braid_options INTERFACE -fsanitize=${BRAID_SANITIZE})
 endif()
+# The sans-I/O core and what carries it through virtual time. Sanitizer builds optimise these rooms only: tests there
+# spend their time in them, and a compiler with sanitizers takes twice as long when it optimises.
+set(BRAID_CORE base inet coding scheduler ackshim tunnel host linkmodel simnet)
 if(BRAID_FUZZ)
   target_compile_options(braid_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# braid_unity(target): with BRAID_UNITY (every preset but "debug"), up to eight files of a folder are compiled as one,
+# because the headers and templates that they share cost more than the files do. So the names that a file keeps to
+# itself must differ from those of its folder; a test file has a namespace of its own, `namespace braid::codel_test {`.
+# The preset "debug" compiles each file alone.
+function(braid_unity target)
+  if(NOT BRAID_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    cmake_path(ABSOLUTE_PATH source)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+    cmake_path(GET folder PARENT_PATH folder)
+    string(REPLACE / _ folder ${folder})
+    list(APPEND files_${folder} ${source})
+    list(LENGTH files_${folder} count)
+    math(EXPR batch "(${count} - 1) / 8")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes a file of ours for a header
+endfunction()
 
 # braid_library(name dep...): a static library of every .cc beside and below the calling CMakeLists.txt. A folder with a
 # CMakeLists.txt of its own is not part of it.
@@ -25,21 +51,68 @@ function(braid_library name)
   endforeach()
   if(sources)
     add_library(${name} STATIC ${sources})
+    braid_unity(${name})
     target_link_libraries(${name} PUBLIC braid_options ${ARGN})
+    string(REPLACE braid_ "" room ${name})
+    if(BRAID_SANITIZE AND room IN_LIST BRAID_CORE)
+      target_compile_options(${name} PRIVATE -O1)
+    endif()
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE braid_options ${ARGN})
   endif()
 endfunction()
 
-# braid_test(name LABEL label SOURCES file... LIBS dep...): a GoogleTest program, one ctest per TEST.
+# The tests come in two halves, so that nothing is built or run twice by scripts/test. BRAID_TESTS says which one
+# a build has:
+#   fast  unit tests, fuzz replays, rules of the house, and virtual time without its long sweeps: what the sanitizers
+#         look at. The programs are built on demand only.
+#   slow  what needs speed: the programs end to end, and the long sweeps in virtual time.
+#   all   both.
+if(BRAID_TESTS STREQUAL slow)
+  set(BRAID_FAST_TESTS OFF)
+else()
+  set(BRAID_FAST_TESTS ON)
+endif()
+if(BRAID_TESTS STREQUAL fast)
+  set(BRAID_SLOW_TESTS OFF)
+else()
+  set(BRAID_SLOW_TESTS ON)
+endif()
+
+# braid_program(name file... LIBS dep...): a program that a sanitizer build makes only when it is asked for.
+function(braid_program name)
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS})
+  if(NOT BRAID_SLOW_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
+# braid_test(name LABEL label SOURCES file... LIBS dep... [SHARDS n]): a GoogleTest program as one ctest, or as n of
+# them that run at the same time; starting a process for each TEST would cost more than most tests do. A failure
+# names its TEST in the output; one TEST by hand: bin/NAME --gtest_filter=SUITE.TEST
 function(braid_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;SHARDS" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  braid_unity(${name})
   target_link_libraries(${name} PRIVATE braid_options ${ARG_LIBS} GTest::gtest_main GTest::gmock)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # False alarms on vector::insert, GCC bug 107852.
     target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overread -Wno-stringop-overflow)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 300)
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    set(test ${name})
+    if(ARG_SHARDS GREATER 1)
+      string(APPEND test .${shard}of${ARG_SHARDS})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${test} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 600
+                         ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()

@@ -6,7 +6,7 @@
 
 #include "tests/sim/scenario.h"
 
-namespace braid::sim {
+namespace braid::sim::many_peers_test {
 namespace {
 
 /// A hub, edges with two uplinks each, one that is never there, and a second hub that half of the edges know
@@ -154,4 +154,4 @@ TEST_P(ManyPeers, EachIsServedWhateverHappensToTheOthers) {
 INSTANTIATE_TEST_SUITE_P(Seeds, ManyPeers, testing::Range<uint64_t>(1, 7));
 
 }  // namespace
-}  // namespace braid::sim
+}  // namespace braid::sim::many_peers_test

@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::deadline_heap_test {
 namespace {
 
 Time at(int64_t ms) {
@@ -69,4 +69,4 @@ TEST(DeadlineHeapTest, AgreesWithALinearSearch) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::deadline_heap_test

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace braid {
+namespace braid::intrusive_list_test {
 namespace {
 
 struct Item {
@@ -106,4 +106,4 @@ TEST(IntrusiveList, BehavesAsAList) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::intrusive_list_test

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace braid {
+namespace braid::stock_test {
 namespace {
 
 struct Thing {
@@ -42,4 +42,4 @@ TEST(Stock, ObjectsKeepTheirPlaceWhenTheStockGrows) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::stock_test

@@ -12,7 +12,7 @@
 #include "simnet/inner_packets.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
 
-namespace braid {
+namespace braid::gateway_test {
 namespace {
 
 using testing::Contains;
@@ -245,4 +245,4 @@ TEST_F(GatewayTest, APeerIsReachedByItsName) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::gateway_test

@@ -17,7 +17,7 @@
 
 #include "host/system_error.h"
 
-namespace braid {
+namespace braid::trace_writer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -232,4 +232,4 @@ TEST_F(TraceWriterTest, FilesOfOthersMustBeRegularAndWritable) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::trace_writer_test

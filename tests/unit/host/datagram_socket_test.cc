@@ -8,7 +8,7 @@
 
 #include "host/fake/fake_datagram_socket.h"
 
-namespace braid {
+namespace braid::datagram_socket_test {
 namespace {
 
 using testing::_;
@@ -168,4 +168,4 @@ TEST(ReceiveBatchTest, KeepsPacketsAtHandWhenThePoolIsExhausted) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::datagram_socket_test

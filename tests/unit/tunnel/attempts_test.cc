@@ -4,7 +4,7 @@
 
 #include "tests/unit/tunnel/puppets.h"
 
-namespace braid {
+namespace braid::attempts_test {
 namespace {
 
 using State = Handshake::State;
@@ -135,4 +135,4 @@ TEST_F(AttemptsTest, NothingIsLeftInTheIndexAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::attempts_test

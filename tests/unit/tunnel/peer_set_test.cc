@@ -4,7 +4,7 @@
 
 #include "tests/unit/tunnel/puppets.h"
 
-namespace braid {
+namespace braid::peer_set_test {
 namespace {
 
 /// Peers that must come to us, and one that is called.
@@ -130,4 +130,4 @@ TEST_F(PeerSetTest, PeersThatStayKeepTheirStateAndOthersAreGivenBack) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::peer_set_test

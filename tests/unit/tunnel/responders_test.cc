@@ -8,7 +8,7 @@
 
 #include "tests/unit/tunnel/puppets.h"
 
-namespace braid {
+namespace braid::responders_test {
 namespace {
 
 using test::PuppetProvider;
@@ -155,4 +155,4 @@ TEST_F(RespondersTest, WhenFullTheOldestFinishedOneMakesRoom) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::responders_test

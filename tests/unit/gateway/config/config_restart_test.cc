@@ -5,7 +5,7 @@
 
 #include <functional>
 
-namespace braid {
+namespace braid::config_restart_test {
 namespace {
 
 using testing::ElementsAre;
@@ -59,4 +59,4 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::config_restart_test

@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace braid {
+namespace braid::system_resolver_test {
 namespace {
 
 using testing::Contains;
@@ -45,4 +45,4 @@ TEST_F(SystemResolverTest, MayBeDestroyedDuringALookup) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::system_resolver_test

@@ -9,7 +9,7 @@
 
 #include "host/system_error.h"
 
-namespace braid {
+namespace braid::udp_socket_test {
 namespace {
 
 using testing::_;
@@ -262,4 +262,4 @@ TEST(UdpSocketErrors, ForeignAddressAndUnknownInterfaceAreNamed) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::udp_socket_test

@@ -10,7 +10,7 @@
 
 #include "tests/unit/tunnel/lane/some_flows.h"
 
-namespace braid {
+namespace braid::fair_round_test {
 namespace {
 
 constexpr Time kNow = Time{} + 1s;
@@ -161,4 +161,4 @@ TEST(FairRound, VisitsEveryFlowThatHasASeat) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::fair_round_test

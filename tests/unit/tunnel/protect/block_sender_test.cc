@@ -4,7 +4,7 @@
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/wire/parity_symbols.h"
 
-namespace braid {
+namespace braid::block_sender_test {
 namespace {
 
 struct BlockSenderTest : ProtectionBench {
@@ -152,4 +152,4 @@ TEST_F(BlockSenderTest, OnlyTheChosenPathIsProtected) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::block_sender_test

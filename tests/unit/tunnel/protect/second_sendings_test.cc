@@ -2,7 +2,7 @@
 
 #include "tests/unit/tunnel/protect/protection_bench.h"
 
-namespace braid {
+namespace braid::second_sendings_test {
 namespace {
 
 struct SecondSendingsTest : ProtectionBench {
@@ -97,4 +97,4 @@ TEST_F(SecondSendingsTest, BeyondTheBoundTheOldestIsDropped) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::second_sendings_test

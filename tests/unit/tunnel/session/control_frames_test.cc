@@ -2,7 +2,7 @@
 
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
-namespace braid {
+namespace braid::control_frames_test {
 namespace {
 
 struct ControlFramesTest : SubflowBench {
@@ -102,4 +102,4 @@ TEST_F(ControlFramesTest, TheQueueHasABound) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::control_frames_test

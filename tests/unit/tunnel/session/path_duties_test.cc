@@ -3,7 +3,7 @@
 #include "tests/unit/tunnel/session/silent_owner.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
-namespace braid {
+namespace braid::path_duties_test {
 namespace {
 
 constexpr PathPreference kNormal{};
@@ -118,4 +118,4 @@ TEST_F(PathDutiesTest, SubflowsOfAnUplinkShareItsCeiling) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::path_duties_test

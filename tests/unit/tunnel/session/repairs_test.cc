@@ -3,7 +3,7 @@
 #include "tests/unit/tunnel/session/silent_owner.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
-namespace braid {
+namespace braid::repairs_test {
 namespace {
 
 struct RepairsTest : SubflowBench {
@@ -95,4 +95,4 @@ TEST_F(RepairsTest, NoneIsReadyWithoutALoss) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::repairs_test

@@ -2,7 +2,7 @@
 
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
-namespace braid {
+namespace braid::datagram_builder_test {
 namespace {
 
 struct DatagramBuilderTest : SubflowBench {
@@ -170,4 +170,4 @@ TEST_F(DatagramBuilderTest, DataOnAPathThatIsNotUsableIsMovedAtOnce) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::datagram_builder_test

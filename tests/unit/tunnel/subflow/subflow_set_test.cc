@@ -2,7 +2,7 @@
 
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
-namespace braid {
+namespace braid::subflow_set_test {
 namespace {
 
 using SubflowSetTest = SubflowBench;
@@ -53,4 +53,4 @@ TEST_F(SubflowSetTest, WhatIsClearedHandsItsDataBack) {
 }
 
 }  // namespace
-}  // namespace braid
+}  // namespace braid::subflow_set_test
