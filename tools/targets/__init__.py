@@ -4,6 +4,13 @@
     def wifi_dies():
         ...
         return value, {"what the value rests on": ...}
+
+A target may have options, which the command line gives to the function by name:
+
+    @target("house.6", ..., options=[option("--runs", type=int, default=20, help="how many")])
+    def busy_neighbour(runs): ...
+
+A detail named MISSING says what a measurement still lacks for a verdict: the target is not met, whatever the value.
 """
 
 import dataclasses
@@ -13,6 +20,7 @@ import pkgutil
 from typing import Callable
 
 REGISTRY = {}
+MISSING = "missing"
 
 
 @dataclasses.dataclass
@@ -26,25 +34,33 @@ class Target:
     at_least: float | None
     at_most: float | None
     programs: list
+    options: list
 
     def bound(self):
         return f">= {self.at_least}" if self.at_least is not None else f"<= {self.at_most}"
 
     def met(self, value):
+        if value is None:
+            return False
         if self.at_least is not None:
             return value >= self.at_least
         return value <= self.at_most
 
 
-def target(name, what, unit, at_least=None, at_most=None, programs=()):
-    """Registers the decorated function as a target."""
+def option(flag, **settings):
+    """An option of a target, with the settings of argparse's add_argument()."""
+    return flag, settings
+
+
+def target(name, what, unit, at_least=None, at_most=None, programs=(), options=()):
+    """Registers the decorated function as a target. `programs` are built before it runs."""
     if (at_least is None) == (at_most is None):
         raise ValueError(f"{name}: give at_least or at_most")
 
     def register(function):
         if name in REGISTRY:
             raise ValueError(f"{name} is there twice")
-        REGISTRY[name] = Target(name, what, unit, function, at_least, at_most, list(programs))
+        REGISTRY[name] = Target(name, what, unit, function, at_least, at_most, list(programs), list(options))
         return function
 
     return register

@@ -1,47 +1,52 @@
-"""python3 -m targets list | ID: see scripts/target."""
+"""python3 -m targets list | ID [OPTION...]: see scripts/target."""
 
+import argparse
 import json
 import os
-import pathlib
-import subprocess
 import sys
 import time
 
-from . import load
+from . import MISSING, load
+from ._builds import ROOT, build
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+def parse(targets):
+    parser = argparse.ArgumentParser(prog="scripts/target", allow_abbrev=False,
+                                     description="Measures one performance target. The last line of the output is one "
+                                     "JSON object; the exit code is 0 when the target is met.")
+    verbs = parser.add_subparsers(dest="wanted", metavar="list | ID", required=True)
+    verbs.add_parser("list", help="all targets, their bounds and their options")
+    for entry in targets.values():
+        verb = verbs.add_parser(entry.id, allow_abbrev=False, description=entry.what.replace("%", "%%"))
+        for flag, settings in entry.options:
+            verb.add_argument(flag, **settings)
+    return vars(parser.parse_args())
 
 
-def build(programs):
-    """Builds the release programs of a target, quietly: the compiler's words only come out on failure."""
-    if not programs or "BRAID_BIN" in os.environ:
-        return
-    jobs = os.environ.get("BRAID_JOBS", str(os.cpu_count()))
-    for command in ([str(ROOT / "scripts" / "deps")], ["cmake", "--preset", "release"],
-                    ["cmake", "--build", "--preset", "release", "-j", jobs, "--target", *programs]):
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode != 0:
-            sys.stderr.write(done.stdout)
-            sys.exit(f"target: '{' '.join(command)}' failed")
+def show(targets):
+    for entry in targets.values():
+        print(f"{entry.id:10} {entry.bound():>8} {entry.unit:8} {entry.what}")
+        for flag, settings in entry.options:
+            value = "" if "action" in settings else " " + settings.get("metavar", flag.lstrip("-").upper())
+            print(f"{'':28} {flag}{value}: {settings['help']}")
 
 
 def main():
     targets = load()
-    wanted = sys.argv[1]
+    options = parse(targets)
+    wanted = options.pop("wanted")
     if wanted == "list":
-        for entry in targets.values():
-            print(f"{entry.id:10} {entry.bound():>8} {entry.unit:8} {entry.what}")
+        show(targets)
         return 0
-    if wanted not in targets:
-        sys.exit(f"no target '{wanted}'; there are: {', '.join(targets)}")
     entry = targets[wanted]
-    build(entry.programs)
+    if entry.programs and "BRAID_BIN" not in os.environ:
+        build(ROOT, entry.programs)
     began = time.monotonic()
-    value, detail = entry.measure()
+    value, detail = entry.measure(**options)
     detail["seconds"] = round(time.monotonic() - began, 1)
-    met = entry.met(value)
-    print(json.dumps({"id": entry.id, "what": entry.what, "value": round(value, 4), "unit": entry.unit,
-                      "target": entry.bound(), "pass": met, "detail": detail}))
+    met = entry.met(value) and MISSING not in detail
+    print(json.dumps({"id": entry.id, "what": entry.what, "value": value if value is None else round(value, 4),
+                      "unit": entry.unit, "target": entry.bound(), "pass": met, "detail": detail}))
     return 0 if met else 1
 
 

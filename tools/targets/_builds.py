@@ -1,0 +1,66 @@
+"""Builds of this checkout and of other commits, for targets that compare two."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BASELINES = ROOT / "build" / "baseline"
+
+
+def _quietly(*command, directory=ROOT):
+    """Runs a command, whose words only come out when it fails."""
+    done = subprocess.run([str(word) for word in command], cwd=directory, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout)
+        sys.exit(f"target: '{' '.join(map(str, command))}' failed")
+    return done.stdout
+
+
+def dependencies():
+    """Installs the packages that building and testing need."""
+    _quietly(ROOT / "scripts" / "deps")
+
+
+def build(directory, programs):
+    """Builds release programs of the checkout in that folder. Returns the folder that they are in."""
+    jobs = os.environ.get("BRAID_JOBS", str(os.cpu_count()))
+    dependencies()
+    _quietly("cmake", "--preset", "release", directory=directory)
+    _quietly("cmake", "--build", "--preset", "release", "-j", jobs, "--target", *programs, directory=directory)
+    return directory / "build" / "release" / "bin"
+
+
+def full_hash(commit):
+    """The whole name of a commit of this repository."""
+    done = subprocess.run(["git", "rev-parse", "--verify", "--quiet", commit + "^{commit}"], cwd=ROOT,
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"target: there is no commit {commit} here (a shallow clone? git fetch --unshallow)")
+    return done.stdout.strip()
+
+
+def uncommitted():
+    """True when tracked files differ from HEAD."""
+    return bool(_quietly("git", "status", "--porcelain", "--untracked-files=no"))
+
+
+def clone(commit, directory):
+    """A new clone of this repository with that commit checked out; what was in the folder goes."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    _quietly("git", "clone", "--quiet", "--shared", "--no-checkout", ROOT, directory)
+    _quietly("git", "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit, directory=directory)
+
+
+def clone_of(commit):
+    """The folder with a clone of that commit, made now or left by an earlier measurement. Its build is kept, too."""
+    directory = BASELINES / full_hash(commit)
+    head = subprocess.run(["git", "--git-dir", directory / ".git", "rev-parse", "HEAD"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    if head.stdout.strip() != directory.name:
+        clone(directory.name, directory)
+    return directory
