@@ -6,7 +6,7 @@ import unittest
 
 from lab import Link, binary, run
 from lab.gateway import Gateway, make_identities
-from lab.lab import PUBLIC, SERVER_LAN
+from lab.site import PUBLIC, SERVER_LAN
 from pair_case import V4, V6, PairCase
 
 CONF = pathlib.Path(__file__).resolve().parents[2] / "conf"

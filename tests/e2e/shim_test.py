@@ -124,14 +124,16 @@ table inet loss {{
         before = self.duplicates(direction)
         helped = self.median(direction, address)
         counts = {a["name"]: a for a in self.shim(direction)["actuators"]}
-        print(f"{self.id()}: {full * 1e3:.0f} ms, lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms", counts)
+        print(f"{self.id()}: {full * 1e3:.0f} ms, lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms",
+              counts)
         self.assertGreater(without, RTO)
         self.assertLess(helped, RTO / 2)
         self.assertGreaterEqual(counts["far_replay"]["useful"], REPEATS // 2)
         # A pause of the whole machine makes the leg look longer than it is, and a replay's answer too quick.
         spurious = sum(a["spurious"] for a in counts.values())
         self.assertLessEqual(spurious, REPEATS // 4)
-        self.assertLessEqual(self.duplicates(direction) - before, spurious, "what the receiver's kernel got twice is counted")
+        self.assertLessEqual(self.duplicates(direction) - before, spurious,
+                             "what the receiver's kernel got twice is counted")
         self.assertIn("far_replay", (self.lab.edge_gateway if direction == "down" else self.lab.gateway).ctl("status"))
 
 

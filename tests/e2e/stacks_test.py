@@ -1,4 +1,5 @@
-"""The ack shim between the kernel and lwIP's TCP, which has neither SACK nor timestamps: a lossy hop to the receiver."""
+"""The ack shim between the kernel and lwIP's TCP, which has neither SACK nor timestamps: a lossy hop to the receiver.
+"""
 
 import threading
 import unittest
@@ -30,7 +31,8 @@ class Lwip(PairCase):
 
         def run(sender, receiver):
             for i, size in enumerate([SIZE] * FLOWS + [LARGE]):
-                flows.append(self.peers[receiver, target].fetch(self.peers[sender, source], f"{self.id()}.{sender}.{i}", size))
+                flows.append(self.peers[receiver, target].fetch(self.peers[sender, source],
+                                                                f"{self.id()}.{sender}.{i}", size))
 
         threads = [threading.Thread(target=run, args=pair) for pair in (("kernel", "lwip"), ("lwip", "kernel"))]
         for thread in threads:

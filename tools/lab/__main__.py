@@ -13,14 +13,15 @@ WIFI, LTE = Link("wifi", 50, 20, 0.01), Link("lte", 30, 60, 0.001)
 
 def up(arguments):
     """A running pair with nginx, until ^C."""
+    fetch = "scripts/lab exec client curl -o /dev/null"
     with Lab([WIFI, LTE], sites=arguments.sites, mode=arguments.mode) as lab:
         nginx = Nginx(lab)
         nginx.add("100m", 100_000_000)
         if not arguments.no_gateways:
             lab.start_gateways()
         print(f"{lab.name} is up: wifi 50 Mbit/s 20 ms 1 % loss, lte 30 Mbit/s 60 ms 0.1 % loss.\n"
-              f"  scripts/lab exec client curl -o /dev/null http://{Lab.server_addresses()[0]}/100m   through Braid\n"
-              f"  scripts/lab exec client curl -o /dev/null http://{Lab.server_addresses(0)[0]}/100m   over wifi only\n"
+              f"  {fetch} http://{Lab.server_addresses()[0]}/100m   through Braid\n"
+              f"  {fetch} http://{Lab.server_addresses(0)[0]}/100m   over wifi only\n"
               f"  scripts/lab exec edge ip addr\n"
               f"  configurations, control sockets and logs: {lab.directory}\n"
               "^C ends it.", flush=True)
@@ -46,7 +47,8 @@ def main():
     verb.add_argument("--mode", choices=["tun", "tap"], default="tun")
     verb.add_argument("--no-gateways", action="store_true", help="links and hosts only")
     verbs.add_parser("list", help="labs on this machine")
-    verb = verbs.add_parser("exec", help="run a command (default: a shell) at a node: client, edge, concentrator, server")
+    verb = verbs.add_parser("exec",
+                            help="run a command (default: a shell) at a node: client, edge, concentrator, server")
     verb.add_argument("node")
     verb.add_argument("command", nargs=argparse.REMAINDER)
     verbs.add_parser("clean", help="remove what labs that were killed left behind")

@@ -1,5 +1,5 @@
-"""The demonstration of scripts/demo: a lossy WiFi and an LTE uplink, alone and braided; WiFi pulled in mid-download; and losses
-in the client's LAN, which are not the tunnel's, without and with the ack shim."""
+"""The demonstration of scripts/demo: a lossy WiFi and an LTE uplink, alone and braided; WiFi pulled in mid-download;
+and losses in the client's LAN, which are not the tunnel's, without and with the ack shim."""
 
 import sys
 import time
@@ -91,9 +91,11 @@ def fetch_small(lab, path):
 
 
 def lossy_lan(lab, nginx):
-    """The edge's kernel drops some packets to the client. Prints how long small files take without and with the shim."""
-    print(f"\n3. {SMALL_FETCHES} files of {SMALL_FILE_BYTES / 1000:.1f} kB; {LAN_LOSS_PERCENT} % of the packets are lost in the LAN, "
-          "between the edge and the client\n\n                         median      99th percentile       longest", flush=True)
+    """The edge's kernel drops some packets to the client. Prints how long small files take without and with the shim.
+    """
+    print(f"\n3. {SMALL_FETCHES} files of {SMALL_FILE_BYTES / 1000:.1f} kB; {LAN_LOSS_PERCENT} % of the packets are "
+          "lost in the LAN, between the edge and the client\n\n"
+          "                         median      99th percentile       longest", flush=True)
     path = nginx.add("small", SMALL_FILE_BYTES)
     lab.edge.run("nft", "add table inet lan; add chain inet lan out { type filter hook forward priority 0; };"
                  f'add rule inet lan out oifname "lan0" numgen random mod 100 < {LAN_LOSS_PERCENT} drop')
@@ -102,8 +104,8 @@ def lossy_lan(lab, nginx):
         lab.switch_ack_shim(enabled)
         times = fetch_small(lab, path)
         tails.append(times[int(0.99 * len(times))])
-        print(f"  ack shim {'on' if enabled else 'off':<10}{times[len(times) // 2] * 1000:>8.0f} ms{tails[-1] * 1000:>18.0f} ms"
-              f"{times[-1] * 1000:>12.0f} ms", flush=True)
+        print(f"  ack shim {'on' if enabled else 'off':<10}{times[len(times) // 2] * 1000:>8.0f} ms"
+              f"{tails[-1] * 1000:>18.0f} ms{times[-1] * 1000:>12.0f} ms", flush=True)
     return tails[1] < tails[0]
 
 

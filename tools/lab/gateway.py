@@ -8,6 +8,7 @@ import signal
 import time
 
 from .netns import run
+from .site import PUBLIC, SERVER_LAN
 
 PORT = 4433
 LISTEN = [f"0.0.0.0:{PORT}", f"[::]:{PORT}"]
@@ -19,8 +20,8 @@ def binary(name):
     root = pathlib.Path(__file__).resolve().parents[2]
     path = pathlib.Path(os.environ.get("BRAID_BIN", root / "build" / "release" / "bin")) / name
     if not path.exists():
-        raise FileNotFoundError(f"{path} is missing: build it (cmake --preset release && cmake --build --preset release)"
-                                " or set BRAID_BIN")
+        raise FileNotFoundError(f"{path} is missing: build it (cmake --preset release && cmake --build --preset "
+                                "release) or set BRAID_BIN")
     return str(path)
 
 
@@ -85,15 +86,14 @@ class Gateway:
 
     @staticmethod
     def edge_config(lab, site, name, pins, **changes):
-        from .lab import PUBLIC, SERVER_LAN  # the two modules need each other
-
         config = {
             "uplinks": [{"name": link.name, "interface": site.device(i)} for i, link in enumerate(site.links)],
             "peers": [{"name": "concentrator", "pin": pins["concentrator"], "endpoints": [f"{PUBLIC[0]}:{PORT}"]}],
         }
         if lab.mode == "tun":
             config["peers"][0]["prefixes"] = ["10.255.0.1/32", "fd00:0:0:ff::1/128", *SERVER_LAN]
-            config["device"] = {"addresses": [f"10.255.0.{2 + site.number}/24", f"fd00:0:0:ff::{2 + site.number:x}/64"],
+            config["device"] = {"addresses": [f"10.255.0.{2 + site.number}/24",
+                                              f"fd00:0:0:ff::{2 + site.number:x}/64"],
                                 "routes": list(SERVER_LAN)}
         return merge(merge(Gateway._common(lab, name, {}), config), changes)
 
@@ -150,7 +150,8 @@ class Gateway:
         return all(peer["up"] for peer in status["peers"]) and len(active) >= subflows
 
     def wait_up(self, subflows=1, timeout=10):
-        self._lab.wait_for(lambda: self.up(subflows), f"{self.name}: a session with {subflows} active subflows", timeout)
+        self._lab.wait_for(lambda: self.up(subflows), f"{self.name}: a session with {subflows} active subflows",
+                           timeout)
 
     def wait_path(self, uplink, state, timeout=10):
         """Waits until an uplink's subflow is in that state; returns the seconds it took."""

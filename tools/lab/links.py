@@ -42,7 +42,7 @@ class LinkEmulator:
         lab.wait_for_line("linkemu", "ready")
 
     def set(self, link, direction="both", **parameters):
-        """Changes a link at once: set("wifi", down=True). Directions: "ab" (from the edge or the host), "ba", "both"."""
+        """Changes a link at once: set("wifi", down=True). Directions: "ab" (from edge or host), "ba", "both"."""
         return self._ask({"cmd": "set", "link": link, "direction": direction, "params": parameters})
 
     def stats(self):

@@ -25,8 +25,10 @@ class Peer:
     def __init__(self, lab, stack, host):
         self.stack = stack
         site = lab.sites[0]
-        gateway, address = (site.edge, site.client_address[0]) if host is site.client else (lab.concentrator,
-                                                                                           lab.server_addresses()[0])
+        if host is site.client:
+            gateway, address = site.edge, site.client_address[0]
+        else:
+            gateway, address = lab.concentrator, lab.server_addresses()[0]
         self.address = address
         if stack != "kernel":
             self.address = self._attach(host, gateway, address)
@@ -67,7 +69,8 @@ class Peer:
             self._process.stdin.write(f"{sender.address} {PORT} {seed} {size}\n")
             self._process.stdin.flush()
             if not self._changed.wait_for(lambda: seed in self._results or self._process.poll() is not None, GIVE_UP):
-                return {"seed": seed, "bytes": 0, "seconds": GIVE_UP, "connect": 0, "gap": GIVE_UP, "ok": False, "end": "silent"}
+                return {"seed": seed, "bytes": 0, "seconds": GIVE_UP, "connect": 0, "gap": GIVE_UP, "ok": False,
+                        "end": "silent"}
             if seed not in self._results:
                 raise RuntimeError(f"{self._process.lab_name} ended with {self._process.returncode}")
             return self._results.pop(seed)

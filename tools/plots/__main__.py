@@ -38,11 +38,13 @@ def main():
     if unknown:
         parser.error(f"no plot of {', '.join(unknown)}; there are: {', '.join(known)}")
     wanted = {name: known[name] for name in options.targets or known}
-    controllers = {name: options.controller if plot.controller == WAN else plot.controller for name, plot in wanted.items()}
+    controllers = {name: options.controller if plot.controller == WAN else plot.controller
+                   for name, plot in wanted.items()}
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         files = {name: pathlib.Path(folder) / name for name in wanted}
-        runs = simulate("sim_rate", {name: [*plot.arguments, "--controller", controllers[name], "--series", files[name],
+        runs = simulate("sim_rate", {name: [*plot.arguments, "--controller", controllers[name],
+                                            "--series", files[name],
                                             "--interval", plot.interval * 1000] for name, plot in wanted.items()})
         for name, plot in wanted.items():
             steps = runs[name].get("trace_mbit")

@@ -6,7 +6,8 @@ matplotlib.use("svg")
 from matplotlib import pyplot  # noqa: E402  (the backend comes first)
 
 # The same data gives the same bytes.
-pyplot.rcParams.update({"svg.hashsalt": "braid", "svg.fonttype": "none", "font.size": 9, "axes.grid": True, "grid.linewidth": 0.3,
+pyplot.rcParams.update({"svg.hashsalt": "braid", "svg.fonttype": "none", "font.size": 9, "axes.grid": True,
+                        "grid.linewidth": 0.3,
                         "axes.spines.top": False, "axes.spines.right": False, "lines.linewidth": 1})
 NO_DATE = {"Date": None, "Creator": None}
 LARGEST = 200_000  # bytes of a file
@@ -19,7 +20,8 @@ def _panel(axes, label):
 
 
 def draw(plot, controller, series, capacity, path):
-    """`series`: {subflow: its samples in order}; `capacity`: (times in s, Mbit/s) of the path, or None. Writes an SVG."""
+    """Writes an SVG. `series`: {subflow: its samples in order}; `capacity`: (times in s, Mbit/s) of the path, or None.
+    """
     scale = 1000 if plot.milliseconds else 1
     figure, (windows, rates, rtts, queues) = pyplot.subplots(4, 1, sharex=True, figsize=(8, 8.5), layout="constrained")
 

@@ -66,7 +66,8 @@ def fetch(address, port, seed, size):
         end = "reset"
     except OSError:
         end = "silent"
-    report(seed=seed, bytes=len(got), seconds=last - begin, connect=begin - opened, gap=max(gap, time.monotonic() - last),
+    report(seed=seed, bytes=len(got), seconds=last - begin, connect=begin - opened,
+           gap=max(gap, time.monotonic() - last),
            ok=got == expected, end=end)
 
 

@@ -1,9 +1,9 @@
 """Recovery with real kernels, nginx and TCP in the lab, beside the same experiments in virtual time.
 
-Responses: several sites, each with two links of its own to one concentrator and so with a tunnel of its own, fetch at the
-same time, each one response after the other. One link of the lossy sites loses packets; the other sites lose none, so that
-every moment of a noisy machine is in both. Policies take turns, all gateways at once. Times are those of the client: from
-the request to the last byte, over a connection that is open already.
+Responses: several sites, each with two links of its own to one concentrator and so with a tunnel of its own, fetch at
+the same time, each one response after the other. One link of the lossy sites loses packets; the other sites lose none,
+so that every moment of a noisy machine is in both. Policies take turns, all gateways at once. Times are those of the
+client: from the request to the last byte, over a connection that is open already.
 """
 
 import bisect
@@ -33,7 +33,7 @@ _DATA = pathlib.Path(__file__).resolve().parents[2] / "sim" / "data"
 
 
 def in_the_lab(measure):
-    """A function that measures in the lab; its result is a text where there can be no lab, or none that works in time."""
+    """A function that measures in the lab; its result is a text where there can be no lab, or none works in time."""
     @functools.wraps(measure)
     def guarded(*arguments, **options):
         if os.geteuid() != 0:
@@ -143,8 +143,8 @@ class Stalls:
         return good
 
 
-class Site:
-    """Gives Lab's client of one site a file to fetch."""
+class Visitor:
+    """Fetches a file at the client of one site."""
 
     def __init__(self, site, path, content, stalls):
         self.site = site
@@ -190,7 +190,7 @@ class Fleet:
             # Pauses between requests are the experiment's, and not to be punished with a new slow start.
             self.lab.server.sysctl(net__ipv4__tcp_slow_start_after_idle=0)
             self.stalls = Stalls()
-            self.sites = [Site(site, path, content, self.stalls) for site in self.lab.sites]
+            self.visitors = [Visitor(site, path, content, self.stalls) for site in self.lab.sites]
         except BaseException:
             self.lab.__exit__(None, None, None)
             raise
@@ -238,7 +238,8 @@ def _ratio(runs, name, base, share=0.99):
 
 
 class _Responses:
-    """Rounds of responses at all sites of a fleet at once. `times` is {policy: seconds} and {"policy, loss-free": ...}."""
+    """Rounds of responses at all sites of a fleet at once. `times` is {policy: seconds} and {"policy, loss-free":
+    seconds}."""
 
     REQUESTS = 10  # of a site in a round
 
@@ -249,13 +250,13 @@ class _Responses:
 
     def round(self, policy, number, warm_up=()):
         """Every policy gets the same sizes in the round of that number."""
-        def fetch(site):
-            generator = random.Random(f"{number} {site.site.number}")
-            return site.series([self._sizes.draw(generator, MOST_BYTES) for _ in range(self.REQUESTS)], warm_up)
+        def fetch(visitor):
+            generator = random.Random(f"{number} {visitor.site.number}")
+            return visitor.series([self._sizes.draw(generator, MOST_BYTES) for _ in range(self.REQUESTS)], warm_up)
 
         with concurrent.futures.ThreadPoolExecutor(SITES) as pool:
-            for site, times in zip(self._fleet.sites, pool.map(fetch, self._fleet.sites)):
-                name = policy if site.site.number < LOSSY_SITES else f"{policy}, loss-free"
+            for visitor, times in zip(self._fleet.visitors, pool.map(fetch, self._fleet.visitors)):
+                name = policy if visitor.site.number < LOSSY_SITES else f"{policy}, loss-free"
                 self.times.setdefault(name, []).extend(times)
 
     def figures(self, ratios):
@@ -395,11 +396,11 @@ def mice(policies, rounds):
 
 
 def _mice_run(fleet, number):
-    site = fleet.sites[0]
+    visitor = fleet.visitors[0]
 
     def fetch(index):
         generator = random.Random(f"{number} {index}")
-        return site.visits(MOUSE_BYTES, MICE_SECONDS, lambda: generator.expovariate(1 / MOUSE_PAUSE))
+        return visitor.visits(MOUSE_BYTES, MICE_SECONDS, lambda: generator.expovariate(1 / MOUSE_PAUSE))
 
     with concurrent.futures.ThreadPoolExecutor(MOUSE_CONNECTIONS) as pool:
         return [seconds for times in pool.map(fetch, range(MOUSE_CONNECTIONS)) for seconds in times]

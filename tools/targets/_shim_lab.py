@@ -62,7 +62,8 @@ class ShimLab:
         self.lab.links.set(f"lan.{self._receiver}", loss=share)
 
     def lose_segments(self, numbers):
-        """The far gateway's kernel drops these data segments of each connection (from 0), the first time; [] ends it."""
+        """The far gateway's kernel drops these data segments of each connection, counted from 0, the first time they
+        come; [] ends that."""
         space = self.far_gateway.namespace
         space.sysctl(net__netfilter__nf_conntrack_acct=1)
         # Before the data, the sender's first packet is its SYN or SYN-ACK; the one that connects also has sent an ACK.

@@ -11,7 +11,7 @@ import time
 
 from lab import Download, Lab, Link
 from lab.gateway import PORT
-from lab.lab import PUBLIC
+from lab.site import PUBLIC
 from lab.measure import resident_bytes
 from lab.packets import capture_udp, checksum
 from lab.services import Nginx
@@ -22,7 +22,8 @@ GROWTH_LIMIT = 16 << 20  # bytes of resident memory
 STALL_LIMIT = 0.5  # seconds: beyond this the download counts as disturbed
 SOCKETS = 128
 SEED = 1
-CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session", "unknown_subflow", "bad_seal", "replay",
+CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session", "unknown_subflow", "bad_seal",
+          "replay",
           "bad_frame", "handshake_limit", "handshake_garbage"]
 
 
@@ -34,7 +35,8 @@ class Questions:
         self._session = [datagram for datagram in captured if datagram[0] & 0xC0 == 0x40]
         self._hellos = [datagram for datagram in captured if 20 <= datagram[0] <= 63]
         if not self._session or not self._hellos:
-            raise RuntimeError(f"captured {len(self._session)} session datagrams and {len(self._hellos)} of handshakes")
+            raise RuntimeError(f"captured {len(self._session)} datagrams of sessions and {len(self._hellos)} of "
+                               "handshakes")
         self.kinds = [self.noise, self.session_like, self.truncated, self.replayed, self.flipped, self.hello,
                       self.flipped_hello, self.fake_hello]
 

@@ -57,8 +57,8 @@ DOWNLOAD_SECONDS = 15
 FAILURE_SECONDS = 3  # for the detail: stalls that begin within this time of the failure
 
 
-@target("pair.1", "goodput of one TCP download through the pair / (sum of link rates x 1448/1500); the smallest of 50+30 "
-        "and 100+100 Mbit/s, cubic and bbr, each the median of 3", "ratio", at_least=0.90, programs=PROGRAMS)
+@target("pair.1", "goodput of one TCP download through the pair / (sum of link rates x 1448/1500); the smallest of "
+        "50+30 and 100+100 Mbit/s, cubic and bbr, each the median of 3", "ratio", at_least=0.90, programs=PROGRAMS)
 def aggregation():
     detail = {"download_s": DOWNLOAD_SECONDS, "measured": "whole download, TCP handshake and slow start included"}
     worst = float("inf")
@@ -107,8 +107,8 @@ def silent_death():
     return _stalls(5, lambda lab: lab.links.set("wifi", down=True), lambda lab: lab.links.set("wifi", down=False))
 
 
-@target("pair.3", "uplink interface set down at the edge in mid-download: longest stall at the receiver, worst of 5", "s",
-        at_most=0.11, programs=PROGRAMS)
+@target("pair.3", "uplink interface set down at the edge in mid-download: longest stall at the receiver, worst of 5",
+        "s", at_most=0.11, programs=PROGRAMS)
 def interface_down():
     return _stalls(5, lambda lab: lab.edge.ip("link", "set", "wifi0", "down"), lambda lab: None)
 
@@ -123,12 +123,13 @@ def chaos():
     return result["failed"], result
 
 
-target("pair.5", "crashes, answers larger than the question, unbounded growth and uncounted drops under 1,000,000 datagrams "
-       "from strangers, with a transfer going on", "faults", at_most=0, programs=PROGRAMS)(strangers)
+target("pair.5", "crashes, answers larger than the question, unbounded growth and uncounted drops under 1,000,000 "
+       "datagrams from strangers, with a transfer going on", "faults", at_most=0, programs=PROGRAMS)(strangers)
 
 
-@target("pair.6", "out-of-order segments that the client's kernel counts (TCPOFOQueue) in a 30 s download, WiFi 50/20ms/1% + "
-        "LTE 30/60ms/0.1%; the larger of a cubic and a bbr sender", "segments", at_most=0, programs=PROGRAMS)
+@target("pair.6", "out-of-order segments that the client's kernel counts (TCPOFOQueue) in a 30 s download, WiFi "
+        "50/20ms/1% + LTE 30/60ms/0.1%; the larger of a cubic and a bbr sender", "segments", at_most=0,
+        programs=PROGRAMS)
 def order():
     detail = {}
     worst = 0
@@ -143,8 +144,10 @@ def order():
             client = difference(pair.lab.client.counters(), client)
             server = difference(pair.lab.server.counters(), server)
             used = shares(paths, pair.lab.edge_gateway.paths())
-            detail[sender] = {"out_of_order": client["TcpExt.TCPOFOQueue"], "goodput_mbit": round(done.goodput_mbit(), 1),
-                              "download_s": round(done.seconds, 1), "retransmitted_by_server": server["Tcp.RetransSegs"],
+            detail[sender] = {"out_of_order": client["TcpExt.TCPOFOQueue"],
+                              "goodput_mbit": round(done.goodput_mbit(), 1),
+                              "download_s": round(done.seconds, 1),
+                              "retransmitted_by_server": server["Tcp.RetransSegs"],
                               "aqm_drops": pair.lab.gateway.drops()["aqm"] - drops["aqm"],
                               "shares": {name: round(share, 3) for name, share in used.items()}}
             worst = max(worst, client["TcpExt.TCPOFOQueue"])

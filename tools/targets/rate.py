@@ -18,8 +18,9 @@ def _ms(seconds):
     return round(seconds * 1000, 3)
 
 
-@target("rate.1", "incast of 10, 20, 30 senders of 128 KB over 4 subflows each at one 10 Gbit/s port with 100 packets of queue, K = 10: "
-        "largest ratio of the mean FCT of amp to that of dctcp", "ratio", at_most=1.2, programs=PROGRAMS)
+@target("rate.1", "incast of 10, 20, 30 senders of 128 KB over 4 subflows each at one 10 Gbit/s port with 100 packets "
+        "of queue, K = 10: largest ratio of the mean FCT of amp to that of dctcp", "ratio", at_most=1.2,
+        programs=PROGRAMS)
 def incast():
     senders, all_of_them = [10, 20, 30, 40], ["dctcp", *RIVALS]
 
@@ -47,31 +48,34 @@ def _syndrome(multipath, singles, name, seed):
     return ["syndrome", "--multipath", multipath, "--singles", singles, "--controller", name, "--seed", seed]
 
 
-@target("rate.1b", "1, 2, 4 multipath connections of 4 subflows beside 4 to 32 DCTCP connections at one port: smallest Jain index of amp, "
-        "3 seeds", "index", at_least=0.95, programs=PROGRAMS)
+@target("rate.1b", "1, 2, 4 multipath connections of 4 subflows beside 4 to 32 DCTCP connections at one port: "
+        "smallest Jain index of amp, 3 seeds", "index", at_least=0.95, programs=PROGRAMS)
 def minimum_window_syndrome():
     points = [(m, s) for m in MULTIPATH for s in SINGLES]
     runs = _simulate({(*point, name, seed): _syndrome(*point, name, seed)
                       for point in points for name in RIVALS for seed in SEEDS})
 
     def table(show):
-        return {name: {f"{m} + {s}": show([runs[m, s, name, seed] for seed in SEEDS]) for m, s in points} for name in RIVALS}
+        return {name: {f"{m} + {s}": show([runs[m, s, name, seed] for seed in SEEDS]) for m, s in points}
+                for name in RIVALS}
 
     worst = {name: min(runs[m, s, name, seed]["jain"] for m, s in points for seed in SEEDS) for name in RIVALS}
     detail = {"smallest": {name: round(value, 3) for name, value in worst.items()},
               "jain": table(lambda each: round(min(run["jain"] for run in each), 3)),
               "mbit of a multipath / a DCTCP connection":
-              table(lambda each: f'{mean([run["multipath_mbit"] for run in each]):.0f} / {mean([run["single_mbit"] for run in each]):.0f}')}
+              table(lambda each: " / ".join(f"{mean([run[field] for run in each]):.0f}"
+                                            for field in ("multipath_mbit", "single_mbit")))}
     return worst["amp"], detail
 
 
 THRESHOLD = 10
 
 
-@target("rate.1c", "4 DCTCP connections beside one and beside four of amp: largest distance of the median queue from K = 10, 3 seeds", "packets",
-        at_most=2, programs=PROGRAMS)
+@target("rate.1c", "4 DCTCP connections beside one and beside four of amp: largest distance of the median queue from "
+        "K = 10, 3 seeds", "packets", at_most=2, programs=PROGRAMS)
 def queue_length():
-    runs = _simulate({(m, name, seed): _syndrome(m, 4, name, seed) for m in (1, 4) for name in RIVALS for seed in SEEDS})
+    runs = _simulate({(m, name, seed): _syndrome(m, 4, name, seed) for m in (1, 4) for name in RIVALS
+                      for seed in SEEDS})
     detail = {f"{m} + 4": {name: {field: median([runs[m, name, seed]["queue"][field] for seed in SEEDS])
                                   for field in ("p10", "median", "p90", "max")} for name in RIVALS} for m in (1, 4)}
     return max(abs(runs[m, "amp", seed]["queue"]["median"] - THRESHOLD) for m in (1, 4) for seed in SEEDS), detail
@@ -80,14 +84,16 @@ def queue_length():
 SHIFTS = range(1, 11)
 
 
-@target("rate.1d", "a competitor moves from the lower path to the upper one: time until amp has moved the other way, mean of 10 seeds", "ms",
-        at_most=3, programs=PROGRAMS)
+@target("rate.1d", "a competitor moves from the lower path to the upper one: time until amp has moved the other way, "
+        "mean of 10 seeds", "ms", at_most=3, programs=PROGRAMS)
 def traffic_shifting():
     runs = _simulate({(name, seed): ["shifting", "--time", 50, "--controller", name, "--seed", seed]
                       for name in RIVALS for seed in SHIFTS})
     times = {name: [runs[name, seed]["shift_ms"] for seed in SHIFTS] for name in RIVALS}
-    sweep = _simulate({(n, "tau", tau): ["sweep", "--senders", n, "--tau", tau] for n in (3, 4, 5) for tau in range(1, 13)} |
-                      {(n, "gamma", gamma): ["sweep", "--senders", n, "--gamma", gamma] for n in (3, 4, 5) for gamma in (1, 2, 3, 5, 10)})
+    sweep = _simulate({(n, "tau", tau): ["sweep", "--senders", n, "--tau", tau] for n in (3, 4, 5)
+                       for tau in range(1, 13)} |
+                      {(n, "gamma", gamma): ["sweep", "--senders", n, "--gamma", gamma] for n in (3, 4, 5)
+                       for gamma in (1, 2, 3, 5, 10)})
     episodes = {}
     for (n, parameter, value), run in sweep.items():
         episodes.setdefault(f"fig. 7: episodes of a connection in 200 ms, by {parameter}", {}).setdefault(

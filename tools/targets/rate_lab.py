@@ -58,9 +58,9 @@ def _download(wifi_loss, lte_loss, sender, seed, changes):
         return done.goodput_mbit() / rate, delays, after
 
 
-@target("rate.2", "goodput of one download over WiFi 50 Mbit/s 20 ms 1 % loss + LTE 30 Mbit/s 60 ms 0.1 % loss (200 ms of buffer) / "
-        "(sum of link rates x 1448/1500); the smaller of a cubic and a bbr sender, each the median of 3", "ratio", at_least=0.92,
-        programs=[*PROGRAMS, "sim_rate"])
+@target("rate.2", "goodput of one download over WiFi 50 Mbit/s 20 ms 1 % loss + LTE 30 Mbit/s 60 ms 0.1 % loss (200 "
+        "ms of buffer) / (sum of link rates x 1448/1500); the smaller of a cubic and a bbr sender, each the median of "
+        "3", "ratio", at_least=0.92, programs=[*PROGRAMS, "sim_rate"])
 def lossy_download():
     value, detail = measure(3)
     detail["in virtual time: smallest, mean, largest share of 3 seeds"] = bulk_in_virtual_time()
@@ -73,7 +73,8 @@ def measure(runs, changes=None):
     detail = {"download_s": DOWNLOAD_SECONDS, "measured": "whole download, TCP handshake and slow start included"}
     values = []
     for sender in ("cubic", "bbr"):
-        for title, wifi_loss, lte_loss, count in (("1 %", 0.01, 0.001, runs), ("2 %", 0.02, 0.001, 1), ("no loss", 0, 0, 1)):
+        for title, wifi_loss, lte_loss, count in (("1 %", 0.01, 0.001, runs), ("2 %", 0.02, 0.001, 1),
+                                                  ("no loss", 0, 0, 1)):
             results = [_download(wifi_loss, lte_loss, sender, seed + 1, changes or {}) for seed in range(count)]
             ratios = [ratio for ratio, _, _ in results]
             detail[f"{sender}, WiFi {title}"] = [round(ratio, 4) for ratio in ratios]

@@ -36,8 +36,8 @@ def _policies(experiment, *arguments, policies=POLICIES):
     return {policy: [experiment, "--policy", policy, *arguments] for policy in policies}
 
 
-@target("recovery.1", "29 packets over 3 subflows of 50 ms RTT and windows of 10, each packet of the first subflow lost in turn: "
-        "the worst FCT of cofuso / (RTT + serialisation)", "ratio", at_most=1.25, programs=PROGRAMS)
+@target("recovery.1", "29 packets over 3 subflows of 50 ms RTT and windows of 10, each packet of the first subflow "
+        "lost in turn: the worst FCT of cofuso / (RTT + serialisation)", "ratio", at_most=1.25, programs=PROGRAMS)
 def targeted():
     runs = _simulate(_policies("targeted", *TESTBED))
     detail = {"fct / (RTT + serialisation), by the lost packet":
@@ -46,16 +46,16 @@ def targeted():
     return max(runs["cofuso"]["fct_by_packet"]), detail
 
 
-@target("recovery.1b", "the same, one of the 29 packets lost at random: share of adaptive's flows within 1.25 (RTT + serialisation)",
-        "share", at_least=0.95, programs=PROGRAMS)
+@target("recovery.1b", "the same, one of the 29 packets lost at random: share of adaptive's flows within 1.25 (RTT + "
+        "serialisation)", "share", at_least=0.95, programs=PROGRAMS)
 def targeted_random():
     runs = _simulate(_policies("targeted-random", "--flows", 1000, *TESTBED))
     return runs["adaptive"]["share_within_1.25"], {"share, 1000 flows":
                                                    {name: run["share_within_1.25"] for name, run in runs.items()}}
 
 
-@target("recovery.2", "web responses, each in a fresh tunnel of 3 subflows over two 50 ms paths with 2 % loss on one: p99 FCT of cofuso "
-        "/ p99 of none", "ratio", at_most=0.41, programs=WITH_LAB)
+@target("recovery.2", "web responses, each in a fresh tunnel of 3 subflows over two 50 ms paths with 2 % loss on one: "
+        "p99 FCT of cofuso / p99 of none", "ratio", at_most=0.41, programs=WITH_LAB)
 def responses():
     flows = ["--flows", 3000, *LINUX_RTO]
     wanted = _policies("responses", *flows)
@@ -86,15 +86,16 @@ def responses():
     return runs["cofuso"]["p99"] / runs["none"]["p99"], detail
 
 
-@target("recovery.2b", "the same responses one after the other in one warm tunnel: p99 of adaptive / its p99 without loss", "ratio",
-        at_most=1.15, programs=WITH_LAB)
+@target("recovery.2b", "the same responses one after the other in one warm tunnel: p99 of adaptive / its p99 without "
+        "loss", "ratio", at_most=1.15, programs=WITH_LAB)
 def responses_warm():
     warm = ["--warm", "--flows", 10_000]
     runs, ratios = {}, {}
     for controller in ("bbr", "newreno"):
         shared = [*warm, "--controller", controller]
         runs[controller] = _simulate({**_policies("responses", *shared),
-                                      "adaptive, loss-free": ["responses", "--policy", "adaptive", *shared, *LOSS_FREE]})
+                                      "adaptive, loss-free": ["responses", "--policy", "adaptive", *shared,
+                                                              *LOSS_FREE]})
         clean = runs[controller]["adaptive, loss-free"]["p99"]
         ratios[controller] = {name: round(run["p99"] / clean, 3) for name, run in runs[controller].items()}
     detail = {"flows": 10_000, "p99 / loss-free p99 of adaptive": ratios,
@@ -106,8 +107,8 @@ def responses_warm():
 NETWORK_LOSS = [0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04]
 
 
-@target("recovery.3", "three 1 Gbit/s paths of 280 us RTT, flows up to 100 KB over 4 subflows: p99 of fuso with 4 % loss on one path / "
-        "p99 without loss", "ratio", at_most=1.5, programs=PROGRAMS)
+@target("recovery.3", "three 1 Gbit/s paths of 280 us RTT, flows up to 100 KB over 4 subflows: p99 of fuso with 4 % "
+        "loss on one path / p99 without loss", "ratio", at_most=1.5, programs=PROGRAMS)
 def fabric():
     shown = ["none", "fuso", "cofuso", "adaptive", "redundant"]
     flows = ["--flows", 15_000]
@@ -131,7 +132,8 @@ def fabric():
         return {str(row): {policy: round(runs[f"{figure} {row} {policy}"][field] * scale, 4) for policy in shown}
                 for row in rows}
 
-    detail = {"flows": f'{runs["fuso"]["flows"]}; figures: 2000 and 5 rounds', "timeout_share of fuso": runs["fuso"]["timeout_share"],
+    detail = {"flows": f'{runs["fuso"]["flows"]}; figures: 2000 and 5 rounds',
+              "timeout_share of fuso": runs["fuso"]["timeout_share"],
               "timeout_share wanted": 0.001, **_briefs({name: runs[name] for name in ["loss-free", *POLICIES]}),
               "fig. 6a (loss on P1): p99_ms": table("6a", NETWORK_LOSS, "p99", 1000),
               "fig. 6b: timeout_share": table("6a", NETWORK_LOSS, "timeout_share"),
@@ -143,8 +145,9 @@ def fabric():
     return runs["fuso"]["p99"] / runs["loss-free"]["p99"], detail
 
 
-@target("recovery.4", "web responses, each in a fresh tunnel of 5 subflows over a mesh of routers with 4 lossy links, 5-25 % loss: the "
-        "largest p99 ratio of adaptive/cofuso and cofuso/fuso", "ratio", at_most=1.0, programs=PROGRAMS)
+@target("recovery.4", "web responses, each in a fresh tunnel of 5 subflows over a mesh of routers with 4 lossy links, "
+        "5-25 % loss: the largest p99 ratio of adaptive/cofuso and cofuso/fuso", "ratio", at_most=1.0,
+        programs=PROGRAMS)
 def routers():
     losses = [0.05, 0.10, 0.15, 0.20, 0.25]
     ranked, others = ["fuso", "cofuso", "adaptive"], ["none", "redundant", "proactive", "reactive", "corrective"]
@@ -158,12 +161,14 @@ def routers():
         fuso, cofuso, adaptive = (runs[f"{loss} {policy}"]["p99"] for policy in ranked)
         ratios[str(loss)] = {"adaptive/cofuso": round(adaptive / cofuso, 3), "cofuso/fuso": round(cofuso / fuso, 3)}
     detail = {"flows": f"{flows}, 1000 of {', '.join(others)}", "p99 ratios": ratios,
-              **{str(loss): {policy: _brief(runs[f"{loss} {policy}"]) for policy in ranked + others} for loss in losses}}
+              **{str(loss): {policy: _brief(runs[f"{loss} {policy}"]) for policy in ranked + others}
+                 for loss in losses}}
     return max(value for pair in ratios.values() for value in pair.values()), detail
 
 
-@target("recovery.5", "web responses, each in a fresh tunnel over two 50 ms paths, Gilbert-Elliott bursts of 4 packets, 2 % in all, on "
-        "one: p99 of adaptive / p99 of the best policy with at most one parity", "ratio", at_most=0.9999, programs=PROGRAMS)
+@target("recovery.5", "web responses, each in a fresh tunnel over two 50 ms paths, Gilbert-Elliott bursts of 4 "
+        "packets, 2 % in all, on one: p99 of adaptive / p99 of the best policy with at most one parity", "ratio",
+        at_most=0.9999, programs=PROGRAMS)
 def bursts():
     single = [policy for policy in POLICIES if policy not in ("none", "adaptive")]
     detail, value = {}, None
@@ -173,7 +178,8 @@ def bursts():
         shared = ["--burst", 4, *more]
         wanted = _policies("responses", *shared, *ONE_PARITY, policies=single)
         for policy in ("none", "cofuso", "adaptive"):
-            wanted[policy if policy not in single else f"{policy}, up to 3 parities"] = ["responses", "--policy", policy, *shared]
+            wanted[policy if policy not in single else f"{policy}, up to 3 parities"] = ["responses", "--policy",
+                                                                                         policy, *shared]
         for policy in ("cofuso", "adaptive"):
             wanted[f"{policy}, loss-free"] = ["responses", "--policy", policy, *shared, *LOSS_FREE]
         runs = _simulate(wanted)
@@ -188,10 +194,11 @@ def bursts():
 BULK_SEEDS = {"none": 8, "adaptive": 8, "fuso": 2, "cofuso": 2, "redundant": 2}
 
 
-@target("recovery.6", "share of a download's goodput lost to protection while WiFi 50 Mbit/s and LTE 30 Mbit/s are full: 1 - adaptive / "
-        "none, mean of 8 seeds", "share", at_most=0.02, programs=WITH_LAB)
+@target("recovery.6", "share of a download's goodput lost to protection while WiFi 50 Mbit/s and LTE 30 Mbit/s are "
+        "full: 1 - adaptive / none, mean of 8 seeds", "share", at_most=0.02, programs=WITH_LAB)
 def bulk():
-    runs = _simulate({f"{loss} {policy} {seed}": ["bulk", "--policy", policy, "--loss", loss, "--seed", seed, "--flows", 15]
+    runs = _simulate({f"{loss} {policy} {seed}": ["bulk", "--policy", policy, "--loss", loss, "--seed", seed,
+                                                  "--flows", 15]
                       for loss in (0, 0.01) for policy, seeds in BULK_SEEDS.items() for seed in range(1, seeds + 1)})
 
     def mean(loss, policy, field):
@@ -205,8 +212,8 @@ def bulk():
     return 1 - mean(0, "adaptive", "goodput_mbit") / mean(0, "none", "goodput_mbit"), detail
 
 
-@target("recovery.8", "16 KB flows beside an elephant on full WiFi 50 Mbit/s (2 % loss) and LTE 30 Mbit/s: p99 of adaptive / p99 without "
-        "the elephant", "ratio", at_most=1.5, programs=WITH_LAB)
+@target("recovery.8", "16 KB flows beside an elephant on full WiFi 50 Mbit/s (2 % loss) and LTE 30 Mbit/s: p99 of "
+        "adaptive / p99 without the elephant", "ratio", at_most=1.5, programs=WITH_LAB)
 def mice():
     wanted = {}
     for policy in ("none", "fuso", "cofuso", "adaptive"):
@@ -214,6 +221,7 @@ def mice():
         wanted[f"{policy}, no elephant"] = ["mice", "--policy", policy, "--alone"]
     runs = _simulate(wanted)
     detail = {"flows": runs["adaptive"]["flows"],
-              "elephant_mbit": {name: round(run["elephant_mbit"], 2) for name, run in runs.items() if run["elephant_mbit"]},
+              "elephant_mbit": {name: round(run["elephant_mbit"], 2) for name, run in runs.items()
+                                if run["elephant_mbit"]},
               **_briefs(runs), "lab": lab.mice(["none", "cofuso", "adaptive"], rounds=2)}
     return runs["adaptive"]["p99"] / runs["adaptive, no elephant"]["p99"], detail

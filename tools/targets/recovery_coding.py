@@ -13,7 +13,8 @@ SYMBOLS, PARITIES, SYMBOL_BYTES = 30, 3, 1400  # as in bench/coding_bench.cc
 
 def _nanoseconds():
     """CPU time of one iteration of each benchmark, the median of all repetitions."""
-    done = subprocess.run([binary("bench_coding"), f"--benchmark_repetitions={REPETITIONS}", "--benchmark_min_time=0.1",
+    done = subprocess.run([binary("bench_coding"), f"--benchmark_repetitions={REPETITIONS}",
+                           "--benchmark_min_time=0.1",
                            "--benchmark_enable_random_interleaving=true", "--benchmark_format=json"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     times = {}
@@ -25,7 +26,8 @@ def _nanoseconds():
     return {name: median(values) for name, values in times.items()}
 
 
-@target("recovery.7", f"source data per second of one core that BlockEncoder turns into parities, K={SYMBOLS} M={PARITIES}, "
+@target("recovery.7",
+        f"source data per second of one core that BlockEncoder turns into parities, K={SYMBOLS} M={PARITIES}, "
         f"{SYMBOL_BYTES}-byte symbols; median of {REPETITIONS}", "GB/s", at_least=5.0, programs=["bench_coding"])
 def coding():
     time = _nanoseconds()
@@ -40,5 +42,6 @@ def coding():
               "decode_us (1, 2, 3 missing)": [round(time[f"Decode/{lost}"] / 1000, 2) for lost in (1, 2, 3)],
               "decode_us_wanted (3 missing)": 20,
               "encoder_ns_per_packet": round(time["EncoderAdd"], 1),
-              "decoder_ns_per_packet (0, 4, 32 open blocks)": [round(time[f"DecoderSymbol/{n}"], 1) for n in (0, 4, 32)]}
+              "decoder_ns_per_packet (0, 4, 32 open blocks)": [round(time[f"DecoderSymbol/{n}"], 1)
+                                                               for n in (0, 4, 32)]}
     return rate("Encode"), detail

@@ -29,8 +29,8 @@ def _ms(seconds):
     return round(seconds * 1000, 1)
 
 
-@target("shim.1", "the worst of six patterns of loss beyond the far gateway, both directions: median FCT, connection included, in round trips "
-        "of the whole path (10 ms)", "RTT", at_most=5, programs=LAB_PROGRAMS)
+@target("shim.1", "the worst of six patterns of loss beyond the far gateway, both directions: median FCT, connection "
+        "included, in round trips of the whole path (10 ms)", "RTT", at_most=5, programs=LAB_PROGRAMS)
 def lost_segments():
     worst, table = 0, {}
     for direction in DIRECTIONS:
@@ -53,8 +53,8 @@ def lost_segments():
 JITTER, JITTER_FLOWS, JITTER_BYTES = 0.2, 1000, 14_600
 
 
-@target("shim.1b", "flows of 14.6 KB on a loss-free path with 20 % RTT jitter: retransmissions by senders and by the shim, per flow, worse "
-        "direction", "share", at_most=0.01, programs=LAB_PROGRAMS)
+@target("shim.1b", "flows of 14.6 KB on a loss-free path with 20 % RTT jitter: retransmissions by senders and by the "
+        "shim, per flow, worse direction", "share", at_most=0.01, programs=LAB_PROGRAMS)
 def jitter():
     worst, detail = 0, {}
     for direction in DIRECTIONS:
@@ -100,8 +100,9 @@ def _lossy_flows(lab, sender, flows=LOSSY_FLOWS):
     return runs, failures
 
 
-@target("shim.2", "flows of 14.6 KB with 2 % loss each way on the hop to the receiver: reduction of the p99 FCT of the data (the connection is open), "
-        "smallest of 16 kinds of Linux senders and both directions", "share", at_least=0.8, programs=LAB_PROGRAMS)
+@target("shim.2", "flows of 14.6 KB with 2 % loss each way on the hop to the receiver: reduction of the p99 FCT of "
+        "the data (the connection is open), smallest of 16 kinds of Linux senders and both directions", "share",
+        at_least=0.8, programs=LAB_PROGRAMS)
 def lossy_hop(flows=LOSSY_FLOWS, senders=None):
     smallest, failures, table = 1, 0, {}
     for direction in DIRECTIONS:
@@ -117,21 +118,24 @@ def lossy_hop(flows=LOSSY_FLOWS, senders=None):
                                  "reduction": round(1 - p99[1] / p99[0], 3)}
                 smallest = min(smallest, row["from_send"]["reduction"])
                 table[f"{direction}: {_name(sender)}"] = row
-    return smallest, {"flows": f"{len(DIRECTIONS) * flows} of each sender, half in each direction, without and as many with", "failed": failures, "without and with": table}
+    return smallest, {"flows": f"{len(DIRECTIONS) * flows} of each sender, half in each direction, without and as "
+                      "many with", "failed": failures, "without and with": table}
 
 
-@target("shim.5", "cost of the shim per packet with 100,000 flows, popular and rare ones mixed, one packet at a time as the daemon gives them: median "
-        "of 5 runs", "ns", at_most=150, programs=["bench_ackshim"])
+@target("shim.5", "cost of the shim per packet with 100,000 flows, popular and rare ones mixed, one packet at a time "
+        "as the daemon gives them: median of 5 runs", "ns", at_most=150, programs=["bench_ackshim"])
 def cost():
-    done = json.loads(run(binary("bench_ackshim"), "--benchmark_format=json", "--benchmark_repetitions=5", timeout=600))
+    done = json.loads(run(binary("bench_ackshim"), "--benchmark_format=json", "--benchmark_repetitions=5",
+                          timeout=600))
     costs, flow_bytes = {}, 0
     for entry in done["benchmarks"]:
         if entry.get("run_type") == "iteration":
             costs.setdefault(entry["name"].removesuffix("/manual_time"), []).append(entry["nsPerPacket"])
             flow_bytes = max(flow_bytes, int(entry["bytesPerFlow"]))
     medians = {name: round(median(values), 1) for name, values in costs.items()}
-    return medians["Mix/1"], {"bytes per flow": flow_bytes, "flows": 100_000, "all, ns (see bench/ackshim_bench.cc)": medians}
+    return medians["Mix/1"], {"bytes per flow": flow_bytes, "flows": 100_000,
+                              "all, ns (see bench/ackshim_bench.cc)": medians}
 
 
-target("shim.6", "live flows lost, or forgotten by a shim, under 1,000,000 SYNs of made-up sources through both gateways, plus gateways that "
-       "grow by more than 16 MiB", "flows", at_most=0, programs=LAB_PROGRAMS)(syn_flood)
+target("shim.6", "live flows lost, or forgotten by a shim, under 1,000,000 SYNs of made-up sources through both "
+       "gateways, plus gateways that grow by more than 16 MiB", "flows", at_most=0, programs=LAB_PROGRAMS)(syn_flood)

@@ -27,12 +27,15 @@ def _ms(values):
 
 def _rounds():
     """{(case, flows, scheme, shim): what of all seeds is needed}, flows pooled."""
-    keys = [(case, flows, scheme, shim) for case in CASES for flows in (20, 80) for scheme in SCHEMES for shim in SHIMS]
-    runs = {(*key, seed): ["incast", "--flows", key[1], "--scheme", key[2], "--shim", key[3], "--seed", seed, *CASES[key[0]]]
+    keys = [(case, flows, scheme, shim) for case in CASES for flows in (20, 80) for scheme in SCHEMES
+            for shim in SHIMS]
+    runs = {(*key, seed): ["incast", "--flows", key[1], "--scheme", key[2], "--shim", key[3], "--seed", seed,
+                           *CASES[key[0]]]
             for key in keys for seed in SEEDS}
     extra = {(case, 20, name, shim): ["incast", *arguments, "--shim", shim, *CASES[case]]
              for case in CASES for name, arguments in VARIANTS.items() for shim in SHIMS}
-    extra |= {(case, 20, "droptail", shim): ["incast", "--shim", shim, *CASES[case]] for case in CASES for shim in ("both", "cache")}
+    extra |= {(case, 20, "droptail", shim): ["incast", "--shim", shim, *CASES[case]] for case in CASES
+              for shim in ("both", "cache")}
     runs |= {(*key, seed): [*arguments, "--seed", seed] for key, arguments in extra.items() for seed in SEEDS}
     done = simulate("sim_racks", runs)
     return {key: [done[*key, seed] for seed in SEEDS] for key in [*keys, *extra]}
@@ -54,9 +57,11 @@ def _show(off, each):
 
 def _sweep():
     """Fig. 12 in small: mean FCT of web search's small flows by alpha."""
-    runs = simulate("sim_racks", {(load, alpha, shim, seed): ["websearch", "--load", load, "--alpha", alpha, "--gamma", 2000000000,
+    runs = simulate("sim_racks", {(load, alpha, shim, seed): ["websearch", "--load", load, "--alpha", alpha, "--gamma",
+                                                              2000000000,
                                                               "--seconds", 10, "--shim", shim, "--seed", seed]
-                                  for load in LOADS for alpha in ALPHAS for shim in ("sender", "paper") for seed in SEEDS})
+                                  for load in LOADS for alpha in ALPHAS for shim in ("sender", "paper")
+                                  for seed in SEEDS})
 
     def table(shim, field):
         def of(load, alpha):
@@ -65,11 +70,12 @@ def _sweep():
             return round(sum(run[field] * n for run, n in zip(each, flows)) / sum(flows) * 1000, 2)
         return {f"load {load}": {str(alpha): of(load, alpha) for alpha in ALPHAS} for load in LOADS}
 
-    return {f"{field}_ms by alpha, {shim}": table(shim, field) for shim in ("sender", "paper") for field in ("mean_small", "mean_all")}
+    return {f"{field}_ms by alpha, {shim}": table(shim, field) for shim in ("sender", "paper")
+            for field in ("mean_small", "mean_all")}
 
 
-@target("shim.4", "T-RACKs section V-A, 20 flows at one port: smallest ratio of the p95 FCT without the shim to that with it on the senders, "
-        "CASE 1 and 2, four queues, 3 seeds", "ratio", at_least=10, programs=["sim_racks"])
+@target("shim.4", "T-RACKs section V-A, 20 flows at one port: smallest ratio of the p95 FCT without the shim to that "
+        "with it on the senders, CASE 1 and 2, four queues, 3 seeds", "ratio", at_least=10, programs=["sim_racks"])
 def racks():
     runs = _rounds()
 
@@ -77,7 +83,8 @@ def racks():
         return {name: _show(runs[case, flows, name, "off"], runs[case, flows, name, shim]) for name in names}
 
     full = {case: {flows: table(case, flows, SCHEMES, "sender") for flows in (20, 80)} for case in CASES}
-    smallest = {flows: min(full[case][flows][scheme]["p95 ratio"] for case in CASES for scheme in SCHEMES) for flows in (20, 80)}
+    smallest = {flows: min(full[case][flows][scheme]["p95 ratio"] for case in CASES for scheme in SCHEMES)
+                for flows in (20, 80)}
     detail = {"smallest p95 ratio of 80 flows (bound 3)": smallest[80], "met at 80": smallest[80] >= 3}
     for case in CASES:
         for flows in (20, 80):
@@ -87,7 +94,9 @@ def racks():
                 "the paper's duplicate ACKs alone: p95 ratio": {name: paper[name]["p95 ratio"] for name in SCHEMES},
                 "the paper's duplicate ACKs alone: timeouts": {name: paper[name]["timeouts"][1] for name in SCHEMES}}
         detail[f"{case}, 20 flows, droptail, p95 ratio"] = {
-            **{f"{name}, {shim}": table(case, 20, [name], shim)[name]["p95 ratio"] for name in VARIANTS for shim in ("sender", "paper")},
-            **{f"shim: {shim}": table(case, 20, ["droptail"], shim)["droptail"]["p95 ratio"] for shim in ("both", "cache")}}
+            **{f"{name}, {shim}": table(case, 20, [name], shim)[name]["p95 ratio"] for name in VARIANTS
+               for shim in ("sender", "paper")},
+            **{f"shim: {shim}": table(case, 20, ["droptail"], shim)["droptail"]["p95 ratio"]
+               for shim in ("both", "cache")}}
     detail |= _sweep()
     return smallest[20], detail

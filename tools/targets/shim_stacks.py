@@ -18,7 +18,8 @@ LOSS = 0.02  # of the last hop, towards the receiver
 LINK, LAN = Link("dsl", 100, 8), Link("lan", 1000, 2)  # 10 ms RTT, 2 of them outside the tunnel
 SMALL, LARGE = 14600, 1_000_000
 BLOCKS = 14
-SINGLES, PARALLEL = 16, 4  # small flows of a series in a block: one after the other, then some at once; and one large flow
+# Small flows of a series in a block: one after the other, then some at once; and one large flow.
+SINGLES, PARALLEL = 16, 4
 STALL = 5  # s without a byte. lwIP's first timer is 2 to 3 s after a short exchange, Linux and gVisor's 0.2 s
 DIRECTIONS = {"download": ("server", "client", "lan.client"), "upload": ("client", "server", "lan.server")}
 SERIES = {"lwip sends": ("lwip", "kernel"), "lwip receives": ("kernel", "lwip"),
@@ -35,7 +36,8 @@ def _build_netstack():
     environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOTOOLCHAIN": "local",
                    "GOCACHE": str(root / "build" / "go-cache"), "GOFLAGS": ""}
     run(root / "scripts" / "deps", "stacks", timeout=1200)
-    run("/usr/bin/go", "build", "-o", pathlib.Path(binary("braidd")).parent / "netstack_peer", SOURCES / "netstack_peer.go",
+    run("/usr/bin/go", "build", "-o", pathlib.Path(binary("braidd")).parent / "netstack_peer",
+        SOURCES / "netstack_peer.go",
         timeout=1200, env=environment)
 
 
@@ -145,8 +147,8 @@ def _faults(flows, served_resets=0):
     return counts
 
 
-@target("shim.3", "stalls, resets and wrong streams of lwIP and gVisor netstack endpoints with the ack shim", "flows", at_most=0,
-        programs=["braidd", "braidctl", "linkemu", "lwip_peer"])
+@target("shim.3", "stalls, resets and wrong streams of lwIP and gVisor netstack endpoints with the ack shim", "flows",
+        at_most=0, programs=["braidd", "braidctl", "linkemu", "lwip_peer"])
 def stacks():
     _build_netstack()
     with Lab([LINK], lans={"client": LAN, "server": LAN}) as lab:
@@ -158,7 +160,8 @@ def stacks():
                 for direction in DIRECTIONS:
                     bench.block(number, shim, direction)
         stalls.close()
-    everything = {shim: [flow for key, flows in bench.flows.items() if key[0] == shim for flow in flows] for shim in (False, True)}
+    everything = {shim: [flow for key, flows in bench.flows.items() if key[0] == shim for flow in flows]
+                  for shim in (False, True)}
     faults = {shim: _faults(flows, bench.served_resets[shim]) for shim, flows in everything.items()}
     detail = {"flows": len(everything[True]), "with_shim": faults[True], "without_shim": faults[False],
               "bad": [{**flow.report, "fault": flow.fault} for flow in everything[True] if flow.fault][:20],
@@ -168,7 +171,8 @@ def stacks():
               "kernel": os.uname().release}
     for name in SERIES:
         for size, large in (("14.6 KB", False), ("1 MB", True)):
-            off, on = ([flow for direction in DIRECTIONS for flow in bench.flows[shim, direction, name] if flow.large == large]
+            off, on = ([flow for direction in DIRECTIONS for flow in bench.flows[shim, direction, name]
+                        if flow.large == large]
                        for shim in (False, True))
             detail[f"{name}, {size}"] = _gain(off, on)
     return sum(faults[True].values()), detail
@@ -176,5 +180,6 @@ def stacks():
 
 def _versions():
     form = "${Package} ${Version}\\n"
-    out = subprocess.run(["dpkg-query", "-W", "-f", form, *PACKAGES], capture_output=True, text=True, check=False).stdout
+    out = subprocess.run(["dpkg-query", "-W", "-f", form, *PACKAGES], capture_output=True, text=True,
+                         check=False).stdout
     return dict(line.split(" ", 1) for line in out.splitlines())
