@@ -1,7 +1,6 @@
 """Reload, restart and end of the daemons under traffic."""
 
 import signal
-import time
 import unittest
 
 from pair_case import V4, PairCase
@@ -15,6 +14,9 @@ class Lifecycle(PairCase):
         self.lab.edge_gateway.wait_up(subflows=2)
 
     def test_reload_under_traffic(self):
+        self.attempts(self.reload_under_traffic)
+
+    def reload_under_traffic(self):
         download = self.download(self.file(12_000_000))
         download.wait_for_size(3_000_000)
         pids = [gateway.process.pid for gateway in self.lab.gateways()]
@@ -22,9 +24,10 @@ class Lifecycle(PairCase):
             gateway.reload()
         at = download.elapsed()
         self.verify(download)
-        self.assertLess(download.longest_stall(begin=at), 0.5)
         self.assertEqual([gateway.process.pid for gateway in self.lab.gateways()], pids)
         self.assertTrue(all(gateway.process.poll() is None for gateway in self.lab.gateways()))
+        stall = download.longest_stall(begin=at)
+        self.in_time(stall < 0.5, f"a reload, and the download stood still for {stall:.2f} s")
 
     def test_reload_takes_an_uplink_away_and_gives_it_back(self):
         gateway = self.lab.edge_gateway
@@ -44,7 +47,7 @@ class Lifecycle(PairCase):
         gateway = self.lab.edge_gateway
         gateway.path.write_text("peers: [\n", encoding="ascii")
         gateway.process.send_signal(signal.SIGHUP)
-        time.sleep(0.3)
+        self.lab.wait_for_line(gateway.name, "the old configuration stays")
         self.assertIsNone(gateway.process.poll())
         self.verify(self.download(self.file(2_000_000)))
         gateway.reload()
@@ -53,8 +56,8 @@ class Lifecycle(PairCase):
         for gateway in self.lab.gateways():
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with self.subTest(gateway=gateway.name, signal=number):
-                    download = self.download(self.file(12_000_000))
-                    download.wait_for_size(3_000_000)
+                    download = self.download(self.file(8_000_000))
+                    download.wait_for_size(2_000_000)
                     gateway.restart(number)
                     self.verify(download)
 

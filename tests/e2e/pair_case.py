@@ -1,15 +1,15 @@
 """The common ground of the end-to-end tests: one lab per test class, with gateways, nginx and downloads."""
 
 import time
-import unittest
 
+from diagnosed import DiagnosedCase
 from lab import Download, Lab, Link
 from lab.services import Nginx
 
 V4, V6 = Lab.server_addresses()
 
 
-class PairCase(unittest.TestCase):
+class PairCase(DiagnosedCase):
     """Set LINKS, LANS, SITES, MODE, EDGE, CONCENTRATOR in a subclass; GATEWAYS = False leaves the daemons out."""
 
     LINKS = [Link("wifi", 50, 20, 0.01), Link("lte", 30, 60, 0.001)]
@@ -29,14 +29,10 @@ class PairCase(unittest.TestCase):
         if cls.GATEWAYS:
             cls.lab.start_gateways(edge=cls.EDGE, concentrator=cls.CONCENTRATOR)
 
-    def run(self, result=None):
-        """Shows and saves the daemons' logs when a test fails."""
-        bad = len(result.failures) + len(result.errors) if result else 0
-        super().run(result)
-        if result and len(result.failures) + len(result.errors) > bad:
-            self.lab.save_logs()
-            print(self.lab.log_tail(lines=25), flush=True)
-        return result
+    def tell(self):
+        """Shows what the gateways and links say and the ends of all logs, and saves the logs."""
+        self.lab.save_logs()
+        print(self.lab.told())
 
     @staticmethod
     def url(path, address=V4):
@@ -55,11 +51,15 @@ class PairCase(unittest.TestCase):
         self.assertEqual(download.sha256, self.nginx.sha256[path])
         self.assertEqual(download.report["num_connects"], 1)
 
-    def ping(self, address=V4, count=5, size=56, namespace=None, interval=0.05, options=()):
-        """How many echo requests were answered."""
-        out = (namespace or self.lab.client).run("ping", "-n", "-q", "-c", count, "-i", interval, "-W", 2, "-s", size,
-                                                 *options, address, check=False, timeout=30)
+    def ping(self, address=V4, count=5, size=56, namespace=None, interval=0.05, wait=2, options=()):
+        """How many echo requests were answered, the last one within `wait` seconds."""
+        out = (namespace or self.lab.client).run("ping", "-n", "-q", "-c", count, "-i", interval, "-W", wait,
+                                                 "-s", size, *options, address, check=False, timeout=30)
         return int(out.partition(" received")[0].rpartition(" ")[2])
+
+    def learn_mtu(self, address, size):
+        """Both hosts get to know the path's MTU, at the cost of an answer each."""
+        self.ping(address, count=2, size=size, wait=0.3)
 
     def eventually(self, condition, what, timeout=10):
         deadline = time.monotonic() + timeout

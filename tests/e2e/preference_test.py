@@ -13,6 +13,7 @@ class Preference(PairCase):
     def setUp(self):
         self.edge = self.lab.edge_gateway
         self.edge.config["state"] = str(self.lab.directory / "edge.state")
+        self.edge.config["peers"][0]["keepalive"] = "1s"  # what an idle uplink counts
         self.edge.restart()
         self.edge.wait_up(subflows=2)
         self.lab.gateway.wait_up(subflows=2)

@@ -1,5 +1,6 @@
 """Proactive recovery between real gateways: what is sent, decoded, reported and traced, and for which flows."""
 
+import contextlib
 import hashlib
 import json
 import socket
@@ -36,6 +37,16 @@ class RecoveryCase(PairCase):
         self.assertEqual(hashlib.sha256(done.stdout).hexdigest(), hashlib.sha256(content * RESPONSES).hexdigest())
         self.assertEqual(done.stderr.decode(), "1" + "0" * (RESPONSES - 1), "one TCP connection")
 
+    def settle(self):
+        """Waits for the acknowledgements of all that was sent."""
+        looks = []
+
+        def quiet():
+            looks.append(sum(total(recovery(gateway), "in_flight_bytes") for gateway in self.lab.gateways()))
+            return looks[-3:] == [0, 0, 0]  # what a gateway hears last, it may have to answer
+
+        self.eventually(quiet, "nothing is under way")
+
     def reload(self, **changes):
         for gateway in self.lab.gateways():
             gateway.config["recovery"].update(changes)
@@ -70,7 +81,7 @@ class Cofuso(RecoveryCase):
         for gateway in (sender, receiver):
             gateway.ctl("trace", "on", self.trace_file(gateway))
         self.small_responses()
-        time.sleep(0.2)  # acknowledgements of the last packets
+        self.settle()
         for gateway in (sender, receiver):
             self.assertIn("trace on", gateway.ctl("recovery"))
             gateway.ctl("trace", "off")
@@ -101,7 +112,7 @@ class Cofuso(RecoveryCase):
         self.reload(policy="cofuso")
         self.small_responses()
         self.reload(policy="none")
-        time.sleep(0.2)  # what is under way
+        self.settle()
         counters = ("copies", "parities", "protection_bytes", "protected_packets")
         before = [total(recovery(gateway), *counters) for gateway in gateways]
         self.assertGreater(before[0], 0)
@@ -115,7 +126,7 @@ class Cofuso(RecoveryCase):
 
 class Classes(RecoveryCase):
     EDGE = CONCENTRATOR = {"recovery": {"policy": "redundant", "classes": [{"protocol": "udp", "policy": "none"}]}}
-    DATAGRAMS = 300
+    DATAGRAMS, AT_ONCE = 300, 50
 
     def udp_echoes(self):
         """How many datagrams came back."""
@@ -123,14 +134,16 @@ class Classes(RecoveryCase):
         client = self.lab.client.inside(self._udp, ("", 0))
         answers = 0
         with server, client:
-            for number in range(self.DATAGRAMS):
-                client.sendto(number.to_bytes(2, "big") * 300, (V4, 7000))
-                try:
-                    server.sendto(*server.recvfrom(2048))
-                    client.recv(2048)
-                    answers += 1
-                except TimeoutError:
-                    continue
+            for first in range(0, self.DATAGRAMS, self.AT_ONCE):
+                for number in range(first, first + self.AT_ONCE):
+                    client.sendto(number.to_bytes(2, "big") * 300, (V4, 7000))
+                with contextlib.suppress(TimeoutError):
+                    for _ in range(self.AT_ONCE):
+                        server.sendto(*server.recvfrom(2048))
+                with contextlib.suppress(TimeoutError):
+                    for _ in range(self.AT_ONCE):
+                        client.recv(2048)
+                        answers += 1
         return answers
 
     @staticmethod

@@ -5,6 +5,8 @@ device.
 """
 
 import atexit
+import contextlib
+import json
 import os
 import pathlib
 import pathlib
@@ -14,7 +16,7 @@ import subprocess
 import threading
 import time
 
-from . import clean
+from . import clean, priority
 from .gateway import Gateway, binary, make_identities
 from .links import Link, LinkEmulator
 from .netns import Namespace, join, run
@@ -40,12 +42,14 @@ class Lab:
         self._links = list(links)
         self._site_count = sites
         self._lans = lans or {}
+        self.gateway = self.edge_gateway = None
         self._namespaces = []
         self._processes = {}
         self._closed = False
 
     def __enter__(self):
         clean.remove_leftovers()
+        priority.raise_own()
         atexit.register(self.close)
         _end_on_signals()
         try:
@@ -143,7 +147,8 @@ class Lab:
         return self.edge_gateway
 
     def gateways(self):
-        return [self.gateway, *[site.gateway for site in self.sites]]
+        """The concentrator's and those of the sites, as far as there are any."""
+        return [gateway for gateway in (self.gateway, *(site.gateway for site in self.sites)) if gateway]
 
     def switch_ack_shim(self, enabled):
         """Of every gateway; flows of before are forgotten when it goes off."""
@@ -178,6 +183,7 @@ class Lab:
                 process = subprocess.Popen(command, start_new_session=True, **options)
             else:
                 process = namespace.popen(*command, **options)
+        priority.raise_session(process.pid)
         self._processes[process.pid] = process
         process.lab_name = name
         return process
@@ -221,6 +227,19 @@ class Lab:
             tail = log.read_text(errors="replace").splitlines()[-lines:] if log.exists() else []
             parts.append("\n".join([f"--- {log.name}", *tail]))
         return "\n".join(parts)
+
+    def told(self, lines=25):
+        """What there is to know when something went wrong: every gateway's status, the links' counters, the logs."""
+        parts = []
+        for gateway in self.gateways():
+            ended = gateway.process.poll() if gateway.process else "not running"
+            parts.append(f"--- {gateway.name}: " + ("running" if ended is None else f"ended with {ended}"))
+            with contextlib.suppress(RuntimeError, OSError, subprocess.TimeoutExpired):
+                parts.append(gateway.ctl("status"))
+        with contextlib.suppress(OSError, ValueError):
+            links = self.links.stats()["links"]
+            parts += ["--- links", *(f"{name}: {json.dumps(link)}" for name, link in links.items())]
+        return "\n".join([*parts, self.log_tail(lines=lines)])
 
     def save_logs(self):
         """Copies logs and configurations to $BRAID_LAB_LOGS if that is set."""
