@@ -54,7 +54,12 @@ std::string errorOf(F&& f) {
   return "no error";
 }
 
-bool readable(int fd, int ms = 2000) {
+/// How long a test waits for what must come, without a promise of when.
+constexpr Duration kPatience = 10s;
+/// A promise of time is tried so often, as another program may have the CPU; it must hold once.
+constexpr int kAttempts = 3;
+
+bool readable(int fd, int ms = static_cast<int>(toMilliseconds(kPatience))) {
   pollfd p{fd, POLLIN, 0};
   return ::poll(&p, 1, ms) == 1;
 }
@@ -219,10 +224,18 @@ TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrder) {
 
 class Monitor : public NetNamespaceTest {
  protected:
+  /// The kernel tells of a new device's carrier up to a second later. What a monitor tells of `near` is about
+  /// what comes after that.
+  void joinAndSettle() {
+    joinNamespaces();
+    Time end = monotonicNow() + kPatience;
+    while (ip("link show near").find("state UP") == std::string::npos && monotonicNow() < end)
+      ::usleep(10'000);
+  }
   static std::vector<std::string> wait(NetlinkMonitor& m, const std::string& text, Duration* took = nullptr) {
     Time began = monotonicNow();
     std::vector<std::string> seen;
-    while (monotonicNow() < began + 2s) {
+    while (monotonicNow() < began + kPatience) {
       if (!readable(m.fd(), 100)) continue;
       for (const NetworkChange& c : m.process()) seen.push_back(c.text);
       if (std::find(seen.begin(), seen.end(), text) != seen.end()) break;
@@ -233,7 +246,7 @@ class Monitor : public NetNamespaceTest {
 };
 
 TEST_F(Monitor, KnowsWhatWasThereBefore) {
-  joinNamespaces();
+  joinAndSettle();
   ip("route add default via 192.0.2.2");
   NetlinkMonitor m;
   const Link* near = m.table().find("near");
@@ -251,16 +264,20 @@ TEST_F(Monitor, SeesALostCarrierWithinMilliseconds) {
   // once; it knows those by an index that is not their lower device's (net/core/link_watch.c). This makes the
   // indices differ.
   ip("link add spare type veth peer name spare2");
-  joinNamespaces();
+  joinAndSettle();
   NetlinkMonitor m;
-  inOther([] { ip("link set far down"); });
-  Duration took{};
-  EXPECT_THAT(wait(m, "near is down", &took), testing::Contains("near is down"));
-  EXPECT_LT(toMilliseconds(took), 50);
-  EXPECT_FALSE(m.table().find("near")->up);
-  inOther([] { ip("link set far up"); });
-  wait(m, "near is up");
-  EXPECT_TRUE(m.table().find("near")->up);
+  std::vector<double> took;  // ms
+  do {
+    inOther([] { ip("link set far down"); });
+    Duration until{};
+    ASSERT_THAT(wait(m, "near is down", &until), testing::Contains("near is down"));
+    took.push_back(toMilliseconds(until));
+    EXPECT_FALSE(m.table().find("near")->up);
+    inOther([] { ip("link set far up"); });
+    wait(m, "near is up");
+    EXPECT_TRUE(m.table().find("near")->up);
+  } while (took.back() >= 50 && took.size() < kAttempts);
+  EXPECT_LT(took.back(), 50) << testing::PrintToString(took);
 }
 
 TEST_F(Monitor, SeesAddressesRoutesAndLinksComeAndGo) {
@@ -279,7 +296,7 @@ TEST_F(Monitor, SeesAddressesRoutesAndLinksComeAndGo) {
 }
 
 TEST_F(Monitor, SeesRoutesThatTheKernelDropsWithoutAWord) {
-  joinNamespaces();
+  joinAndSettle();
   ip("route add default via 192.0.2.2");
   NetlinkMonitor m;
   int index = m.table().find("near")->index;
@@ -575,7 +592,7 @@ TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
     ip("link set eth1 down");
     ip("link set eth1 up");
     uplinks.update(monitor.table());
-    Time end = monotonicNow() + 3s;
+    Time end = monotonicNow() + kPatience;
     do {
       readable(monitor.fd(), 100);
       monitor.process();
@@ -676,7 +693,7 @@ TEST_F(DeviceWire, ExhaustedPoolDropsAndCounts) {
   ip("link set braid7 up");
   PacketPool none(1500, 1);
   Packet only = none.allocate();
-  shell("ping -c1 -W1 10.9.0.2 || true");
+  shell("ping -c1 -W0.1 10.9.0.2 || true");
   EXPECT_GT(tun.read(none, 64, [](Packet&&) { FAIL(); }), 0u);
   EXPECT_GT(tun.counters().readNoBuffer, 0u);
 }
@@ -685,7 +702,7 @@ TEST_F(DeviceWire, TapCarriesFrames) {
   LinuxTunDevice tap(Kind::kTap, "braid8");
   ip("addr add 10.9.0.1/24 dev braid8");
   ip("link set braid8 up");
-  shell("ping -c1 -W1 10.9.0.2 || true");
+  shell("ping -c1 -W0.1 10.9.0.2 || true");
   auto isArp = [](const Packet& p) { return p.size() >= 42 && p.data()[12] == 0x08 && p.data()[13] == 0x06; };
   auto frames = readUntil(tap, isArp);
   EXPECT_TRUE(std::any_of(frames.begin(), frames.end(), isArp));

@@ -167,7 +167,7 @@ class LinkemuTest(DiagnosedCase):
     def check_rate(self):
         with Linkemu({"rate_mbit": 20, "delay_ms": 5}, {"delay_ms": 5}) as emu:
             # 1448 of the 1500 bytes of an IP packet are TCP payload.
-            mbit, wanted = self.iperf("-t", "2", "-O", "1"), 20 * 1448 / 1500
+            mbit, wanted = self.iperf("-t", "3", "-O", "1"), 20 * 1448 / 1500
             self.assertGreater(emu.stats("ab")["queue_bytes_max"], 20_000)
             self.assertLessEqual(emu.stats("ab")["queue_bytes_max"], 250_000)
             self.in_time(abs(mbit - wanted) <= 0.8, f"{mbit:.2f} Mbit/s instead of {wanted:.2f}")

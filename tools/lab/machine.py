@@ -39,6 +39,17 @@ class Machine:
         return [f"{name} {grown[name] / seconds:.0%}" for name in names if grown[name] > 0]
 
 
+def wait_for_calm(patience=10.0, look=0.5):
+    """Waits until a quarter of the CPUs is idle for a moment, but not for ever."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        before = _cpu_times()
+        time.sleep(look)
+        spent = [after - earlier for after, earlier in zip(_cpu_times(), before)]
+        if sum(spent[field] for field in _IDLE) >= sum(spent) / 4:
+            return
+
+
 def _cpu_times():
     """Ticks of all CPUs together: user, nice, system, idle, iowait, irq, softirq, steal."""
     with open("/proc/stat", encoding="ascii") as file:
