@@ -36,7 +36,7 @@ class Program:
         """The names of its experiments, as its help lists them."""
         words = [folder / self.name, "--help"]
         text = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
-        return re.findall(r"^\s+([a-z][a-z-]*): ", text, re.MULTILINE)
+        return re.findall(r"^\s+([a-z][a-z-]*): ", text.partition("one of:")[2].partition("\n\n")[0], re.MULTILINE)
 
     def runs(self, experiment):
         """{(program, experiment, variant): words of the command line}"""
