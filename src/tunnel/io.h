@@ -8,8 +8,8 @@
 
 #include "inet/endpoint.h"
 #include "scheduler/path/path_tiers.h"
-#include "tunnel/subflow/datagram.h"
 #include "tunnel/session/event.h"
+#include "tunnel/subflow/datagram.h"
 #include "tunnel/subflow/route.h"
 
 namespace braid {
