@@ -90,12 +90,25 @@ function(braid_program name)
   endif()
 endfunction()
 
-# braid_test(name LABEL label SOURCES file... LIBS dep... [SHARDS n]): a GoogleTest program as one ctest, or as n of
-# them that run at the same time; starting a process for each TEST would cost more than most tests do. A failure
-# names its TEST in the output; one TEST by hand: bin/NAME --gtest_filter=SUITE.TEST
+# braid_test(name LABEL label SOURCES file... LIBS dep... [SHARDS n] [LONG filter LONG_SOURCES file...]): a GoogleTest
+# program as one ctest, or as n of them that run at the same time; starting a process for each TEST would cost more
+# than most tests do. A failure names its TEST in the output; one TEST by hand: bin/NAME --gtest_filter=SUITE.TEST
+# The tests that LONG matches, in LONG_SOURCES, are slow, all others fast.
 function(braid_test name)
-  cmake_parse_arguments(ARG "" "LABEL;SHARDS" "SOURCES;LIBS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "LABEL;SHARDS;LONG" "SOURCES;LONG_SOURCES;LIBS" ${ARGN})
+  set(suffix "")
+  set(arguments --gtest_brief=1)
+  if(NOT BRAID_FAST_TESTS)
+    if(NOT ARG_LONG)
+      return()
+    endif()
+    list(FILTER ARG_SOURCES EXCLUDE REGEX "_test\\.cc$")
+    set(suffix _long)
+    list(APPEND arguments --gtest_filter=${ARG_LONG})
+  elseif(NOT BRAID_SLOW_TESTS AND ARG_LONG)
+    list(APPEND arguments --gtest_filter=-${ARG_LONG})
+  endif()
+  add_executable(${name} ${ARG_SOURCES} ${ARG_LONG_SOURCES})
   braid_unity(${name})
   target_link_libraries(${name} PRIVATE braid_options ${ARG_LIBS} GTest::gtest_main GTest::gmock)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -106,12 +119,12 @@ function(braid_test name)
     set(ARG_SHARDS 1)
   endif()
   foreach(shard RANGE 1 ${ARG_SHARDS})
-    set(test ${name})
+    set(test ${name}${suffix})
     if(ARG_SHARDS GREATER 1)
       string(APPEND test .${shard}of${ARG_SHARDS})
     endif()
     math(EXPR index "${shard} - 1")
-    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1)
+    add_test(NAME ${test} COMMAND ${name} ${arguments})
     set_tests_properties(${test} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 600
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
