@@ -62,7 +62,7 @@ class TraceWriterTest : public testing::Test {
   }
   // Waits until the thread has dealt with so many events.
   TraceStatus settled(const TraceWriter& writer, uint64_t events) {
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 6000; ++i) {  // a minute: the sanitizers on a busy machine take their time
       TraceStatus s = writer.status();
       if (s.written + s.dropped >= events) return s;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
