@@ -125,7 +125,7 @@ function(braid_test name)
     endif()
     math(EXPR index "${shard} - 1")
     add_test(NAME ${test} COMMAND ${name} ${arguments})
-    set_tests_properties(${test} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 600
+    set_tests_properties(${test} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 1800
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
