@@ -4,7 +4,8 @@
     fidelity.py ROOT
 
 A file is named by its path below src/ or the root (`inet/icmp.h`; `inet/icmp.*` is header and source), or by its
-bare name where only one folder of src/ has it. In the first column of a table, an identifier stands in the file named before it.
+bare name where only one folder of src/ has it. In the first column of a table, an identifier stands in the file
+named before it.
 """
 import re
 import sys
