@@ -12,8 +12,8 @@ constexpr size_t kHoldReserve = 16;
 constexpr size_t kMaxSymbolPieces = 64;
 }  // namespace
 
-Inbound::Inbound(const SessionParts& parts, SubflowWatch& watch)
-    : parts_(parts), watch_(watch), resequencer_(resequencerOptions(parts.options)) {}
+Inbound::Inbound(const SessionParts& parts)
+    : parts_(parts), resequencer_(resequencerOptions(parts.options)) {}
 
 void Inbound::setTunables() {
   resequencer_.setOptions(resequencerOptions(parts_.options));
@@ -74,33 +74,30 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
   Time now = arrival.now;
   SubflowSet& subflows = parts_.subflows;
   auto onBadParity = [&] { parts_.owner.onDrop(Drop::kBadParity, 1); };
-  std::visit(
-      Overloaded{
-          [](const PingFrame&) {},
-          [](const DataFrame&) {},  // onData()
-          [&](const AckFrame& ack) {
-            if (Subflow* acked = subflows.find(ack.subflow)) acked->onAck(ack, acked == &subflow, now);
-          },
-          [&](const PathChallengeFrame& challenge) {
-            subflow.onPathChallenge(challenge.token, arrival.from);
-          },
-          [&](const PathResponseFrame& response) { subflow.onPathResponse(response.token, now); },
-          [&](const SubflowStatusFrame& status) {
-            if (Subflow* meant = subflows.find(status.subflow)) meant->onPeerStatus(status, now);
-          },
-          [&](const SubflowPreferenceFrame& preference) { parts_.duties.onPeerPreference(preference); },
-          [&](const SkipFrame& skip) { resequencer_.skip(skip.flow, skip.first, skip.count, now); },
-          [&](const ParityFrame& parity) {
-            if (!parts_.receiver.onParity(parity, subflow.id(), arrival.packetNumber, now)) onBadParity();
-          },
-          [&](const ParityTailFrame& tail) {
-            if (!parts_.receiver.onTail(tail)) onBadParity();
-          },
-          [&](const RecoveredFrame& recovered) { parts_.protector.onRecovered(recovered, now); },
-          [&](const CloseFrame&) { isClosed_ = true; },
+  auto act = Overloaded{
+      [](const PingFrame&) {},
+      [](const DataFrame&) {},  // onData()
+      [&](const AckFrame& ack) {
+        if (Subflow* acked = subflows.find(ack.subflow)) acked->onAck(ack, acked == &subflow, now);
       },
-      frame);
-  watch_.settle(now);
+      [&](const PathChallengeFrame& challenge) { subflow.onPathChallenge(challenge.token, arrival.from); },
+      [&](const PathResponseFrame& response) { subflow.onPathResponse(response.token, now); },
+      [&](const SubflowStatusFrame& status) {
+        if (Subflow* meant = subflows.find(status.subflow)) meant->onPeerStatus(status, now);
+      },
+      [&](const SubflowPreferenceFrame& preference) { parts_.paths.duties().onPeerPreference(preference); },
+      [&](const SkipFrame& skip) { resequencer_.skip(skip.flow, skip.first, skip.count, now); },
+      [&](const ParityFrame& parity) {
+        if (!parts_.receiver.onParity(parity, subflow.id(), arrival.packetNumber, now)) onBadParity();
+      },
+      [&](const ParityTailFrame& tail) {
+        if (!parts_.receiver.onTail(tail)) onBadParity();
+      },
+      [&](const RecoveredFrame& recovered) { parts_.protector.onRecovered(recovered, now); },
+      [&](const CloseFrame&) { isClosed_ = true; },
+  };
+  std::visit(act, frame);
+  parts_.paths.settle(now);
 }
 
 // What decoding gives back is read like a datagram; only frames that belong to a symbol may be in it.

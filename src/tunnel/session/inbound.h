@@ -1,7 +1,9 @@
 #pragma once
 
-// What arrives at a session: opened datagrams go in, inner packets come out, and everybody whom a frame concerns
-// is told.
+// What arrives at a session.
+//
+// What flows through. Opened datagrams go in, inner packets come out to the SessionOwner, and everybody whom a frame
+// concerns is told:
 //
 //     DATA                      datagram flows: past a filter of duplicates; ordered flows: into the resequencer
 //     SKIP                      the resequencer waits no longer
@@ -11,9 +13,13 @@
 //     SUBFLOW_PREFERENCE        PathDuties
 //     CLOSE                     isClosed()
 //
-// Frames take effect in their order, but for the last DATA frame of a datagram: it takes over the datagram's
-// buffer, so it comes last. Everything is the peer's word and is checked; a malformed datagram is not
-// acknowledged, and what its frames said up to there holds.
+// Life. Inbound lives as long as its session, and holds inner packets only while those before them are missing
+// (Resequencer). isClosed() stays once it is said; the session then sends nothing more.
+//
+// Invariants. Frames take effect in their order, but for the last DATA frame of a datagram: it takes over the
+// datagram's buffer, so it comes last. Everything is the peer's word and is checked. A malformed datagram is not
+// acknowledged; what its frames said up to there holds, but for that last DATA. Of frames that cost much to act on
+// a datagram may hold kMaxCostlyFrames; more are ignored and counted.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +30,6 @@
 #include "tunnel/lane/resequencer.h"
 #include "tunnel/session/session_parts.h"
 #include "tunnel/session/session_status.h"
-#include "tunnel/session/subflow_watch.h"
 #include "tunnel/wire/frame_reader.h"
 
 namespace braid {
@@ -40,7 +45,7 @@ class Inbound {
     Time now;
   };
 
-  Inbound(const SessionParts& parts, SubflowWatch& watch);
+  explicit Inbound(const SessionParts& parts);
 
   void setTunables();
   /// `frames`: an opened datagram of the subflow, header and tag cut off. False when malformed.
@@ -60,7 +65,6 @@ class Inbound {
   void deliverInOrder();
 
   SessionParts parts_;
-  SubflowWatch& watch_;
   Resequencer resequencer_;
   std::vector<DuplicateFilter> datagramFilters_;  ///< by slot of the flow
   bool isClosed_ = false;

@@ -57,7 +57,7 @@ bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, P
   DatagramBuilder build(subflow, std::move(buffer), path.route, MtuDiscovery::kMinDatagram);
   if (path.response) build.add(*path.response);
   // From its first datagram on the peer knows what a subflow is for.
-  const SubflowPreferenceFrame* wish = parts_.duties.wishFor(subflow);
+  const SubflowPreferenceFrame* wish = parts_.paths.duties().wishFor(subflow);
   if (wish && path.size == MtuDiscovery::kMinDatagram) build.add(*wish);
   if (path.challenge) build.add(*path.challenge);
   if (path.size) build.padTo(path.size);
@@ -147,7 +147,7 @@ bool Outbound::pollNewData(Datagram& out, Time now) {
   Offer offer = offerNewData(out, now);
   if (offer == Offer::kNoPath && openOverflow(now)) offer = offerNewData(out, now);
   if (offer != Offer::kNothing) return offer == Offer::kSent;
-  parts_.duties.onDrained(now);
+  parts_.paths.duties().onDrained(now);
   for (Subflow* s : parts_.subflows) {
     if (s->isOpen(now)) s->setAppLimited();
   }
@@ -167,7 +167,7 @@ void Outbound::lookAtPaths(Time now) {
 
 // Data is left over. Whether a metered path is open that may take it: then the views are of those, too.
 bool Outbound::openOverflow(Time now) {
-  if (!parts_.duties.mayOverflow(now)) return false;
+  if (!parts_.paths.duties().mayOverflow(now)) return false;
   bool anyOpen = false;
   for (size_t i = 0; i < parts_.subflows.size(); ++i) {
     views_[i] = parts_.subflows[i].view(now, true);

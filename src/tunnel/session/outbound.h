@@ -1,6 +1,10 @@
 #pragma once
 
-// What leaves a session: one datagram for each call, in the order of service.
+// What leaves a session.
+//
+// What flows through. Lost data of the DataLedger, new data of the FlowQueues, protection of the Protector, and the
+// frames that subflows, ControlFrames and BlockReceiver have to say go in; one datagram for each poll() comes out,
+// in the order of service:
 //
 //     urgent       path frames, probes and ACKs that are due: they wait for neither window nor pacer
 //     control      control frames that must arrive, and what decoding has given back
@@ -12,11 +16,15 @@
 //     protection   copies and parities, when nothing new waits
 //     MTU probe
 //
-// Each datagram also carries the ACKs that are pending on its path, and repairs and new data as far as they fit
-// and would go there anyway. A datagram that the pool has no buffer for leaves later.
+// But for path frames, tails and MTU probes a datagram also carries the ACKs that are pending on its path; and all but
+// these and protection carry repairs and new data as far as they fit and would go there anyway.
 //
-// Invariants: known losses go before new data; new data leaves only on a path whose window is open (small flows
-// may be a little ahead of it); a packet waits for a better path only as long as the path scheduler says.
+// Life. Outbound lives as long as its session and holds no packet between two calls: what finds no buffer or no path stays
+// where it waits. Once the session closes, pollClose() takes the place of poll().
+//
+// Invariants. Known losses go before new data. New data leaves only on a path whose window is open (small flows may
+// be a little ahead of it), or, while no path is usable, with the PING that asks for the peer. A packet waits for a
+// better path only as long as the path scheduler says.
 
 #include <cstdint>
 #include <memory>

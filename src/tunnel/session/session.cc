@@ -17,8 +17,9 @@ KeyLimits keyLimits(const SessionOptions& options) {
   return limits;
 }
 
-PathDuties::Side sideOf(KeySchedule::Role role) {
-  return role == KeySchedule::Role::kInitiator ? PathDuties::Side::kInitiator : PathDuties::Side::kResponder;
+PathManager::Side sideOf(KeySchedule::Role role) {
+  using Side = PathManager::Side;
+  return role == KeySchedule::Role::kInitiator ? Side::kInitiator : Side::kResponder;
 }
 }  // namespace
 
@@ -35,18 +36,14 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       trace_(options.trace, id_),
       ledger_(options.repairTime, &owner),
       flows_(flowQueueOptions(options), random_.next(), &owner),
-      duties_(sideOf(role), options.maxOuterMtu, subflows_, controls_, owner_),
-      watch_(subflows_, controls_, duties_, owner_, trace_),
-      protector_({options, options.recoveryOptions, subflows_, ledger_, pool, sealer_, trace_}),
-      receiver_(options, pool.payload(), subflows_, trace_),
-      outbound_({options, pool, sealer_, subflows_, controls_, duties_, ledger_, flows_, protector_,
-                 receiver_, owner_}),
-      inbound_({options, pool, sealer_, subflows_, controls_, duties_, ledger_, flows_, protector_, receiver_,
-                owner_},
-               watch_),
-      start_(now),
-      unusableSince_(now),
-      innerMtu_(MtuDiscovery::kBaseDatagram - kDatagramOverhead) {
+      paths_(sideOf(role), options, controls_, ledger_, owner, trace_, random_, now),
+      protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
+      receiver_(options, pool.payload(), paths_.subflows(), trace_),
+      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, flows_, protector_,
+                 receiver_, owner}),
+      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, flows_, protector_,
+                receiver_, owner}),
+      start_(now) {
   protector_.setPolicies(random_);
   flows_.limitClasses(protector_.policies().size());
 }
@@ -54,7 +51,7 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
 Session::~Session() {
   protector_.clear();
   // Subflows hand their data back to the ledger, and the ledger to the flows.
-  subflows_.clear();
+  paths_.clear();
   ledger_.giveUpAll(Drop::kPeerDown);
   DropCounts counts = drops();
   for (size_t i = 0; i < kDropCount; ++i) owner_.onDrop(static_cast<Drop>(i), counts[i]);
@@ -72,52 +69,14 @@ void Session::setTunables() {
 
 // ---- subflows
 
-bool Session::openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now) {
-  if (std::optional<size_t> position = subflows_.named(name)) {
-    Subflow& s = subflows_[*position];
-    bool same = s.route().socket == route.socket && s.route().remote == route.remote;  // local: it has learnt
-    if (s.state() == Subflow::State::kClosed || !same) {
-      s.open(route, now);
-      watch_.settle(now);
-      controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), true});
-    }
-    return true;
-  }
-  if (subflows_.size() >= std::min(options_.maxSubflows, SubflowSet::kMost)) return false;
-  addSubflow(static_cast<uint8_t>(subflows_.size()), name, uplink, route, now);
-  return true;
-}
-
-// Only the initiator makes subflows; the responder learns of one from its first packet.
-Subflow* Session::acceptSubflow(uint8_t id, const Route& from, Time now) {
-  if (role_ == KeySchedule::Role::kInitiator || subflows_.size() >= options_.maxSubflows) return nullptr;
-  return &addSubflow(id, "", "", from, now);
-}
-
-Subflow& Session::addSubflow(uint8_t id, const std::string& name, const std::string& uplink,
-                             const Route& route, Time now) {
-  bool trusted = role_ == KeySchedule::Role::kInitiator;  // then our configuration names the address
-  return subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, watch_.events(),
-                                                 ledger_, controllers_, random_, now),
-                       name);
-}
-
 void Session::closeSubflow(const std::string& name, Time now) {
-  std::optional<size_t> position = subflows_.named(name);
-  if (position && subflows_[*position].state() != Subflow::State::kClosed) {
-    Subflow& s = subflows_[*position];
-    s.close(now);
-    watch_.settle(now);
-    controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), false});
-  }
+  paths_.close(name, now);
   refresh(now);
 }
 
 void Session::setPreference(const std::string& name, const PathPreference& own, const PathPreference& peers,
                             std::shared_ptr<Pacer> ceiling, Time now) {
-  std::optional<size_t> position = subflows_.named(name);
-  if (!position) return;
-  duties_.setPreference(subflows_[*position], own, peers, std::move(ceiling));
+  paths_.setPreference(name, own, peers, std::move(ceiling));
   refresh(now);
 }
 
@@ -126,7 +85,7 @@ void Session::setPreference(const std::string& name, const PathPreference& own, 
 std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
                                         Packet datagram, Time now) {
   size_t size = datagram.size();
-  Subflow* subflow = subflows_.find(header.subflow);
+  Subflow* subflow = paths_.subflows().find(header.subflow);
   uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->expectedPacketNumber() : 0);
   if (subflow && subflow->isReplay(pn)) return Drop::kReplay;
 
@@ -137,7 +96,7 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
     return Drop::kBadSeal;
   }
   if (keys_.epoch() != epoch) owner_.onEvent({Event::Kind::kRekeyed, {}, "the peer changed keys"});
-  if (!subflow && !(subflow = acceptSubflow(header.subflow, from, now))) return Drop::kUnknownSubflow;
+  if (!subflow && !(subflow = paths_.accept(header.subflow, from, now))) return Drop::kUnknownSubflow;
   heardAt_ = now;
 
   datagram.trimFront(kHeaderSize);
@@ -150,24 +109,13 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
 }
 
 bool Session::onSendError(const Route& route, Time now) {
-  bool ours = false;
-  for (Subflow* s : subflows_) {
-    if (s->route() != route) continue;
-    s->onSendError(now);
-    ours = true;
-  }
-  watch_.settle(now);
+  bool ours = paths_.onSendError(route, now);
   refresh(now);
   return ours;
 }
 
 bool Session::onTooBig(const Route& route, size_t size, Time now) {
-  bool ours = false;
-  for (Subflow* s : subflows_) {
-    if (s->route() != route) continue;
-    s->onTooBig(size, now);
-    ours = true;
-  }
+  bool ours = paths_.onTooBig(route, size, now);
   refresh(now);
   return ours;
 }
@@ -175,12 +123,7 @@ bool Session::onTooBig(const Route& route, size_t size, Time now) {
 // ---- time
 
 void Session::onTimer(Time now) {
-  for (Subflow* s : subflows_) {
-    s->onTimer(now);
-    if (keepalive_ > 0ns && s->usable() && now - s->lastSentAt() >= keepalive_) s->requestPing();
-  }
-  watch_.settle(now);
-  duties_.onTimer(now);
+  paths_.onTimer(now);
   keys_.onTimer(now);
   flows_.onTimer(now);
   inbound_.onTimer(now);
@@ -189,53 +132,23 @@ void Session::onTimer(Time now) {
 
 Time Session::nextDeadline(Time now) const {
   Time next = std::min({keys_.deadline(), flows_.nextDeadline(), inbound_.nextDeadline(),
-                        outbound_.nextDeadline(now), duties_.nextDeadline(now)});
-  bool usable = anyUsable();
-  for (const Subflow* s : subflows_) {
-    next = std::min(next, s->nextDeadline());
-    if (s->state() == Subflow::State::kClosed && usable) next = std::min(next, s->acks().deadline());
-    if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
-  }
-  if (unusableSince_ != kNever && outbound_.hasWaiting())
-    next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
+                        outbound_.nextDeadline(now), paths_.nextDeadline(now)});
+  if (unusableSince() != kNever && outbound_.hasWaiting())
+    next = std::min(next, std::max(now, unusableSince() + options_.repairTime));
   return next;
 }
 
 // What follows from the states of the subflows.
 void Session::refresh(Time now) {
-  duties_.update(now);
-  if (anyUsable()) {
-    unusableSince_ = kNever;
-    updateInnerMtu();
-    return;
-  }
-  if (unusableSince_ == kNever) unusableSince_ = now;
-  if (now - unusableSince_ > options_.repairTime) clearQueues(now);
-}
-
-// What every path carries; but a path below IPv6's minimum carries small packets only, unless every path is
-// so. A path that still searches does not count: it may yet turn out to carry more. Nor does one that rests
-// or takes only what is too much for others: a packet that fits nowhere else would wait for it.
-void Session::updateInnerMtu() {
-  size_t smallest = SIZE_MAX;
-  size_t largest = 0;
-  for (const Subflow* s : subflows_) {
-    if (!s->usable() || s->duty() != PathDuty::kAll || s->searchesMtu()) continue;
-    smallest = std::min(smallest, s->mtu());
-    largest = std::max(largest, s->mtu());
-  }
-  if (largest == 0) return;
-  size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
-  if (mtu == innerMtu_) return;
-  innerMtu_ = mtu;
-  owner_.onEvent({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
+  paths_.update(now);
+  if (unusableSince() != kNever && now - unusableSince() > options_.repairTime) clearQueues(now);
 }
 
 // All uplinks have been gone for the repair time: nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
   ledger_.giveUpAll(Drop::kPeerDown);
   if (ledger_.live() > 0) {
-    for (Subflow* s : subflows_) s->giveUpData(Drop::kPeerDown);
+    for (Subflow* s : paths_.subflows()) s->giveUpData(Drop::kPeerDown);
   }
   Flow* flow = nullptr;
   uint64_t dropped = 0;
@@ -276,17 +189,15 @@ void Session::fill(SessionStatus& status, Time now) const {
   status.age = now - start_;
   status.keyEpoch = keys_.epoch();
   status.cipher = aeadName(keys_.aead());
-  status.innerMtu = innerMtu_;
+  paths_.fill(status, now);
   outbound_.fill(status);
   inbound_.fill(status);
-  status.suppressions = controllers_.episodes();
   status.recovery = options_.recovery;
   status.blocks = protector_.blocks();
   status.paritiesReceived = receiver_.parities();
   status.blocksDecoded = receiver_.counts().blocksDecoded;
   status.packetsDecoded = receiver_.counts().restored;
   status.blocksEvicted = receiver_.counts().evicted;
-  for (const Subflow* s : subflows_) status.subflows.push_back(s->status(now));
   flows_.forEachFlow([&](const Flow& flow) {
     FlowStatus f;
     f.name = flow.key().toString();

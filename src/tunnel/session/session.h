@@ -1,23 +1,24 @@
 #pragma once
 
-// One keyed association with a peer: its keys, its life, its subflows, and the two directions of its traffic.
+// One keyed association with a peer: its keys, its life, and who works for it.
 //
-// What flows through. Inner packets go in (onInnerPacket), wait in FlowQueues and leave in datagrams
-// (pollDatagram, Outbound); the DataLedger knows each until it is delivered or given up, the Protector what
-// protects it. Datagrams of the peer go in (onDatagram), are opened here and read by Inbound, which hands inner
-// packets out in the order of their flow. SubflowWatch settles what subflows tell after each call into one.
+// What flows through. Inner packets go in (onInnerPacket) and wait in FlowQueues until Outbound puts them into
+// datagrams (pollDatagram); the DataLedger knows each of them until it is delivered or given up. Datagrams of the
+// peer go in (onDatagram), are opened here and read by Inbound, which hands inner packets to the SessionOwner in the
+// order of their flow.
 //
-//     onDatagram -> KeySchedule -> Inbound -> Subflow | Resequencer | BlockReceiver | Protector -> SessionOwner
 //     onInnerPacket -> FlowQueues -> Outbound -> DatagramBuilder -> KeySchedule -> pollDatagram
+//     onDatagram -> KeySchedule -> Inbound -> Subflow | Resequencer | BlockReceiver | Protector -> SessionOwner
+//
+// PathManager has the subflows that datagrams take; Protector and BlockReceiver are the two ends of proactive
+// recovery; ControlFrames keeps what must arrive until it has.
 //
 // Life. A session begins unheard: its keys come from a handshake, and nothing is known of the peer. The first
-// datagram that opens confirms that the peer has the keys. The session is over when the peer says CLOSE or the
-// keys are used up: it sends nothing more, and its owner drops it. close() says CLOSE on every usable subflow and
-// sends nothing else any more.
+// datagram that opens confirms that the peer has the keys. The session is over when the peer has said CLOSE or the
+// keys are used up: its owner drops it. close() says CLOSE on every usable subflow. Nothing else leaves after either.
 //
-// Subflows. The initiator opens and closes them by name (openSubflow, closeSubflow); the responder learns of one
-// from its first datagram. While none is usable, data waits; after LaneOptions::repairTime nobody waits for it
-// any more and it is dropped.
+// Invariants. No packet number takes effect twice, and nothing takes effect whose seal is bad. While no subflow is
+// usable, data waits; after LaneOptions::repairTime nobody waits for it any more and it is dropped.
 //
 // Calls. Whatever is called (on...) may change what pollDatagram() gives and nextDeadline() says. onTimer() is
 // due at nextDeadline().
@@ -34,13 +35,11 @@
 #include "tunnel/session/control_frames.h"
 #include "tunnel/session/inbound.h"
 #include "tunnel/session/outbound.h"
-#include "tunnel/session/path_duties.h"
+#include "tunnel/session/path_manager.h"
 #include "tunnel/session/session_options.h"
 #include "tunnel/session/session_owner.h"
 #include "tunnel/session/session_status.h"
-#include "tunnel/session/subflow_watch.h"
 #include "tunnel/subflow/datagram.h"
-#include "tunnel/subflow/subflow_set.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/key_schedule.h"
 
@@ -65,20 +64,22 @@ class Session final {
   bool confirmed() const { return heardAt_.has_value(); }
   /// The peer said CLOSE, or the keys are used up.
   bool over() const { return over_; }
-  bool anyUsable() const { return subflows_.anyUsable(); }
+  bool anyUsable() const { return paths_.anyUsable(); }
   /// Since when no subflow is usable; kNever when one is.
-  Time unusableSince() const { return unusableSince_; }
+  Time unusableSince() const { return paths_.unusableSince(); }
   /// Largest inner packet that serves the paths in use, bytes.
-  size_t innerMtu() const { return innerMtu_; }
+  size_t innerMtu() const { return paths_.innerMtu(); }
   /// The options have changed.
   void setTunables();
   /// An idle subflow sends a PING so often; 0: never.
-  void setKeepalive(Duration keepalive) { keepalive_ = keepalive; }
+  void setKeepalive(Duration keepalive) { paths_.setKeepalive(keepalive); }
 
   // ---- subflows (initiator)
 
   /// Starts or reopens the subflow of this name. False when the numbers are used up.
-  bool openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now);
+  bool openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now) {
+    return paths_.open(name, uplink, route, now);
+  }
   void closeSubflow(const std::string& name, Time now);
   /// How this side and the peer are to use the subflow, see PathDuties::setPreference().
   void setPreference(const std::string& name, const PathPreference& own, const PathPreference& peers,
@@ -107,21 +108,17 @@ class Session final {
   /// The next datagram; false when none may leave now.
   bool pollDatagram(Datagram& out, Time now);
   /// Says CLOSE on every usable subflow and sends nothing more.
-  void close() { closesLeft_ = subflows_.size(); }
+  void close() { closesLeft_ = paths_.subflows().size(); }
   Time nextDeadline(Time now) const;
   /// After a timer call and a poll that gave nothing: no data is queued or unacknowledged, so that before
   /// nextDeadline() nothing but an on... call can change what is sent.
-  bool isAtRest(Time now) const { return outbound_.isAtRest(now) && duties_.isAtRest(); }
+  bool isAtRest(Time now) const { return outbound_.isAtRest(now) && paths_.isAtRest(); }
   void fill(SessionStatus& status, Time now) const;
   /// What its queues threw away so far. The destructor reports it to the owner.
   DropCounts drops() const;
 
  private:
-  Subflow* acceptSubflow(uint8_t id, const Route& from, Time now);
-  Subflow& addSubflow(uint8_t id, const std::string& name, const std::string& uplink, const Route& route,
-                      Time now);
   void refresh(Time now);
-  void updateInnerMtu();
   void clearQueues(Time now);
 
   uint32_t id_;
@@ -135,23 +132,17 @@ class Session final {
   RecoveryTrace trace_;
   DataLedger ledger_;
   FlowQueues flows_;
-  ControllerGroup controllers_;  ///< of all subflows
-  SubflowSet subflows_;
   ControlFrames controls_;
-  PathDuties duties_;
-  SubflowWatch watch_;
+  PathManager paths_;
   Protector protector_;
   BlockReceiver receiver_;
   Outbound outbound_;
   Inbound inbound_;
 
-  Duration keepalive_ = 10s;
   Time start_;
   std::optional<Time> heardAt_;
   bool over_ = false;
   std::optional<size_t> closesLeft_;  ///< closing: positions of subflows below it have not said CLOSE yet
-  Time unusableSince_;
-  size_t innerMtu_;
 };
 
 }  // namespace braid

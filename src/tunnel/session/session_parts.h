@@ -8,7 +8,7 @@
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
-#include "tunnel/session/path_duties.h"
+#include "tunnel/session/path_manager.h"
 #include "tunnel/session/session_options.h"
 #include "tunnel/session/session_owner.h"
 #include "tunnel/subflow/datagram_builder.h"
@@ -21,9 +21,9 @@ struct SessionParts {
   const SessionOptions& options;
   PacketPool& pool;
   DatagramSealer& sealer;
-  SubflowSet& subflows;
+  PathManager& paths;
+  SubflowSet& subflows;  ///< those of `paths`
   ControlFrames& controls;
-  PathDuties& duties;
   DataLedger& ledger;
   FlowQueues& flows;
   Protector& protector;

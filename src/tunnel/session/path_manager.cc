@@ -1,0 +1,198 @@
+#include "tunnel/session/path_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace braid {
+
+PathManager::PathManager(Side side, const SessionOptions& options, ControlFrames& controls,
+                         DataLedger& ledger, SessionOwner& owner, const RecoveryTrace& trace, Random& random,
+                         Time now)
+    : side_(side),
+      options_(options),
+      controls_(controls),
+      ledger_(ledger),
+      owner_(owner),
+      trace_(trace),
+      random_(random),
+      duties_(side, options.maxOuterMtu, subflows_, controls, owner),
+      unusableSince_(now),
+      innerMtu_(MtuDiscovery::kBaseDatagram - kDatagramOverhead) {}
+
+// ---- come and go
+
+bool PathManager::open(const std::string& name, const std::string& uplink, const Route& route, Time now) {
+  if (std::optional<size_t> position = subflows_.named(name)) {
+    Subflow& s = subflows_[*position];
+    bool same = s.route().socket == route.socket && s.route().remote == route.remote;  // local: it has learnt
+    if (s.state() == Subflow::State::kClosed || !same) {
+      s.open(route, now);
+      settle(now);
+      controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), true});
+    }
+    return true;
+  }
+  if (subflows_.size() >= std::min(options_.maxSubflows, SubflowSet::kMost)) return false;
+  add(static_cast<uint8_t>(subflows_.size()), name, uplink, route, now);
+  return true;
+}
+
+void PathManager::close(const std::string& name, Time now) {
+  std::optional<size_t> position = subflows_.named(name);
+  if (!position || subflows_[*position].state() == Subflow::State::kClosed) return;
+  Subflow& s = subflows_[*position];
+  s.close(now);
+  settle(now);
+  controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), false});
+}
+
+void PathManager::setPreference(const std::string& name, const PathPreference& own,
+                                const PathPreference& peers, std::shared_ptr<Pacer> ceiling) {
+  if (std::optional<size_t> position = subflows_.named(name))
+    duties_.setPreference(subflows_[*position], own, peers, std::move(ceiling));
+}
+
+Subflow* PathManager::accept(uint8_t id, const Route& from, Time now) {
+  if (side_ == Side::kInitiator || subflows_.size() >= options_.maxSubflows) return nullptr;
+  return &add(id, "", "", from, now);
+}
+
+Subflow& PathManager::add(uint8_t id, const std::string& name, const std::string& uplink, const Route& route,
+                          Time now) {
+  bool trusted = side_ == Side::kInitiator;  // then our configuration names the address
+  return subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, events_, ledger_,
+                                                 controllers_, random_, now),
+                       name);
+}
+
+// ---- what subflows tell
+
+void PathManager::settle(Time now) {
+  SubflowEvent event;
+  while (events_.poll(event)) onEvent(event, now);
+}
+
+void PathManager::onEvent(const SubflowEvent& event, Time now) {
+  const Subflow& s = subflows_.at(event.subflow);
+  switch (event.kind) {
+    case SubflowEvent::Kind::kState:
+      return onStateChange(s);
+    case SubflowEvent::Kind::kAddress:
+      return owner_.onEvent(
+          {Event::Kind::kAddressChanged,
+           {},
+           "subflow " + std::to_string(s.id()) + " is now at " + s.route().remote.toString()});
+    case SubflowEvent::Kind::kControlDelivered:
+      return controls_.onFate(event.subflow, event.packetNumber, true);
+    case SubflowEvent::Kind::kControlLost:
+      return controls_.onFate(event.subflow, event.packetNumber, false);
+    case SubflowEvent::Kind::kPacketLost:
+      return trace_.note({.kind = TraceEvent::Kind::kPacketLost,
+                          .time = now,
+                          .subflow = event.subflow,
+                          .pn = event.packetNumber,
+                          .lossRate = event.lossRate});
+  }
+}
+
+void PathManager::onStateChange(const Subflow& s) {
+  duties_.onChange();
+  switch (s.state()) {
+    case Subflow::State::kValidating:
+      break;
+    case Subflow::State::kActive: {
+      bool normal = s.preference().use == PathUse::kNormal;
+      owner_.onEvent(eventOf(s, Event::Kind::kSubflowUp, normal ? "is in use" : "is usable"));
+      duties_.onUsable(s);
+      break;
+    }
+    case Subflow::State::kSuspect:
+      owner_.onEvent(eventOf(s, Event::Kind::kSubflowSuspect, "is silent, its packets are moved"));
+      break;
+    case Subflow::State::kClosed:
+      owner_.onEvent(eventOf(s, Event::Kind::kSubflowFailed, "lost its uplink"));
+      break;
+  }
+}
+
+// ---- what else happens
+
+bool PathManager::onSendError(const Route& route, Time now) {
+  bool ours = false;
+  for (Subflow* s : subflows_) {
+    if (s->route() != route) continue;
+    s->onSendError(now);
+    ours = true;
+  }
+  settle(now);
+  return ours;
+}
+
+bool PathManager::onTooBig(const Route& route, size_t size, Time now) {
+  bool ours = false;
+  for (Subflow* s : subflows_) {
+    if (s->route() != route) continue;
+    s->onTooBig(size, now);
+    ours = true;
+  }
+  return ours;
+}
+
+void PathManager::onTimer(Time now) {
+  for (Subflow* s : subflows_) {
+    s->onTimer(now);
+    if (keepalive_ > 0ns && s->usable() && now - s->lastSentAt() >= keepalive_) s->requestPing();
+  }
+  settle(now);
+  duties_.onTimer(now);
+}
+
+Time PathManager::nextDeadline(Time now) const {
+  Time next = duties_.nextDeadline(now);
+  bool usable = anyUsable();
+  for (const Subflow* s : subflows_) {
+    next = std::min(next, s->nextDeadline());
+    // Another one says what arrived there.
+    if (s->state() == Subflow::State::kClosed && usable) next = std::min(next, s->acks().deadline());
+    if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
+  }
+  return next;
+}
+
+// ---- what follows
+
+void PathManager::update(Time now) {
+  duties_.update(now);
+  if (anyUsable()) {
+    unusableSince_ = kNever;
+    updateInnerMtu();
+  } else if (unusableSince_ == kNever) {
+    unusableSince_ = now;
+  }
+}
+
+// What every path carries; but a path below IPv6's minimum carries small packets only, unless every path is
+// so. A path that still searches does not count: it may yet turn out to carry more. Nor does one that rests
+// or takes only what is too much for others: a packet that fits nowhere else would wait for it.
+void PathManager::updateInnerMtu() {
+  size_t smallest = SIZE_MAX;
+  size_t largest = 0;
+  for (const Subflow* s : subflows_) {
+    if (!s->usable() || s->duty() != PathDuty::kAll || s->searchesMtu()) continue;
+    smallest = std::min(smallest, s->mtu());
+    largest = std::max(largest, s->mtu());
+  }
+  if (largest == 0) return;
+  size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
+  if (mtu == innerMtu_) return;
+  innerMtu_ = mtu;
+  owner_.onEvent({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
+}
+
+void PathManager::fill(SessionStatus& status, Time now) const {
+  status.innerMtu = innerMtu_;
+  status.suppressions = controllers_.episodes();
+  for (const Subflow* s : subflows_) status.subflows.push_back(s->status(now));
+}
+
+}  // namespace braid
