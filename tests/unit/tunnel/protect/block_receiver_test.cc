@@ -1,0 +1,234 @@
+#include "tunnel/protect/block_receiver.h"
+
+#include "tests/unit/coding/coded_block.h"
+#include "tests/unit/tunnel/protect/protection_bench.h"
+#include "tunnel/wire/parity_symbols.h"
+
+namespace braid::block_receiver_test {
+namespace {
+
+constexpr size_t kCapacity = 1500;
+
+/// A peer's blocks of subflow 0 come, in part.
+struct BlockReceiverTest : ProtectionBench {
+  Random dice{9};
+  std::optional<BlockReceiver> receiver;
+  std::vector<uint8_t> wire;  // the frame that came last
+
+  void SetUp() override {
+    ProtectionBench::SetUp();
+    receiver.emplace(protectOptions, kCapacity, subflows, trace);
+    open(0);
+  }
+  CodedBlock block(uint16_t id, uint64_t first, uint32_t symbols, size_t parities = 1) {
+    return makeBlock(dice, id, {{0, first, symbols}}, parities, 200);
+  }
+  void onSymbol(const CodedBlock& b, size_t column) {
+    ByteView piece(b.symbols[column]);
+    receiver->onSymbol(0, b.place(column).first, {&piece, 1});
+  }
+  /// The frame with the first `size` bytes of a parity.
+  ParityFrame frame(const CodedBlock& b, size_t index = 0, size_t size = SIZE_MAX) {
+    ByteView whole(b.parities[index]);
+    ByteView part = whole.first(std::min(size, whole.size()));
+    wire.resize(parityHeaderSize(b.description) + part.size());
+    Writer writer(wire);
+    writeParityHeader(writer, b.description, index, part.size());
+    writer.bytes(part);
+    return std::get<ParityFrame>(*FrameReader(wire).next());
+  }
+  bool onParity(const CodedBlock& b, size_t index = 0, size_t size = SIZE_MAX) {
+    return receiver->onParity(frame(b, index, size), 0, 50, now);
+  }
+  /// Exactly this column of the block, or nothing, is given back.
+  void expectBack(const CodedBlock& b, std::optional<size_t> column) {
+    BlockDecoder::Restored restored;
+    if (column) {
+      ASSERT_TRUE(receiver->poll(restored));
+      EXPECT_EQ(restored.subflow, 0);
+      EXPECT_EQ(restored.pn, b.place(*column).first);
+      EXPECT_EQ(Bytes(restored.symbol.begin(), restored.symbol.end()), b.padded(*column));
+    }
+    EXPECT_FALSE(receiver->poll(restored));
+  }
+  void taken(uint8_t subflow, uint64_t pn, bool whole = true) {
+    receiver->onTaken({.block = 1, .subflow = subflow, .pn = pn, .symbol = {}}, whole, now);
+  }
+  /// What the sender reads in one datagram.
+  std::vector<RecoveredFrame> told() {
+    DatagramBuilder build(subflows.at(0), pool.allocate());
+    receiver->write(build);
+    if (build.used() == 0) return {};
+    EXPECT_TRUE(build.finish(*sealer, out, now));
+    return only<RecoveredFrame>(read(out));
+  }
+};
+
+// ---- what decoding gives back
+
+TEST_F(BlockReceiverTest, AsManySymbolsComeBackAsThereAreParities) {
+  CodedBlock b = block(1, 10, 4, 2);
+  onSymbol(b, 1);
+  onSymbol(b, 3);
+  EXPECT_TRUE(onParity(b, 1));
+  expectBack(b, std::nullopt);
+  EXPECT_TRUE(onParity(b, 0));
+  BlockDecoder::Restored restored;
+  for (size_t column : {0u, 2u}) {
+    ASSERT_TRUE(receiver->poll(restored));
+    EXPECT_EQ(restored.pn, 10 + column);
+    EXPECT_EQ(Bytes(restored.symbol.begin(), restored.symbol.end()), b.padded(column));
+  }
+  EXPECT_FALSE(receiver->poll(restored));
+  EXPECT_EQ(receiver->parities(), 2u);
+  EXPECT_EQ(receiver->counts().blocksDecoded, 1u);
+  EXPECT_EQ(receiver->counts().restored, 2u);
+}
+
+TEST_F(BlockReceiverTest, TheParityMayComeBeforeTheLastSymbol) {
+  CodedBlock b = block(1, 10, 2);
+  EXPECT_TRUE(onParity(b));
+  expectBack(b, std::nullopt);
+  onSymbol(b, 0);
+  expectBack(b, 1);
+}
+
+TEST_F(BlockReceiverTest, AParityIsWholeWithItsTail) {
+  CodedBlock b = block(1, 10, 2);
+  onSymbol(b, 0);
+  ByteView whole(b.parities[0]);
+  EXPECT_TRUE(onParity(b, 0, whole.size() - 1));
+  expectBack(b, std::nullopt);
+  auto offset = static_cast<uint16_t>(whole.size() - 1);
+  EXPECT_FALSE(receiver->onTail({1, 0, 0, whole.last(1)})) << "not where its head ends";
+  EXPECT_TRUE(receiver->onTail({1, 0, offset, whole.last(1)}));
+  expectBack(b, 1);
+  EXPECT_TRUE(receiver->onTail({7, 0, offset, whole.last(1)})) << "without a head it is late, not bad";
+}
+
+TEST_F(BlockReceiverTest, ThePacketNumbersAreThoseThatTheSubflowExpects) {
+  constexpr uint64_t kFirst = (uint64_t{1} << 32) + 7;
+  Subflow& s = subflows.at(0);
+  s.onPacket(kFirst, true, Ecn::kNotEct, 100, s.route(), now);
+  CodedBlock b = block(1, kFirst, 2);
+  onSymbol(b, 0);
+  EXPECT_TRUE(onParity(b)) << "says the low 32 bits only";
+  expectBack(b, 1);
+}
+
+TEST_F(BlockReceiverTest, WhatContradictsItsBlockIsRefused) {
+  CodedBlock b = block(1, 10, 2);
+  ParityFrame absurd = frame(b);
+  absurd.index = absurd.parities;
+  EXPECT_FALSE(receiver->onParity(absurd, 0, 50, now));
+  absurd = frame(b);
+  absurd.symbolSize = kCapacity + 1;
+  EXPECT_FALSE(receiver->onParity(absurd, 0, 50, now));
+  EXPECT_TRUE(onParity(b));
+  absurd = frame(b);
+  ++absurd.symbolSize;
+  EXPECT_FALSE(receiver->onParity(absurd, 0, 50, now));
+  EXPECT_EQ(receiver->parities(), 4u) << "all that came";
+}
+
+TEST_F(BlockReceiverTest, WithoutABufferParitiesAreOnlyCounted) {
+  protectOptions.decodeBuffer = 0;
+  CodedBlock b = block(1, 10, 2);
+  onSymbol(b, 0);
+  EXPECT_TRUE(onParity(b));
+  EXPECT_TRUE(receiver->onTail({1, kMaxBlockParities, 0, b.parities[0]})) << "nobody looks at it";
+  expectBack(b, std::nullopt);
+  EXPECT_EQ(receiver->parities(), 1u);
+}
+
+// ---- eviction
+
+TEST_F(BlockReceiverTest, SymbolsAreForgottenWhenTheBufferIsFull) {
+  protectOptions.decodeBuffer = 4;
+  CodedBlock b = block(1, 10, 2);
+  CodedBlock later = block(2, 12, 3);
+  for (bool full : {false, true}) {
+    receiver.emplace(protectOptions, kCapacity, subflows, trace);
+    onSymbol(b, 0);
+    onSymbol(later, 0);
+    onSymbol(later, 1);
+    if (full) onSymbol(later, 2);  // takes the place of packet 10
+    EXPECT_TRUE(onParity(b));
+    expectBack(b, full ? std::nullopt : std::optional<size_t>(1));
+  }
+}
+
+TEST_F(BlockReceiverTest, TheOldestBlockGivesWay) {
+  const size_t most = DecoderOptions{}.blocks;
+  std::vector<CodedBlock> blocks;
+  for (uint16_t id = 0; id <= most; ++id) {
+    blocks.push_back(block(id, uint64_t{2} * id, 2));
+    EXPECT_EQ(receiver->counts().evicted, 0u);
+    EXPECT_TRUE(onParity(blocks.back()));
+  }
+  EXPECT_EQ(receiver->counts().evicted, 1u);
+  onSymbol(blocks[0], 0);
+  expectBack(blocks[0], std::nullopt);
+  onSymbol(blocks[1], 0);
+  expectBack(blocks[1], 1);
+}
+
+// ---- what the sender is told
+
+TEST_F(BlockReceiverTest, WhatWasTakenWholeIsToldOnce) {
+  taken(0, 10, false);
+  EXPECT_FALSE(receiver->hasWord()) << "the sender must repair it";
+  taken(0, 12);
+  EXPECT_TRUE(receiver->hasWord());
+  auto frames = told();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].subflow, 0);
+  EXPECT_EQ(frames[0].first, 12u);
+  EXPECT_EQ(frames[0].count, 1u);
+  EXPECT_FALSE(receiver->hasWord());
+  EXPECT_TRUE(told().empty());
+}
+
+TEST_F(BlockReceiverTest, NeighboursAreToldTogetherUpToABlock) {
+  for (uint64_t pn = 10; pn <= 10 + kMaxBlockSymbols; ++pn) taken(0, pn);
+  taken(1, 11 + kMaxBlockSymbols);
+  auto frames = told();
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[0].subflow, 1) << "the newest first";
+  EXPECT_EQ(frames[1].first, 10 + kMaxBlockSymbols);
+  EXPECT_EQ(frames[1].count, 1u);
+  EXPECT_EQ(frames[2].first, 10u);
+  EXPECT_EQ(frames[2].count, kMaxBlockSymbols);
+}
+
+TEST_F(BlockReceiverTest, ADatagramTellsNoMoreThanTheSenderActsOn) {
+  for (uint64_t pn = 0; pn < 1000; pn += 2) taken(0, pn);
+  size_t all = 0;
+  while (receiver->hasWord()) {
+    size_t some = told().size();
+    ASSERT_GT(some, 0u);
+    EXPECT_LE(some, kMaxCostlyFrames);
+    all += some;
+  }
+  EXPECT_EQ(all, 64u) << "the peer repairs the rest";
+}
+
+TEST_F(BlockReceiverTest, ParitiesAndWhatTheyGiveBackAreTraced) {
+  CodedBlock b = block(5, 10, 2, 3);
+  receiver->onParity(frame(b, 2), 4, 77, now);
+  ASSERT_EQ(traced.size(), 1u);
+  EXPECT_EQ(traced[0].kind, TraceEvent::Kind::kParityReceived);
+  EXPECT_EQ(traced[0].block, 5);
+  EXPECT_EQ(traced[0].index, 2);
+  EXPECT_EQ(traced[0].k, 2);
+  EXPECT_EQ(traced[0].m, 3);
+  EXPECT_EQ(traced[0].on, 4);
+  EXPECT_EQ(traced[0].onPn, 77u);
+  taken(0, 11);
+  ASSERT_EQ(traced.size(), 2u);
+  EXPECT_EQ(traced[1].kind, TraceEvent::Kind::kBlockDecoded);
+  EXPECT_EQ(traced[1].pn, 11u);
+}
+
+}  // namespace
+}  // namespace braid::block_receiver_test
