@@ -23,7 +23,7 @@ class PacketPump : private SendObserver {
 
   /// Moves what the tunnel has ready to sockets and device. True: there is more; call again at once.
   bool turn(Time now);
-  /// Sends what the tunnel has ready; the same.
+  /// Sends what the tunnel has ready. True: there is more; call again at once.
   bool sendDatagrams(Time now);
 
   /// What was lost between host and tunnel so far.
@@ -32,8 +32,8 @@ class PacketPump : private SendObserver {
  private:
   void onDeviceReadable();
   bool deliverPackets();
-  void onSendError(const Route& route, int error) override;
-  void onTooBig(const Route& route, size_t size, bool mtuProbe) override;
+  void onSendError(const Datagram& refused, int error) override;
+  void onTooBig(const Datagram& refused) override { tunnel_.onTooBig(refused, clock_.now()); }
 
   const Clock& clock_;
   PacketPool& pool_;

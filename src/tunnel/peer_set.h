@@ -2,10 +2,10 @@
 
 // The peers of a tunnel, and which of them need attention.
 //
-// A peer is awake or at rest. What happens to it (a datagram, a packet for it, new settings, its deadline)
-// wakes it. Each awake one is polled in every round and gets every timer call; it goes to rest when a poll and
-// a timer call have found nothing to do and its session carries nothing. Peers at rest cost nothing but their
-// place in a heap of deadlines: the work for a packet or a deadline does not grow with their number.
+// A peer is awake or at rest. What happens to a peer (a datagram, a packet for it, new settings, its deadline)
+// wakes it. Peers that are awake are polled in every round and get every timer call. A peer goes to rest as soon
+// as a poll gives nothing, if its session carries nothing and no timer is due. Peers at rest cost nothing but
+// their place in a heap of deadlines: the work for a packet or a deadline does not grow with their number.
 //
 // Always holds: a peer at rest would send nothing and change nothing before its deadline, however often it was
 // asked. So it makes no difference to the network which peers are awake; the order of service is that of a
@@ -25,19 +25,19 @@ namespace braid {
 
 class PeerSet {
  public:
-  /// All of these must outlive it.
+  /// All of the parameters must outlive the set.
   PeerSet(const TunnelOptions& options, PacketPool& pool, HandshakeProvider& handshakes, PeerOwner& owner)
       : context_{options, pool, handshakes, owner, sessions_, attempts_} {}
 
   size_t size() const { return peers_.size(); }
-  /// How many of them are not at rest.
+  /// How many peers are not at rest.
   size_t awake() const { return awake_.size(); }
   template <typename F>
   void forEach(F&& visit) const {
     for (const Entry& entry : peers_) visit(*entry.peer);
   }
 
-  /// Replaces the peers; sessions of peers whose pin stays go on. Gives back those that are no more.
+  /// Replaces the peers; sessions of peers whose pin stays go on. Gives back the peers that are no more.
   [[nodiscard]] std::vector<std::unique_ptr<Peer>> replace(std::vector<PeerOptions> peers,
                                                            const std::vector<UplinkAccount>& uplinks,
                                                            Random& random, Time now);
@@ -50,34 +50,37 @@ class PeerSet {
   /// A session's datagram: nullopt when it was used, else why not.
   std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram,
                                  Time now);
-  /// True when the datagram belongs to a handshake that one of the peers began; it takes it.
+  /// True when the datagram belongs to a handshake that one of the peers began: that peer takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A handshake that a peer began is done. A peer that is not configured any more gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  void onSendError(const Route& route, Time now);
-  void onTooBig(const Route& route, size_t size, Time now);
+  /// The kernel refused a datagram that one of the peers sent, because of its route.
+  void onSendError(const Datagram& refused, Time now);
+  /// Or because of its size.
+  void onTooBig(const Datagram& refused, Time now);
   void onTimer(Time now);
-  /// Something happens to this peer: it may have something to send, and another deadline.
+  /// Something happens to this peer, which may then have something to send, and another deadline.
   void wake(const Peer& peer);
 
-  /// From the peer whose turn it is; the next one's follows.
+  /// The next datagram: of the peer whose turn it is, or of the next one that has any. False: none has.
   bool pollDatagram(Datagram& out, Time now);
   Time nextDeadline(Time now) const;
-  /// The smallest of the sessions to send by; 0: there is none.
+  /// The smallest inner MTU of the sessions to send by, bytes; 0: there is no session.
   size_t innerMtu() const;
 
  private:
   using Place = uint32_t;
   struct Entry {
     std::unique_ptr<Peer> peer;
-    bool ticked = false;  ///< it had a timer call since something happened to it
-    size_t mtu = 0;       ///< at rest: its session's inner MTU, 0 without one
+    size_t mtu = 0;  ///< at rest: its session's inner MTU, 0 without one
   };
 
+  template <typename F>
+  void forSender(const Datagram& sent, F&& visit) const;
   void wakeAll();
   void wakeDue(Time now);
-  bool mayRest(const Entry& entry, uint64_t exhausted, Time now) const;
-  void rest(size_t awakeAt, Time now);
+  std::optional<Time> restsUntil(const Entry& entry, uint64_t exhausted, Time now) const;
+  void rest(size_t awakeAt, Time deadline);
 
   SessionIndex sessions_;
   AttemptIndex attempts_;
@@ -86,6 +89,7 @@ class PeerSet {
   std::vector<Place> awake_;              ///< in that order
   DeadlineHeap resting_;                  ///< the others, by place
   std::map<size_t, size_t> restingMtus_;  ///< how many of those have a session with that inner MTU
+  bool settingsAreNew_ = false;           ///< no timer call came since the last change of settings
   size_t turn_ = 0;                       ///< the place that is asked first for a datagram
 };
 

@@ -36,7 +36,7 @@ std::optional<Drop> Responders::onDatagram(const Route& from, ByteView bytes, Ti
   }
   if (!answer.reply) return Drop::kHandshakeGarbage;
   if (replies_.size() >= kMaxReplies || reply.size() > bytes.size()) return Drop::kHandshakeLimit;
-  replies_.push_back({from, Ecn::kNotEct, false, std::move(reply)});
+  replies_.push_back({from, Ecn::kNotEct, std::move(reply)});
   return std::nullopt;
 }
 
@@ -61,12 +61,9 @@ void Responders::dropOldestDone() {
   if (oldest != responders_.end()) responders_.erase(oldest);
 }
 
-void Responders::onTimer(Time now) {
-  step(now);
-}
-
 // Retransmits what is due, reports handshakes that have ended, and forgets those whose time is over.
 void Responders::step(Time now) {
+  next_ = kNever;
   for (auto it = responders_.begin(); it != responders_.end();) {
     auto& [route, r] = *it;
     if (r.handshake->deadline() <= now) {
@@ -79,13 +76,14 @@ void Responders::step(Time now) {
       outcomes_.push_back({route, r.handshake->secrets(), {}});
     }
     if (!over) {
+      next_ = std::min({next_, r.handshake->deadline(), r.end() + 1ms});  // when `now > end()` will hold
       ++it;
       continue;
     }
     if (!r.done) outcomes_.push_back({route, std::nullopt, std::string(r.handshake->error())});
     // A failed handshake may have an alert to send.
     for (Packet last = pool_.allocate(); last && r.handshake->pollDatagram(last); last = pool_.allocate()) {
-      if (replies_.size() < kMaxReplies) replies_.push_back({route, Ecn::kNotEct, false, std::move(last)});
+      if (replies_.size() < kMaxReplies) replies_.push_back({route, Ecn::kNotEct, std::move(last)});
     }
     it = responders_.erase(it);
   }
@@ -102,7 +100,7 @@ bool Responders::pollDatagram(Datagram& out) {
     Packet packet = pool_.allocate();
     if (!packet) return false;
     if (!r.handshake->pollDatagram(packet)) continue;
-    out = {route, Ecn::kNotEct, false, std::move(packet)};
+    out = {route, Ecn::kNotEct, std::move(packet)};
     return true;
   }
   speak_ = false;
@@ -114,13 +112,6 @@ bool Responders::pollOutcome(Outcome& out) {
   out = std::move(outcomes_.front());
   outcomes_.pop_front();
   return true;
-}
-
-Time Responders::nextDeadline() const {
-  Time next = kNever;
-  // `now > end()` must hold when its time comes.
-  for (const auto& [route, r] : responders_) next = std::min({next, r.handshake->deadline(), r.end() + 1ms});
-  return next;
 }
 
 }  // namespace braid

@@ -62,8 +62,8 @@ class Tunnel final : private PeerOwner {
   /// Takes over what may change at run time: everything but the mode, the MTUs and the table sizes. An ack
   /// shim that is switched off forgets its flows and counters.
   void setTunables(const TunnelOptions& options);
-  /// Gets an event for each decision of recovery from now on; nullptr: no more. Must outlive the tunnel or be
-  /// unset.
+  /// `sink` gets an event for each decision of recovery from now on; nullptr: no more. The sink must outlive the
+  /// tunnel or be unset.
   void setTrace(TraceSink* sink) { options_.trace = sink; }
   /// Addresses that ICMP errors come from; unset ones: the destination of the packet that is answered.
   void setOwnAddresses(const Address& v4, const Address& v6) { forwarder_.setOwnAddresses(v4, v6); }
@@ -73,10 +73,10 @@ class Tunnel final : private PeerOwner {
   /// A datagram from a socket with the ECN bits of its IP header.
   void onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now);
   void onTimer(Time now);
-  /// The kernel refused a datagram on this route (ENETUNREACH, ENODEV, EPERM, ...).
-  void onSendError(const Route& route, Time now);
-  /// The kernel refused a datagram of this size with EMSGSIZE.
-  void onTooBig(const Route& route, size_t size, Time now);
+  /// The kernel refused a datagram of pollDatagram() because of its route (ENETUNREACH, ENODEV, EPERM, ...).
+  void onSendError(const Datagram& refused, Time now) { peers_.onSendError(refused, forward(now)); }
+  /// Or because of its size (EMSGSIZE).
+  void onTooBig(const Datagram& refused, Time now) { peers_.onTooBig(refused, forward(now)); }
   /// Tells every peer that this gateway stops. Poll datagrams once more; nothing else is sent afterwards.
   void close() { peers_.close(); }
 
@@ -88,7 +88,7 @@ class Tunnel final : private PeerOwner {
   /// The smallest inner MTU of the peers that are up, for the device; that of an untried path when none is up.
   size_t innerMtu() const;
   TunnelStatus status(Time now) const;
-  /// Of the metered uplinks; cheaper than status(), which has them too.
+  /// The counts of the metered uplinks; cheaper than status(), which has them too.
   std::vector<MeterStatus> meters() const;
 
  private:

@@ -53,20 +53,19 @@ struct PeerSetTest : testing::Test {
   }
 };
 
-TEST_F(PeerSetTest, PeersWithNothingToDoRestAfterATimerCallAndAPoll) {
+TEST_F(PeerSetTest, NewPeersRestAfterATimerCallAndAPollThatGivesNothing) {
   EXPECT_EQ(peers.awake(), kPeers);
-  for (Datagram d; peers.pollDatagram(d, now);) {
-  }
-  EXPECT_EQ(peers.awake(), kPeers) << "what happened to them may show at the next timer call";
+  turn();
+  EXPECT_EQ(peers.awake(), kPeers) << "new settings may show at the next timer call";
   settle();
   EXPECT_EQ(peers.awake(), 0u);
 }
 
-TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeer) {
+TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeerUntilAPollGivesNothing) {
   settle();
   peers.wake(peer(3));
   EXPECT_EQ(peers.awake(), 1u);
-  settle();
+  turn();
   EXPECT_EQ(peers.awake(), 0u);
   Route route{1, {}, endpoint()};
   EXPECT_TRUE(peers.onHandshakeDatagram(route, {}, now));
@@ -97,6 +96,26 @@ TEST_F(PeerSetTest, APeerAtRestIsAwakeWhenItsDeadlineComes) {
   handshakes.made.at(0)->toSend = 1;
   EXPECT_EQ(turn(), 1u);
   EXPECT_EQ(handshakes.made.at(0)->timeouts, 1);
+}
+
+TEST_F(PeerSetTest, ARefusedDatagramWakesThePeerThatSentIt) {
+  settle();
+  handshakes.made.at(0)->kept.sessionId = 9;
+  handshakes.made.at(0)->now = Handshake::State::kDone;
+  EXPECT_TRUE(peers.onHandshakeDatagram({1, {}, endpoint()}, {}, now));
+  Datagram sent;
+  ASSERT_TRUE(peers.pollDatagram(sent, now)) << "a challenge";
+  turn();
+  ASSERT_EQ(peers.awake(), 0u);
+  peers.onSendError(sent, now);
+  EXPECT_EQ(peers.awake(), 1u);
+  turn();
+  peers.onTooBig(sent, now);
+  EXPECT_EQ(peers.awake(), 1u);
+  turn();
+  ++sent.bytes.data()[4];  // the last byte of the id
+  peers.onSendError(sent, now);
+  EXPECT_EQ(peers.awake(), 0u) << "no session has that id";
 }
 
 TEST_F(PeerSetTest, WithoutBuffersNobodyGoesToRest) {
