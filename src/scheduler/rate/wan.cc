@@ -35,7 +35,7 @@ double Wan::pacingRate() const {
   double gain = mode_ == Mode::kStart ? kStartPacing : kPacing;
   double srtt = toSeconds(path_.srtt());
   double each = static_cast<double>(datagram_) / srtt;  // a datagram a round trip always may go
-  return std::min(gain * bytes() / srtt, std::max(ceiling_.rate(), each));
+  return std::min(gain * windowBytes() / srtt, std::max(ceiling_.rate(), each));
 }
 
 void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
@@ -59,7 +59,7 @@ void Wan::onAck(const AckSample& ack) {
 void Wan::judgeRound(const AckSample& ack) {
   const WanRound& round = rounds_.current();
   bool starting = mode_ == Mode::kStart;
-  bool used = round.isUsed(bytes(), starting ? kUsed / 2 : kUsed);
+  bool used = round.isUsed(windowBytes(), starting ? kUsed / 2 : kUsed);
   bool held = pacingRate() >= ceiling_.rate();
   auto says = used && !starting ? WanPath::Rate::kAll : WanPath::Rate::kAtLeast;
   path_.onRound(round, ack.now, look_.isOn() ? WanPath::Rate::kNothing : says);
@@ -108,7 +108,7 @@ void Wan::judgeQueue() {
 }
 
 void Wan::look() {
-  look_.begin(bytes(), path_, model_.least());
+  look_.begin(windowBytes(), path_, model_.least());
   path_.onLook(rounds_.current().began);
   foreign_.restart();
 }
@@ -130,7 +130,7 @@ void Wan::competeRound() {
 void Wan::onLoss(const LossSample& loss) {
   rounds_.onLoss(loss);
   if (loss.persistent) window_ = model_.least();
-  if (mode_ == Mode::kCompete) competition_.onLoss(loss, rounds_.current(), path_, bytes());
+  if (mode_ == Mode::kCompete) competition_.onLoss(loss, rounds_.current(), path_, windowBytes());
 }
 
 void Wan::onMarks(uint64_t marks, Time largestSentAt, Time now) {

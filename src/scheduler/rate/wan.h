@@ -56,7 +56,7 @@ class Wan final : public Controller {
   Duration target() const { return target_.at(path_.rate()); }
 
  private:
-  double bytes() const { return static_cast<double>(window()); }
+  double windowBytes() const { return static_cast<double>(window()); }
   void judgeRound(const AckSample& ack);
   void modelRound(bool used, Time now);
   void judgeQueue();

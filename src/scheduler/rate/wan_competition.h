@@ -20,7 +20,8 @@ class WanCompetition {
   static constexpr double kGone = 0.25;
   /// Loss is congestion when the queue, by the smoothed RTT, is at least this part of the longest one seen,
   static constexpr double kFullQueue = 0.5;
-  /// and the round lost more than so many times what a window usually loses.
+  /// and the round lost more than so many times what a window usually loses; and one packet more than that
+  /// where half of LossCeiling::kDoubtful is usual.
   static constexpr double kUsualLoss = 3;
   /// The longest queue seen is forgotten by one part of so many a round.
   static constexpr int kLongestLife = 64;

@@ -6,10 +6,10 @@
 
 namespace braid {
 
-/// A look of `wan` at its path without a queue of its own, for a fraction of a round trip: the link stays
-/// busy but for a few packets. The window goes down to a part of what the path holds, until no more than that
-/// is in flight; then it is as before. The next round is of packets that were sent while it was low: its
-/// queue, if any, is somebody else's, and its RTT the base RTT if there is none.
+/// A look of `wan` at its path without a queue of its own. The window goes down to a part of what the path
+/// holds, until no more than that is in flight; then it is as before. The next round is of packets that were
+/// sent while it was low: a queue there is somebody else's, and without one its RTT is the base RTT. The link
+/// stays busy but for a few packets.
 ///
 /// Ours, in the place of BBR's ProbeRTT (four packets for 200 ms every 10 s).
 class WanLook {
@@ -19,7 +19,7 @@ class WanLook {
   /// The window of a look, in parts of what the path holds.
   static constexpr double kPart = 0.85;
 
-  /// `window`, `least`: of now, and the least one; bytes.
+  /// The window (bytes) is lowered, but not below `least`.
   void begin(double window, const WanPath& path, double least);
   /// The window while the look goes on: `window` or less.
   double limit(double window) const { return isLowered() ? std::min(window, window_) : window; }

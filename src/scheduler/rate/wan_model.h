@@ -33,12 +33,11 @@ class WanModel {
       : least_(static_cast<double>(kMinDatagrams * datagram)),
         initial_(static_cast<double>(initial * datagram)) {}
 
-  /// Bytes.
+  /// Bytes that every window has at least.
   double least() const { return least_; }
-  double initial() const { return initial_; }
 
-  // The window after something, in bytes; `window`: before it; `target`: seconds.
-  /// The mode begins: the product and the target, but no more than there was, or the initial window.
+  // Each gives the window after something. `window`: the one before it; both in bytes. `target`: seconds.
+  /// The mode begins: by the product and the target, or the initial window if that is more, but no more than there was.
   double begin(double window, const WanPath& path, double target);
   /// A round that used the window has ended, and is in `path`.
   double onRound(double window, const WanPath& path, double target);
