@@ -9,6 +9,12 @@
 
 namespace braid {
 
+/// A 5-tuple, from the local host, and the table's hash of it.
+struct FlowPlace {
+  FlowKey key;
+  uint64_t hash;
+};
+
 /// The flows by 5-tuple, in two parts that do not compete: flows that proved to have two ends, and half-open
 /// ones, of which the oldest goes when one more comes. Whoever invents addresses fills only the second part.
 /// All operations are O(1); memory is taken at the start.

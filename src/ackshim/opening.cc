@@ -1,9 +1,5 @@
-// Flows that are not yet proven to have two ends that hear each other. They cost a place among the half-open
-// ones, no timer and no cached packet, and the shim does nothing for them but repeat a SYN (syn_replay.h).
+#include "ackshim/opening.h"
 
-#include "ackshim/ack_shim.h"
-
-#include <optional>
 #include <utility>
 
 namespace braid {
@@ -14,147 +10,149 @@ namespace {
 constexpr Duration kStaleOpening = 3s;
 }  // namespace
 
-AckShim::Verdict AckShim::onOpening(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s,
-                                    bool fromHost) {
+uint32_t Openings::onSegment(const FlowPlace& place, ByteView packet, const TcpSegment& s, bool fromHost) {
   if (s.isRst()) {
-    if (!fromHost) syns_.cancel(key, hash);
-    return Verdict::kPass;
+    if (!fromHost) syns_.cancel(place.key, place.hash);
+    return kNone;
   }
-  uint32_t i = table_.findHalfOpen(key, hash);
+  uint32_t i = flows_.table().findHalfOpen(place.key, place.hash);
   if (s.isSyn()) {
-    onSyn(key, hash, i, packet, s, fromHost);
-    return Verdict::kPass;
+    onSyn(place, i, packet, s, fromHost);
+    return kNone;
   }
-  if (!s.isAck()) return Verdict::kPass;
-  if (i == FlowTable::kNone) {
-    join(key, hash, s, fromHost);
-    return Verdict::kPass;
+  if (!s.isAck()) return kNone;
+  if (i == kNone) {
+    join(place, s, fromHost);
+    return kNone;
   }
-  ShimFlow& flow = table_[i];
-  if (!isProof(flow, s, fromHost)) {
-    if (stamp_ - flow.lastUse >= kStaleOpening) join(key, hash, s, fromHost);
-    return Verdict::kPass;
-  }
-  i = prove(i, hash);
-  if (i != FlowTable::kNone) onProven(i, packet, s, fromHost);
-  return Verdict::kPass;
+  ShimFlow& flow = flows_[i];
+  if (isProof(flow, s, fromHost)) return prove(i, place.hash);
+  if (flows_.stamp() - flow.lastUse >= kStaleOpening) join(place, s, fromHost);
+  return kNone;
 }
 
 // Also for simultaneous open (RFC 9293 section 3.5): both halves begin with a SYN, whichever comes first.
-void AckShim::onSyn(const FlowKey& key, uint64_t hash, uint32_t i, ByteView packet, const TcpSegment& s,
-                    bool fromHost) {
+void Openings::onSyn(const FlowPlace& place, uint32_t i, ByteView packet, const TcpSegment& s,
+                     bool fromHost) {
   auto dataOf = [&](ShimFlow& f) -> Half& { return fromHost ? f.out : f.in; };
   auto ackedOf = [&](ShimFlow& f) -> Half& { return fromHost ? f.in : f.out; };
-  bool opened = i != FlowTable::kNone && !table_[i].joined;
+  bool opened = i != kNone && !flows_[i].joined;
   if (s.isAck()) {
     if (!opened) return;
-    const Half& acked = ackedOf(table_[i]);
+    const Half& acked = ackedOf(flows_[i]);
     if (!acked.known || s.ack < acked.base || s.ack > acked.nxt) return;
   } else {
-    bool again = opened && dataOf(table_[i]).known && dataOf(table_[i]).base == s.seq + 1;
-    bool other = opened && !dataOf(table_[i]).known;
+    bool again = opened && dataOf(flows_[i]).known && dataOf(flows_[i]).base == s.seq + 1;
+    bool other = opened && !dataOf(flows_[i]).known;
     if (!again && !other) {
-      if (!isEnabled(key)) return;
-      i = open(key, hash, fromHost);
+      if (!isEnabled(place.key)) return;
+      i = open(place, fromHost);
     }
   }
-  ShimFlow& flow = table_[i];
+  ShimFlow& flow = flows_[i];
   Half& data = dataOf(flow);
   if (!data.known || data.base != s.seq + 1) {
     data = Half{};
-    data.begin(s, stamp_);
+    data.begin(s, flows_.stamp());
   } else if (data.timing && !data.timestamps) {
     data.timing = false;  // Karn
   }
-  if (!fromHost) keepSyn(key, hash, packet, s);
+  if (!fromHost) keepSyn(place, packet, s);
   if (!s.isAck()) return;
   Half& acked = ackedOf(flow);
-  acked.onAck(s, data.nxt, options_.gamma, stamp_);
-  if (flow.isProvenByHandshake()) prove(i, hash);
+  acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
+  if (flow.isProvenByHandshake()) prove(i, place.hash);
+}
+
+bool Openings::isEnabled(const FlowKey& key) const {
+  for (const ShimRule& rule : options_.rules) {
+    auto hasPort = [&](uint16_t port) { return port >= rule.firstPort && port <= rule.lastPort; };
+    bool anywhere = rule.prefix.address.family == Address::Family::kNone;
+    bool here = anywhere || rule.prefix.contains(key.source()) || rule.prefix.contains(key.destination());
+    if (here && (hasPort(key.sport) || hasPort(key.dport))) return rule.enabled;
+  }
+  return true;
 }
 
 // Of the local host alone: all its connections share the leg.
-uint64_t AckShim::hostHash(const FlowKey& key) const {
-  return table_.hash({key.family, 0, 0, 0, key.src, {}});
+uint64_t Openings::hostHash(const FlowKey& key) const {
+  return flows_.table().hash({key.family, 0, 0, 0, key.src, {}});
 }
 
 // A SYN of a live connection is for the host to judge (RFC 5961 section 4.2), and for nobody to repeat.
-void AckShim::keepSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s) {
-  if (!options_.replay || table_.findProven(key, hash) != FlowTable::kNone) return;
-  const LegRtt* leg = legs_.find(hostHash(key));
-  if (leg) syns_.onSyn(key, hash, packet, s, *leg, options_.replayMargin, now_);
+void Openings::keepSyn(const FlowPlace& place, ByteView packet, const TcpSegment& s) {
+  if (!options_.replay || flows_.table().findProven(place.key, place.hash) != kNone) return;
+  const LegRtt* leg = legs_.find(hostHash(place.key));
+  if (leg) syns_.onSyn(place.key, place.hash, packet, s, *leg, options_.replayMargin, flows_.now());
 }
 
-// What a repeated SYN measured is not the flow's sample (Karn), but tells of a leg that is slower now.
-void AckShim::onSynAnswered(const FlowKey& key, uint64_t hash) {
-  std::optional<Duration> likely = syns_.onAnswer(key, hash, counters_, now_);
-  if (!likely) return;
-  legs_.note(hostHash(key), *likely);
-  uint32_t i = table_.findHalfOpen(key, hash);
-  if (i != FlowTable::kNone) table_[i].in.timing = false;
+void Openings::onPossibleAnswer(const FlowPlace& place, const TcpSegment& s) {
+  if (s.isAck() || s.isRst()) {
+    if (auto likely = syns_.onAnswer(place.key, place.hash, counters_, flows_.now())) {
+      // What a repeated SYN measured is not the flow's sample (Karn), but tells of a leg that is slower now.
+      legs_.note(hostHash(place.key), *likely);
+      uint32_t i = flows_.table().findHalfOpen(place.key, place.hash);
+      if (i != kNone) flows_[i].in.timing = false;
+    }
+  }
+  if (s.isSyn() && !s.isAck()) syns_.cancel(place.key, place.hash);
 }
 
 // What the handshake did not measure, other connections of the host did.
-void AckShim::recallLeg(ShimFlow& flow) {
+void Openings::recallLeg(ShimFlow& flow) {
   uint64_t host = hostHash(flow.key);
   if (flow.in.rtt.hasSample()) return legs_.note(host, flow.in.rtt.smoothed());
   if (const LegRtt* leg = legs_.find(host)) flow.in.rtt = *leg;
 }
 
-uint32_t AckShim::open(const FlowKey& key, uint64_t hash, bool fromHost) {
+uint32_t Openings::open(const FlowPlace& place, bool fromHost) {
   ++counters_.halfOpen;
-  uint32_t i = table_.addHalfOpen(key, hash);
-  table_[i].fromLocal = fromHost;
-  table_[i].lastUse = stamp_;
+  uint32_t i = flows_.table().addHalfOpen(place.key, place.hash);
+  flows_[i].fromLocal = fromHost;
+  flows_[i].lastUse = flows_.stamp();
   return i;
 }
 
 // Data after silence, of a connection whose beginning was not seen: nothing is known of its options.
-void AckShim::join(const FlowKey& key, uint64_t hash, const TcpSegment& s, bool fromHost) {
-  if (s.length == 0 || !isEnabled(key)) return;
-  ShimFlow& flow = table_[open(key, hash, fromHost)];
+void Openings::join(const FlowPlace& place, const TcpSegment& s, bool fromHost) {
+  if (s.length == 0 || !isEnabled(place.key)) return;
+  ShimFlow& flow = flows_[open(place, fromHost)];
   flow.joined = true;
-  (fromHost ? flow.out : flow.in).begin(s, stamp_);
-  (fromHost ? flow.in : flow.out).beginAt(s.ack, stamp_);
+  (fromHost ? flow.out : flow.in).begin(s, flows_.stamp());
+  (fromHost ? flow.in : flow.out).beginAt(s.ack, flows_.stamp());
 }
 
 // The segment shows that both ends hear each other: the third of a handshake, or in the middle an ACK of data
 // that were seen with the very sequence number that they acknowledged. Nobody else knows both numbers.
-bool AckShim::isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost) {
+bool Openings::isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost) {
   Half& data = fromHost ? flow.out : flow.in;
   Half& acked = fromHost ? flow.in : flow.out;
   if (!data.known || !acked.known || !data.mayCarry(s) || !acked.mayAcknowledge(s.ack)) return false;
   if (!flow.joined) {
-    acked.onAck(s, data.nxt, options_.gamma, stamp_);
+    acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
     return flow.isProvenByHandshake();
   }
   if (fromHost != flow.fromLocal) {
     if (s.ack <= acked.una) return false;
-    acked.onAck(s, data.nxt, options_.gamma, stamp_);
+    acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
     return true;
   }
-  data.onData(s, options_.inactivity, stamp_);
-  if (s.ack > acked.una) acked.beginAt(s.ack, stamp_);
+  data.onData(s, options_.inactivity, flows_.stamp());
+  if (s.ack > acked.una) acked.beginAt(s.ack, flows_.stamp());
   return false;
 }
 
-uint32_t AckShim::prove(uint32_t halfOpen, uint64_t hash) {
-  uint32_t old = table_.findProven(table_[halfOpen].key, hash);
-  if (old != FlowTable::kNone) erase(old);
-  if (table_.isFull()) {
-    uint32_t victim = table_.victim([&](const ShimFlow& f) {
-      bool quiet = !f.out.isOutstanding() && !f.in.isOutstanding();
-      return quiet && (f.out.fin || f.in.fin || stamp_ - f.lastUse >= options_.inactivity);
-    });
-    if (victim == FlowTable::kNone) {
-      ++counters_.tableFull;
-      return FlowTable::kNone;
-    }
-    erase(victim);
+uint32_t Openings::prove(uint32_t halfOpen, uint64_t hash) {
+  FlowTable& table = flows_.table();
+  uint32_t old = table.findProven(table[halfOpen].key, hash);
+  if (old != kNone) flows_.erase(old);
+  if (!makeRoom()) {
+    ++counters_.tableFull;
+    return kNone;
   }
-  uint32_t i = table_.prove(halfOpen, hash);
+  uint32_t i = table.prove(halfOpen, hash);
   ++counters_.proven;
-  ShimFlow& flow = table_[i];
+  ShimFlow& flow = flows_[i];
   if (!flow.joined) {
     flow.sack = flow.out.offersSack && flow.in.offersSack;
     // A SYN says how its sender's own windows are scaled: those that acknowledge the other's data.
@@ -165,10 +163,25 @@ uint32_t AckShim::prove(uint32_t halfOpen, uint64_t hash) {
     }
   }
   recallLeg(flow);
-  flow.lastUse = stamp_;
-  flow.timerAt = stamp_ + options_.idle;
-  wheel_.arm(i, now_ + options_.idle);
+  flow.lastUse = flows_.stamp();
+  flows_.arm(i, options_.idle);
   return i;
+}
+
+// A quiet flow goes for a new one.
+bool Openings::makeRoom() {
+  FlowTable& table = flows_.table();
+  if (!table.isFull()) return true;
+  uint32_t victim = table.victim([&](const ShimFlow& f) {
+    bool quiet = !f.out.isOutstanding() && !f.in.isOutstanding();
+    return quiet && (f.out.fin || f.in.fin || flows_.stamp() - f.lastUse >= options_.inactivity);
+  });
+  if (victim != kNone) flows_.erase(victim);
+  return victim != kNone;
+}
+
+void Openings::onTimer() {
+  syns_.onTimer(flows_.now(), counters_, [&](ByteView packet) { return outbox_.replayToHost(packet); });
 }
 
 }  // namespace braid

@@ -1,10 +1,6 @@
-// The local host as a receiver: the gateway times its own leg, and sends again from the tail cache what the
-// host does not acknowledge within that.
+#include "ackshim/to_receiver.h"
 
 #include <algorithm>
-
-#include "ackshim/ack_shim.h"
-#include "inet/ecn.h"
 
 namespace braid {
 
@@ -22,8 +18,8 @@ constexpr int kSenderRoundTrips = 4;
 constexpr Duration kReadableRtt = 2ms;
 }  // namespace
 
-void AckShim::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data) {
-  ShimFlow& flow = table_[i];
+void ToReceiver::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data) {
+  ShimFlow& flow = flows_[i];
   if (data == Half::Data::kNone) return;
   if (flow.received < UINT8_MAX) ++flow.received;
   bool wanted = options_.replay && !flow.in.large && flow.spurious < kMaxSpurious;
@@ -32,43 +28,44 @@ void AckShim::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Da
   // A retransmission is kept too where the first copy was not: of a large flow that was silent and begins
   // anew.
   bool keep = data == Half::Data::kNew ||
-              (!cache_.onAgain(flow.inTail, range, stamp_) && cache_.isBehind(flow.inTail, range));
-  if (keep) counters_.cacheFull += !cache_.append(flow.inTail, packet, range, stamp_);
-  armIn(i, flow.in.rtt.hasSample() ? legWait(flow) : options_.rtoMin);
+              (!cache_.onAgain(flow.inTail, range, flows_.stamp()) && cache_.isBehind(flow.inTail, range));
+  if (keep) counters_.cacheFull += !cache_.append(flow.inTail, packet, range, flows_.stamp());
+  flows_.armIn(i, flow.in.rtt.hasSample() ? legWait(flow) : options_.rtoMin);
 }
 
-void AckShim::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
-  ShimFlow& flow = table_[i];
+void ToReceiver::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
+  ShimFlow& flow = flows_[i];
   bool isNew = ack == Half::Ack::kNew;
   if (flow.tried) {
     const TailCache::Entry* first = cache_.front(flow.inTail);
     Duration rtt = flow.in.rtt.smoothed();
-    bool tooEarly = first && rtt >= kReadableRtt && stamp_ - first->givenAt < rtt / 2;
-    bool waste = table_.troubles(flow).inTrial.onAck(counters_, s, isNew, tooEarly);
+    bool tooEarly = first && rtt >= kReadableRtt && flows_.stamp() - first->givenAt < rtt / 2;
+    bool waste = flows_.troubles(flow).inTrial.onAck(counters_, s, isNew, tooEarly);
     if (waste && flow.spurious < kMaxSpurious) ++flow.spurious;
     // Karn has no sample then. The likely one lets a leg that has become slower be noticed.
-    if (isNew && first && flow.replays > 0 && !tooEarly) flow.in.rtt.onSample(stamp_ - first->givenAt);
+    if (isNew && first && flow.replays > 0 && !tooEarly)
+      flow.in.rtt.onSample(flows_.stamp() - first->givenAt);
   }
   if (!isNew) return;
   flow.replays = 0;
   cache_.popBelow(flow.inTail, flow.in.una);
   const TailCache::Entry* first = cache_.front(flow.inTail);
   if (first && flow.in.rtt.hasSample()) {
-    armIn(i, std::max(Duration(0), legWait(flow) - (stamp_ - first->givenAt)));
+    flows_.armIn(i, std::max(Duration(0), legWait(flow) - (flows_.stamp() - first->givenAt)));
   }
 }
 
-Duration AckShim::onReceiverTimer(ShimFlow& flow) {
+Duration ToReceiver::onTimer(ShimFlow& flow) {
   TailCache::Entry* first = cache_.front(flow.inTail);
   if (!first) return kNothing;
-  Duration left = options_.rtoMin - (stamp_ - flow.in.ackAt);
+  Duration left = options_.rtoMin - (flows_.stamp() - flow.in.ackAt);
   if (left > Duration(0)) return std::min(left, sendAgain(flow, *first));
   cache_.clear(flow.inTail);  // the sender's own timer helps now
   flow.replays = 0;
   return kNothing;
 }
 
-Duration AckShim::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
+Duration ToReceiver::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
   const Half& in = flow.in;
   bool closed = in.hasWindow && in.window == 0;
   if (!options_.replay || !in.rtt.hasSample() || in.large || flow.doubtful || closed) return kNothing;
@@ -78,18 +75,18 @@ Duration AckShim::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
   if (in.dupAcks >= options_.phi && first.given == 1) {
     if (!flow.out.rtt.hasSample()) return kNothing;
     Duration patience = kSenderRoundTrips * flow.out.rtt.smoothed() + legWait(flow);
-    Duration quiet = stamp_ - latest(in.ackAt, in.activeAt);
+    Duration quiet = flows_.stamp() - latest(in.ackAt, in.activeAt);
     if (quiet < patience) return patience - quiet;
   }
   Duration wait = legWait(flow) * (int64_t{1} << flow.replays);
-  Duration age = stamp_ - first.givenAt;
+  Duration age = flows_.stamp() - first.givenAt;
   if (age < wait) return wait - age;
-  if (replay(toHost_, first.packet.view())) {
+  if (outbox_.replayToHost(first.packet.view())) {
     flow.tried = true;
-    table_.troubles(flow).inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
+    flows_.troubles(flow).inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
   }
   flow.in.timing = false;  // Karn: two copies, one timestamp
-  first.givenAt = stamp_;
+  first.givenAt = flows_.stamp();
   if (first.given < UINT8_MAX) ++first.given;
   if (flow.replays < kMaxReplays) ++flow.replays;
   return wait * 2;
@@ -97,23 +94,11 @@ Duration AckShim::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
 
 // What the leg takes and the host's own time. A lone segment's ACK may be delayed when the host is past its
 // quick ACKs or answers with data (RFC 5681 section 4.2).
-Duration AckShim::legWait(const ShimFlow& flow) const {
+Duration ToReceiver::legWait(const ShimFlow& flow) const {
   Duration wait = flow.in.rtt.patience() + options_.replayMargin;
   bool lone = flow.inTail.count == 1;
   bool mayDelay = lone && (flow.hostTalks || flow.received > kQuickAcks);
   return mayDelay || flow.spurious > 0 ? wait + options_.ackDelay : wait;
-}
-
-// What is sent again is not ECN-capable (RFC 3168 section 6.1.5); a mark that it got on its way stays.
-bool AckShim::replay(Ring<Packet>& ring, ByteView packet) {
-  Packet copy = pool_.copy(packet);
-  if (!copy) {
-    ++counters_.noBuffer;
-    return false;
-  }
-  if (readEcn(copy.view()) != Ecn::kCe) setEcn(copy.span(), Ecn::kNotEct);
-  ring.pushBack(std::move(copy));
-  return true;
 }
 
 }  // namespace braid

@@ -1,10 +1,8 @@
-// The local host as a sender: when it is told of a loss, and how.
+#include "ackshim/to_sender.h"
 
 #include <algorithm>
 #include <array>
-
-#include "ackshim/ack_shim.h"
-#include "inet/tcp_ack.h"
+#include <optional>
 
 namespace braid {
 
@@ -17,9 +15,9 @@ constexpr Duration kCertain = 60s;
 constexpr Duration kLook = 1ms;
 }  // namespace
 
-void AckShim::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data,
-                     const Half::Before& before) {
-  ShimFlow& flow = table_[i];
+void ToSender::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data,
+                      const Half::Before& before) {
+  ShimFlow& flow = flows_[i];
   if (data == Half::Data::kNone) return;
   if (flow.received > 0 && s.length > 0) flow.hostTalks = true;
   if (flow.out.large) return;
@@ -37,59 +35,61 @@ void AckShim::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Dat
   if (data == Half::Data::kNew) {
     flow.boundaries.push(length, s.seq == before.nxt);
   } else {
-    if (flow.tried) table_.troubles(flow).outTrial.onAgain(s);
+    if (flow.tried) flows_.troubles(flow).outTrial.onAgain(s);
     if (s.seq <= flow.out.una && !before.wasSilent) keepAgain(flow, packet, {s.seq, s.end});
   }
   onArrived(flow, {s.seq, s.end}, before.nxt);
-  if (hasHole(flow) && !flow.toldHole) armIn(i, options_.reorderAllowance);
-  if (options_.cacheOutgoing && !cache_.onAgain(flow.outTail, {s.seq, s.end}, stamp_)) {
-    counters_.cacheFull += !cache_.append(flow.outTail, packet, {s.seq, s.end}, stamp_);
-  }
+  if (hasHole(flow) && !flow.toldHole) flows_.armIn(i, options_.reorderAllowance);
+  if (options_.cacheOutgoing) keep(flow, packet, {s.seq, s.end});
   flow.carried = true;
   armLook(i);
 }
 
 // The sender is in recovery, or its timer fired: RFC 6582 makes it ignore further duplicate ACKs until what
 // it sent again is acknowledged. If that is lost as well, only the shim can help.
-void AckShim::keepAgain(ShimFlow& flow, ByteView packet, SeqRange range) {
+void ToSender::keepAgain(ShimFlow& flow, ByteView packet, SeqRange range) {
   if (!options_.replay) return;
   flow.again = true;
-  if (options_.cacheOutgoing || cache_.onAgain(flow.outTail, range, stamp_)) return;
-  counters_.cacheFull += !cache_.append(flow.outTail, packet, range, stamp_);
+  if (!options_.cacheOutgoing) keep(flow, packet, range);
 }
 
-// The first look is one round trip before beta is over (beta: at least alpha round trips), see onSenderTimer().
-void AckShim::armLook(uint32_t i) {
-  const LegRtt& rtt = table_[i].out.rtt;
-  if (rtt.hasSample()) armIn(i, (std::max(options_.alpha, 1u) - 1) * rtt.smoothed());
+void ToSender::keep(ShimFlow& flow, ByteView packet, SeqRange range) {
+  if (cache_.onAgain(flow.outTail, range, flows_.stamp())) return;
+  counters_.cacheFull += !cache_.append(flow.outTail, packet, range, flows_.stamp());
+}
+
+// The first look is one round trip before beta is over (beta: at least alpha round trips), see onTimer().
+void ToSender::armLook(uint32_t i) {
+  const LegRtt& rtt = flows_[i].out.rtt;
+  if (rtt.hasSample()) flows_.armIn(i, (std::max(options_.alpha, 1u) - 1) * rtt.smoothed());
 }
 
 // `before`: behind the highest byte that had been seen. Without a gap all up to there had come.
-void AckShim::onArrived(ShimFlow& flow, SeqRange range, Seq before) {
+void ToSender::onArrived(ShimFlow& flow, SeqRange range, Seq before) {
   if (!flow.gap && range.begin <= before) return;
-  Arrivals& arrivals = table_.troubles(flow).arrivals;
+  Arrivals& arrivals = flows_.troubles(flow).arrivals;
   if (!flow.gap) arrivals.restart(before);
   Seq edge = arrivals.edge;
-  arrivals.onArrive(range, stamp_);
+  arrivals.onArrive(range, flows_.stamp());
   if (arrivals.edge != edge) flow.toldHole = false;
   flow.gap = arrivals.edge != flow.out.nxt;
 }
 
-bool AckShim::hasHole(const ShimFlow& flow) {
-  return flow.gap && table_.troubles(flow).arrivals.hasHole();
+bool ToSender::hasHole(const ShimFlow& flow) {
+  return flow.gap && flows_.troubles(flow).arrivals.hasHole();
 }
 
-AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
-  ShimFlow& flow = table_[i];
+bool ToSender::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
+  ShimFlow& flow = flows_[i];
   Half& out = flow.out;
   if (out.large) cache_.clear(flow.outTail);
-  if (s.ack != out.una) return Verdict::kPass;
+  if (s.ack != out.una) return true;
   flow.ackStamped = s.options.timestamps.has_value();
   if (flow.ackStamped) flow.ackTimestamps = *s.options.timestamps;
   flow.ackFlowLabel = s.flowLabel & 0xfffff;
   if (s.options.sackCount > 0) flow.sack = true;
-  if (out.large) return Verdict::kPass;
-  if (flow.tried) table_.troubles(flow).outTrial.onAck(counters_, s, ack == Half::Ack::kNew, false);
+  if (out.large) return true;
+  if (flow.tried) flows_.troubles(flow).outTrial.onAck(counters_, s, ack == Half::Ack::kNew, false);
   bool recovering = flow.tracks.isRecovering();
   if (ack == Half::Ack::kNew) {
     flow.tracks.onNewAck();
@@ -97,55 +97,46 @@ AckShim::Verdict AckShim::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack a
     flow.again = false;
     cache_.popBelow(flow.outTail, out.una);
     // What did not pass here has arrived all the same.
-    if (flow.gap) onArrived(flow, {table_.troubles(flow).arrivals.edge, out.una}, out.nxt);
+    if (flow.gap) onArrived(flow, {flows_.troubles(flow).arrivals.edge, out.una}, out.nxt);
     auto second = flow.boundaries.secondBegin(out.una, out.nxt);
     uint32_t length = second ? second->value - out.una.value : 0;
     flow.headLength = length < 4096 ? length : 0;
   }
   if (out.isOutstanding()) {
-    if (hasHole(flow) && !flow.toldHole) armIn(i, Duration(0));
-    if (flow.dropped) armIn(i, Duration(0));
+    if (hasHole(flow) && !flow.toldHole) flows_.armIn(i, Duration(0));
+    if (flow.dropped) flows_.armIn(i, Duration(0));
     armLook(i);
   }
   // Algorithm 1 line 31. What tells the sender something new is not dropped.
   bool says = s.options.sackCount > 0 || s.flags & (TcpFields::kEce | TcpFields::kCwr | TcpFields::kUrg);
-  if (ack != Half::Ack::kDuplicate || !recovering || says) return Verdict::kPass;
+  if (ack != Half::Ack::kDuplicate || !recovering || says) return true;
   ++counters_.acksDropped;
-  return Verdict::kDrop;
+  return false;
 }
 
-void AckShim::onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now) {
-  if (!parsed.tcp) return;
-  forward(now);
-  packet = packet.first(parsed.size);
-  FlowKey key = parsed.flowKey();
-  uint32_t i = table_.findProven(key, table_.hash(key));
-  if (i == FlowTable::kNone) return;
-  ShimFlow& flow = table_[i];
-  TcpSegment s = readSegment(packet, parsed);
+void ToSender::onDropped(uint32_t i, ByteView packet, const TcpSegment& s) {
+  ShimFlow& flow = flows_[i];
   bool isInFlight = s.hasData() && s.end > flow.out.una && s.end <= flow.out.nxt;
   if (!isInFlight || flow.out.large || s.isSyn()) return;
   SeqRange range{s.seq, s.end};
-  Arrivals& arrivals = table_.troubles(flow).arrivals;
+  Arrivals& arrivals = flows_.troubles(flow).arrivals;
   if (!flow.gap) arrivals.restart(flow.out.nxt);
   Seq edge = arrivals.edge;
-  arrivals.onLost(range, stamp_ + -kCertain);
+  arrivals.onLost(range, flows_.stamp() + -kCertain);
   flow.gap = arrivals.edge != flow.out.nxt;
   if (arrivals.edge != edge) flow.toldHole = false;
-  if (!cache_.onAgain(flow.outTail, range, stamp_)) {
-    counters_.cacheFull += !cache_.append(flow.outTail, packet, range, stamp_);
-  }
+  keep(flow, packet, range);
   flow.dropped = true;
-  armIn(i, Duration(0));
+  flows_.armIn(i, Duration(0));
 }
 
-Duration AckShim::onSenderTimer(ShimFlow& flow) {
+Duration ToSender::onTimer(ShimFlow& flow) {
   const Half& out = flow.out;
   bool closed = out.hasWindow && out.window == 0;
   if (out.large || !out.isOutstanding() || flow.doubtful || closed) return kNothing;
   Duration next = std::min(tellHole(flow), replayDropped(flow));
   if (!options_.duplicateAcks || !out.rtt.hasSample()) return next;
-  Duration left = flow.tracks.left(out, options_, random_, stamp_);
+  Duration left = flow.tracks.left(out, options_, random_, flows_.stamp());
   Duration rtt = out.rtt.smoothed();
   Duration ahead = flow.carried ? rtt : Duration(0);
   if (left > ahead) return std::min(next, left - ahead);
@@ -155,22 +146,22 @@ Duration AckShim::onSenderTimer(ShimFlow& flow) {
   if (carrying || flow.carried) {
     counters_.silent += carrying && left <= Duration(0);
     flow.carried = carrying;
-    if (carrying && stamp_ - out.ackAt >= options_.rtoMin) return next;  // until something happens
+    if (carrying && flows_.stamp() - out.ackAt >= options_.rtoMin) return next;  // until something happens
     return std::min(next, carrying ? std::max(rtt, kLook) : rtt);
   }
-  if (std::optional<uint8_t> acks = flow.tracks.act(out, options_, stamp_)) speak(flow, *acks);
-  return std::min(next, std::max(kLook, flow.tracks.left(out, options_, random_, stamp_)));
+  if (std::optional<uint8_t> acks = flow.tracks.act(out, options_, flows_.stamp())) speak(flow, *acks);
+  return std::min(next, std::max(kLook, flow.tracks.left(out, options_, random_, flows_.stamp())));
 }
 
 // What was lost before the gateway, or dropped by the tunnel itself. The sender hears what did come: that is
 // now the tunnel's to deliver. With SACK all but the first unacknowledged segment and the hole is covered, so
 // that at most that one segment is sent again for nothing; without it the hole must be at the ACK.
-Duration AckShim::tellHole(ShimFlow& flow) {
+Duration ToSender::tellHole(ShimFlow& flow) {
   const Half& out = flow.out;
   if (!options_.holes || flow.toldHole || !hasHole(flow)) return kNothing;
-  const Arrivals& arrivals = table_.troubles(flow).arrivals;
+  const Arrivals& arrivals = flows_.troubles(flow).arrivals;
   Duration allowance = std::max(options_.reorderAllowance, flow.in.rtt.smoothed() / 4);
-  Duration age = stamp_ - arrivals.since;
+  Duration age = flows_.stamp() - arrivals.since;
   if (age < allowance) return allowance - age;
   std::array<SeqRange, 3> sacks{};
   size_t count = 0;
@@ -187,24 +178,24 @@ Duration AckShim::tellHole(ShimFlow& flow) {
   sendAcks(flow, static_cast<uint8_t>(options_.phi - out.dupAcks),
            std::span(sacks).first(flow.sack ? count : 0));
   onFired(flow, Actuator::kHole, arrivals.edge, false);
-  if (out.rtt.hasSample()) flow.tracks.onSpoken(out, options_, random_, stamp_);
+  if (out.rtt.hasSample()) flow.tracks.onSpoken(out, options_, random_, flows_.stamp());
   return kNothing;
 }
 
 // A segment that the tunnel dropped and that nothing followed: no ACK would wake its sender.
-Duration AckShim::replayDropped(ShimFlow& flow) {
+Duration ToSender::replayDropped(ShimFlow& flow) {
   if (!flow.dropped) return kNothing;
   TailCache::Entry* entry = cache_.front(flow.outTail);
-  bool late = stamp_ - flow.out.ackAt >= options_.rtoMin;  // its sender's own timer helps now
+  bool late = flows_.stamp() - flow.out.ackAt >= options_.rtoMin;  // its sender's own timer helps now
   if (!entry || hasHole(flow) || late || !options_.replay) {
     flow.dropped = false;
     if (!options_.cacheOutgoing) cache_.clear(flow.outTail);
     return kNothing;
   }
   if (entry->range.begin > flow.out.una) return kNothing;  // until the ACK comes to it
-  Duration wait = std::max(flow.out.rtt.smoothed(), kLook) - (stamp_ - entry->givenAt);
+  Duration wait = std::max(flow.out.rtt.smoothed(), kLook) - (flows_.stamp() - entry->givenAt);
   if (wait > Duration(0)) return wait;
-  if (replay(toPeer_, entry->packet.view())) {
+  if (outbox_.replayToPeer(entry->packet.view())) {
     flow.out.timing = false;  // Karn
     onFired(flow, Actuator::kNearReplay, flow.out.una, true);
     onArrived(flow, entry->range, flow.out.nxt);
@@ -213,14 +204,14 @@ Duration AckShim::replayDropped(ShimFlow& flow) {
   return cache_.front(flow.outTail) ? kLook : kNothing;
 }
 
-void AckShim::speak(ShimFlow& flow, uint8_t acks) {
+void ToSender::speak(ShimFlow& flow, uint8_t acks) {
   const Half& out = flow.out;
   auto last = flow.boundaries.lastBegin(out.nxt);
   bool several = last && *last > out.una;
   TailCache::Entry* kept = cache_.front(flow.outTail);
   if ((flow.again || !several) && options_.replay && kept && kept->range.begin <= out.una) {
     flow.out.timing = false;  // Karn
-    if (replay(toPeer_, kept->packet.view())) onFired(flow, Actuator::kNearReplay, out.una, true);
+    if (outbox_.replayToPeer(kept->packet.view())) onFired(flow, Actuator::kNearReplay, out.una, true);
     return;
   }
   if (acks == 0) return;
@@ -241,12 +232,12 @@ void AckShim::speak(ShimFlow& flow, uint8_t acks) {
   onFired(flow, Actuator::kSackDupAck, out.una, false);
 }
 
-void AckShim::onFired(ShimFlow& flow, Actuator actuator, Seq at, bool sent) {
+void ToSender::onFired(ShimFlow& flow, Actuator actuator, Seq at, bool sent) {
   flow.tried = true;
-  table_.troubles(flow).outTrial.onFired(counters_, actuator, at, sent);
+  flows_.troubles(flow).outTrial.onFired(counters_, actuator, at, sent);
 }
 
-void AckShim::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> sacks) {
+void ToSender::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> sacks) {
   TcpAck ack;
   ack.key = flow.key.reversed();
   ack.seq = flow.in.nxt;
@@ -258,13 +249,8 @@ void AckShim::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> 
   if (flow.ackStamped) ack.timestamps = flow.ackTimestamps;
   ack.sacks = sacks;
   for (; count > 0; --count) {
-    Packet packet = buildTcpAck(pool_, ack);
-    if (!packet) {
-      ++counters_.noBuffer;
-      return;
-    }
+    if (!outbox_.acknowledge(ack)) return;
     ++counters_.acksSent;
-    toHost_.pushBack(std::move(packet));
   }
 }
 

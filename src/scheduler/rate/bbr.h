@@ -2,13 +2,16 @@
 
 #include <array>
 
-#include "scheduler/rate/controller.h"
+#include "scheduler/rate/bbr_bandwidth.h"
+#include "scheduler/rate/bbr_bound.h"
+#include "scheduler/rate/bbr_start.h"
 
 namespace braid {
 
 /// Model-based control after BBR (draft-cardwell-iccrg-bbr-congestion-control-00): send at the measured
-/// bottleneck rate, keep about one bandwidth-delay product in flight, probe for more in turns. Random loss
-/// does not slow it down; loss with a standing queue, much loss, and ECN marks bound what is in flight.
+/// bottleneck rate (bbr_bandwidth.h), keep about one bandwidth-delay product in flight, probe for more in
+/// turns. The start doubles the rate until the pipe is full (bbr_start.h). Random loss does not slow it down;
+/// loss with a standing queue, much loss, and ECN marks bound what is in flight (bbr_bound.h).
 /// docs/fidelity.md lists the departures.
 class Bbr final : public Controller {
  public:
@@ -24,26 +27,8 @@ class Bbr final : public Controller {
   /// Ours: the turn that drains lasts until the queue is gone, at most so many minimum RTTs (others may keep
   /// it full).
   static constexpr int kMaxDrain = 4;
-  /// Sections 2, 4.1.1.5: rounds that the bandwidth maximum looks back.
-  static constexpr size_t kBandwidthRounds = 10;
-  /// Section 4.3.2.2: the pipe is full when three rounds have not brought a quarter more.
-  static constexpr double kFullGrowth = 1.25;
-  static constexpr int kFullRounds = 3;
-  /// RFC 9406 sections 4.2, 4.3: the start also ends when a round's smallest RTT shows a queue. (A sender
-  /// that never fills the window itself would never see the plateau.)
-  static constexpr Duration kMinQueue = 4ms;
-  static constexpr Duration kMaxQueue = 16ms;
-  static constexpr int kRoundSamples = 8;
   /// Section 4.2.3.3.
   static constexpr uint64_t kMinDatagrams = 4;
-  /// Ours: loss of a round that is congestion when RTTs show a queue (draft-ietf-ccwg-bbr-04 section 2.7 has
-  /// 2 %), and without one (a policer).
-  static constexpr double kQueueLoss = 0.02;
-  static constexpr double kPolicerLoss = 0.2;
-  /// Ours: the smoothed RTT above the minimum that counts as a queue.
-  static constexpr double kQueueRtt = 1.25;
-  /// draft-ietf-ccwg-bbr-04 section 2.7 (Beta is 0.7 there): what is left of the bound on the data in flight.
-  static constexpr double kBackoff = 0.85;
   /// Ours: ACKs come in clumps of so long; the window covers the wait.
   static constexpr Duration kAckClump = 10ms;
 
@@ -62,42 +47,29 @@ class Bbr final : public Controller {
   enum class State : uint8_t { kStartup, kDrain, kProbe };
   State state() const { return state_; }
   /// Bottleneck bandwidth in bytes per second; 0 before the first sample.
-  double bandwidth() const { return bandwidth_; }
+  double bandwidth() const { return bandwidth_.get(); }
 
  private:
-  static constexpr double kUnbounded = 1e18;
-  double bdp() const { return bandwidth_ * toSeconds(minRtt_); }
-  uint64_t initialWindow() const { return initial_ * datagram_; }
-  void onRound();
-  void updateBandwidth(const AckSample& ack);
-  void advance(const AckSample& ack);
+  double bdp() const { return bandwidth() * toSeconds(minRtt_); }
+  double initialWindow() const { return static_cast<double>(initial_ * datagram_); }
+  double least() const { return static_cast<double>(kMinDatagrams * datagram_); }
+  bool onRound();
+  void advance(const AckSample& ack, bool full);
   void beginTurn(size_t turn, Time now);
-  void bound();
 
   uint64_t datagram_;
   uint64_t initial_;
   State state_ = State::kStartup;
-  double gain_ = kStartupGain;
+  double gain_ = kStartupGain;  ///< of pacing
   size_t turn_ = 0;
   Time turnBegan_;
   double window_;
   Duration minRtt_{};
   Duration srtt_{};
-
-  double bandwidth_ = 0;
-  std::array<double, kBandwidthRounds> maxima_{};  ///< by round
-  uint64_t round_ = 0;
   uint64_t roundEnd_ = 0;  ///< bytes delivered at which the round ends
-  bool roundLimited_ = false;
-  double fullBandwidth_ = 0;
-  int fullRounds_ = 0;
-
-  double lostInRound_ = 0;
-  double ackedInRound_ = 0;
-  bool markedInRound_ = false;
-  Duration roundRtt_ = Duration::max();  ///< smallest sample of the round
-  int roundSamples_ = 0;
-  double bound_ = kUnbounded;  ///< of bytes in flight, after congestion
+  BbrBandwidth bandwidth_;
+  BbrStart start_;
+  BbrBound bound_;
 };
 
 }  // namespace braid
