@@ -34,15 +34,16 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       sealer_(id_, keys_),
       trace_(options.trace, id_),
       ledger_(options.repairTime, &owner),
-      flows_(flowQueueOptions(options), random_.next(), &owner),
+      flows_(innerFlowOptions(options), random_.next()),
+      packets_(packetLaneOptions(options), flows_, round_, &owner),
       duties_(sideOf(role), options.maxOuterMtu, subflows_, controls_, owner_),
       watch_(subflows_, controls_, duties_, owner_, trace_),
       protector_({options, options.recoveryOptions, subflows_, ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), subflows_, trace_),
-      outbound_({options, pool, sealer_, subflows_, controls_, duties_, ledger_, flows_, protector_,
+      outbound_({options, pool, sealer_, subflows_, controls_, duties_, ledger_, round_, packets_, protector_,
                  receiver_, owner_}),
-      inbound_({options, pool, sealer_, subflows_, controls_, duties_, ledger_, flows_, protector_, receiver_,
-                owner_},
+      inbound_({options, pool, sealer_, subflows_, controls_, duties_, ledger_, round_, packets_, protector_,
+                receiver_, owner_},
                watch_),
       start_(now),
       unusableSince_(now),
@@ -65,7 +66,8 @@ void Session::setTunables() {
   protector_.setPolicies(random_);
   flows_.limitClasses(protector_.policies().size());
   ledger_.setRepairTime(options_.repairTime);
-  flows_.setOptions(flowQueueOptions(options_));
+  flows_.setOptions(innerFlowOptions(options_));
+  packets_.setOptions(packetLaneOptions(options_));
   inbound_.setTunables();
   keys_.setRekey(options_.rekeyPackets, options_.rekeyAfter);
 }
@@ -237,16 +239,16 @@ void Session::clearQueues(Time now) {
   if (ledger_.live() > 0) {
     for (Subflow* s : subflows_) s->giveUpData(Drop::kPeerDown);
   }
-  Flow* flow = nullptr;
   uint64_t dropped = 0;
-  flows_.rewind();
-  while (flows_.packets() + flows_.claims() > 0) {
-    if (flows_.turn(now)) {
-      flows_.endTurn(0, false);
-    } else if (flows_.pop(now, flow)) {
-      ++dropped;
+  Round round(round_);
+  while (round_.hasWork()) {
+    Offer offer = round.offer(now);
+    if (!offer) break;
+    if (offer.isClaim()) {
+      round.endClaim(0, false);
     } else {
-      break;
+      round.take();
+      ++dropped;
     }
   }
   if (dropped > 0) owner_.onDrop(Drop::kPeerDown, dropped);
@@ -267,8 +269,8 @@ bool Session::pollDatagram(Datagram& out, Time now) {
 
 DropCounts Session::drops() const {
   DropCounts sum{};
-  for (size_t i = 0; i < kDropCount; ++i)
-    sum[i] = ledger_.drops()[i] + flows_.drops()[i] + inbound_.drops()[i];
+  DropCounts received = inbound_.drops();
+  for (size_t i = 0; i < kDropCount; ++i) sum[i] = ledger_.drops()[i] + packets_.drops()[i] + received[i];
   return sum;
 }
 
@@ -287,7 +289,7 @@ void Session::fill(SessionStatus& status, Time now) const {
   status.packetsDecoded = receiver_.counts().restored;
   status.blocksEvicted = receiver_.counts().evicted;
   for (const Subflow* s : subflows_) status.subflows.push_back(s->status(now));
-  flows_.forEachFlow([&](const Flow& flow) {
+  flows_.forEach([&](const Flow& flow) {
     FlowStatus f;
     f.name = flow.key().toString();
     f.packets = flow.queue.counts().packets;

@@ -2,13 +2,14 @@
 
 // One keyed association with a peer: its keys, its life, its subflows, and the two directions of its traffic.
 //
-// What flows through. Inner packets go in (onInnerPacket), wait in FlowQueues and leave in datagrams
-// (pollDatagram, Outbound); the DataLedger knows each until it is delivered or given up, the Protector what
-// protects it. Datagrams of the peer go in (onDatagram), are opened here and read by Inbound, which hands inner
-// packets out in the order of their flow. SubflowWatch settles what subflows tell after each call into one.
+// What flows through. Inner packets go in (onInnerPacket), wait in the PacketLane and leave in datagrams
+// (pollDatagram, Outbound) when the FairRound comes to their flow; the DataLedger knows each until it is delivered
+// or given up, the Protector what protects it. Datagrams of the peer go in (onDatagram), are opened here and read
+// by Inbound, which hands inner packets out as PacketReceiver orders them. SubflowWatch settles what subflows tell
+// after each call into one.
 //
-//     onDatagram -> KeySchedule -> Inbound -> Subflow | Resequencer | BlockReceiver | Protector -> SessionOwner
-//     onInnerPacket -> FlowQueues -> Outbound -> DatagramBuilder -> KeySchedule -> pollDatagram
+//     onDatagram -> KeySchedule -> Inbound -> Subflow | PacketReceiver | BlockReceiver | Protector -> SessionOwner
+//     onInnerPacket -> PacketLane -> FairRound -> Outbound -> DatagramBuilder -> KeySchedule -> pollDatagram
 //
 // Life. A session begins unheard: its keys come from a handshake, and nothing is known of the peer. The first
 // datagram that opens confirms that the peer has the keys. The session is over when the peer says CLOSE or the
@@ -28,7 +29,7 @@
 
 #include "base/random.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/lane/flow_queues.h"
+#include "tunnel/lane/packet_lane.h"
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
@@ -92,10 +93,13 @@ class Session final {
   /// Queues an inner packet. nullopt when it was taken.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
                                     Time now, PacketHint hint = {}) {
-    return flows_.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
+    return packets_.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
   }
   /// Packets of this inner flow wait here, or were sent and are not known to have come out at the other end.
-  bool isCarrying(const FlowKey& key) const { return flows_.isCarrying(key); }
+  bool isCarrying(const FlowKey& key) const {
+    const Flow* flow = flows_.find(key);
+    return flow && flow->isCarried();
+  }
   /// The kernel refused to send on the route. True when a subflow is there.
   bool onSendError(const Route& route, Time now);
   /// A datagram of that size was too large for the route. True when a subflow is there.
@@ -134,7 +138,9 @@ class Session final {
   DatagramSealer sealer_;
   RecoveryTrace trace_;
   DataLedger ledger_;
-  FlowQueues flows_;
+  InnerFlows flows_;
+  FairRound round_;  ///< of all lanes
+  PacketLane packets_;
   ControllerGroup controllers_;  ///< of all subflows
   SubflowSet subflows_;
   ControlFrames controls_;
