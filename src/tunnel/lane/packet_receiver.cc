@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tunnel/wire/header.h"
+
 namespace braid {
 
 namespace {
