@@ -117,7 +117,7 @@ class FairRound {
   RoundSeat* settled_ = nullptr;  // the first of its list, and its turn
   std::vector<RoundSeat*> held_;  // in no list, in the order in which they were passed
   size_t bytes_ = 0;
-  size_t seated_ = 0;             // those held included
+  size_t seated_ = 0;  // those held included
   size_t claims_ = 0;
 };
 
