@@ -1,5 +1,6 @@
 #include "tunnel/lane/fair_round.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tunnel/lane/flow.h"
@@ -7,15 +8,22 @@
 
 namespace braid {
 
-void FairRound::onData(RoundSeat& seat) {
+void FairRound::onData(RoundSeat& seat, size_t bytes) {
+  seat.waiting_ += bytes;
+  bytes_ += bytes;
   sit(seat);
-  if (settled_ == &seat && !ready_) settled_ = nullptr;
+  if (settled_ == &seat && !seat.unit_) settled_ = nullptr;
 }
 
 void FairRound::claim(RoundSeat& seat) {
   claims_ += !seat.claims_;
   seat.claims_ = true;
   sit(seat);
+}
+
+// Each flow that takes turns sends as much as this one meanwhile, or what it has. Sparse ones go first.
+size_t FairRound::drain(const RoundSeat& seat) const {
+  return seat.isSparse() ? seat.waiting_ : std::min(seated_ * seat.waiting_, bytes_);
 }
 
 void FairRound::sit(RoundSeat& seat) {
@@ -40,8 +48,8 @@ bool FairRound::settle(Time now) {
       seat.place_ = RoundSeat::Place::kOld;
       continue;
     }
-    ready_ = seat.flow_.lane().prepare(seat.flow_, now);
-    if (ready_ || seat.claims_) {
+    seat.unit_ = seat.flow_.lane().prepare(seat.flow_, now);
+    if (seat.unit_ || seat.claims_) {
       settled_ = &seat;
       return true;
     }
@@ -57,14 +65,15 @@ bool FairRound::settle(Time now) {
 }
 
 Offer Round::offer(Time now) {
-  if (shown_ < fair_->held_.size()) return {&fair_->held_[shown_]->flow_, false};
-  if (!fair_->settle(now)) return {};
-  return {&fair_->settled_->flow_, !fair_->ready_};
+  bool isHeld = shown_ < fair_->held_.size();
+  if (!isHeld && !fair_->settle(now)) return {};
+  RoundSeat& seat = isHeld ? *fair_->held_[shown_] : *fair_->settled_;
+  return {&seat.flow_, seat.unit_};
 }
 
 // A held flow goes back to the head of its list, but for the settled one, which stays first: with the rest of its
 // turn.
-void Round::take(size_t bytes) {
+Packet Round::take() {
   RoundSeat* seat = nullptr;
   if (shown_ < fair_->held_.size()) {
     seat = fair_->held_[shown_];
@@ -78,13 +87,18 @@ void Round::take(size_t bytes) {
   } else {
     seat = std::exchange(fair_->settled_, nullptr);
   }
-  seat->deficit_ -= static_cast<int64_t>(bytes);
+  seat->unit_ = nullptr;
+  Packet unit = seat->flow_.lane().handOut(seat->flow_);
+  seat->waiting_ -= unit.size();
+  fair_->bytes_ -= unit.size();
+  seat->deficit_ -= static_cast<int64_t>(unit.size());
+  return unit;
 }
 
 bool Round::pass(Time now) {
   if (shown_ == fair_->held_.size()) {
     Offer next = offer(now);
-    if (!next || next.isClaim || fair_->held_.size() == FairRound::kMaxHeld) return false;
+    if (!next || next.isClaim() || fair_->held_.size() == FairRound::kMaxHeld) return false;
     RoundSeat* seat = std::exchange(fair_->settled_, nullptr);
     fair_->listOf(*seat).popFront();
     fair_->held_.push_back(seat);

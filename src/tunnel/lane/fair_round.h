@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "base/intrusive_list.h"
+#include "base/packet.h"
 #include "base/time.h"
 
 namespace braid {
 
 class Flow;
 
-/// A flow's seat in the fair round: where it sits, and its credit. FairRound alone writes it.
+/// A flow's seat in the fair round: where it sits, its credit, and how much of it waits. FairRound alone writes it.
 class RoundSeat {
  public:
   explicit RoundSeat(Flow& flow) : flow_(flow) {}
@@ -22,6 +23,8 @@ class RoundSeat {
   bool isSeated() const { return place_ != Place::kNone; }
   /// It has not used up its first quantum: it goes before those that have.
   bool isSparse() const { return place_ == Place::kNew; }
+  /// Bytes that wait, those of the unit that is ready included.
+  size_t waiting() const { return waiting_; }
 
  private:
   friend class FairRound;
@@ -30,20 +33,24 @@ class RoundSeat {
 
   Flow& flow_;
   ListLink<RoundSeat> link_;
-  int64_t deficit_ = 0;  // bytes that it may still send before the others have their turn
+  size_t waiting_ = 0;            // see waiting()
+  int64_t deficit_ = 0;           // bytes that it may still send before the others have their turn
+  const Packet* unit_ = nullptr;  // that is ready, at its lane
   Place place_ = Place::kNone;
   bool claims_ = false;  // wants a turn even without new data
 };
 
 /// What the round offers: the next unit of a flow, or a turn to a flow that claimed one and has nothing new.
 struct Offer {
-  Flow* flow = nullptr;  ///< nullptr: nothing is left
-  bool isClaim = false;  ///< a turn without new data
+  Flow* flow = nullptr;          ///< nullptr: nothing is left
+  const Packet* unit = nullptr;  ///< nullptr: a turn without new data
+  bool isClaim() const { return flow && !unit; }
   explicit operator bool() const { return flow != nullptr; }
 };
 
 /// Whose turn it is to send: deficit round robin among the flows that have something to send, sparse ones first
-/// (fq_codel, RFC 8290 section 4.2). One round for all lanes: what a flow's data is only its lane knows.
+/// (fq_codel, RFC 8290 section 4.2). One round for all lanes: what a flow's data is only its lane knows. Who looks for
+/// what to send next walks it with a Round.
 ///
 /// A flow takes its seat when something of it waits, or when it claims a turn to protect what it has sent, and
 /// loses the seat when the round comes to it and finds neither. The round settles on one flow at a time, whose
@@ -63,11 +70,22 @@ class FairRound {
   FairRound(const FairRound&) = delete;
   FairRound& operator=(const FairRound&) = delete;
 
-  /// Something new of the flow waits. New data goes before its turn without any.
-  void onData(RoundSeat& seat);
+  /// So many bytes more of the flow wait. New data goes before its turn without any.
+  void onData(RoundSeat& seat, size_t bytes);
+  /// The flow's lane has thrown away so many bytes that waited.
+  void onDropped(RoundSeat& seat, size_t bytes) {
+    seat.waiting_ -= bytes;
+    bytes_ -= bytes;
+  }
   /// The flow wants a turn among the others even when it has no new data: to protect what it has sent.
   void claim(RoundSeat& seat);
 
+  /// Bytes that wait, of all flows.
+  size_t bytes() const { return bytes_; }
+  /// Bytes that leave until nothing of the flow waits, at most: what takes turns with it goes meanwhile.
+  size_t drain(const RoundSeat& seat) const;
+  /// Data waits, or a flow for a turn without new data.
+  bool hasWork() const { return bytes_ + claims_ > 0; }
   /// Flows that wait for a turn without new data.
   size_t claims() const { return claims_; }
   /// Flows that were passed and still wait.
@@ -97,9 +115,9 @@ class FairRound {
   List new_;
   List old_;
   RoundSeat* settled_ = nullptr;  // the first of its list, and its turn
-  bool ready_ = false;            // its unit is ready; else it has only claimed the turn
   std::vector<RoundSeat*> held_;  // in no list, in the order in which they were passed
-  size_t seated_ = 0;             // those held included
+  size_t bytes_ = 0;
+  size_t seated_ = 0;  // those held included
   size_t claims_ = 0;
 };
 
@@ -111,8 +129,8 @@ class Round {
   explicit Round(FairRound& fair) : fair_(&fair) {}
 
   Offer offer(Time now);
-  /// The unit that is offered goes: that costs its flow so many bytes of credit. Its lane hands it out.
-  void take(size_t bytes);
+  /// The unit that offer() has shown goes, and costs its flow as many bytes of credit. Its lane hands it out.
+  Packet take();
   /// The unit that is offered is to wait. Its flow keeps its place among the others. False when too many flows wait
   /// so or no unit is offered: then nothing changes.
   bool pass(Time now);

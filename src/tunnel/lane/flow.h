@@ -20,12 +20,12 @@ class Lane;
 /// has a seat in the round or data on its way.
 class Flow final : public RoundSeat {
  public:
-  Flow(Lane& lane, uint16_t index) : RoundSeat(*this), lane_(lane), index_(index) {}
+  explicit Flow(uint16_t index) : RoundSeat(*this), index_(index) {}
 
   // ---- who it is (owner: InnerFlows)
 
-  /// Whose data it has.
-  Lane& lane() const { return lane_; }
+  /// What its data is.
+  Lane& lane() const { return *lane_; }
   const FlowKey& key() const { return key_; }
   /// Flow number on the wire: the index, or kDatagramFlow + the index when it is not reliable.
   uint16_t slot() const { return slot_; }
@@ -37,10 +37,12 @@ class Flow final : public RoundSeat {
   Time lastUse() const { return lastUse_; }
   /// It has no seat in the round and no data on its way: it may be forgotten.
   bool isIdle() const { return !isSeated() && sent.unacked() == 0; }
+  /// Data of it waits, or was sent and is not known to be delivered.
+  bool isCarried() const { return waiting() + sent.unacked() > 0; }
 
   // ---- what it has
 
-  FlowQueue queue;        ///< packets that wait (owner: the lane)
+  FlowQueue queue;        ///< packets that wait (owner: the packet lane)
   FlowBurst burst;        ///< what it has queued since it was quiet (owner: the lane)
   SentData sent;          ///< what is on its way (owner: DataLedger)
   FlowPatience patience;  ///< what the path scheduler remembers of it (owner: the path scheduler)
@@ -49,7 +51,8 @@ class Flow final : public RoundSeat {
   friend class InnerFlows;
 
   /// Another flow takes the object over.
-  void begin(const FlowKey& key, uint16_t slot, bool reliable, uint8_t recoveryClass) {
+  void begin(Lane& lane, const FlowKey& key, uint16_t slot, bool reliable, uint8_t recoveryClass) {
+    lane_ = &lane;
     key_ = key;
     slot_ = slot;
     reliable_ = reliable;
@@ -59,7 +62,7 @@ class Flow final : public RoundSeat {
     patience.restart();
   }
 
-  Lane& lane_;
+  Lane* lane_ = nullptr;
   FlowKey key_;
   const uint16_t index_;
   uint16_t slot_ = 0;

@@ -34,7 +34,7 @@ class FlowBurst {
   bool ended() const { return ended_; }
 
  private:
-  friend class FlowQueues;
+  friend class PacketLane;
   friend class Flow;
 
   /// A packet is queued, this long after the one before it. `waits`: packets of the flow wait here, so that its

@@ -20,7 +20,7 @@ struct QueuedPacket {
 };
 
 /// The packets of one flow that wait to be sent: a FIFO, with CoDel's state, and the packet in the hand, which
-/// CoDel has let through and which goes next. The lane alone writes it.
+/// CoDel has let through and which goes next. The packet lane alone writes it.
 class FlowQueue {
  public:
   /// A smaller packet counts as so many bytes towards the byte bound and in the choice of the fattest flow,
@@ -41,14 +41,10 @@ class FlowQueue {
   uint64_t bytes() const { return bytes_; }
   /// The same with kMinCharge.
   size_t charged() const { return charged_; }
-  /// The next packet to send; an empty handle before prepare().
-  const Packet& hand() const { return hand_; }
-  /// Bytes that wait and those in the hand.
-  uint64_t waiting() const { return bytes_ + hand_.size(); }
   const Counts& counts() const { return counts_; }
 
  private:
-  friend class FlowQueues;
+  friend class PacketLane;
   friend class Flow;
 
   void push(QueuedPacket& entry) {

@@ -11,17 +11,21 @@ namespace {
 constexpr int kEvictionTries = 64;
 }  // namespace
 
-InnerFlows::InnerFlows(Lane& lane, const InnerFlowOptions& options, uint64_t seed)
-    : lane_(lane), options_(options), byKey_(0, FlowKeyHash(seed, ~seed)) {}
+InnerFlowOptions innerFlowOptions(const LaneOptions& options) {
+  return {.maxFlows = options.maxFlows, .idle = options.flowIdle};
+}
 
-Flow* InnerFlows::findOrAdd(const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now) {
+InnerFlows::InnerFlows(const InnerFlowOptions& options, uint64_t seed)
+    : options_(options), byKey_(0, FlowKeyHash(seed, ~seed)) {}
+
+Flow* InnerFlows::findOrAdd(Lane& lane, const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now) {
   auto found = byKey_.find(key);
   if (found != byKey_.end()) return found->second;
   Flow* flow = takeFree();
   if (!flow) flow = evictOldest();
   if (!flow) return nullptr;
   auto slot = static_cast<uint16_t>(reliable ? flow->index_ : kDatagramFlow + flow->index_);
-  flow->begin(key, slot, reliable, recoveryClass);
+  flow->begin(lane, key, slot, reliable, recoveryClass);
   flow->known_ = true;
   flow->lastUse_ = now;
   byUse_.pushBack(*flow);
@@ -60,7 +64,7 @@ void InnerFlows::onTimer(Time now) {
 Flow* InnerFlows::takeFree() {
   if (free_.empty()) {
     if (table_.size() >= std::min<size_t>(options_.maxFlows, kDatagramFlow)) return nullptr;
-    return &table_.emplace_back(lane_, static_cast<uint16_t>(table_.size()));
+    return &table_.emplace_back(static_cast<uint16_t>(table_.size()));
   }
   Flow* flow = free_.back();
   free_.pop_back();

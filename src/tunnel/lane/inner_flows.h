@@ -8,6 +8,7 @@
 
 #include "inet/flow_key.h"
 #include "tunnel/lane/flow.h"
+#include "tunnel/lane/lane_options.h"
 
 namespace braid {
 
@@ -15,19 +16,20 @@ struct InnerFlowOptions {
   size_t maxFlows = 4096;  ///< at most 32768; a change holds for flow numbers not used before
   Duration idle = 60s;     ///< a flow without packets for so long is forgotten
 };
+InnerFlowOptions innerFlowOptions(const LaneOptions& options);
 
-/// The inner flows of a lane by key, and the flow numbers that they occupy. When the numbers are used up, the
+/// The inner flows of all lanes by key, and the flow numbers that they occupy. When the numbers are used up, the
 /// least recently used idle flow goes for a new one. A forgotten flow's object and number serve another flow; a
 /// flow keeps its place in memory while it is known.
 class InnerFlows {
  public:
-  /// `seed` keys the hash of flows; unpredictable outside of tests. `lane`: whose flows they are.
-  InnerFlows(Lane& lane, const InnerFlowOptions& options, uint64_t seed);
+  /// `seed` keys the hash of flows; unpredictable outside of tests.
+  InnerFlows(const InnerFlowOptions& options, uint64_t seed);
   void setOptions(const InnerFlowOptions& options) { options_ = options; }
 
-  /// The flow of this key; a new one when it is not known. nullptr when none is left and none can go. A flow stays
-  /// reliable or not, and of its class, as its first packet said.
-  Flow* findOrAdd(const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now);
+  /// The flow of this key; a new one of that lane when it is not known. nullptr when none is left and none can go. A
+  /// flow stays of its lane, reliable or not, and of its class as its first packet said.
+  Flow* findOrAdd(Lane& lane, const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now);
   /// nullptr when it is not known.
   const Flow* find(const FlowKey& key) const;
   /// The flow has been used now.
@@ -53,7 +55,6 @@ class InnerFlows {
   Flow* evictOldest();
   void forget(Flow& flow);
 
-  Lane& lane_;
   InnerFlowOptions options_;
   std::deque<Flow> table_;   // by index
   std::vector<Flow*> free_;  // of the table, forgotten ones

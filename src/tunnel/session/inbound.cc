@@ -6,17 +6,14 @@
 namespace braid {
 
 namespace {
-/// Nothing is held for order while less than this part of the buffers is free. Ours.
-constexpr size_t kHoldReserve = 16;
 /// DATA frames of one datagram that decoding takes notice of: more than a sender packs.
 constexpr size_t kMaxSymbolPieces = 64;
 }  // namespace
 
-Inbound::Inbound(const SessionParts& parts)
-    : parts_(parts), resequencer_(resequencerOptions(parts.options)) {}
+Inbound::Inbound(const SessionParts& parts) : parts_(parts), packets_(parts.options, parts.pool) {}
 
 void Inbound::setTunables() {
-  resequencer_.setOptions(resequencerOptions(parts_.options));
+  packets_.setOptions(parts_.options);
 }
 
 bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arrival) {
@@ -54,13 +51,13 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
       onData(*last, std::move(datagram), now);
     }
   }
-  deliverInOrder();
+  deliverWaiting();
   return frames.ok();
 }
 
 void Inbound::onTimer(Time now) {
-  resequencer_.onTimer(now);
-  deliverInOrder();
+  packets_.onTimer(now);
+  deliverWaiting();
 }
 
 namespace {
@@ -86,7 +83,7 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
         if (Subflow* meant = subflows.find(status.subflow)) meant->onPeerStatus(status, now);
       },
       [&](const SubflowPreferenceFrame& preference) { parts_.paths.duties().onPeerPreference(preference); },
-      [&](const SkipFrame& skip) { resequencer_.skip(skip.flow, skip.first, skip.count, now); },
+      [&](const SkipFrame& skip) { packets_.onSkip(skip, now); },
       [&](const ParityFrame& parity) {
         if (!parts_.receiver.onParity(parity, subflow.id(), arrival.packetNumber, now)) onBadParity();
       },
@@ -125,35 +122,21 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
     parts_.owner.onDrop(Drop::kNoBuffer, 1);
     return false;
   }
-  ++receivedPackets_;
-  receivedBytes_ += packet.size();
-  uint16_t slot = frame.flow & (kDatagramFlow - 1);
-  if (frame.flow < kDatagramFlow) {
-    const PacketPool& pool = parts_.pool;
-    if (pool.limit() - pool.inUse() < pool.limit() / kHoldReserve) resequencer_.relieve();
-    resequencer_.onPacket(slot, expandDsn(frame.dsn, resequencer_.next(slot)), std::move(packet), now);
-    return true;
-  }
-  if (slot >= datagramFilters_.size()) datagramFilters_.resize(slot + 1u);
-  DuplicateFilter& filter = datagramFilters_[slot];
-  if (filter.accept(expandDsn(frame.dsn, filter.next()))) {
-    parts_.owner.onDelivered(std::move(packet));
-  } else {
-    parts_.owner.onDrop(Drop::kDuplicate, 1);
-  }
+  if (Packet timely = packets_.onData(frame, std::move(packet), now))
+    parts_.owner.onDelivered(std::move(timely));
   return true;
 }
 
-void Inbound::deliverInOrder() {
+void Inbound::deliverWaiting() {
   Packet packet;
-  while (resequencer_.poll(packet)) parts_.owner.onDelivered(std::move(packet));
+  while (packets_.poll(packet)) parts_.owner.onDelivered(std::move(packet));
 }
 
 void Inbound::fill(SessionStatus& status) const {
-  status.innerReceivedPackets = receivedPackets_;
-  status.innerReceivedBytes = receivedBytes_;
-  status.heldPackets = resequencer_.heldPackets();
-  status.heldBytes = resequencer_.heldBytes();
+  status.innerReceivedPackets = packets_.packets();
+  status.innerReceivedBytes = packets_.bytes();
+  status.heldPackets = packets_.heldPackets();
+  status.heldBytes = packets_.heldBytes();
 }
 
 }  // namespace braid

@@ -5,8 +5,7 @@
 // What flows through. Opened datagrams go in, inner packets come out to the SessionOwner, and everybody whom a frame
 // concerns is told:
 //
-//     DATA                      datagram flows: past a filter of duplicates; ordered flows: into the resequencer
-//     SKIP                      the resequencer waits no longer
+//     DATA, SKIP                PacketReceiver: it hands out each inner packet once, and in order where that is due
 //     PARITY, PARITY_TAIL       BlockReceiver; what decoding gives back is read like a datagram
 //     RECOVERED                 Protector: what it has sent need not be repaired
 //     ACK, path frames, status  the subflow that is meant
@@ -24,10 +23,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
-#include "tunnel/lane/duplicate_filter.h"
-#include "tunnel/lane/resequencer.h"
+#include "tunnel/lane/packet_receiver.h"
 #include "tunnel/session/session_parts.h"
 #include "tunnel/session/session_status.h"
 #include "tunnel/wire/frame_reader.h"
@@ -51,24 +48,22 @@ class Inbound {
   /// `frames`: an opened datagram of the subflow, header and tag cut off. False when malformed.
   bool onDatagram(Subflow& subflow, Packet frames, const Arrival& arrival);
   void onTimer(Time now);
-  Time nextDeadline() const { return resequencer_.nextDeadline(); }
+  Time nextDeadline() const { return packets_.nextDeadline(); }
 
   /// The peer has said CLOSE.
   bool isClosed() const { return isClosed_; }
-  const DropCounts& drops() const { return resequencer_.drops(); }
+  DropCounts drops() const { return packets_.drops(); }
   void fill(SessionStatus& status) const;
 
  private:
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
   bool onData(const DataFrame& frame, Packet packet, Time now);
   void takeRestored(Time now);
-  void deliverInOrder();
+  void deliverWaiting();
 
   SessionParts parts_;
-  Resequencer resequencer_;
-  std::vector<DuplicateFilter> datagramFilters_;  ///< by slot of the flow
+  PacketReceiver packets_;
   bool isClosed_ = false;
-  uint64_t receivedPackets_ = 0, receivedBytes_ = 0;  ///< inner ones, duplicates included
 };
 
 }  // namespace braid

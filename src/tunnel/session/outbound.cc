@@ -22,7 +22,7 @@ bool Outbound::poll(Datagram& out, Time now) {
   Protector& protector = parts_.protector;
   return pollUrgent(out, now) || pollControl(out, now) || protector.pollTail(out, now) ||
          pollRepair(out, now) || protector.pollSecond(out, now) || pollNewData(out, now) ||
-         protector.pollIdle(parts_.flows.packets() > 0, out, now) || pollMtuProbe(out, now);
+         protector.pollIdle(parts_.round.bytes() > 0, out, now) || pollMtuProbe(out, now);
 }
 
 // ---- urgent and control
@@ -143,10 +143,10 @@ void Outbound::addRepair(DatagramBuilder& build, const Datum* datum, Time now) {
 
 bool Outbound::pollNewData(Datagram& out, Time now) {
   patienceEnd_ = kNever;
-  if (parts_.flows.packets() > 0) lookAtPaths(now);
-  Offer offer = offerNewData(out, now);
-  if (offer == Offer::kNoPath && openOverflow(now)) offer = offerNewData(out, now);
-  if (offer != Offer::kNothing) return offer == Offer::kSent;
+  if (parts_.round.bytes() > 0) lookAtPaths(now);
+  Outcome outcome = offerNewData(out, now);
+  if (outcome == Outcome::kNoPath && openOverflow(now)) outcome = offerNewData(out, now);
+  if (outcome != Outcome::kNothing) return outcome == Outcome::kSent;
   parts_.paths.duties().onDrained(now);
   for (Subflow* s : parts_.subflows) {
     if (s->isOpen(now)) s->setAppLimited();
@@ -162,7 +162,7 @@ void Outbound::lookAtPaths(Time now) {
     views_[i] = subflows[i].view(now);
     if (views_[i].usable) slowest = std::max(slowest, views_[i].srtt);
   }
-  parts_.flows.setTarget(queueTarget(parts_.options, slowest));
+  parts_.packets.setTarget(queueTarget(parts_.options, slowest));
 }
 
 // Data is left over. Whether a metered path is open that may take it: then the views are of those, too.
@@ -177,59 +177,60 @@ bool Outbound::openOverflow(Time now) {
 }
 
 // To the paths as views_ shows them.
-Outbound::Offer Outbound::offerNewData(Datagram& out, Time now) {
-  FlowQueues& flows = parts_.flows;
-  flows.rewind();
+Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
   auto isOpen = [](const PathView& v) { return v.open; };
   auto isAhead = [](const PathView& v) { return v.ahead; };
   bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
   bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
-  while (true) {
-    if (Flow* flow = flows.turn(now)) {
-      if (takeTurn(*flow, out, now)) return Offer::kSent;
-      if (flows.turn(now) == flow) return Offer::kLater;  // no path is open
+  Round round(parts_.round);
+  while (Offer offer = round.offer(now)) {
+    if (offer.isClaim()) {
+      if (!mayTakeTurn(now)) return Outcome::kLater;
+      if (takeTurn(round, *offer.flow, out, now)) return Outcome::kSent;
       continue;
     }
-    Flow* flow = flows.peekFlow(now);
-    if (!flow) break;
-    const Packet& head = *flows.peek(now);
-    if (dropTooLarge(flow, head, now)) continue;
-    if (!anyAhead) return Offer::kNoPath;
-    if (!anyOpen && !flow->burst.isSmall() && !flows.newWaits()) return Offer::kNoPath;
-    if (std::optional<size_t> choice = choosePath(*flow, head, now))
-      return sendData(parts_.subflows[*choice], out, now) ? Offer::kSent : Offer::kLater;
-    if (!flows.pass(now)) break;
+    if (dropTooLarge(round, *offer.unit)) continue;
+    if (!anyAhead) return Outcome::kNoPath;
+    if (!anyOpen && !offer.flow->burst.isSmall() && !parts_.round.newWaits()) return Outcome::kNoPath;
+    if (std::optional<size_t> choice = choosePath(offer, now))
+      return sendData(parts_.subflows[*choice], round, out, now) ? Outcome::kSent : Outcome::kLater;
+    if (!round.pass(now)) break;
   }
-  return flows.packets() > 0 && !anyOpen ? Offer::kNoPath : Offer::kNothing;
+  return parts_.round.bytes() > 0 && !anyOpen ? Outcome::kNoPath : Outcome::kNothing;
 }
 
-// False while no path is open; then the turn stays.
-bool Outbound::takeTurn(Flow& flow, Datagram& out, Time now) {
+// While no path is open the turn stays.
+bool Outbound::mayTakeTurn(Time now) const {
   const SubflowSet& subflows = parts_.subflows;
   bool anyOpen = std::any_of(subflows.begin(), subflows.end(), [&](Subflow* s) { return s->isOpen(now); });
-  if (!anyOpen && subflows.anyUsable()) return false;
+  return anyOpen || !subflows.anyUsable();
+}
+
+bool Outbound::takeTurn(Round& round, Flow& flow, Datagram& out, Time now) {
   bool sent = parts_.protector.pollTurn(flow, out, now);
-  parts_.flows.endTurn(sent ? out.bytes.size() : 0, sent);
+  round.endClaim(sent ? out.bytes.size() : 0, sent);
   return sent;
 }
 
-// Drops the packet that the flows show when no path that is usable carries it.
-bool Outbound::dropTooLarge(Flow* flow, const Packet& packet, Time now) {
+// Drops the unit that the round offers when no path that is usable carries it.
+bool Outbound::dropTooLarge(Round& round, const Packet& unit) {
   const SubflowSet& subflows = parts_.subflows;
-  auto carries = [&](const Subflow* s) { return s->takesData() && mayFit(packet.size(), *s); };
+  auto carries = [&](const Subflow* s) { return s->takesData() && mayFit(unit.size(), *s); };
   if (!subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries)) return false;
-  parts_.owner.onTooLarge(packet.view());
-  parts_.flows.pop(now, flow);
+  parts_.owner.onTooLarge(unit.view());
+  round.take();
   parts_.owner.onDrop(Drop::kTooBig, 1);
   return true;
 }
 
-// The path for the packet that the flow has in hand; nullopt: none is open, or it waits for a better one.
-std::optional<size_t> Outbound::choosePath(Flow& flow, const Packet& packet, Time now) {
+// The path for the unit that is offered; nullopt: none is open, or it waits for a better one.
+std::optional<size_t> Outbound::choosePath(const Offer& offer, Time now) {
   const SubflowSet& subflows = parts_.subflows;
-  size_t need = packet.size() + kDatagramOverhead;
+  Flow& flow = *offer.flow;
+  size_t size = offer.unit->size();
+  size_t need = size + kDatagramOverhead;
   std::span<const PathView> paths = views_;
-  auto isNarrow = [&](const Subflow* s) { return !fits(packet.size(), *s); };
+  auto isNarrow = [&](const Subflow* s) { return !fits(size, *s); };
   if (std::any_of(subflows.begin(), subflows.end(), isNarrow)) {
     fitting_ = views_;
     for (size_t i = 0; i < subflows.size(); ++i) {
@@ -237,67 +238,68 @@ std::optional<size_t> Outbound::choosePath(Flow& flow, const Packet& packet, Tim
     }
     paths = fitting_;
   }
-  size_t drain = parts_.flows.drain(flow) * need / packet.size();  // as datagrams
-  FlowView view{need, drain, parts_.flows.bytes(), flow.burst.isSmall()};
+  size_t drain = parts_.round.drain(flow) * need / size;  // as datagrams
+  FlowView view{need, drain, parts_.round.bytes(), flow.burst.isSmall()};
   flow.patience.until = kNever;  // after a reload that of another scheduler
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
   if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
   return choice;
 }
 
-bool Outbound::sendData(Subflow& subflow, Datagram& out, Time now) {
+bool Outbound::sendData(Subflow& subflow, Round& round, Datagram& out, Time now) {
   Packet buffer = parts_.pool.allocate();
   if (!buffer) return false;
   DatagramBuilder build(subflow, std::move(buffer));
   build.addAck(now);
-  addData(build, now, true);
+  addData(build, round, true, now);
   return build.finish(parts_.sealer, out, now);
+}
+
+void Outbound::addData(DatagramBuilder& build, Time now) {
+  Round round(parts_.round);
+  addData(build, round, false, now);
 }
 
 // Known losses go before new data (architecture, decision 4). New data goes along where the scheduler would
 // send it anyway.
-void Outbound::addData(DatagramBuilder& build, Time now, bool chosen) {
-  FlowQueues& flows = parts_.flows;
+void Outbound::addData(DatagramBuilder& build, Round& round, bool chosen, Time now) {
   Subflow& path = build.subflow();
   bool looked = chosen;
-  if (!chosen) flows.rewind();
   while (!build.isFull()) {
     const Datum* repair = path.duty() == PathDuty::kOverflow ? nullptr : repairs_.first(now);
     if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
       addRepair(build, repair, now);
       continue;
     }
-    Flow* flow = flows.peekFlow(now);
-    if (!flow || !build.fits(flows.peek(now)->size())) return;
+    Offer offer = round.offer(now);
+    if (!offer.unit || !build.fits(offer.unit->size())) return;
     if (!std::exchange(chosen, false)) {
       if (!std::exchange(looked, true)) lookAtPaths(now);
-      std::optional<size_t> choice = choosePath(*flow, *flows.peek(now), now);
+      std::optional<size_t> choice = choosePath(offer, now);
       if (choice != parts_.subflows.positionOf(path.id()) && parts_.subflows.anyUsable()) return;
     }
-    addNew(build, flow, now);
+    addNew(build, round, *offer.flow, now);
   }
 }
 
-void Outbound::addNew(DatagramBuilder& build, Flow* flow, Time now) {
-  Packet packet = parts_.flows.pop(now, flow);
-  const Datum* datum = parts_.ledger.create(*flow, std::move(packet), now);
+// The unit that the round offers, which is of that flow.
+void Outbound::addNew(DatagramBuilder& build, Round& round, Flow& flow, Time now) {
+  const Datum* datum = parts_.ledger.create(flow, round.take(), now);
   build.addDatum(datum);
   parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
   ++sentPackets_;
   sentBytes_ += datum->packet.size();
   parts_.protector.onDataSent(*datum, now);
-  if (parts_.protector.onNewData(datum)) parts_.flows.claim(*flow);
+  if (parts_.protector.onNewData(datum)) parts_.round.claim(flow);
 }
 
 // ---- when to ask again
 
 bool Outbound::hasWaiting() const {
-  const FlowQueues& flows = parts_.flows;
-  return flows.packets() + flows.claims() + parts_.ledger.queued() > 0 || parts_.protector.hasSecond();
+  return parts_.round.hasWork() || parts_.ledger.queued() > 0 || parts_.protector.hasSecond();
 }
 
 Time Outbound::nextDeadline(Time now) const {
-  const FlowQueues& flows = parts_.flows;
   const DataLedger& ledger = parts_.ledger;
   Time next = kNever;
   if (hasWaiting()) {
@@ -313,9 +315,9 @@ Time Outbound::nextDeadline(Time now) const {
     }
     next = std::min(next, std::max(now, repairs_.readyAt()));
   }
-  if (flows.packets() == 0 && ledger.live() > 0)
+  if (parts_.round.bytes() == 0 && ledger.live() > 0)
     next = std::min(next, std::max(now, parts_.protector.idleAgainAt()));
-  if (flows.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
+  if (parts_.round.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
   return next;
 }
 

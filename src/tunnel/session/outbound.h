@@ -63,7 +63,7 @@ class Outbound {
 
  private:
   /// What became of new data.
-  enum class Offer : uint8_t {
+  enum class Outcome : uint8_t {
     kSent,
     kNothing,  ///< the paths that are open have none to send: what is left waits for a better one
     kNoPath,   ///< some is left, and no path is open
@@ -77,18 +77,20 @@ class Outbound {
   bool pollNewData(Datagram& out, Time now);
   bool pollMtuProbe(Datagram& out, Time now);
 
-  Offer offerNewData(Datagram& out, Time now);
+  Outcome offerNewData(Datagram& out, Time now);
   bool openOverflow(Time now);
-  bool takeTurn(Flow& flow, Datagram& out, Time now);
-  bool sendData(Subflow& subflow, Datagram& out, Time now);
-  bool dropTooLarge(Flow* flow, const Packet& packet, Time now);
+  bool mayTakeTurn(Time now) const;
+  bool takeTurn(Round& round, Flow& flow, Datagram& out, Time now);
+  bool sendData(Subflow& subflow, Round& round, Datagram& out, Time now);
+  bool dropTooLarge(Round& round, const Packet& unit);
   void lookAtPaths(Time now);
-  std::optional<size_t> choosePath(Flow& flow, const Packet& packet, Time now);
+  std::optional<size_t> choosePath(const Offer& offer, Time now);
   Subflow* ackCarrier(Subflow& of);
 
-  /// `chosen`: the packet that the flows show is to go on this path.
-  void addData(DatagramBuilder& build, Time now, bool chosen = false);
-  void addNew(DatagramBuilder& build, Flow* flow, Time now);
+  void addData(DatagramBuilder& build, Time now);
+  /// `chosen`: the unit that the round offers is to go on this path.
+  void addData(DatagramBuilder& build, Round& round, bool chosen, Time now);
+  void addNew(DatagramBuilder& build, Round& round, Flow& flow, Time now);
   void addRepair(DatagramBuilder& build, const Datum* datum, Time now);
 
   SessionParts parts_;

@@ -35,14 +35,15 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       sealer_(id_, keys_),
       trace_(options.trace, id_),
       ledger_(options.repairTime, &owner),
-      flows_(flowQueueOptions(options), random_.next(), &owner),
+      flows_(innerFlowOptions(options), random_.next()),
+      packets_(packetLaneOptions(options), flows_, round_, &owner),
       paths_(sideOf(role), options, controls_, ledger_, owner, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
-      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, flows_, protector_,
-                 receiver_, owner}),
-      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, flows_, protector_,
-                receiver_, owner}),
+      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, round_, packets_,
+                 protector_, receiver_, owner}),
+      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, round_, packets_,
+                protector_, receiver_, owner}),
       start_(now) {
   protector_.setPolicies(random_);
   flows_.limitClasses(protector_.policies().size());
@@ -62,7 +63,8 @@ void Session::setTunables() {
   protector_.setPolicies(random_);
   flows_.limitClasses(protector_.policies().size());
   ledger_.setRepairTime(options_.repairTime);
-  flows_.setOptions(flowQueueOptions(options_));
+  flows_.setOptions(innerFlowOptions(options_));
+  packets_.setOptions(packetLaneOptions(options_));
   inbound_.setTunables();
   keys_.setRekey(options_.rekeyPackets, options_.rekeyAfter);
 }
@@ -150,16 +152,16 @@ void Session::clearQueues(Time now) {
   if (ledger_.live() > 0) {
     for (Subflow* s : paths_.subflows()) s->giveUpData(Drop::kPeerDown);
   }
-  Flow* flow = nullptr;
   uint64_t dropped = 0;
-  flows_.rewind();
-  while (flows_.packets() + flows_.claims() > 0) {
-    if (flows_.turn(now)) {
-      flows_.endTurn(0, false);
-    } else if (flows_.pop(now, flow)) {
-      ++dropped;
+  Round round(round_);
+  while (round_.hasWork()) {
+    Offer offer = round.offer(now);
+    if (!offer) break;
+    if (offer.isClaim()) {
+      round.endClaim(0, false);
     } else {
-      break;
+      round.take();
+      ++dropped;
     }
   }
   if (dropped > 0) owner_.onDrop(Drop::kPeerDown, dropped);
@@ -180,8 +182,8 @@ bool Session::pollDatagram(Datagram& out, Time now) {
 
 DropCounts Session::drops() const {
   DropCounts sum{};
-  for (size_t i = 0; i < kDropCount; ++i)
-    sum[i] = ledger_.drops()[i] + flows_.drops()[i] + inbound_.drops()[i];
+  DropCounts received = inbound_.drops();
+  for (size_t i = 0; i < kDropCount; ++i) sum[i] = ledger_.drops()[i] + packets_.drops()[i] + received[i];
   return sum;
 }
 
@@ -198,7 +200,7 @@ void Session::fill(SessionStatus& status, Time now) const {
   status.blocksDecoded = receiver_.counts().blocksDecoded;
   status.packetsDecoded = receiver_.counts().restored;
   status.blocksEvicted = receiver_.counts().evicted;
-  flows_.forEachFlow([&](const Flow& flow) {
+  flows_.forEach([&](const Flow& flow) {
     FlowStatus f;
     f.name = flow.key().toString();
     f.packets = flow.queue.counts().packets;

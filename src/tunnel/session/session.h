@@ -2,13 +2,13 @@
 
 // One keyed association with a peer: its keys, its life, and who works for it.
 //
-// What flows through. Inner packets go in (onInnerPacket) and wait in FlowQueues until Outbound puts them into
-// datagrams (pollDatagram); the DataLedger knows each of them until it is delivered or given up. Datagrams of the
-// peer go in (onDatagram), are opened here and read by Inbound, which hands inner packets to the SessionOwner in the
-// order of their flow.
+// What flows through. Inner packets go in (onInnerPacket) and wait in the PacketLane until the FairRound comes to
+// their flow and Outbound puts them into datagrams (pollDatagram); the DataLedger knows each of them until it is
+// delivered or given up. Datagrams of the peer go in (onDatagram), are opened here and read by Inbound, which hands
+// inner packets to the SessionOwner as PacketReceiver orders them.
 //
-//     onInnerPacket -> FlowQueues -> Outbound -> DatagramBuilder -> KeySchedule -> pollDatagram
-//     onDatagram -> KeySchedule -> Inbound -> Subflow | Resequencer | BlockReceiver | Protector -> SessionOwner
+//     onInnerPacket -> PacketLane -> FairRound -> Outbound -> DatagramBuilder -> KeySchedule -> pollDatagram
+//     onDatagram -> KeySchedule -> Inbound -> Subflow | PacketReceiver | BlockReceiver | Protector -> SessionOwner
 //
 // PathManager has the subflows that datagrams take; Protector and BlockReceiver are the two ends of proactive
 // recovery; ControlFrames keeps what must arrive until it has.
@@ -29,7 +29,7 @@
 
 #include "base/random.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/lane/flow_queues.h"
+#include "tunnel/lane/packet_lane.h"
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
@@ -93,10 +93,13 @@ class Session final {
   /// Queues an inner packet. nullopt when it was taken.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
                                     Time now, PacketHint hint = {}) {
-    return flows_.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
+    return packets_.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
   }
   /// Packets of this inner flow wait here, or were sent and are not known to have come out at the other end.
-  bool isCarrying(const FlowKey& key) const { return flows_.isCarrying(key); }
+  bool isCarrying(const FlowKey& key) const {
+    const Flow* flow = flows_.find(key);
+    return flow && flow->isCarried();
+  }
   /// The kernel refused to send on the route. True when a subflow is there.
   bool onSendError(const Route& route, Time now);
   /// A datagram of that size was too large for the route. True when a subflow is there.
@@ -131,7 +134,9 @@ class Session final {
   DatagramSealer sealer_;
   RecoveryTrace trace_;
   DataLedger ledger_;
-  FlowQueues flows_;
+  InnerFlows flows_;
+  FairRound round_;  ///< of all lanes
+  PacketLane packets_;
   ControlFrames controls_;
   PathManager paths_;
   Protector protector_;

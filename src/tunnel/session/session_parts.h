@@ -4,7 +4,7 @@
 
 #include "base/packet.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/lane/flow_queues.h"
+#include "tunnel/lane/packet_lane.h"
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
@@ -25,7 +25,8 @@ struct SessionParts {
   SubflowSet& subflows;  ///< those of `paths`
   ControlFrames& controls;
   DataLedger& ledger;
-  FlowQueues& flows;
+  FairRound& round;
+  PacketLane& packets;
   Protector& protector;
   BlockReceiver& receiver;
   SessionOwner& owner;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/tunnel/lane/flow_queue_bench.h"
+#include "tests/unit/tunnel/lane/packet_lane_bench.h"
 #include "tests/unit/tunnel/lane/some_flows.h"
 #include "tunnel/lane/data_ledger.h"
 
@@ -19,7 +19,9 @@ struct Observer final : DropObserver {
 struct DropObserverTest : testing::Test {
   PacketPool pool{1500, 1000};
   Observer observer;
-  FlowQueueOptions options;
+  InnerFlows flows{{}, 1};
+  FairRound round;
+  PacketLaneOptions options;
 
   Packet packet(uint8_t first, size_t size) {
     Packet p = pool.allocate();
@@ -34,40 +36,40 @@ TEST_F(DropObserverTest, TheByteBoundShowsTcpPacketsOnly) {
   options.queueBytes = 2500;
   for (bool reliable : {true, false}) {
     observer.first.clear();
-    FlowQueues queues(options, 1, &observer);
-    for (uint8_t n = 1; n <= 3; ++n) queues.enqueue(packet(n, 1000), key(1), reliable, false, at(1s));
-    EXPECT_EQ(queues.drops()[static_cast<size_t>(Drop::kQueueFull)], 2u);
+    PacketLane lane(options, flows, round, &observer);
+    uint16_t flow = reliable ? 1 : 2;
+    for (uint8_t n = 1; n <= 3; ++n) lane.enqueue(packet(n, 1000), key(flow), reliable, false, at(1s));
+    EXPECT_EQ(lane.drops()[static_cast<size_t>(Drop::kQueueFull)], 2u);
     EXPECT_EQ(observer.first, reliable ? (std::vector<uint8_t>{1, 2}) : std::vector<uint8_t>{});
+    Round walk(round);
+    while (walk.offer(at(1s))) walk.take();
   }
 }
 
 TEST_F(DropObserverTest, AqmDropsAreShown) {
   options.codel = {10ms, 100ms};
-  FlowQueues queues(options, 1, &observer);
-  for (uint8_t n = 0; n < 100; ++n) queues.enqueue(packet(n, 1000), key(1), true, false, at(1s));
-  Flow* flow = nullptr;
-  for (int i = 0; i < 40; ++i) queues.pop(at(1s + i * 10ms), flow);
+  PacketLane lane(options, flows, round, &observer);
+  for (uint8_t n = 0; n < 100; ++n) lane.enqueue(packet(n, 1000), key(1), true, false, at(1s));
+  for (int i = 0; i < 40; ++i) {
+    Round walk(round);
+    if (walk.offer(at(1s + i * 10ms))) walk.take();
+  }
   EXPECT_FALSE(observer.first.empty());
-  EXPECT_EQ(observer.first.size(), queues.drops()[static_cast<size_t>(Drop::kAqm)]);
+  EXPECT_EQ(observer.first.size(), lane.drops()[static_cast<size_t>(Drop::kAqm)]);
 }
 
 TEST_F(DropObserverTest, AFlowIsCarriedUntilAllOfItIsDelivered) {
-  FlowQueues queues(options, 1);
-  DataLedger ledger(3s);
-  EXPECT_FALSE(queues.isCarrying(key(1)));
-  queues.enqueue(packet(1, 100), key(1), true, false, at(1s));
-  EXPECT_TRUE(queues.isCarrying(key(1)));
-  EXPECT_FALSE(queues.isCarrying(key(2)));
-  ASSERT_NE(queues.peek(at(1s)), nullptr);
-  EXPECT_TRUE(queues.isCarrying(key(1))) << "in the hand";
-  Flow* flow = nullptr;
-  Packet taken = queues.pop(at(1s), flow);
-  const Datum* datum = ledger.create(*flow, std::move(taken), at(1s));
-  ledger.onSent(datum, 0, 0);
-  EXPECT_TRUE(queues.isCarrying(key(1))) << "on its way";
-  ledger.onDelivered(datum, true);
-  EXPECT_FALSE(queues.isCarrying(key(1)));
-  ledger.forget(datum);
+  PacketLaneBench b;
+  b.in(1, 100);
+  const Flow& flow = *b.flow(1);
+  EXPECT_TRUE(flow.isCarried());
+  ASSERT_TRUE(Round(b.round).offer(at(1s)));
+  EXPECT_TRUE(flow.isCarried()) << "in the hand";
+  const Datum* datum = b.send();
+  EXPECT_TRUE(flow.isCarried()) << "on its way";
+  b.ledger.onDelivered(datum, true);
+  EXPECT_FALSE(flow.isCarried());
+  b.ledger.forget(datum);
 }
 
 TEST_F(DropObserverTest, WhatCouldNotBeRepairedInTimeIsShown) {

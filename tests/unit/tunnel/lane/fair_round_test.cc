@@ -1,163 +1,299 @@
-// Whose turn it is, whatever the flows' data is: the round against a lane that only counts units.
+// Whose turn it is, whatever the flows' data is.
 
 #include "tunnel/lane/fair_round.h"
 
 #include <gtest/gtest.h>
 
-#include <deque>
+#include <algorithm>
 #include <map>
 #include <vector>
 
-#include "tests/unit/tunnel/lane/some_flows.h"
+#include "base/random.h"
+#include "tests/unit/tunnel/lane/round_bench.h"
 
 namespace braid::fair_round_test {
 namespace {
 
-constexpr Time kNow = Time{} + 1s;
-using Order = std::vector<int>;
-
-/// Flows 1, 2, ... whose units all have the same size.
-struct CountingLane final : Lane {
-  static constexpr size_t kUnit = 500;
-
-  FairRound round;
-  std::deque<Flow> flows;
-  std::map<const Flow*, int> waiting;  ///< units, those that are ready included
-  std::vector<const Flow*> asked;
-
-  bool prepare(Flow& flow, Time) override {
-    asked.push_back(&flow);
-    return waiting[&flow] > 0;
-  }
-  Flow& flow(size_t n) {
-    while (flows.size() < n) flows.emplace_back(*this, static_cast<uint16_t>(flows.size()));
-    return flows[n - 1];
-  }
-  int numberOf(const Flow* of) {
-    for (size_t n = 1; n <= flows.size(); ++n) {
-      if (&flows[n - 1] == of) return static_cast<int>(n);
-    }
-    return 0;
-  }
-  void in(size_t n, int units) {
-    waiting[&flow(n)] += units;
-    round.onData(flow(n));
-  }
-  /// What is offered: the flow's number, negative for a turn without data; 0: nothing.
-  int look(Round& walk) {
-    Offer offer = walk.offer(kNow);
-    return offer.isClaim ? -numberOf(offer.flow) : numberOf(offer.flow);
-  }
-  int take(Round& walk) {
-    int n = look(walk);
-    if (n < 0) walk.endClaim(0, false);
-    if (n <= 0) return n;
-    --waiting[&flow(static_cast<size_t>(n))];
-    walk.take(kUnit);
-    return n;
-  }
-  /// Each in a walk of its own.
-  Order serve(size_t count) {
-    Order order;
-    for (size_t i = 0; i < count; ++i) {
-      Round walk(round);
-      order.push_back(take(walk));
-    }
-    return order;
-  }
-};
+using Order = RoundBench::Order;
 
 TEST(FairRound, AnEmptyRoundOffersNothing) {
-  CountingLane lane;
-  Round walk(lane.round);
-  EXPECT_FALSE(walk.offer(kNow));
-  EXPECT_FALSE(walk.pass(kNow));
-  EXPECT_EQ(lane.round.seated(), 0u);
-}
-
-TEST(FairRound, TakesTurnsByBytes) {
-  CountingLane lane;
-  lane.in(1, 20);
-  lane.in(2, 20);
-  // 1514 bytes are three units and one that is paid back: then only three in the next round.
-  EXPECT_EQ(lane.serve(14), (Order{1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2}));
+  RoundBench b;
+  Round walk(b.round);
+  EXPECT_FALSE(walk.offer(b.kNow));
+  EXPECT_FALSE(walk.pass(b.kNow));
+  EXPECT_EQ(b.round.seated(), 0u);
+  EXPECT_FALSE(b.round.hasWork());
 }
 
 TEST(FairRound, AnOfferStaysUntilItIsTaken) {
-  CountingLane lane;
-  lane.in(1, 2);
-  Round walk(lane.round);
-  EXPECT_EQ(lane.look(walk), 1);
-  lane.in(2, 1);
-  EXPECT_EQ(lane.look(walk), 1);
-  EXPECT_EQ(lane.asked.size(), 1u) << "the unit is readied once";
-  Round other(lane.round);
-  EXPECT_EQ(lane.look(other), 1) << "also in another walk";
-  EXPECT_EQ(lane.take(other), 1);
-  EXPECT_EQ(lane.asked.size(), 1u);
+  RoundBench b;
+  b.in(1, 700);
+  Round walk(b.round);
+  const Packet* unit = walk.offer(b.kNow).unit;
+  ASSERT_NE(unit, nullptr);
+  EXPECT_EQ(unit->size(), 700u);
+  b.in(2, 800);
+  EXPECT_EQ(walk.offer(b.kNow).unit, unit);
+  Round other(b.round);
+  EXPECT_EQ(other.offer(b.kNow).unit, unit) << "also in another walk";
+  EXPECT_EQ(b.asked, Order{1}) << "the unit is readied once";
+  EXPECT_EQ(b.round.bytes(), 1500u) << "it still waits";
+  const uint8_t* bytes = unit->data();
+  EXPECT_EQ(other.take().data(), bytes);
+  EXPECT_EQ(b.round.bytes(), 800u);
+  EXPECT_EQ(b.serve(1), Order{2});
 }
 
-TEST(FairRound, AWalkGoesOnBehindWhatWasPassed) {
-  CountingLane lane;
-  for (size_t n : {1, 2, 3}) lane.in(n, 2);
-  Round walk(lane.round);
-  ASSERT_EQ(lane.look(walk), 1);
-  EXPECT_TRUE(walk.pass(kNow));
-  EXPECT_EQ(lane.take(walk), 2);
-  EXPECT_EQ(lane.take(walk), 2) << "the same walk";
-  EXPECT_EQ(lane.take(walk), 3);
-  EXPECT_EQ(lane.round.held(), 1u);
-  EXPECT_EQ(lane.serve(3), (Order{1, 1, 3})) << "a new walk begins with those passed";
-  EXPECT_EQ(lane.round.held(), 0u);
+TEST(FairRound, KnowsWhatWaits) {
+  RoundBench b;
+  b.in(1, 500, 3);
+  b.in(2, 400);
+  EXPECT_EQ(b.round.bytes(), 1900u);
+  EXPECT_EQ(b.flow(1).waiting(), 1500u);
+  b.waiting[1].pop_back();
+  b.round.onDropped(b.flow(1), 500);
+  EXPECT_EQ(b.round.bytes(), 1400u);
+  EXPECT_EQ(b.flow(1).waiting(), 1000u);
+  b.serve(2);
+  EXPECT_EQ(b.flow(1).waiting(), 0u);
+  EXPECT_TRUE(b.round.hasWork());
+  b.serve(1);
+  EXPECT_FALSE(b.round.hasWork());
 }
 
 TEST(FairRound, AFlowLosesItsSeatWhenItHasNothing) {
-  CountingLane lane;
-  lane.in(1, 1);
-  EXPECT_TRUE(lane.flow(1).isSeated());
-  EXPECT_TRUE(lane.flow(1).isSparse());
-  EXPECT_EQ(lane.serve(2), (Order{1, 0}));
-  EXPECT_FALSE(lane.flow(1).isSeated());
-  EXPECT_EQ(lane.round.seated(), 0u);
-}
-
-TEST(FairRound, AClaimIsATurnWithoutData) {
-  CountingLane lane;
-  lane.in(1, 1);
-  lane.flow(2);
-  lane.round.claim(lane.flow(2));
-  EXPECT_EQ(lane.round.claims(), 1u);
-  Round walk(lane.round);
-  EXPECT_EQ(lane.take(walk), 1);
-  EXPECT_EQ(lane.look(walk), -2);
-  EXPECT_FALSE(walk.pass(kNow)) << "there is no unit that could wait";
-  walk.endClaim(100, true);
-  EXPECT_EQ(lane.look(walk), -2) << "it wanted another one";
-  walk.endClaim(100, false);
-  EXPECT_EQ(lane.look(walk), 0);
-  EXPECT_EQ(lane.round.claims(), 0u);
-}
-
-TEST(FairRound, NewDataGoesBeforeATurnWithoutAny) {
-  CountingLane lane;
-  lane.round.claim(lane.flow(1));
-  Round walk(lane.round);
-  ASSERT_EQ(lane.look(walk), -1);
-  lane.in(1, 1);
-  EXPECT_EQ(lane.take(walk), 1);
-  EXPECT_EQ(lane.look(walk), -1);
+  RoundBench b;
+  b.in(1, 500);
+  EXPECT_TRUE(b.flow(1).isSeated());
+  EXPECT_TRUE(b.flow(1).isSparse());
+  EXPECT_EQ(b.serve(2), (Order{1, 0}));
+  EXPECT_FALSE(b.flow(1).isSeated());
+  EXPECT_EQ(b.round.seated(), 0u);
 }
 
 TEST(FairRound, VisitsEveryFlowThatHasASeat) {
-  CountingLane lane;
-  for (size_t n : {1, 2, 3}) lane.in(n, 8);
-  lane.serve(4);  // flow 1 is old now
-  Round walk(lane.round);
-  walk.pass(kNow);  // flow 2 is held
+  RoundBench b;
+  for (int n : {1, 2, 3}) b.in(n, 500, 8);
+  b.serve(4);  // flow 1 is old now
+  Round walk(b.round);
+  walk.pass(b.kNow);  // flow 2 is held
   Order seen;
-  lane.round.forEachSeated([&](Flow& flow) { seen.push_back(lane.numberOf(&flow)); });
+  b.round.forEachSeated([&](Flow& flow) { seen.push_back(b.numberOf(flow)); });
   EXPECT_EQ(seen, (Order{3, 1, 2})) << "new ones, old ones, held ones";
-  EXPECT_EQ(lane.round.seated(), 3u);
+  EXPECT_EQ(b.round.seated(), 3u);
+}
+
+TEST(FairRound, DrainByHand) {
+  RoundBench b;
+  b.in(1, 1000, 10);
+  b.in(2, 1000, 5);
+  b.in(3, 1000);
+  // All are new.
+  EXPECT_EQ(b.round.drain(b.flow(2)), 5000u) << "sparse ones go first";
+  b.serve(6);  // two of flow 1, two of flow 2, flow 3; its empty seat stays for a round; flow 1
+  // 10 left. Flow 2 has three: with two others that is at most 9.
+  ASSERT_EQ(b.flow(2).waiting(), 3000u);
+  EXPECT_EQ(b.round.drain(b.flow(2)), 3u * 3000u);
+  EXPECT_EQ(b.round.drain(b.flow(1)), b.round.bytes()) << "no more than there is";
+}
+
+// ---- RFC 8290 section 4.2: deficit round robin, new and old flows
+
+TEST(FairRound, QuantumByHand) {
+  RoundBench b;
+  b.in(1, 1000, 8);
+  b.in(2, 500, 8);
+  // Both new with 1514. Flow 1: 514, -486. Flow 2: 1014, 514, 14, -486. Then + 1514 each: 1028.
+  // Flow 1: 28, -972. Flow 2: 528, 28, -472. + 1514: flow 1 542, -458. Flow 2: 1042: 542.
+  EXPECT_EQ(b.serve(13), (Order{1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 2, 1, 2}));
+}
+
+TEST(FairRound, NewFlowGoesBeforeOldOnes) {
+  RoundBench b;
+  b.in(1, 1000, 10);
+  b.in(2, 1000, 10);
+  b.serve(8);
+  b.in(3, 1000);
+  Order next = b.serve(2);
+  EXPECT_EQ(next[0], 3);
+  EXPECT_NE(next[1], 3);
+}
+
+TEST(FairRound, NewFlowThatUsesItsQuantumBecomesOld) {
+  RoundBench b;
+  b.in(1, 1000, 10);
+  b.serve(4);  // flow 1 is old, its credit used up
+  b.in(2, 1000, 10);
+  // Flow 2 is new: 1514, 514, -486, + 1514 = 1028 and last of the old. Flow 1: -972 + 1514 = 542, behind
+  // flow 2. Flow 2: 28, -972, + 1514 = 542, behind flow 1: -458, + 1514, behind flow 2.
+  EXPECT_EQ(b.serve(6), (Order{2, 2, 2, 2, 1, 2}));
+}
+
+TEST(FairRound, EmptiedNewFlowIsOldBeforeItLosesItsSeat) {
+  RoundBench b;
+  b.in(1, 300, 20);
+  ASSERT_EQ(b.serve(2), (Order{1, 1}));  // 914 left
+  b.in(2, 100);
+  // Both are new. Flow 1 goes on: 614, 314, 14, -286, + 1514 and old. Flow 2 goes, and is found empty: old
+  // too.
+  EXPECT_EQ(b.serve(5), (Order{1, 1, 1, 1, 2}));
+  EXPECT_EQ(b.serve(1), Order{1});  // 1228 - 300 left
+  b.in(2, 100);
+  // As a new flow it would go before flow 1 each time. It waits until flow 1 has used its credit.
+  EXPECT_EQ(b.serve(5), (Order{1, 1, 1, 1, 2}));
+}
+
+TEST(FairRound, FlowThatWasGoneIsNewAgain) {
+  RoundBench b;
+  b.in(1, 1500);
+  EXPECT_EQ(b.serve(2), (Order{1, 0}));
+  b.in(2, 1000, 10);
+  b.serve(4);
+  b.in(1, 1500);
+  EXPECT_EQ(b.serve(1), Order{1});
+}
+
+TEST(FairRound, UnitsAboveTheQuantumAreServed) {
+  RoundBench b;
+  b.in(1, 2900, 4);
+  b.in(2, 1450, 8);
+  Order order = b.serve(6);
+  EXPECT_EQ(2 * std::count(order.begin(), order.end(), 1), std::count(order.begin(), order.end(), 2));
+}
+
+TEST(FairRoundProperty, BackloggedFlowsGetEqualShares) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(seed);
+    RoundBench b;
+    int flows = static_cast<int>(2 + random.below(10));
+    for (int n = 1; n <= flows; ++n) {
+      size_t top = 60 + random.below(1454);
+      for (size_t queued = 0; queued < 200'000;) {
+        size_t size = 40 + random.below(top - 40);
+        b.in(n, size);
+        queued += size;
+      }
+    }
+    std::map<int, int64_t> served;
+    for (int step = 0;; ++step) {
+      Round walk(b.round);
+      int n = b.look(walk);
+      ASSERT_GT(n, 0);
+      served[n] += static_cast<int64_t>(walk.take().size());
+      if (served[n] > 150'000) break;
+      if (step < 20 * flows) continue;
+      auto [low, high] = std::minmax_element(
+          served.begin(), served.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
+      ASSERT_EQ(served.size(), static_cast<size_t>(flows));
+      ASSERT_LE(high->second - low->second, FairRound::kQuantum + 1514);
+    }
+  }
+}
+
+TEST(FairRoundProperty, SparseFlowNeverWaitsForMoreThanOneUnit) {
+  RoundBench b;
+  for (int n : {1, 2, 3, 4}) b.in(n, 1400, 100);
+  b.serve(8);
+  for (int i = 0; i < 40; ++i) {
+    b.in(9, 200);
+    ASSERT_EQ(b.serve(1), Order{9}) << i;
+    // Four old flows have their turns meanwhile.
+    for (int n : b.serve(8)) ASSERT_NE(n, 9);
+  }
+}
+
+// ---- turns without data
+
+TEST(FairRound, NobodyHasATurnWithoutAClaim) {
+  RoundBench b;
+  b.in(1, 1000);
+  EXPECT_EQ(b.serve(2), (Order{1, 0}));
+  EXPECT_EQ(b.round.claims(), 0u);
+}
+
+TEST(FairRound, AClaimIsATurnInTheRound) {
+  RoundBench b;
+  b.in(1, 1400, 3);
+  b.in(2, 1400);
+  ASSERT_EQ(b.serve(3), (Order{1, 1, 2}));  // flow 1 has 114 left, goes on, then is old
+  b.round.claim(b.flow(2));
+  EXPECT_EQ(b.round.claims(), 1u);
+  EXPECT_EQ(b.serve(3), (Order{-2, 1, 0})) << "flow 2 has 114 bytes of credit left";
+  EXPECT_EQ(b.round.claims(), 0u);
+}
+
+TEST(FairRound, ATurnCostsItsBytes) {
+  RoundBench b;
+  b.in(1, 1514, 20);
+  b.in(2, 1514);
+  ASSERT_EQ(b.serve(2), (Order{1, 2}));
+  b.round.claim(b.flow(2));
+  // Both have used their quantum; from now on one unit or one turn of 1514 bytes each in a round.
+  EXPECT_EQ(b.serve(6, 1514, true), (Order{1, -2, 1, -2, 1, -2}));
+  // A turn of twice the quantum is paid back in the next round.
+  ASSERT_EQ(b.serve(1), Order{1});
+  ASSERT_EQ(b.serve(1, 2 * 1514, true), Order{-2});
+  EXPECT_EQ(b.serve(5, 1514, true), (Order{1, 1, -2, 1, -2}));
+}
+
+TEST(FairRound, ATurnStaysUntilItEnds) {
+  RoundBench b;
+  b.round.claim(b.flow(1));
+  Round walk(b.round);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(b.look(walk), -1);
+  b.in(2, 1000);
+  EXPECT_EQ(b.look(walk), -1);
+  EXPECT_FALSE(walk.pass(b.kNow)) << "there is no unit that could wait";
+  walk.endClaim(100, true);
+  EXPECT_EQ(b.look(walk), -1) << "it wanted another one, and has credit left";
+  walk.endClaim(0, false);
+  EXPECT_EQ(b.look(walk), 2);
+}
+
+TEST(FairRound, ATurnThatIsNotWantedAgainIsTheLast) {
+  RoundBench b;
+  b.round.claim(b.flow(1));
+  EXPECT_EQ(b.serve(2, 100, false), (Order{-1, 0}));
+  EXPECT_EQ(b.round.claims(), 0u);
+}
+
+TEST(FairRound, ClaimsCountFlows) {
+  RoundBench b;
+  b.round.claim(b.flow(2));
+  b.round.claim(b.flow(2));
+  EXPECT_EQ(b.round.claims(), 1u);
+  b.round.claim(b.flow(1));
+  EXPECT_EQ(b.round.claims(), 2u);
+  EXPECT_EQ(b.serve(2), (Order{-2, -1}));
+  EXPECT_EQ(b.round.claims(), 0u);
+}
+
+TEST(FairRound, DataOfTheFlowGoesBeforeItsTurn) {
+  RoundBench b;
+  b.round.claim(b.flow(1));
+  b.in(1, 300, 2);
+  EXPECT_EQ(b.serve(3), (Order{1, 1, -1}));
+}
+
+TEST(FairRound, DataOfTheFlowEndsTheWaitForItsTurn) {
+  RoundBench b;
+  b.round.claim(b.flow(1));
+  Round walk(b.round);
+  ASSERT_EQ(b.look(walk), -1);
+  b.in(1, 300);
+  EXPECT_EQ(b.take(walk), 1) << "new data goes first";
+  EXPECT_EQ(b.look(walk), -1);
+}
+
+TEST(FairRound, AClaimBringsAFlowBack) {
+  RoundBench b;
+  b.in(1, 1514);
+  EXPECT_EQ(b.serve(2), (Order{1, 0})) << "no longer in the round";
+  b.in(2, 1000, 10);
+  b.serve(4);
+  b.round.claim(b.flow(1));
+  EXPECT_EQ(b.serve(1), Order{-1}) << "as a new flow";
 }
 
 }  // namespace

@@ -12,13 +12,14 @@ class SomeFlows final : public Lane {
   Flow& make(bool reliable = true, uint8_t recoveryClass = 0) {
     FlowKey key;
     key.sport = next_++;
-    return *flows_.findOrAdd(key, reliable, recoveryClass, Time{});
+    return *flows_.findOrAdd(*this, key, reliable, recoveryClass, Time{});
   }
-  bool prepare(Flow&, Time) override { return false; }
+  const Packet* prepare(Flow&, Time) override { return nullptr; }
+  Packet handOut(Flow&) override { return {}; }
 
  private:
   uint16_t next_ = 1;
-  InnerFlows flows_{*this, {}, 1};
+  InnerFlows flows_{{}, 1};
 };
 
 }  // namespace braid

@@ -1,13 +1,13 @@
 #pragma once
 
-// Flow queues with packets that know their flow's number.
+// The packet lane with its round, and packets that know their flow's number.
 
 #include <algorithm>
 #include <vector>
 
 #include "inet/ecn.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/lane/flow_queues.h"
+#include "tunnel/lane/packet_lane.h"
 
 namespace braid {
 
@@ -24,13 +24,15 @@ inline FlowKey key(uint16_t n) {
   return k;
 }
 
-struct Bench {
+struct PacketLaneBench {
   PacketPool pool{3000, 40000};
-  FlowQueueOptions options;
-  FlowQueues queues;
+  InnerFlows flows;
+  FairRound round;
+  PacketLane lane;
   DataLedger ledger{3s};
 
-  explicit Bench(FlowQueueOptions o = {}) : options(o), queues(o, 1) {}
+  explicit PacketLaneBench(PacketLaneOptions o = {}, InnerFlowOptions f = {})
+      : flows(f, 1), lane(o, flows, round) {}
 
   /// A packet of an IPv4 look, ECT(0); its flow's number behind the header.
   Packet make(uint16_t n, size_t size) {
@@ -43,14 +45,17 @@ struct Bench {
     return p;
   }
   std::optional<Drop> in(uint16_t n, size_t size = 1000, Time now = at(1s), bool reliable = true,
-                         bool ect = false) {
-    return queues.enqueue(make(n, size), key(n), reliable, ect, now);
+                         bool ect = false, PacketHint hint = {}) {
+    return lane.enqueue(make(n, size), key(n), reliable, ect, now, hint);
+  }
+  /// What goes next, in a walk of its own; nothing when there is none.
+  Packet take(Time now = at(1s)) {
+    Round walk(round);
+    return walk.offer(now).unit ? walk.take() : Packet();
   }
   /// The flow number of the next packet; -1 when there is none.
-  int out(Time now = at(1s), Flow** flow = nullptr) {
-    Flow* f = nullptr;
-    Packet p = queues.pop(now, f);
-    if (flow) *flow = f;
+  int out(Time now = at(1s)) {
+    Packet p = take(now);
     return p ? load16(p.data() + 20) : -1;
   }
   std::vector<int> outs(size_t n, Time now = at(1s)) {
@@ -60,10 +65,10 @@ struct Bench {
   }
   /// The next packet leaves and is on its way until it is delivered; nullptr when there is none.
   const Datum* send(Time now = at(1s)) {
-    Flow* flow = nullptr;
-    Packet p = queues.pop(now, flow);
-    if (!p) return nullptr;
-    const Datum* datum = ledger.create(*flow, std::move(p), now);
+    Round walk(round);
+    Offer offer = walk.offer(now);
+    if (!offer.unit) return nullptr;
+    const Datum* datum = ledger.create(*offer.flow, walk.take(), now);
     ledger.onSent(datum, 0, 0);
     return datum;
   }
@@ -71,14 +76,8 @@ struct Bench {
     ledger.onDelivered(datum, true);
     ledger.forget(datum);
   }
-  const Flow* flow(uint16_t n) const {
-    const Flow* found = nullptr;
-    queues.forEachFlow([&](const Flow& f) {
-      if (f.key() == key(n)) found = &f;
-    });
-    return found;
-  }
-  uint64_t drops(Drop cause) const { return queues.drops()[static_cast<size_t>(cause)]; }
+  const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
+  uint64_t drops(Drop cause) const { return lane.drops()[static_cast<size_t>(cause)]; }
 };
 
 using Outs = std::vector<int>;

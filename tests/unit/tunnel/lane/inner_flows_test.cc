@@ -1,0 +1,158 @@
+// The flow table: numbers, who goes when it is full, who is forgotten, classes.
+
+#include "tunnel/lane/inner_flows.h"
+
+#include <gtest/gtest.h>
+
+#include "tunnel/lane/data_ledger.h"
+#include "tunnel/lane/lane.h"
+#include "tunnel/wire/frames.h"
+
+namespace braid::inner_flows_test {
+namespace {
+
+constexpr Time at(Duration d) {
+  return Time{} + d;
+}
+
+constexpr FlowKey key(uint16_t n) {
+  FlowKey k{};
+  k.sport = n;
+  return k;
+}
+
+/// Flows of a lane without data; those with a claim have a seat in the round.
+struct Bench final : Lane {
+  PacketPool pool{100, 10};
+  FairRound round;
+  DataLedger ledger{3s};
+  InnerFlows flows;
+
+  explicit Bench(InnerFlowOptions options = {}) : flows(options, 1) {}
+
+  const Packet* prepare(Flow&, Time) override { return nullptr; }
+  Packet handOut(Flow&) override { return {}; }
+
+  Flow* use(uint16_t n, Time now = at(1s), bool reliable = true, uint8_t recoveryClass = 0) {
+    Flow* flow = flows.findOrAdd(*this, key(n), reliable, recoveryClass, now);
+    if (flow) flows.touch(*flow, now);
+    return flow;
+  }
+  const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
+  /// Data of the flow leaves.
+  const Datum* send(Flow& flow) {
+    const Datum* datum = ledger.create(flow, pool.allocate(), at(1s));
+    ledger.onSent(datum, 0, 0);
+    return datum;
+  }
+  void deliver(const Datum* datum) {
+    ledger.onDelivered(datum, true);
+    ledger.forget(datum);
+  }
+};
+
+TEST(InnerFlows, AFlowIsKnownByItsKey) {
+  Bench b;
+  Flow* one = b.use(1);
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->key(), key(1));
+  EXPECT_EQ(&one->lane(), &b);
+  EXPECT_EQ(b.use(1), one);
+  EXPECT_NE(b.use(2), one);
+  EXPECT_EQ(b.flow(1), one);
+  EXPECT_EQ(b.flow(3), nullptr);
+  EXPECT_EQ(b.flows.size(), 2u);
+}
+
+TEST(InnerFlows, TwoNumberSpaces) {
+  Bench b;
+  EXPECT_EQ(b.use(1, at(1s), true)->slot(), 0u);
+  EXPECT_EQ(b.use(2, at(1s), false)->slot(), kDatagramFlow + 1u);
+  EXPECT_EQ(b.use(3, at(1s), true)->slot(), 2u);
+  EXPECT_TRUE(b.flow(1)->reliable());
+  EXPECT_FALSE(b.flow(2)->reliable());
+  EXPECT_FALSE(b.use(2, at(1s), true)->reliable()) << "as its first packet said";
+}
+
+TEST(InnerFlows, AFullTableEvictsTheLeastRecentlyUsed) {
+  Bench b({.maxFlows = 2});
+  b.use(1, at(1s));
+  b.use(2, at(2s));
+  b.use(1, at(3s));
+  EXPECT_EQ(b.use(3, at(4s))->slot(), 1u);
+  EXPECT_EQ(b.flow(2), nullptr);
+  EXPECT_NE(b.flow(1), nullptr);
+  EXPECT_EQ(b.flows.size(), 2u);
+}
+
+TEST(InnerFlows, BusyFlowsAreNotEvicted) {
+  Bench b({.maxFlows = 2});
+  const Datum* onItsWay = b.send(*b.use(1));
+  b.round.claim(*b.use(2));
+  EXPECT_EQ(b.use(3), nullptr);
+  Round walk(b.round);
+  ASSERT_TRUE(walk.offer(at(1s)).isClaim());
+  EXPECT_EQ(b.use(3), nullptr) << "during its turn";
+  b.deliver(onItsWay);
+  EXPECT_NE(b.use(3), nullptr);
+  EXPECT_EQ(b.flow(1), nullptr);
+  EXPECT_NE(b.flow(2), nullptr);
+  EXPECT_EQ(b.use(2), b.flow(2));
+  walk.endClaim(0, false);
+  EXPECT_FALSE(walk.offer(at(1s)));
+  EXPECT_TRUE(b.flow(2)->isIdle());
+}
+
+TEST(InnerFlows, ANumberGoesOnWithItsDsn) {
+  Bench b({.maxFlows = 1});
+  auto send = [&](uint16_t n, bool reliable) {
+    const Datum* datum = b.send(*b.use(n, at(1s), reliable));
+    EXPECT_EQ(datum->slot, reliable ? 0u : kDatagramFlow);
+    uint64_t dsn = datum->dsn;
+    b.deliver(datum);
+    return dsn;
+  };
+  EXPECT_EQ(send(1, true), 0u);
+  EXPECT_EQ(send(1, true), 1u);
+  EXPECT_EQ(send(2, true), 2u) << "slot 0 goes on";
+  EXPECT_EQ(send(3, false), 0u) << "slot 0x8000 is another";
+  EXPECT_EQ(send(4, true), 3u);
+  EXPECT_EQ(send(5, false), 1u);
+}
+
+TEST(InnerFlows, IdleFlowsAreForgotten) {
+  Bench b({.idle = 60s});
+  EXPECT_EQ(b.flows.nextDeadline(), kNever);
+  const Datum* onItsWay = b.send(*b.use(1, at(1s)));
+  b.use(2, at(2s));
+  EXPECT_EQ(b.flows.nextDeadline(), at(61s));
+  b.flows.onTimer(at(61s));
+  EXPECT_NE(b.flow(1), nullptr) << "unacknowledged";
+  EXPECT_EQ(b.flows.nextDeadline(), at(62s));
+  b.flows.onTimer(at(62s));
+  EXPECT_EQ(b.flow(2), nullptr);
+  EXPECT_EQ(b.flows.nextDeadline(), at(121s));
+  b.deliver(onItsWay);
+  b.flows.onTimer(at(121s));
+  EXPECT_EQ(b.flows.size(), 0u);
+  EXPECT_EQ(b.flows.nextDeadline(), kNever);
+}
+
+TEST(InnerFlows, TheClassIsThatOfTheFirstPacket) {
+  Bench b({.maxFlows = 1});
+  EXPECT_EQ(b.use(1, at(1s), true, 3)->recoveryClass(), 3);
+  EXPECT_EQ(b.use(1, at(1s), true, 5)->recoveryClass(), 3);
+  EXPECT_EQ(b.use(2, at(1s), true, 5)->recoveryClass(), 5) << "another flow on the same slot";
+}
+
+TEST(InnerFlows, FlowsOfAClassThatIsGoneAreOfNone) {
+  Bench b;
+  for (uint8_t n = 1; n <= 3; ++n) b.use(n, at(1s), true, n);
+  b.flows.limitClasses(3);
+  EXPECT_EQ(b.flow(1)->recoveryClass(), 1);
+  EXPECT_EQ(b.flow(2)->recoveryClass(), 2);
+  EXPECT_EQ(b.flow(3)->recoveryClass(), 0);
+}
+
+}  // namespace
+}  // namespace braid::inner_flows_test

@@ -1,0 +1,270 @@
+#include "tunnel/lane/packet_lane.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+#include "base/random.h"
+#include "inet/ecn.h"
+#include "tests/unit/tunnel/lane/packet_lane_bench.h"
+
+namespace braid::packet_lane_test {
+namespace {
+
+using Bench = PacketLaneBench;
+
+TEST(PacketLane, OneFlowIsAFifo) {
+  Bench b;
+  for (size_t size : {300, 400, 500}) b.in(1, size);
+  for (size_t size : {300, 400, 500}) {
+    const Datum* datum = b.send();
+    ASSERT_NE(datum, nullptr);
+    EXPECT_EQ(datum->packet.size(), size);
+    EXPECT_EQ(datum->flow->key(), key(1));
+    b.deliver(datum);
+  }
+  EXPECT_EQ(b.out(), -1);
+  EXPECT_EQ(b.flow(1)->queue.counts().packets, 3u);
+  EXPECT_EQ(b.flow(1)->queue.counts().bytes, 1200u);
+  EXPECT_EQ(b.pool.inUse(), 0u);
+}
+
+TEST(PacketLane, APacketTravelsInItsBuffer) {
+  Bench b;
+  Packet packet = b.make(1, 700);
+  const uint8_t* bytes = packet.data();
+  b.lane.enqueue(std::move(packet), key(1), true, false, at(1s));
+  EXPECT_EQ(b.take().data(), bytes);
+}
+
+TEST(PacketLane, AFlowThatTakesOverBeginsWithoutCounts) {
+  Bench b({}, {.maxFlows = 1});
+  b.in(1);
+  EXPECT_EQ(b.outs(2), (Outs{1, -1}));
+  b.in(2);
+  EXPECT_EQ(b.out(), 2);
+  EXPECT_EQ(b.flow(2)->queue.counts().packets, 1u);
+}
+
+TEST(PacketLane, AFlowThatFindsNoPlaceIsRefused) {
+  Bench b({}, {.maxFlows = 1});
+  EXPECT_EQ(b.in(1), std::nullopt);
+  EXPECT_EQ(b.in(2), Drop::kFlowTableFull);
+  EXPECT_EQ(b.drops(Drop::kFlowTableFull), 0u) << "the caller counts what is refused";
+  EXPECT_EQ(b.pool.inUse(), 1u);
+}
+
+TEST(PacketLane, TheTargetFollowsTheSlowestPath) {
+  LaneOptions o;
+  EXPECT_EQ(queueTarget(o, 0s), 25ms);
+  EXPECT_EQ(queueTarget(o, 16ms), 25ms);
+  EXPECT_EQ(queueTarget(o, 60ms), 90ms);
+  EXPECT_EQ(queueTarget(o, 600ms), 100ms) << "half the interval";
+  o.codelInterval = 10ms;
+  EXPECT_EQ(queueTarget(o, 1ms), 5ms);
+  o.codelTarget = 500us;
+  EXPECT_EQ(queueTarget(o, 60ms), 500us) << "as configured";
+}
+
+TEST(PacketLane, PatienceEndsWithAPause) {
+  Bench b;
+  b.in(1, 1000, at(1s));
+  b.in(1, 1000, at(1s));
+  Round walk(b.round);
+  FlowPatience& patience = walk.offer(at(1s)).flow->patience;
+  b.out(at(1s));
+  patience = {.since = at(1s), .bulk = true};
+  b.in(1, 1000, at(2s));
+  EXPECT_TRUE(patience.bulk) << "its packets have waited here";
+  b.out(at(2s));
+  EXPECT_EQ(patience.since, at(1s));
+  b.out(at(2s));
+  EXPECT_EQ(patience.since, kNever) << "nothing waits";
+  EXPECT_TRUE(patience.bulk);
+  b.in(1, 1000, at(2s) + PacketLane::kBulkGap - 1ns);
+  b.out(at(2s));
+  EXPECT_TRUE(patience.bulk);
+  b.in(1, 1000, at(2s) + 2 * PacketLane::kBulkGap - 1ns);
+  EXPECT_FALSE(patience.bulk);
+}
+
+// ---- CoDel on each flow
+
+TEST(PacketLane, StandingQueueDropsAtItsHead) {
+  Bench b;
+  for (int i = 0; i < 300; ++i) b.in(1, 1000, at(0ms));
+  for (Duration t = 0ms; t <= 205ms; t += 1ms) ASSERT_EQ(b.out(at(t)), 1);
+  EXPECT_EQ(b.drops(Drop::kAqm), 2u);  // at 105 and 205 ms, see codel_test.cc
+  EXPECT_EQ(b.flow(1)->queue.counts().drops, 2u);
+  EXPECT_EQ(b.round.bytes(), 1000u * (300 - 206 - 2));
+  EXPECT_EQ(b.pool.inUse(), 300u - 206 - 2);
+}
+
+TEST(PacketLane, EcnCapablePacketsAreMarked) {
+  Bench b;
+  for (int i = 0; i < 300; ++i) b.in(1, 1000, at(0ms), true, true);
+  int marked = 0;
+  for (Duration t = 0ms; t <= 205ms; t += 1ms) {
+    Packet p = b.take(at(t));
+    ASSERT_TRUE(p);
+    marked += readEcn(p.view()) == Ecn::kCe;
+  }
+  EXPECT_EQ(marked, 2);
+  EXPECT_EQ(b.flow(1)->queue.counts().marks, 2u);
+  EXPECT_EQ(b.flow(1)->queue.counts().drops, 0u);
+  EXPECT_EQ(b.drops(Drop::kAqm), 0u);
+}
+
+TEST(PacketLane, MarksBehindAnEthernetHeader) {
+  Bench b({.ethernet = true});
+  for (int i = 0; i < 300; ++i) {
+    Packet p = b.make(1, 1000);
+    store16(p.data() + 2, 1000);  // total length, TTL, protocol: a well-formed packet
+    p.data()[8] = 64;
+    p.data()[9] = 17;
+    uint8_t* ethernet = p.prepend(14);
+    std::fill_n(ethernet, 12, uint8_t{2});
+    store16(ethernet + 12, 0x0800);
+    b.lane.enqueue(std::move(p), key(1), true, true, at(0ms));
+  }
+  int marked = 0;
+  for (Duration t = 0ms; t <= 205ms; t += 1ms) {
+    Packet p = b.take(at(t));
+    ASSERT_TRUE(p);
+    marked += readEcn(p.view().subspan(14)) == Ecn::kCe;
+  }
+  EXPECT_EQ(marked, 2);
+}
+
+TEST(PacketLane, DropsOfOneFlowLeaveOthersAlone) {
+  Bench b;
+  for (int i = 0; i < 300; ++i) b.in(1, 1000, at(0ms));
+  for (Duration t = 0ms; t <= 300ms; t += 1ms) {
+    b.in(2, 100, at(t));
+    for (int n = 0; n != 1 && n != -1; n = b.out(at(t))) {
+    }
+  }
+  EXPECT_GT(b.flow(1)->queue.counts().drops, 0u);
+  EXPECT_EQ(b.flow(2)->queue.counts().drops, 0u);
+}
+
+// ---- the byte bound
+
+TEST(PacketLane, ByteBoundDropsFromTheHeadOfTheFattest) {
+  Bench b({.queueBytes = 20'000});
+  for (int i = 0; i < 4; ++i) b.in(1);
+  for (int i = 0; i < 16; ++i) b.in(2, i == 0 ? 999 : 1000);
+  b.in(3, 1000);  // 20999: flow 2 loses half of its bytes at once
+  EXPECT_EQ(b.flow(1)->queue.bytes(), 4000u);
+  EXPECT_EQ(b.flow(3)->queue.bytes(), 1000u);
+  EXPECT_EQ(b.flow(2)->queue.bytes(), 7000u) << "999 + 8 * 1000 went, the first where half was reached";
+  EXPECT_EQ(b.drops(Drop::kQueueFull), 9u);
+  EXPECT_EQ(b.flow(2)->queue.counts().drops, 9u);
+  EXPECT_EQ(b.round.bytes(), 12'000u);
+}
+
+TEST(PacketLane, DropBatchIsLimited) {
+  Bench b({.queueBytes = 300'000});
+  for (int i = 0; i < 301; ++i) b.in(1);
+  EXPECT_EQ(b.drops(Drop::kQueueFull), PacketLane::kDropBatch);
+}
+
+TEST(PacketLane, TinyPacketsCountAsMore) {
+  Bench b({.queueBytes = 25'600});
+  for (int i = 0; i < 100; ++i) b.in(1, 40);
+  EXPECT_EQ(b.drops(Drop::kQueueFull), 0u);
+  b.in(2, 40);
+  EXPECT_EQ(b.drops(Drop::kQueueFull), 50u);
+  EXPECT_EQ(b.round.bytes(), 51u * 40);
+}
+
+TEST(PacketLane, ABoundBelowOnePacket) {
+  Bench b({.queueBytes = 500});
+  EXPECT_EQ(b.in(1), std::nullopt);
+  EXPECT_EQ(b.out(), -1);
+  EXPECT_EQ(b.drops(Drop::kQueueFull), 1u);
+  b.in(1, 400);
+  ASSERT_TRUE(Round(b.round).offer(at(1s)));
+  b.in(1, 400);
+  EXPECT_EQ(b.pool.inUse(), 1u) << "what is in the hand stays";
+  EXPECT_EQ(b.out(), 1);
+}
+
+TEST(PacketLane, TheByteBoundHoldsDuringATurn) {
+  Bench b({.queueBytes = 2000});
+  b.in(1);
+  const Datum* datum = b.send();
+  b.round.claim(*datum->flow);
+  Round walk(b.round);
+  ASSERT_TRUE(walk.offer(at(1s)).isClaim());
+  for (int i = 0; i < 5; ++i) b.in(2);
+  EXPECT_LE(b.round.bytes(), 2000u);
+  walk.endClaim(0, false);
+  EXPECT_EQ(b.out(), 2);
+  b.deliver(datum);
+}
+
+TEST(PacketLane, TheByteBoundHoldsForFlowsThatWerePassed) {
+  Bench b({.queueBytes = 4000});
+  b.in(1);
+  Round(b.round).pass(at(1s));
+  for (int i = 0; i < 10; ++i) b.in(1);
+  EXPECT_LE(b.round.bytes(), 4000u);
+  EXPECT_GT(b.drops(Drop::kQueueFull), 0u);
+  while (b.out() != -1) {
+  }
+  EXPECT_EQ(b.round.bytes(), 0u);
+  EXPECT_EQ(b.pool.inUse(), 0u);
+}
+
+TEST(PacketLaneProperty, NothingIsLostUncounted) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Random random(seed);
+    Bench b({.queueBytes = 100'000}, {.maxFlows = 20, .idle = 100ms});
+    Time now = at(1s);
+    uint64_t in = 0, refused = 0, out = 0;
+    std::map<uint16_t, uint64_t> dsn;
+    std::vector<const Datum*> unacked;
+    for (int step = 0; step < 20000; ++step) {
+      now += Duration(random.below(1'000'000));
+      if (random.chance(0.55)) {
+        auto n = static_cast<uint16_t>(random.below(random.chance(0.5) ? 3 : 40));
+        ++in;
+        refused += b.in(n, 40 + random.below(1460), now, n % 2 == 0, n % 3 == 0).has_value();
+      } else {
+        const Packet* shown = random.chance(0.5) ? Round(b.round).offer(now).unit : nullptr;
+        const uint8_t* bytes = shown ? shown->data() : nullptr;
+        const Datum* datum = b.send(now);
+        ASSERT_TRUE(!bytes || datum->packet.data() == bytes);
+        if (!datum) continue;
+        ++out;
+        ASSERT_EQ(datum->flow->key(), key(load16(datum->packet.data() + 20)));
+        ASSERT_EQ(datum->dsn, dsn[datum->slot]++) << "a slot's DSNs have no gap and no repeat";
+        if (random.chance(0.3)) {
+          unacked.push_back(datum);
+        } else {
+          b.deliver(datum);
+        }
+      }
+      if (!unacked.empty() && random.chance(0.3)) {
+        b.deliver(unacked.back());
+        unacked.pop_back();
+      }
+      if (b.flows.nextDeadline() <= now) b.flows.onTimer(now);
+      ASSERT_GT(b.flows.nextDeadline(), now);
+      size_t waiting = b.pool.inUse() - unacked.size();
+      ASSERT_EQ(in, refused + out + waiting + b.drops(Drop::kAqm) + b.drops(Drop::kQueueFull));
+      ASSERT_LE(b.round.bytes(), 100'000u);
+      ASSERT_EQ(b.round.bytes() > 0, waiting > 0);
+      ASSERT_LE(b.flows.size(), 20u);
+    }
+    while (const Datum* datum = b.send(now)) b.deliver(datum);
+    ASSERT_EQ(b.round.bytes(), 0u);
+    ASSERT_EQ(b.pool.inUse(), unacked.size());
+  }
+}
+
+}  // namespace
+}  // namespace braid::packet_lane_test
