@@ -8,6 +8,7 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/lane/codel.h"
+#include "tunnel/lane/flow_status.h"
 
 namespace braid {
 
@@ -28,13 +29,6 @@ class FlowQueue {
   static constexpr size_t kMinCharge = 256;
   static size_t charge(const Packet& packet) { return std::max(packet.size(), kMinCharge); }
 
-  struct Counts {
-    uint64_t packets = 0;  ///< handed out for sending
-    uint64_t bytes = 0;
-    uint64_t drops = 0;  ///< by CoDel and at the byte bound
-    uint64_t marks = 0;
-  };
-
   /// Nothing waits; a packet may be in the hand.
   bool empty() const { return waiting_.empty(); }
   /// Bytes that wait, without the packet in the hand.
@@ -45,7 +39,7 @@ class FlowQueue {
   const Packet& hand() const { return hand_; }
   /// Bytes that wait and those in the hand.
   uint64_t waiting() const { return bytes_ + hand_.size(); }
-  const Counts& counts() const { return counts_; }
+  const FlowCounts& counts() const { return counts_; }
 
  private:
   friend class FlowQueues;
@@ -75,7 +69,7 @@ class FlowQueue {
   uint64_t bytes_ = 0;
   size_t charged_ = 0;
   Codel codel_;
-  Counts counts_;
+  FlowCounts counts_;
 };
 
 }  // namespace braid

@@ -128,8 +128,8 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
     parts_.owner.onDrop(Drop::kNoBuffer, 1);
     return false;
   }
-  ++receivedPackets_;
-  receivedBytes_ += packet.size();
+  ++counts_.innerReceivedPackets;
+  counts_.innerReceivedBytes += packet.size();
   uint16_t slot = frame.flow & (kDatagramFlow - 1);
   if (frame.flow < kDatagramFlow) {
     const PacketPool& pool = parts_.pool;
@@ -150,13 +150,6 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
 void Inbound::deliverInOrder() {
   Packet packet;
   while (resequencer_.poll(packet)) parts_.owner.onDelivered(std::move(packet));
-}
-
-void Inbound::fill(SessionStatus& status) const {
-  status.innerReceivedPackets = receivedPackets_;
-  status.innerReceivedBytes = receivedBytes_;
-  status.heldPackets = resequencer_.heldPackets();
-  status.heldBytes = resequencer_.heldBytes();
 }
 
 }  // namespace braid

@@ -51,7 +51,10 @@ class Inbound {
   /// The peer has said CLOSE.
   bool isClosed() const { return isClosed_; }
   const DropCounts& drops() const { return resequencer_.drops(); }
-  void fill(SessionStatus& status) const;
+  const InboundCounts& counts() const { return counts_; }
+  /// Inner packets that wait for order.
+  uint64_t heldPackets() const { return resequencer_.heldPackets(); }
+  uint64_t heldBytes() const { return resequencer_.heldBytes(); }
 
  private:
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
@@ -64,7 +67,7 @@ class Inbound {
   Resequencer resequencer_;
   std::vector<DuplicateFilter> datagramFilters_;  ///< by slot of the flow
   bool isClosed_ = false;
-  uint64_t receivedPackets_ = 0, receivedBytes_ = 0;  ///< inner ones, duplicates included
+  InboundCounts counts_;
 };
 
 }  // namespace braid

@@ -318,6 +318,8 @@ const char* Subflow::stateName(Time now) const {
 
 SubflowStatus Subflow::status(Time now) const {
   SubflowStatus s;
+  static_cast<SubflowCounts&>(s) = counts_;
+  static_cast<ProtectionCounts&>(s) = tally_.counts();
   s.id = id_;
   s.uplink = uplink_;
   s.local = route().local.toString();
@@ -331,21 +333,12 @@ SubflowStatus Subflow::status(Time now) const {
   s.inFlight = flight_.bytes();
   s.pacingRate = gate_.rate();
   s.deliveryRate = rate_.latest();
-  s.sentPackets = counts_.sentPackets;
-  s.sentBytes = counts_.sentBytes;
-  s.receivedPackets = counts_.receivedPackets;
-  s.receivedBytes = counts_.receivedBytes;
-  s.lostPackets = counts_.lostPackets;
-  s.spuriousLosses = counts_.spurious;
-  s.timeouts = counts_.timeouts;
-  s.retransmittedBytes = counts_.repairedBytes;
   s.preference = preference_;
   s.resting = duty() == PathDuty::kNone;
   s.suppressed = gate_.suppressedAt() != kNever;
   s.ceMarks = ecn_.ceCount();
   s.ecn = ecn_.name();
   s.mtu = mtu_.current() + outerHeaders(route());
-  tally_.fill(s);
   RecoveryPath path;
   path.sent = lossEstimate_.sent();
   path.lost = lossEstimate_.lost();
