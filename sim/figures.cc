@@ -31,7 +31,7 @@ Counters::Counters(const Node& node) {
   for (const PeerStatus& peer : node.status().peers) {
     addCounters<OutboundCounts>(*this, peer);
     for (const SubflowStatus& s : peer.subflows) {
-      addCounters<SubflowCounts>(*this, s);
+      addCounters<SendCounts>(*this, s);
       addCounters<ProtectionCounts>(*this, s);
     }
   }
@@ -39,7 +39,7 @@ Counters::Counters(const Node& node) {
 
 Counters& Counters::operator+=(const Counters& b) {
   addCounters<OutboundCounts>(*this, b);
-  addCounters<SubflowCounts>(*this, b);
+  addCounters<SendCounts>(*this, b);
   addCounters<ProtectionCounts>(*this, b);
   return *this;
 }
@@ -47,7 +47,7 @@ Counters& Counters::operator+=(const Counters& b) {
 Counters Counters::operator-(const Counters& b) const {
   Counters difference = *this;
   subtractCounters<OutboundCounts>(difference, b);
-  subtractCounters<SubflowCounts>(difference, b);
+  subtractCounters<SendCounts>(difference, b);
   subtractCounters<ProtectionCounts>(difference, b);
   return difference;
 }

@@ -21,7 +21,7 @@ double mean(std::span<const double> values);
 double jain(std::span<const double> values);
 
 /// A gateway's counters, all peers and subflows together.
-struct Counters : SubflowCounts, ProtectionCounts, OutboundCounts {
+struct Counters : SendCounts, ProtectionCounts, OutboundCounts {
   Counters() = default;
   explicit Counters(const Node& node);
   Counters& operator+=(const Counters& b);

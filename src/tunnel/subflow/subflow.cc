@@ -59,8 +59,8 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
   bool newest = pn >= acks_.expected();
   replay_.commit(pn);
   acks_.onPacket(pn, eliciting, ecn, rtt_.smoothed(), now);
-  ++counts_.receivedPackets;
-  counts_.receivedBytes += bytes;
+  ++received_.receivedPackets;
+  received_.receivedBytes += bytes;
   peerRoute_.onPacket(from, bytes, newest, isUnproven(), pto(), now);
   auto* suspect = std::get_if<state::Suspect>(&state_);
   if (suspect && now + pto() < suspect->probeAt && !pingDue_) suspect->probeAt = now;
@@ -318,7 +318,8 @@ const char* Subflow::stateName(Time now) const {
 
 SubflowStatus Subflow::status(Time now) const {
   SubflowStatus s;
-  static_cast<SubflowCounts&>(s) = counts_;
+  static_cast<SendCounts&>(s) = counts_;
+  static_cast<ReceiveCounts&>(s) = received_;
   static_cast<ProtectionCounts&>(s) = tally_.counts();
   s.id = id_;
   s.uplink = uplink_;

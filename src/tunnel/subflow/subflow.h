@@ -213,7 +213,8 @@ class Subflow {
   Time lastSentAt_;
   Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
 
-  SubflowCounts counts_;
+  SendCounts counts_;
+  ReceiveCounts received_;
 
   LossEstimate lossEstimate_;
   ProtectionTally tally_;

@@ -9,29 +9,35 @@
 
 namespace braid {
 
-/// What a subflow counts.
-struct SubflowCounts {
-  uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
+/// What a subflow counts of what it sends.
+struct SendCounts {
+  uint64_t sentPackets = 0, sentBytes = 0;
   uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0;
   uint64_t timeouts = 0;
 };
 template <>
-inline constexpr auto kFieldsOf<SubflowCounts> = field::table<SubflowCounts>(
-    field::counter("sent_packets", FieldUnit::kPackets, "datagrams sent", &SubflowCounts::sentPackets),
-    field::counter("sent_bytes", FieldUnit::kBytes, "UDP payload sent", &SubflowCounts::sentBytes),
-    field::counter("received_packets", FieldUnit::kPackets, "datagrams received",
-                   &SubflowCounts::receivedPackets),
-    field::counter("received_bytes", FieldUnit::kBytes, "UDP payload received",
-                   &SubflowCounts::receivedBytes),
-    field::counter("lost_packets", FieldUnit::kPackets, "datagrams declared lost",
-                   &SubflowCounts::lostPackets),
+inline constexpr auto kFieldsOf<SendCounts> = field::table<SendCounts>(
+    field::counter("sent_packets", FieldUnit::kPackets, "datagrams sent", &SendCounts::sentPackets),
+    field::counter("sent_bytes", FieldUnit::kBytes, "UDP payload sent", &SendCounts::sentBytes),
+    field::counter("lost_packets", FieldUnit::kPackets, "datagrams declared lost", &SendCounts::lostPackets),
     field::counter("spurious_losses", FieldUnit::kPackets,
-                   "datagrams acknowledged after they were declared lost", &SubflowCounts::spuriousLosses),
+                   "datagrams acknowledged after they were declared lost", &SendCounts::spuriousLosses),
     field::counter("retransmitted_bytes", FieldUnit::kBytes, "inner packets sent again here",
-                   &SubflowCounts::retransmittedBytes),
+                   &SendCounts::retransmittedBytes),
     field::counter("timeouts", FieldUnit::kNone,
                    "probe timeouts (RFC 9002 section 6.2) with data that nothing else had delivered",
-                   &SubflowCounts::timeouts));
+                   &SendCounts::timeouts));
+
+/// And of what it receives.
+struct ReceiveCounts {
+  uint64_t receivedPackets = 0, receivedBytes = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<ReceiveCounts> =
+    field::table<ReceiveCounts>(field::counter("received_packets", FieldUnit::kPackets, "datagrams received",
+                                               &ReceiveCounts::receivedPackets),
+                                field::counter("received_bytes", FieldUnit::kBytes, "UDP payload received",
+                                               &ReceiveCounts::receivedBytes));
 
 /// What protection cost a subflow, and what became of the subflow's own packets.
 struct ProtectionCounts {
@@ -66,7 +72,7 @@ inline constexpr auto kFieldsOf<PathPreference> = field::table<PathPreference>(
                  "ceiling of all subflows of the uplink together; 0: none", &PathPreference::ceiling));
 
 /// One subflow, for the operator.
-struct SubflowStatus : SubflowCounts, ProtectionCounts {
+struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   unsigned id = 0;
   std::string uplink;
   std::string local, remote;
@@ -84,7 +90,7 @@ struct SubflowStatus : SubflowCounts, ProtectionCounts {
 };
 template <>
 inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
-    field::base<SubflowCounts>(), field::base<ProtectionCounts>(),
+    field::base<SendCounts>(), field::base<ReceiveCounts>(), field::base<ProtectionCounts>(),
     field::text("id", "number of the subflow", &SubflowStatus::id),
     field::text("uplink", "name of its uplink; empty at the side that listens", &SubflowStatus::uplink),
     field::text("local", "own address and port", &SubflowStatus::local),
