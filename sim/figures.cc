@@ -29,23 +29,30 @@ double jain(std::span<const double> values) {
 
 Counters::Counters(const Node& node) {
   for (const PeerStatus& peer : node.status().peers) {
-    repaired += peer.retransmitted;
+    addCounters<OutboundCounts>(*this, peer);
     for (const SubflowStatus& s : peer.subflows) {
-      sentBytes += s.sentBytes, sentPackets += s.sentPackets;
-      lost += s.lostPackets, spurious += s.spuriousLosses, timeouts += s.timeouts;
-      copies += s.copies, parities += s.parities, protectionBytes += s.protectionBytes;
-      protectedPackets += s.protectedPackets;
-      recovered += s.recovered, decoded += s.decoded, useless += s.useless;
+      addCounters<SendCounts>(*this, s);
+      addCounters<ProtectionCounts>(*this, s);
     }
   }
 }
 
-namespace {
-constexpr auto kFields = std::to_array<uint64_t Counters::*>(
-    {&Counters::sentBytes, &Counters::sentPackets, &Counters::lost, &Counters::spurious, &Counters::timeouts,
-     &Counters::repaired, &Counters::copies, &Counters::parities, &Counters::protectionBytes,
-     &Counters::protectedPackets, &Counters::recovered, &Counters::decoded, &Counters::useless});
+Counters& Counters::operator+=(const Counters& b) {
+  addCounters<OutboundCounts>(*this, b);
+  addCounters<SendCounts>(*this, b);
+  addCounters<ProtectionCounts>(*this, b);
+  return *this;
+}
 
+Counters Counters::operator-(const Counters& b) const {
+  Counters difference = *this;
+  subtractCounters<OutboundCounts>(difference, b);
+  subtractCounters<SendCounts>(difference, b);
+  subtractCounters<ProtectionCounts>(difference, b);
+  return difference;
+}
+
+namespace {
 double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
 }
@@ -55,22 +62,11 @@ double rounded(double v) {
 }
 }  // namespace
 
-Counters& Counters::operator+=(const Counters& b) {
-  for (auto field : kFields) this->*field += b.*field;
-  return *this;
-}
-
-Counters Counters::operator-(const Counters& b) const {
-  Counters difference = *this;
-  for (auto field : kFields) difference.*field -= b.*field;
-  return difference;
-}
-
 void Figures::add(const FlowResult& flow) {
   times_.push_back(flow.seconds);
   incomplete_ += !flow.complete;
   withTimeout_ += flow.timeout;
-  withLoss_ += flow.sender.lost > 0;
+  withLoss_ += flow.sender.lostPackets > 0;
   withRecovery_ += flow.sender.recovered > 0;
   sum_ += flow.sender;
 }
@@ -100,13 +96,13 @@ Json Figures::json() const {
     j["recovery_share"] = share(withRecovery_, times_.size());
   }
   j["extra_load"] = share(sum_.protectionBytes, sum_.sentBytes);
-  j["recovered_share"] = share(sum_.recovered, sum_.lost);
+  j["recovered_share"] = share(sum_.recovered, sum_.lostPackets);
   j["useful_share"] = share(sum_.recovered, sum_.copies + sum_.parities);
   j["sent"] = sum_.sentPackets;
-  j["lost"] = sum_.lost;
-  j["spurious"] = sum_.spurious;
+  j["lost"] = sum_.lostPackets;
+  j["spurious"] = sum_.spuriousLosses;
   j["timeouts"] = sum_.timeouts;
-  j["repaired"] = sum_.repaired;
+  j["repaired"] = sum_.retransmitted;
   j["copies"] = sum_.copies;
   j["parities"] = sum_.parities;
   j["protected"] = sum_.protectedPackets;

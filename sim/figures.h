@@ -21,11 +21,7 @@ double mean(std::span<const double> values);
 double jain(std::span<const double> values);
 
 /// A gateway's counters, all peers and subflows together.
-struct Counters {
-  uint64_t sentBytes = 0, sentPackets = 0, lost = 0, spurious = 0, timeouts = 0, repaired = 0;
-  uint64_t copies = 0, parities = 0, protectionBytes = 0;
-  uint64_t protectedPackets = 0, recovered = 0, decoded = 0, useless = 0;
-
+struct Counters : SendCounts, ProtectionCounts, OutboundCounts {
   Counters() = default;
   explicit Counters(const Node& node);
   Counters& operator+=(const Counters& b);

@@ -102,9 +102,7 @@ class Rack {
 
 Json shimJson(const ShimCounters& c) {
   ActuatorCounts all;
-  for (const ActuatorCounts& a : c.actuators) {
-    all.fired += a.fired, all.useful += a.useful, all.spurious += a.spurious;
-  }
+  for (const ActuatorCounts& a : c.actuators) addCounters(all, a);
   return {{"fired", all.fired},
           {"useful", all.useful},
           {"spurious", all.spurious},

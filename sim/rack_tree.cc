@@ -170,15 +170,7 @@ void RackTree::run(Duration d) {
 ShimCounters RackTree::senderShims() const {
   ShimCounters sum;
   for (const auto& host : senders_) {
-    if (!host->shim()) continue;
-    const ShimCounters& one = host->shim()->counters();
-    for (size_t i = 0; i < kActuators; ++i) {
-      sum.actuators[i].fired += one.actuators[i].fired;
-      sum.actuators[i].useful += one.actuators[i].useful;
-      sum.actuators[i].spurious += one.actuators[i].spurious;
-    }
-    sum.acksSent += one.acksSent;
-    sum.helpless += one.helpless;
+    if (host->shim()) addCounters(sum, host->shim()->counters());
   }
   return sum;
 }

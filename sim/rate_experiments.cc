@@ -160,7 +160,7 @@ Json runRateIncast(const RateParams& p) {
           {"max", percentile(times, 1)},
           {"incomplete", incomplete},
           {"sent", sender.sentPackets},
-          {"lost", sender.lost},
+          {"lost", sender.lostPackets},
           {"timeouts", sender.timeouts},
           {"suppressions", episodes},
           {"hash", hash}};
@@ -202,7 +202,7 @@ LongRun longRun(const RateParams& p, const std::vector<std::string>& controllers
   for (const Network::Pair& pair : fabric.network.pairs) {
     run.suppressions += suppressions(pair);
     run.largest = std::max(run.largest, suppressions(pair));
-    run.lost += Counters(*pair.server).lost;
+    run.lost += Counters(*pair.server).lostPackets;
   }
   run.hash = world.hash();
   return run;

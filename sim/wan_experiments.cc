@@ -47,7 +47,7 @@ Json runWanBulk(const RateParams& params) {
           {"share_with_start", megabits(received(), time + kStart) / limit},
           {"links", home.linksJson()},
           {"extra_load", static_cast<double>(sender.protectionBytes) / static_cast<double>(sender.sentBytes)},
-          {"lost", sender.lost},
+          {"lost", sender.lostPackets},
           {"timeouts", sender.timeouts},
           {"hash", world.hash()}};
 }

@@ -4,40 +4,93 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/field.h"
+
 namespace braid {
 
-/// Why something was thrown away. Every datagram and packet that is not used is counted under one of these.
+/// Why something was thrown away. Every datagram and packet that is not used is counted under one of these; what
+/// each means says kDrops.
 enum class Drop : uint8_t {
-  kRuntDatagram,  ///< shorter than the smallest datagram
-  kUnknownType,   ///< first byte neither handshake nor session
+  kRuntDatagram,
+  kUnknownType,
   kUnknownVersion,
   kUnknownSession,
-  kUnknownSubflow,    ///< subflow number out of range or table full
-  kBadSeal,           ///< AEAD did not open it
-  kReplay,            ///< packet number seen before or below the window
-  kBadFrame,          ///< sealed by the peer and yet malformed
-  kHandshakeLimit,    ///< too many handshakes at once
-  kHandshakeGarbage,  ///< looked like a handshake record and was none
-  kBadInnerPacket,    ///< from the device or the peer, not a well-formed packet
-  kNoPeer,            ///< no peer has this inner destination
-  kPeerDown,          ///< its peer has no session now
-  kForeignSource,     ///< peer sent an inner source outside its prefixes
-  kTooBig,            ///< inner packet above the inner MTU, answered with ICMP where it may be
-  kQueueFull,         ///< flow queues at their bound
-  kAqm,               ///< CoDel
+  kUnknownSubflow,
+  kBadSeal,
+  kReplay,
+  kBadFrame,
+  kHandshakeLimit,
+  kHandshakeGarbage,
+  kBadInnerPacket,
+  kNoPeer,
+  kPeerDown,
+  kForeignSource,
+  kTooBig,
+  kQueueFull,
+  kAqm,
   kFlowTableFull,
-  kExpired,       ///< repaired for repairTime and given up
-  kLostDatagram,  ///< UDP and the rest: lost and, by design, not sent again
-  kHoldOverflow,  ///< resequencer at its byte bound: released out of order
-  kDuplicate,     ///< datum delivered before
-  kNoBuffer,      ///< packet pool exhausted
-  kBadParity,     ///< PARITY that contradicts its block, or decodes to something that is no data
+  kExpired,
+  kLostDatagram,
+  kHoldOverflow,
+  kDuplicate,
+  kNoBuffer,
+  kBadParity,
   kCount
 };
-
 inline constexpr size_t kDropCount = static_cast<size_t>(Drop::kCount);
-/// Stable name for metrics ("bad_seal").
-const char* dropName(Drop cause);
 using DropCounts = std::array<uint64_t, kDropCount>;
+
+struct DropInfo {
+  Drop cause;
+  FieldInfo info;
+  constexpr DropInfo(Drop c, const char* name, const char* help)
+      : cause(c), info{name, FieldUnit::kNone, FieldKind::kCounter, help} {}
+};
+/// All causes, in their order.
+inline constexpr std::array kDrops = std::to_array<DropInfo>({
+    {Drop::kRuntDatagram, "runt_datagram", "shorter than the smallest datagram (27 bytes)"},
+    {Drop::kUnknownType, "unknown_type", "first byte neither handshake nor session, or reserved bits set"},
+    {Drop::kUnknownVersion, "unknown_version", "another version of the datagram header"},
+    {Drop::kUnknownSession, "unknown_session",
+     "no such session; the other end keeps sending for a few seconds after this gateway restarted"},
+    {Drop::kUnknownSubflow, "unknown_subflow",
+     "more subflows than `max-subflows`, or a number that the initiator did not make"},
+    {Drop::kBadSeal, "bad_seal", "not sealed by the peer, or damaged"},
+    {Drop::kReplay, "replay", "packet number seen before, or 4096 or more behind"},
+    {Drop::kBadFrame, "bad_frame", "sealed by the peer and yet malformed"},
+    {Drop::kHandshakeLimit, "handshake_limit", "256 handshakes under way, or 256 answers waiting"},
+    {Drop::kHandshakeGarbage, "handshake_garbage", "looked like a handshake and was none"},
+    {Drop::kBadInnerPacket, "bad_inner_packet", "malformed packet from the device or the peer"},
+    {Drop::kNoPeer, "no_peer",
+     "no peer has this inner destination. A few at start are the kernel's own multicast on the device"},
+    {Drop::kPeerDown, "peer_down", "its peer is not up"},
+    {Drop::kForeignSource, "foreign_source", "the peer sent an inner source outside its `prefixes`"},
+    {Drop::kTooBig, "too_big",
+     "larger than the inner MTU and not to be fragmented; the sender of an IP packet gets an ICMP error"},
+    {Drop::kQueueFull, "queue_full", "over `queue-limit`: dropped from the longest queue"},
+    {Drop::kAqm, "aqm", "dropped by CoDel: the flow sends more than the paths carry. Normal under load"},
+    {Drop::kFlowTableFull, "flow_table_full", "a new flow, and none of `max-flows` can be forgotten"},
+    {Drop::kExpired, "expired", "TCP packet not delivered within `repair-time`"},
+    {Drop::kLostDatagram, "lost_datagram", "UDP or other packet lost on a path; not sent again by design"},
+    {Drop::kHoldOverflow, "hold_overflow",
+     "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or buffers "
+     "short"},
+    {Drop::kDuplicate, "duplicate", "came twice, or more than 1024 packets late"},
+    {Drop::kNoBuffer, "no_buffer",
+     "the 65536 packet buffers are used up, or, for packets from the device, less than an eighth of them is "
+     "free"},
+    {Drop::kBadParity, "bad_parity",
+     "a parity that contradicts its block, or decodes to something that is no data"},
+});
+static_assert(kDrops.size() == kDropCount && [] {
+  for (size_t i = 0; i < kDropCount; ++i)
+    if (kDrops[i].cause != static_cast<Drop>(i)) return false;
+  return true;
+}());
+
+/// Stable name for metrics ("bad_seal").
+constexpr const char* dropName(Drop cause) {
+  return kDrops[static_cast<size_t>(cause)].info.name;
+}
 
 }  // namespace braid

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/field.h"
 #include "base/ring.h"
 #include "coding/block.h"
 #include "coding/closed_blocks.h"
@@ -44,10 +45,7 @@ class BlockDecoder {
     ByteView symbol;
   };
   struct Counts {
-    uint64_t parities = 0;  ///< that came whole
-    uint64_t blocksDecoded = 0;
-    uint64_t restored = 0;  ///< symbols given back
-    uint64_t evicted = 0;   ///< blocks given up for lack of room, or because their ids are long past
+    uint64_t parities = 0, blocksDecoded = 0, restored = 0, evicted = 0;
   };
 
   explicit BlockDecoder(const DecoderOptions& options);
@@ -100,5 +98,17 @@ class BlockDecoder {
   size_t polled_;  // the buffer that the last poll() gave out
   Counts counts_;
 };
+
+template <>
+inline constexpr auto kFieldsOf<BlockDecoder::Counts> = field::table<BlockDecoder::Counts>(
+    field::counter("whole_parities", FieldUnit::kPackets,
+                   "parities that came whole, with their tail, as receiver", &BlockDecoder::Counts::parities),
+    field::counter("blocks_decoded", FieldUnit::kNone, "coding blocks that parities completed, as receiver",
+                   &BlockDecoder::Counts::blocksDecoded),
+    field::counter("packets_decoded", FieldUnit::kPackets, "packets that decoding gave back, as receiver",
+                   &BlockDecoder::Counts::restored),
+    field::counter("blocks_evicted", FieldUnit::kNone,
+                   "coding blocks given up before they were complete, as receiver: no room, or long past",
+                   &BlockDecoder::Counts::evicted));
 
 }  // namespace braid

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/field.h"
 #include "ctl/format.h"
 
 namespace braid {
@@ -40,8 +41,16 @@ inline std::string textOf(const nlohmann::json& object, const char* key) {
 inline bool flagOf(const nlohmann::json& object, const char* key) {
   return fieldOf(object, key) == true;
 }
-inline std::string bytesOf(const nlohmann::json& object, const char* key) {
-  return formatBytes(numberOf(object, key));
+
+/// The figure as its table names it, in the format of its unit.
+std::string figureText(const nlohmann::json& object, const FieldInfo& info);
+/// The same of a member of a status struct: cell<&SubflowStatus::srtt>(subflow).
+template <auto Member>
+std::string cell(const nlohmann::json& object) {
+  return figureText(object, infoOf<Member>());
 }
+/// The name of a member in an answer.
+template <auto Member>
+inline constexpr const char* kKeyOf = infoOf<Member>().name;
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #include "ctl/fields.h"
 #include "ctl/table.h"
 #include "ctl/views.h"
+#include "tunnel/status.h"
 
 namespace braid {
 
@@ -10,12 +11,13 @@ std::string flowsText(const nlohmann::json& answer) {
   for (const auto& peer : listOf(answer, "peers")) {
     nlohmann::json flows = listOf(peer, "flows");
     for (const auto& flow : flows) {
-      table.add({textOf(peer, "name"), textOf(flow, "name"), bytesOf(flow, "bytes"), textOf(flow, "packets"),
-                 bytesOf(flow, "queued_bytes"), textOf(flow, "unacked_packets"), textOf(flow, "drops"),
-                 textOf(flow, "marks")});
+      table.add({cell<&PeerStatus::name>(peer), cell<&FlowStatus::name>(flow), cell<&FlowStatus::bytes>(flow),
+                 cell<&FlowStatus::packets>(flow), cell<&FlowStatus::queuedBytes>(flow),
+                 cell<&FlowStatus::unacked>(flow), cell<&FlowStatus::drops>(flow),
+                 cell<&FlowStatus::marks>(flow)});
     }
-    if (uint64_t all = countOf(peer, "flow_count"); all > flows.size()) {
-      cut += textOf(peer, "name") + ": " + std::to_string(all - flows.size()) +
+    if (uint64_t all = countOf(peer, kKeyOf<&PeerStatus::flows>); all > flows.size()) {
+      cut += cell<&PeerStatus::name>(peer) + ": " + std::to_string(all - flows.size()) +
              " smaller flows are not listed\n";
     }
   }

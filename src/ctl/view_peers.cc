@@ -1,6 +1,7 @@
 #include "ctl/fields.h"
 #include "ctl/table.h"
 #include "ctl/views.h"
+#include "tunnel/status.h"
 
 namespace braid {
 
@@ -8,12 +9,13 @@ std::string peersText(const nlohmann::json& answer) {
   Table table({"PEER", "STATE", ">FOR", ">SUBFLOWS", ">FLOWS", ">SENT", ">RECEIVED", ">REPAIRED", ">HELD",
                ">MTU", "CIPHER", ">EPOCH", "PIN"});
   for (const auto& peer : listOf(answer, "peers")) {
-    bool up = flagOf(peer, "up");
-    table.add({textOf(peer, "name"), up ? "up" : "down", up ? formatAge(numberOf(peer, "age_s")) : "-",
-               textOf(peer, "subflow_count"), textOf(peer, "flow_count"), bytesOf(peer, "inner_sent_bytes"),
-               bytesOf(peer, "inner_received_bytes"), textOf(peer, "retransmitted"),
-               bytesOf(peer, "held_bytes"), textOf(peer, "inner_mtu_bytes"), textOf(peer, "cipher"),
-               textOf(peer, "key_epoch"), textOf(peer, "pin")});
+    bool up = flagOf(peer, kKeyOf<&PeerStatus::up>);
+    table.add({cell<&PeerStatus::name>(peer), up ? "up" : "down", up ? cell<&PeerStatus::age>(peer) : "-",
+               cell<&PeerStatus::subflows>(peer), cell<&PeerStatus::flows>(peer),
+               cell<&PeerStatus::innerSentBytes>(peer), cell<&PeerStatus::innerReceivedBytes>(peer),
+               cell<&PeerStatus::retransmitted>(peer), cell<&PeerStatus::heldBytes>(peer),
+               textOf(peer, kKeyOf<&PeerStatus::innerMtu>), cell<&PeerStatus::cipher>(peer),
+               cell<&PeerStatus::keyEpoch>(peer), cell<&PeerStatus::pin>(peer)});
   }
   return table.empty() ? "no peers\n" : table.toString();
 }

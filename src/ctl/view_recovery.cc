@@ -1,6 +1,8 @@
 #include "ctl/fields.h"
 #include "ctl/table.h"
 #include "ctl/views.h"
+#include "gateway/control/gateway_status.h"
+#include "tunnel/status.h"
 
 namespace braid {
 namespace {
@@ -9,9 +11,10 @@ std::string peersPart(const nlohmann::json& answer) {
   Table table({"PEER", "POLICY", ">BLOCKS", ">PARITIES IN", ">DECODED", ">GIVEN BACK", ">EVICTED", ">M MAX",
                ">DECODING"});
   for (const auto& peer : listOf(answer, "peers")) {
-    table.add({textOf(peer, "name"), textOf(peer, "recovery"), textOf(peer, "blocks"),
-               textOf(peer, "parities_received"), textOf(peer, "blocks_decoded"),
-               textOf(peer, "packets_decoded"), textOf(peer, "blocks_evicted"), textOf(peer, "m_max"),
+    table.add({cell<&PeerStatus::name>(peer), cell<&PeerStatus::recovery>(peer),
+               cell<&PeerStatus::blocks>(peer), cell<&PeerStatus::paritiesReceived>(peer),
+               cell<&PeerStatus::blocksDecoded>(peer), cell<&PeerStatus::restored>(peer),
+               cell<&PeerStatus::evicted>(peer), textOf(peer, "m_max"),
                formatMicroseconds(numberOf(peer, "m_max_decode_us"))});
   }
   return table.empty() ? "no peers\n" : table.toString();
@@ -22,14 +25,15 @@ std::string subflowsPart(const nlohmann::json& answer) {
                ">USELESS", ">COPIES", ">PARITIES", ">PROTECTION", ">SHARE"});
   for (const auto& peer : listOf(answer, "peers")) {
     for (const auto& subflow : listOf(peer, "subflows")) {
-      table.add({textOf(peer, "name"), textOf(subflow, "id"), textOf(subflow, "uplink"),
-                 formatFraction(numberOf(subflow, "loss_estimate")),
-                 formatFraction(numberOf(subflow, "loss_metric")),
-                 formatNumber(numberOf(subflow, "burst_packets")), textOf(subflow, "protected_packets"),
-                 textOf(subflow, "recovered_packets"), textOf(subflow, "decoded_packets"),
-                 textOf(subflow, "useless_packets"), textOf(subflow, "copies"), textOf(subflow, "parities"),
-                 bytesOf(subflow, "protection_bytes"),
-                 formatShare(countOf(subflow, "protection_bytes"), countOf(subflow, "sent_bytes"))});
+      table.add({cell<&PeerStatus::name>(peer), cell<&SubflowStatus::id>(subflow),
+                 cell<&SubflowStatus::uplink>(subflow), cell<&SubflowStatus::lossRate>(subflow),
+                 cell<&SubflowStatus::lossMetric>(subflow), cell<&SubflowStatus::burst>(subflow),
+                 cell<&SubflowStatus::protectedPackets>(subflow), cell<&SubflowStatus::recovered>(subflow),
+                 cell<&SubflowStatus::decoded>(subflow), cell<&SubflowStatus::useless>(subflow),
+                 cell<&SubflowStatus::copies>(subflow), cell<&SubflowStatus::parities>(subflow),
+                 cell<&SubflowStatus::protectionBytes>(subflow),
+                 formatShare(countOf(subflow, kKeyOf<&SubflowStatus::protectionBytes>),
+                             countOf(subflow, kKeyOf<&SubflowStatus::sentBytes>))});
     }
   }
   return table.empty() ? "no subflows\n" : table.toString();
@@ -49,10 +53,10 @@ std::string decodingPart(const nlohmann::json& answer) {
 
 std::string tracePart(const nlohmann::json& answer) {
   nlohmann::json trace = fieldOf(answer, "trace");
-  if (!flagOf(trace, "on")) return "trace off\n";
-  std::string text =
-      "trace on: " + textOf(trace, "written") + " events written, " + textOf(trace, "dropped") + " dropped";
-  std::string problem = textOf(trace, "problem");
+  if (!flagOf(trace, kKeyOf<&TraceStatus::on>)) return "trace off\n";
+  std::string text = "trace on: " + cell<&TraceStatus::written>(trace) + " events written, " +
+                     cell<&TraceStatus::dropped>(trace) + " dropped";
+  std::string problem = cell<&TraceStatus::problem>(trace);
   return text + (problem == "-" ? "\n" : ": " + problem + "\n");
 }
 

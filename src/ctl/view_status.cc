@@ -1,6 +1,8 @@
 #include "ctl/fields.h"
 #include "ctl/table.h"
 #include "ctl/views.h"
+#include "gateway/control/gateway_status.h"
+#include "tunnel/status.h"
 
 namespace braid {
 namespace {
@@ -15,26 +17,30 @@ std::string joined(const nlohmann::json& list) {
 
 // "metered, 35.0 % of 10.0 GB until 2026-07-01 00:00, weight 3, up 5.00 Mbit/s"
 std::string useText(const nlohmann::json& uplink) {
-  std::string text = textOf(uplink, "use");
-  nlohmann::json meter = fieldOf(uplink, "metered");
+  std::string text = cell<&UplinkStatus::use>(uplink);
+  nlohmann::json meter = fieldOf(uplink, kKeyOf<&UplinkStatus::meter>);
   if (meter.is_object()) {
-    text += ", " + formatShare(countOf(meter, "used_bytes"), countOf(meter, "cap_bytes")) + " of " +
-            formatVolume(numberOf(meter, "cap_bytes")) + " until " +
-            formatDate(numberOf(meter, "until_unix_s"));
-    if (flagOf(meter, "closed")) text += ", cap reached";
+    constexpr const char* kCap = kKeyOf<&MeterReading::cap>;
+    text += ", " + formatShare(countOf(meter, kKeyOf<&MeterReading::used>), countOf(meter, kCap)) + " of " +
+            formatVolume(numberOf(meter, kCap)) + " until " + cell<&MeterPeriodStatus::until>(meter);
+    if (flagOf(meter, kKeyOf<&MeterReading::closed>)) text += ", cap reached";
   }
-  if (countOf(uplink, "weight") > 1) text += ", weight " + textOf(uplink, "weight");
-  for (auto [key, word] : {std::pair{"up_limit_bytes_per_s", "up "}, {"down_limit_bytes_per_s", "down "}}) {
-    if (countOf(uplink, key) > 0) text += std::string(", ") + word + formatRate(numberOf(uplink, key));
-  }
+  if (countOf(uplink, kKeyOf<&UplinkStatus::weight>) > 1)
+    text += ", weight " + cell<&UplinkStatus::weight>(uplink);
+  if (countOf(uplink, kKeyOf<&UplinkStatus::upLimit>) > 0)
+    text += ", up " + cell<&UplinkStatus::upLimit>(uplink);
+  if (countOf(uplink, kKeyOf<&UplinkStatus::downLimit>) > 0)
+    text += ", down " + cell<&UplinkStatus::downLimit>(uplink);
   return text;
 }
 
 std::string uplinksText(const nlohmann::json& gateway) {
   Table table({"UPLINK", "INTERFACE", "STATE", "USE", "ADDRESSES", "GATEWAY"});
-  for (const auto& uplink : listOf(gateway, "uplinks")) {
-    table.add({textOf(uplink, "name"), textOf(uplink, "interface"), flagOf(uplink, "up") ? "up" : "down",
-               useText(uplink), joined(listOf(uplink, "addresses")), textOf(uplink, "gateway")});
+  for (const auto& uplink : listOf(gateway, kKeyOf<&GatewayStatus::uplinks>)) {
+    table.add({cell<&UplinkStatus::name>(uplink), cell<&UplinkStatus::interface>(uplink),
+               flagOf(uplink, kKeyOf<&UplinkStatus::up>) ? "up" : "down", useText(uplink),
+               joined(listOf(uplink, kKeyOf<&UplinkStatus::addresses>)),
+               cell<&UplinkStatus::gateway>(uplink)});
   }
   return table.empty() ? "" : "\n" + table.toString();
 }
@@ -50,31 +56,33 @@ std::string dropsText(const char* title, const nlohmann::json& drops) {
 }
 
 std::string shimText(const nlohmann::json& shim) {
-  if (!flagOf(shim, "on")) return "";
+  if (!flagOf(shim, kKeyOf<&ShimStatus::on>)) return "";
   Table table({"ACK SHIM", ">FIRED", ">USEFUL", ">SPURIOUS"});
-  for (const auto& actuator : listOf(shim, "actuators")) {
-    table.add({textOf(actuator, "name"), textOf(actuator, "fired"), textOf(actuator, "useful"),
-               textOf(actuator, "spurious")});
+  for (const auto& actuator : listOf(shim, kKeyOf<&ShimCounters::actuators>)) {
+    table.add({textOf(actuator, "name"), cell<&ActuatorCounts::fired>(actuator),
+               cell<&ActuatorCounts::useful>(actuator), cell<&ActuatorCounts::spurious>(actuator)});
   }
-  return "\n" + table.toString() + "flows " + textOf(shim, "flows") + ", kept packets " +
-         textOf(shim, "cached_packets") + ", silent " + textOf(shim, "silent") + ", helpless " +
-         textOf(shim, "helpless") + "\n";
+  return "\n" + table.toString() + "flows " + cell<&ShimStatus::flows>(shim) + ", kept packets " +
+         cell<&ShimStatus::cachedPackets>(shim) + ", silent " + cell<&ShimCounters::silent>(shim) +
+         ", helpless " + cell<&ShimCounters::helpless>(shim) + "\n";
 }
 
 }  // namespace
 
 std::string statusText(const nlohmann::json& answer) {
   nlohmann::json gateway = fieldOf(answer, "gateway");
-  std::string text = "braidd " + textOf(gateway, "version") + ", up " +
-                     formatAge(numberOf(gateway, "uptime_s")) + ", process " + textOf(gateway, "pid") + "\n";
-  text += "config  " + textOf(gateway, "config") + "\n";
-  text += "device  " + textOf(gateway, "device") + " (" + textOf(gateway, "mode") + "), MTU " +
-          textOf(gateway, "device_mtu_bytes") + "\n";
-  if (nlohmann::json listen = listOf(gateway, "listen"); !listen.empty())
+  std::string text = "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
+                     cell<&GatewayStatus::uptime>(gateway) + ", process " +
+                     cell<&GatewayStatus::pid>(gateway) + "\n";
+  text += "config  " + cell<&GatewayStatus::config>(gateway) + "\n";
+  text += "device  " + cell<&GatewayStatus::device>(gateway) + " (" + cell<&GatewayStatus::mode>(gateway) +
+          "), MTU " + textOf(gateway, kKeyOf<&GatewayStatus::deviceMtu>) + "\n";
+  if (nlohmann::json listen = listOf(gateway, kKeyOf<&GatewayStatus::listen>); !listen.empty())
     text += "listen  " + joined(listen) + "\n";
-  text += "pin     " + textOf(gateway, "pin") + "\n";
+  text += "pin     " + cell<&GatewayStatus::pin>(gateway) + "\n";
   return text + uplinksText(gateway) + "\n" + peersText(answer) + "\n" + pathsText(answer) +
-         shimText(fieldOf(answer, "ack_shim")) + dropsText("dropped", fieldOf(answer, "drops")) +
+         shimText(fieldOf(answer, kKeyOf<&TunnelStatus::shim>)) +
+         dropsText("dropped", fieldOf(answer, kKeyOf<&TunnelStatus::drops>)) +
          dropsText("dropped between kernel and tunnel", fieldOf(answer, "host_drops"));
 }
 

@@ -246,6 +246,7 @@ GatewayStatus Gateway::status() const {
   out.uplinks = uplinks_.status();
   meters_.addTo(out.uplinks);
   out.drops = pump_.drops();
+  out.traffic = pump_.traffic();
   out.recovery = config_.tunnel.recoveryOptions;
   if (trace_) out.trace = trace_->status();
   return out;

@@ -65,21 +65,11 @@ void PacketPump::onSendError(const Datagram& refused, int error) {
 }
 
 HostDrops PacketPump::drops() const {
-  SocketCounters sockets = sockets_.counters();
-  const DeviceCounters& device = device_->counters();
-  HostDrops out;
-  out.socketOverflow = sockets.overflowed;
-  out.socketTruncated = sockets.truncated;
-  out.socketNoBuffer = sockets.noBuffer;
-  out.socketQueueFull = sockets.queueDrops;
-  out.socketSendFailed = sockets.sendErrors + sockets.noMemory;
-  out.socketTooBig = sockets.tooBig;
-  out.socketClosed = sockets_.orphans();
-  out.deviceReadTruncated = device.readTooBig;
-  out.deviceReadNoBuffer = device.readNoBuffer;
-  out.deviceWriteFull = device.writeFull;
-  out.deviceWriteFailed = device.writeErrors;
-  return out;
+  return {sockets_.counters(), device_->counters(), sockets_.orphans()};
+}
+
+HostTraffic PacketPump::traffic() const {
+  return {sockets_.counters(), device_->counters()};
 }
 
 }  // namespace braid

@@ -28,6 +28,8 @@ class PacketPump : private SendObserver {
 
   /// What was lost between host and tunnel so far.
   HostDrops drops() const;
+  /// What went through sockets and device so far.
+  HostTraffic traffic() const;
 
  private:
   void onDeviceReadable();

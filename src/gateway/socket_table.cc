@@ -19,7 +19,7 @@ void SocketTable::open(SocketId id, const SocketOptions& options) {
 void SocketTable::close(SocketId id) {
   auto at = entries_.find(id);
   if (at == entries_.end()) return;
-  closed_ += at->second->socket->counters();
+  addCounters(closed_, at->second->socket->counters());
   std::erase(dirty_, at->second.get());
   entries_.erase(at);
 }
@@ -60,7 +60,7 @@ void SocketTable::flush() {
 
 SocketCounters SocketTable::counters() const {
   SocketCounters sum = closed_;
-  for (const auto& [id, entry] : entries_) sum += entry->socket->counters();
+  for (const auto& [id, entry] : entries_) addCounters(sum, entry->socket->counters());
   return sum;
 }
 

@@ -112,15 +112,14 @@ struct TraceWriter::Shared {
   const uint64_t maxBytes;
   std::vector<TraceEvent> batch;
   uint64_t bytes = 0;
-  uint64_t reported = 0;  // of `dropped`, those that a line in the file tells of
+  uint64_t reported = 0;  // of those dropped, the ones that a line in the file tells of
   std::string rest;       // of a line whose beginning only is in the file
   Time last;              // of the events
 
   mutable std::mutex mutex;
   std::condition_variable wake, ended;
   std::vector<TraceEvent> waiting;
-  uint64_t written = 0, dropped = 0;
-  std::string problem;
+  TraceStatus status{true, 0, 0, {}};
   bool stop = false, done = false;
 
   void run();
@@ -151,22 +150,22 @@ uint64_t TraceWriter::Shared::writeLines(const std::string& lines) {
   if (own > 0 && !whole) ++in;
   rest = whole ? "" : text.substr(sent, text.find('\n', sent) + 1 - sent);
   std::lock_guard lock(mutex);
-  problem = why;
+  status.problem = why;
   return in;
 }
 
 void TraceWriter::Shared::writeEvents(const std::string& lines, uint64_t events) {
   uint64_t in = writeLines(lines);
   std::lock_guard lock(mutex);
-  written += in;
-  dropped += events - in;
+  status.written += in;
+  status.dropped += events - in;
 }
 
 void TraceWriter::Shared::reportDropped() {
   uint64_t total = 0;
   {
     std::lock_guard lock(mutex);
-    total = dropped;
+    total = status.dropped;
   }
   if (total == reported) return;
   if (writeLines(traceText(milliseconds(last - start), "recovery:events_dropped",
@@ -227,7 +226,7 @@ TraceWriter::~TraceWriter() {
 void TraceWriter::onTrace(const TraceEvent& event) {
   std::lock_guard lock(shared_->mutex);
   if (shared_->waiting.size() >= kMaxWaiting) {
-    ++shared_->dropped;
+    ++shared_->status.dropped;
     return;
   }
   shared_->waiting.push_back(event);
@@ -236,7 +235,7 @@ void TraceWriter::onTrace(const TraceEvent& event) {
 
 TraceStatus TraceWriter::status() const {
   std::lock_guard lock(shared_->mutex);
-  return {true, shared_->written, shared_->dropped, shared_->problem};
+  return shared_->status;
 }
 
 }  // namespace braid

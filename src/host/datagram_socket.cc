@@ -6,23 +6,6 @@
 
 namespace braid {
 
-SocketCounters& SocketCounters::operator+=(const SocketCounters& other) {
-  receivedDatagrams += other.receivedDatagrams;
-  receivedBytes += other.receivedBytes;
-  truncated += other.truncated;
-  noBuffer += other.noBuffer;
-  overflowed += other.overflowed;
-  receiveErrors += other.receiveErrors;
-  sentDatagrams += other.sentDatagrams;
-  sentBytes += other.sentBytes;
-  blocked += other.blocked;
-  queueDrops += other.queueDrops;
-  tooBig += other.tooBig;
-  noMemory += other.noMemory;
-  sendErrors += other.sendErrors;
-  return *this;
-}
-
 bool DatagramSocket::enqueue(Datagram&& datagram) {
   if (full() || datagram.route.remote.address.family != family()) {
     ++counters_.queueDrops;
@@ -38,11 +21,11 @@ void DatagramSocket::refuseFront(int error, SendObserver& observer) {
   if (error == EMSGSIZE) {
     ++counters_.tooBig;
     observer.onTooBig(d);
-  } else if (error == ENOBUFS || error == ENOMEM) {
-    ++counters_.noMemory;
   } else {
+    bool noMemory = error == ENOBUFS || error == ENOMEM;
     ++counters_.sendErrors;
-    observer.onSendError(d, error);
+    counters_.noMemory += noMemory;
+    if (!noMemory) observer.onSendError(d, error);
   }
   queue_.popFront();
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/field.h"
 #include "base/ring.h"
 #include "host/receive_batch.h"
 #include "tunnel/subflow/datagram.h"
@@ -20,21 +21,58 @@ struct SocketOptions {
   int bufferBytes = 4 << 20;
 };
 
-struct SocketCounters {
-  uint64_t receivedDatagrams = 0, receivedBytes = 0;
-  uint64_t truncated = 0;   ///< longer than the pool's payload: dropped
-  uint64_t noBuffer = 0;    ///< pool exhausted: dropped
-  uint64_t overflowed = 0;  ///< dropped by the host since the receive buffer was full (SO_RXQ_OVFL)
-  uint64_t receiveErrors = 0;
-  uint64_t sentDatagrams = 0, sentBytes = 0;
-  uint64_t blocked = 0;     ///< flushes that ended because the send buffer was full
-  uint64_t queueDrops = 0;  ///< datagrams not taken since the queue was at its bound
-  uint64_t tooBig = 0;      ///< EMSGSIZE
-  uint64_t noMemory = 0;    ///< ENOBUFS, ENOMEM: lost in the host
-  uint64_t sendErrors = 0;  ///< refused for a reason of the route
-
-  SocketCounters& operator+=(const SocketCounters& other);
+/// Datagrams that a socket lost.
+struct SocketDrops {
+  uint64_t overflowed = 0, truncated = 0, noBuffer = 0;
+  uint64_t queueDrops = 0, sendErrors = 0, tooBig = 0;
 };
+template <>
+inline constexpr auto kFieldsOf<SocketDrops> = field::table<SocketDrops>(
+    field::counter("socket_overflow", FieldUnit::kPackets,
+                   "the daemon did not read in time: the kernel's receive buffer was full",
+                   &SocketDrops::overflowed),
+    field::counter(
+        "socket_truncated", FieldUnit::kPackets,
+        "datagrams longer than a packet buffer (2048 bytes, or what `max-mtu` and `device.mtu` need)",
+        &SocketDrops::truncated),
+    field::counter("socket_no_buffer", FieldUnit::kPackets,
+                   "datagrams received when no packet buffer was free", &SocketDrops::noBuffer),
+    field::counter("socket_queue_full", FieldUnit::kPackets,
+                   "256 datagrams waited already for room in a socket's send buffer",
+                   &SocketDrops::queueDrops),
+    field::counter("socket_send_failed", FieldUnit::kPackets,
+                   "the kernel refused: no route, a firewall, no memory", &SocketDrops::sendErrors),
+    field::counter("socket_too_big", FieldUnit::kPackets,
+                   "datagrams above the interface's MTU; MTU probes among them", &SocketDrops::tooBig));
+
+/// What went through a socket.
+struct SocketTraffic {
+  uint64_t receivedDatagrams = 0, receivedBytes = 0, receiveErrors = 0;
+  uint64_t sentDatagrams = 0, sentBytes = 0;
+  uint64_t blocked = 0, noMemory = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<SocketTraffic> = field::table<SocketTraffic>(
+    field::counter("socket_received_packets", FieldUnit::kPackets, "datagrams received",
+                   &SocketTraffic::receivedDatagrams),
+    field::counter("socket_received_bytes", FieldUnit::kBytes, "UDP payload received",
+                   &SocketTraffic::receivedBytes),
+    field::counter("socket_receive_errors", FieldUnit::kNone, "reads that failed",
+                   &SocketTraffic::receiveErrors),
+    field::counter("socket_sent_packets", FieldUnit::kPackets, "datagrams that the kernel took",
+                   &SocketTraffic::sentDatagrams),
+    field::counter("socket_sent_bytes", FieldUnit::kBytes, "UDP payload that the kernel took",
+                   &SocketTraffic::sentBytes),
+    field::counter("socket_blocked", FieldUnit::kNone,
+                   "times a send buffer was full; what was left went later", &SocketTraffic::blocked),
+    field::counter("socket_no_memory", FieldUnit::kPackets,
+                   "of `socket_send_failed`, those for which the kernel had no memory",
+                   &SocketTraffic::noMemory));
+
+struct SocketCounters : SocketDrops, SocketTraffic {};
+template <>
+inline constexpr auto kFieldsOf<SocketCounters> = field::table<SocketCounters>(field::base<SocketDrops>(),
+                                                                               field::base<SocketTraffic>());
 
 /// Told of datagrams that the host refused. A refused datagram is gone after the call.
 class SendObserver {

@@ -5,19 +5,45 @@
 #include <functional>
 #include <string>
 
+#include "base/field.h"
 #include "base/packet.h"
 
 namespace braid {
 
-struct DeviceCounters {
-  uint64_t readPackets = 0, readBytes = 0;
-  uint64_t readTooBig = 0;    ///< longer than the pool's payload: dropped
-  uint64_t readNoBuffer = 0;  ///< pool exhausted: dropped
-  uint64_t readErrors = 0;
-  uint64_t writtenPackets = 0, writtenBytes = 0;
-  uint64_t writeFull = 0;    ///< the host's queue is full (EAGAIN, ENOBUFS): dropped
-  uint64_t writeErrors = 0;  ///< refused: malformed (EINVAL) or the device is down (EIO)
+/// Packets that were lost at a device.
+struct DeviceDrops {
+  uint64_t readTooBig = 0, readNoBuffer = 0;
+  uint64_t writeFull = 0, writeErrors = 0;
 };
+template <>
+inline constexpr auto kFieldsOf<DeviceDrops> = field::table<DeviceDrops>(
+    field::counter("device_read_truncated", FieldUnit::kPackets,
+                   "packets from the host longer than a packet buffer", &DeviceDrops::readTooBig),
+    field::counter("device_read_no_buffer", FieldUnit::kPackets,
+                   "packets from the host when no packet buffer was free", &DeviceDrops::readNoBuffer),
+    field::counter("device_write_full", FieldUnit::kPackets, "packets not taken: the device's queue was full",
+                   &DeviceDrops::writeFull),
+    field::counter("device_write_failed", FieldUnit::kPackets,
+                   "packets not taken: malformed, or the device is down", &DeviceDrops::writeErrors));
+
+/// What went through a device.
+struct DeviceTraffic {
+  uint64_t readPackets = 0, readBytes = 0, readErrors = 0;
+  uint64_t writtenPackets = 0, writtenBytes = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
+    field::counter("device_read_packets", FieldUnit::kPackets, "packets that came from the host",
+                   &DeviceTraffic::readPackets),
+    field::counter("device_read_bytes", FieldUnit::kBytes, "packets that came from the host, in bytes",
+                   &DeviceTraffic::readBytes),
+    field::counter("device_read_errors", FieldUnit::kNone, "reads that failed", &DeviceTraffic::readErrors),
+    field::counter("device_written_packets", FieldUnit::kPackets, "packets given to the host",
+                   &DeviceTraffic::writtenPackets),
+    field::counter("device_written_bytes", FieldUnit::kBytes, "packets given to the host, in bytes",
+                   &DeviceTraffic::writtenBytes));
+
+struct DeviceCounters : DeviceDrops, DeviceTraffic {};
 
 /// A TUN (IP packets) or TAP (Ethernet frames) device.
 class TunDevice {

@@ -6,7 +6,9 @@
 
 #include "ackshim/counters.h"
 #include "base/drop.h"
+#include "base/field.h"
 #include "tunnel/session/session_status.h"
+#include "tunnel/uplink_meter.h"
 
 namespace braid {
 
@@ -16,21 +18,29 @@ struct PeerStatus : SessionStatus {
   std::string pin;
   bool up = false;
 };
+template <>
+inline constexpr auto kFieldsOf<PeerStatus> = field::table<PeerStatus>(
+    field::base<SessionStatus>(), field::text("name", "name of the peer", &PeerStatus::name),
+    field::text("pin", "pin of its public key, `sha256:BASE64`", &PeerStatus::pin),
+    field::flag("up", "it has a session that works", &PeerStatus::up));
 
-/// A metered uplink; bytes of the present period.
-struct MeterStatus {
+/// A metered uplink.
+struct MeterStatus : MeterReading {
   std::string uplink;
-  uint64_t used = 0, cap = 0;
-  bool closed = false;  ///< at its cap
 };
 
 /// The ack shim (docs/ackshim.md).
 struct ShimStatus {
   bool on = false;
   ShimCounters counters{};
-  uint64_t flows = 0;          ///< tracked now
-  uint64_t cachedPackets = 0;  ///< kept now
+  uint64_t flows = 0;
+  uint64_t cachedPackets = 0;
 };
+template <>
+inline constexpr auto kFieldsOf<ShimStatus> = field::table<ShimStatus>(
+    field::flag("on", "it is switched on", &ShimStatus::on), field::inlined(&ShimStatus::counters),
+    field::gauge("flows", FieldUnit::kNone, "TCP flows that are tracked", &ShimStatus::flows),
+    field::gauge("cached_packets", FieldUnit::kPackets, "packets that are kept", &ShimStatus::cachedPackets));
 
 struct TunnelStatus {
   std::vector<MeterStatus> meters;
@@ -40,5 +50,17 @@ struct TunnelStatus {
   uint64_t buffersInUse = 0, buffersLimit = 0;
   uint64_t handshakes = 0;
 };
+template <>
+inline constexpr auto kFieldsOf<TunnelStatus> = field::table<TunnelStatus>(
+    field::unlisted(&TunnelStatus::meters),  // beside the uplinks
+    field::unlisted(&TunnelStatus::peers),   // what is told of them depends on the question
+    field::object("ack_shim", "the ack shim", &TunnelStatus::shim),
+    field::object("drops", "what was dropped, by cause", &TunnelStatus::drops),
+    field::gauge("buffers_in_use", FieldUnit::kNone, "packet buffers in use", &TunnelStatus::buffersInUse),
+    field::gauge("buffers_limit", FieldUnit::kNone, "packet buffers that there may be",
+                 &TunnelStatus::buffersLimit),
+    field::gauge("handshakes", FieldUnit::kNone,
+                 "handshakes that peers began, those that have just ended included",
+                 &TunnelStatus::handshakes));
 
 }  // namespace braid

@@ -153,7 +153,7 @@ void Tunnel::onEvent(Event event) {
 std::vector<MeterStatus> Tunnel::meters() const {
   std::vector<MeterStatus> out;
   for (const UplinkAccount& a : uplinks_.all()) {
-    if (a.meter) out.push_back({a.spec.name, a.meter->used(), a.meter->cap(), a.meter->closed()});
+    if (a.meter) out.push_back({a.meter->reading(), a.spec.name});
   }
   return out;
 }

@@ -9,20 +9,20 @@ bool UplinkMeter::add(uint64_t bytes, Time now) {
     second_ = now;
   }
   thisSecond_ += bytes;
-  used_ += bytes;
-  if (closed_ || !isFull()) return false;
-  return closed_ = true;
+  reading_.used += bytes;
+  if (reading_.closed || !isFull()) return false;
+  return reading_.closed = true;
 }
 
 void UplinkMeter::reset(uint64_t used) {
-  used_ = used;
-  closed_ = isFull();
+  reading_.used = used;
+  reading_.closed = isFull();
 }
 
 void UplinkMeter::setCap(uint64_t cap) {
-  if (cap == cap_) return;
-  cap_ = cap;
-  closed_ = isFull();
+  if (cap == reading_.cap) return;
+  reading_.cap = cap;
+  reading_.closed = isFull();
 }
 
 }  // namespace braid

@@ -94,12 +94,7 @@ struct Lab {
       if (f.uplink == path) now = f;
     }
     for (const SubflowStatus& f : before.subflows) {
-      if (f.uplink != path) continue;
-      for (auto member : {&SubflowStatus::copies, &SubflowStatus::parities, &SubflowStatus::protectedPackets,
-                          &SubflowStatus::recovered, &SubflowStatus::decoded, &SubflowStatus::useless,
-                          &SubflowStatus::lostPackets, &SubflowStatus::retransmittedBytes,
-                          &SubflowStatus::timeouts, &SubflowStatus::sentPackets})
-        now.*member -= f.*member;
+      if (f.uplink == path) subtractCounters(now, f);
     }
     return now;
   }

@@ -149,7 +149,7 @@ TEST(Recovery, WhatIsDecodedIsNotSentAgain) {
     EXPECT_EQ(lab.on("a").recovered, 1u) << policy;
     EXPECT_EQ(lab.on("a").lostPackets, 1u) << policy;
     EXPECT_EQ(lab.on("a").timeouts, 0u) << policy;
-    EXPECT_EQ(lab.s.hub.status().peers[0].packetsDecoded, 1u) << policy;
+    EXPECT_EQ(lab.s.hub.status().peers[0].restored, 1u) << policy;
   }
 }
 
@@ -171,7 +171,7 @@ TEST(Recovery, AReceiverThatDecodesNothingIsNoHarm) {
   lab.lost = {{"a", 3}};
   lab.burst(1, 10);
   EXPECT_LE(lab.completion(1, 10), 120ms);
-  EXPECT_EQ(lab.s.hub.status().peers[0].packetsDecoded, 0u);
+  EXPECT_EQ(lab.s.hub.status().peers[0].restored, 0u);
   EXPECT_GE(lab.repaired(), 1u);
 }
 
@@ -184,7 +184,7 @@ TEST(Recovery, AParityLargerThanADatagramComesInTwo) {
     lab.lost = {{"a", 3}};
     lab.burst(1, 10, full);
     lab.s.run(1s);
-    EXPECT_EQ(lab.s.hub.status().peers[0].packetsDecoded, 1u) << policy << lab.s.report();
+    EXPECT_EQ(lab.s.hub.status().peers[0].restored, 1u) << policy << lab.s.report();
     EXPECT_EQ(lab.repaired(), 0u) << policy;
     EXPECT_EQ(lab.arrived[1].size(), 10u) << policy;
   }

@@ -53,11 +53,7 @@ class ShimLab : public ::testing::TestWithParam<ShimCase> {
   }
   static ActuatorCounts sum(const Node& node) {
     ActuatorCounts all;
-    for (const ActuatorCounts& a : node.status().shim.counters.actuators) {
-      all.fired += a.fired;
-      all.useful += a.useful;
-      all.spurious += a.spurious;
-    }
+    for (const ActuatorCounts& a : node.status().shim.counters.actuators) addCounters(all, a);
     return all;
   }
   ActuatorCounts counts(const Node& node, Actuator a) { return node.status().shim.counters[a]; }

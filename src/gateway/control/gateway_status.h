@@ -5,67 +5,113 @@
 #include <string>
 #include <vector>
 
+#include "base/field.h"
 #include "base/time.h"
+#include "host/datagram_socket.h"
+#include "host/tun_device.h"
 #include "scheduler/recovery/recovery.h"
+#include "tunnel/uplink_meter.h"
 
 namespace braid {
+
+/// The meter of an uplink, and until when it counts.
+struct MeterPeriodStatus : MeterReading {
+  int64_t until = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<MeterPeriodStatus> = field::table<MeterPeriodStatus>(
+    field::base<MeterReading>(),
+    field::gauge("until_unix_s", FieldUnit::kUnixSeconds, "end of the period", &MeterPeriodStatus::until));
 
 /// An uplink as the host sees it now.
 struct UplinkStatus {
   std::string name;
   std::string interface;
   bool up = false;
-  std::vector<std::string> addresses;  ///< local ones in use
-  std::string gateway;                 ///< empty: the main table's
-  std::string use = "normal";          ///< useName()
+  std::vector<std::string> addresses;
+  std::string gateway;
+  std::string use = "normal";
   unsigned weight = 1;
-  uint64_t upLimit = 0, downLimit = 0;  ///< bytes per second; 0: none
-  struct Meter {
-    uint64_t used = 0, cap = 0;  ///< bytes
-    bool closed = false;         ///< at its cap
-    int64_t until = 0;           ///< end of the period, seconds since 1970
-  };
-  std::optional<Meter> meter = std::nullopt;
+  uint64_t upLimit = 0, downLimit = 0;
+  std::optional<MeterPeriodStatus> meter = std::nullopt;
 };
+template <>
+inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
+    field::text("name", "name of the uplink", &UplinkStatus::name),
+    field::text("interface", "network interface", &UplinkStatus::interface),
+    field::flag("up", "it can be used", &UplinkStatus::up),
+    field::text("addresses", "local addresses in use, a list", &UplinkStatus::addresses),
+    field::remark("gateway", "next hops; null: the main table's", &UplinkStatus::gateway),
+    field::text("use", "what it is for: `normal`, `metered`, `backup`", &UplinkStatus::use),
+    field::gauge("weight", FieldUnit::kNone, "share among the normal ones", &UplinkStatus::weight),
+    field::gauge("up_limit_bytes_per_s", FieldUnit::kBytesPerSecond, "ceiling of what is sent; 0: none",
+                 &UplinkStatus::upLimit),
+    field::gauge("down_limit_bytes_per_s", FieldUnit::kBytesPerSecond,
+                 "ceiling of what the peers send; 0: none", &UplinkStatus::downLimit),
+    field::object("metered", "its meter; null: none", &UplinkStatus::meter));
 
-/// What was lost between the kernel and the tunnel since the start of the daemon, in datagrams and packets.
-struct HostDrops {
-  uint64_t socketOverflow = 0;       ///< the kernel's receive buffer of a socket was full
-  uint64_t socketTruncated = 0;      ///< longer than a packet buffer
-  uint64_t socketNoBuffer = 0;       ///< no packet buffer was free
-  uint64_t socketQueueFull = 0;      ///< too many waited for room in a send buffer
-  uint64_t socketSendFailed = 0;     ///< refused by the kernel: no route, no memory
-  uint64_t socketTooBig = 0;         ///< above the interface's MTU; MTU probes among them
-  uint64_t socketClosed = 0;         ///< for a socket that is gone
-  uint64_t deviceReadTruncated = 0;  ///< longer than a packet buffer
-  uint64_t deviceReadNoBuffer = 0;   ///< no packet buffer was free
-  uint64_t deviceWriteFull = 0;      ///< the device's queue was full
-  uint64_t deviceWriteFailed = 0;    ///< refused by the kernel: malformed, or the device is down
+/// What was lost between the kernel and the tunnel since the start of the daemon.
+struct HostDrops : SocketDrops, DeviceDrops {
+  uint64_t socketClosed = 0;
 };
+template <>
+inline constexpr auto kFieldsOf<HostDrops> = field::table<HostDrops>(
+    field::base<SocketDrops>(), field::base<DeviceDrops>(),
+    field::counter("socket_closed", FieldUnit::kPackets, "datagrams for a socket that was closed meanwhile",
+                   &HostDrops::socketClosed));
+
+/// What went through all sockets and the device since the start of the daemon.
+struct HostTraffic : SocketTraffic, DeviceTraffic {};
+template <>
+inline constexpr auto kFieldsOf<HostTraffic> = field::table<HostTraffic>(field::base<SocketTraffic>(),
+                                                                         field::base<DeviceTraffic>());
 
 /// The recovery trace (trace_writer.h).
 struct TraceStatus {
   bool on = false;
-  uint64_t written = 0;  ///< events
-  uint64_t dropped = 0;  ///< events
-  std::string problem;   ///< why the last ones were dropped; empty: none, or too many came at once
+  uint64_t written = 0, dropped = 0;
+  std::string problem;
 };
+template <>
+inline constexpr auto kFieldsOf<TraceStatus> = field::table<TraceStatus>(
+    field::flag("on", "the trace is on", &TraceStatus::on),
+    field::counter("written", FieldUnit::kNone, "events written", &TraceStatus::written),
+    field::counter("dropped", FieldUnit::kNone, "events that the file did not take", &TraceStatus::dropped),
+    field::remark("problem", "why the last ones were dropped; null: none, or too many came at once",
+                  &TraceStatus::problem));
 
 /// What the daemon knows beside the tunnel.
 struct GatewayStatus {
   std::string version;
-  std::string config;  ///< path of the configuration file
-  std::string pin;     ///< this gateway's own, "sha256:BASE64"
+  std::string config;
+  std::string pin;
   std::string device;
-  std::string mode;  ///< "tun" or "tap"
+  std::string mode;
   uint64_t pid = 0;
   Duration uptime{};
-  uint64_t deviceMtu = 0;  ///< bytes
+  uint64_t deviceMtu = 0;
   std::vector<std::string> listen;
   std::vector<UplinkStatus> uplinks;
   HostDrops drops;
+  HostTraffic traffic;
   RecoveryOptions recovery;  ///< with the decode times that were measured
   TraceStatus trace;
 };
+template <>
+inline constexpr auto kFieldsOf<GatewayStatus> = field::table<GatewayStatus>(
+    field::text("version", "version of the daemon", &GatewayStatus::version),
+    field::text("config", "path of the configuration file", &GatewayStatus::config),
+    field::text("pin", "pin of this gateway, `sha256:BASE64`", &GatewayStatus::pin),
+    field::text("device", "name of the device", &GatewayStatus::device),
+    field::text("mode", "`tun` or `tap`", &GatewayStatus::mode),
+    field::text("pid", "number of the process", &GatewayStatus::pid),
+    field::gauge("uptime_s", FieldUnit::kSeconds, "time since the daemon began", &GatewayStatus::uptime),
+    field::gauge("device_mtu_bytes", FieldUnit::kBytes, "largest packet of the device",
+                 &GatewayStatus::deviceMtu),
+    field::text("listen", "addresses and ports that peers may reach, a list", &GatewayStatus::listen),
+    field::object("uplinks", "the uplinks, a list", &GatewayStatus::uplinks),
+    field::unlisted(&GatewayStatus::drops),  // these stand beside the gateway
+    field::unlisted(&GatewayStatus::traffic), field::unlisted(&GatewayStatus::recovery),
+    field::unlisted(&GatewayStatus::trace));
 
 }  // namespace braid

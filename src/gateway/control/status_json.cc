@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <nlohmann/json.hpp>
 
 namespace braid {
@@ -9,21 +10,70 @@ namespace {
 
 using nlohmann::json;
 
-json finite(double v) {
-  return std::isfinite(v) ? json(v) : json(nullptr);
+// ---- any struct with a table
+
+template <HasFields T>
+json toJson(const T& object);
+
+json valueJson(const FieldInfo& info, const std::string& text) {
+  return info.kind == FieldKind::kRemark && text.empty() ? json(nullptr) : json(text);
 }
+json valueJson(const FieldInfo&, const std::vector<std::string>& texts) {
+  return texts;
+}
+json valueJson(const FieldInfo&, std::integral auto number) {
+  return number;
+}
+json valueJson(const FieldInfo&, double value) {
+  return std::isfinite(value) ? json(value) : json(nullptr);
+}
+json valueJson(const FieldInfo& info, Duration d) {
+  return info.unit == FieldUnit::kSeconds ? toSeconds(d) : toMilliseconds(d);
+}
+json valueJson(const FieldInfo&, PathUse use) {
+  return useName(use);
+}
+json valueJson(const FieldInfo&, const DropCounts& counts) {
+  json out = json::object();
+  for (size_t i = 0; i < kDropCount; ++i) out[kDrops[i].info.name] = counts[i];
+  return out;
+}
+json valueJson(const FieldInfo&, const std::array<ActuatorCounts, kActuators>& actuators) {
+  json list = json::array();
+  for (size_t i = 0; i < kActuators; ++i) {
+    list.push_back(toJson(actuators[i]));
+    list.back()["name"] = actuatorName(static_cast<Actuator>(i));
+  }
+  return list;
+}
+// Of a list that is no object: how long it is.
+template <HasFields T>
+json valueJson(const FieldInfo& info, const std::vector<T>& list) {
+  if (info.kind != FieldKind::kObject) return list.size();
+  json out = json::array();
+  for (const T& each : list) out.push_back(toJson(each));
+  return out;
+}
+template <HasFields T>
+json valueJson(const FieldInfo&, const std::optional<T>& object) {
+  return object ? toJson(*object) : json(nullptr);
+}
+template <HasFields T>
+json valueJson(const FieldInfo&, const T& object) {
+  return toJson(object);
+}
+template <HasFields T>
+json toJson(const T& object) {
+  json out = json::object();
+  forEachField(object,
+               [&](const FieldInfo& info, const auto& value) { out[info.name] = valueJson(info, value); });
+  return out;
+}
+
+// ---- what the answers have beside
 
 json peerHead(const PeerStatus& peer) {
-  return {{"name", peer.name}, {"up", peer.up}};
-}
-
-json peerRecovery(const PeerStatus& peer) {
-  return {{"recovery", peer.recovery},
-          {"blocks", peer.blocks},
-          {"parities_received", peer.paritiesReceived},
-          {"blocks_decoded", peer.blocksDecoded},
-          {"packets_decoded", peer.packetsDecoded},
-          {"blocks_evicted", peer.blocksEvicted}};
+  return {{infoOf<&PeerStatus::name>().name, peer.name}, {infoOf<&PeerStatus::up>().name, peer.up}};
 }
 
 // The smallest of the subflows in use; 0: none has one.
@@ -38,13 +88,6 @@ Duration smallestRtt(const PeerStatus& peer) {
 
 json microseconds(Duration d) {
   return d > Duration::zero() ? json(static_cast<double>(d.count()) / 1000) : json(nullptr);
-}
-
-json traceJson(const TraceStatus& t) {
-  return {{"on", t.on},
-          {"written", t.written},
-          {"dropped", t.dropped},
-          {"problem", t.problem.empty() ? json(nullptr) : json(t.problem)}};
 }
 
 json subflowsJson(const PeerStatus& peer) {
@@ -62,154 +105,28 @@ json peersWith(const TunnelStatus& tunnel, Make make) {
 
 }  // namespace
 
-json hostDropsJson(const HostDrops& d) {
-  return {{"socket_overflow", d.socketOverflow},
-          {"socket_truncated", d.socketTruncated},
-          {"socket_no_buffer", d.socketNoBuffer},
-          {"socket_queue_full", d.socketQueueFull},
-          {"socket_send_failed", d.socketSendFailed},
-          {"socket_too_big", d.socketTooBig},
-          {"socket_closed", d.socketClosed},
-          {"device_read_truncated", d.deviceReadTruncated},
-          {"device_read_no_buffer", d.deviceReadNoBuffer},
-          {"device_write_full", d.deviceWriteFull},
-          {"device_write_failed", d.deviceWriteFailed}};
-}
-
-json meterJson(const std::optional<UplinkStatus::Meter>& meter) {
-  if (!meter) return nullptr;
-  return {{"used_bytes", meter->used},
-          {"cap_bytes", meter->cap},
-          {"closed", meter->closed},
-          {"until_unix_s", meter->until}};
+json gatewayJson(const GatewayStatus& gateway) {
+  return toJson(gateway);
 }
 
 json shimJson(const ShimStatus& shim) {
-  const ShimCounters& c = shim.counters;
-  json actuators = json::array();
-  for (size_t i = 0; i < kActuators; ++i) {
-    const ActuatorCounts& a = c.actuators[i];
-    actuators.push_back({{"name", actuatorName(static_cast<Actuator>(i))},
-                         {"fired", a.fired},
-                         {"useful", a.useful},
-                         {"spurious", a.spurious}});
-  }
-  return {{"on", shim.on},
-          {"flows", shim.flows},
-          {"cached_packets", shim.cachedPackets},
-          {"actuators", std::move(actuators)},
-          {"acks_sent", c.acksSent},
-          {"acks_dropped", c.acksDropped},
-          {"silent", c.silent},
-          {"helpless", c.helpless},
-          {"foreign_packets", c.foreign},
-          {"half_open_flows", c.halfOpen},
-          {"proven_flows", c.proven},
-          {"table_full", c.tableFull},
-          {"cache_full", c.cacheFull},
-          {"no_buffer", c.noBuffer}};
+  return toJson(shim);
 }
 
-json gatewayJson(const GatewayStatus& gateway) {
-  json uplinks = json::array();
-  for (const UplinkStatus& uplink : gateway.uplinks) {
-    uplinks.push_back({{"name", uplink.name},
-                       {"interface", uplink.interface},
-                       {"up", uplink.up},
-                       {"use", uplink.use},
-                       {"weight", uplink.weight},
-                       {"up_limit_bytes_per_s", uplink.upLimit},
-                       {"down_limit_bytes_per_s", uplink.downLimit},
-                       {"metered", meterJson(uplink.meter)},
-                       {"addresses", uplink.addresses},
-                       {"gateway", uplink.gateway.empty() ? json(nullptr) : json(uplink.gateway)}});
-  }
-  return {{"version", gateway.version},
-          {"config", gateway.config},
-          {"pin", gateway.pin},
-          {"device", gateway.device},
-          {"mode", gateway.mode},
-          {"pid", gateway.pid},
-          {"uptime_s", toSeconds(gateway.uptime)},
-          {"device_mtu_bytes", gateway.deviceMtu},
-          {"listen", gateway.listen},
-          {"uplinks", std::move(uplinks)}};
+json subflowJson(const SubflowStatus& subflow) {
+  return toJson(subflow);
 }
 
-json subflowJson(const SubflowStatus& s) {
-  return {{"id", s.id},
-          {"uplink", s.uplink},
-          {"local", s.local},
-          {"remote", s.remote},
-          {"state", s.state},
-          {"srtt_ms", toMilliseconds(s.srtt)},
-          {"rttvar_ms", toMilliseconds(s.rttvar)},
-          {"min_rtt_ms", toMilliseconds(s.minRtt)},
-          {"queue_delay_ms", toMilliseconds(s.queueDelay)},
-          {"window_bytes", s.window},
-          {"in_flight_bytes", s.inFlight},
-          {"pacing_bytes_per_s", finite(s.pacingRate)},
-          {"delivery_bytes_per_s", finite(s.deliveryRate)},
-          {"sent_packets", s.sentPackets},
-          {"sent_bytes", s.sentBytes},
-          {"received_packets", s.receivedPackets},
-          {"received_bytes", s.receivedBytes},
-          {"lost_packets", s.lostPackets},
-          {"spurious_losses", s.spuriousLosses},
-          {"retransmitted_bytes", s.retransmittedBytes},
-          {"use", useName(s.preference.use)},
-          {"weight", s.preference.weight},
-          {"limit_bytes_per_s", s.preference.ceiling},
-          {"resting", s.resting},
-          {"suppressed", s.suppressed},
-          {"ecn", s.ecn},
-          {"ce_marks", s.ceMarks},
-          {"mtu_bytes", s.mtu},
-          {"copies", s.copies},
-          {"parities", s.parities},
-          {"protection_bytes", s.protectionBytes},
-          {"protected_packets", s.protectedPackets},
-          {"recovered_packets", s.recovered},
-          {"decoded_packets", s.decoded},
-          {"useless_packets", s.useless},
-          {"loss_estimate", finite(s.lossRate)},
-          {"loss_metric", finite(s.lossMetric)},
-          {"burst_packets", finite(s.burst)}};
-}
-
-json flowJson(const FlowStatus& f) {
-  return {{"name", f.name},
-          {"packets", f.packets},
-          {"bytes", f.bytes},
-          {"queued_bytes", f.queuedBytes},
-          {"drops", f.drops},
-          {"marks", f.marks},
-          {"unacked_packets", f.unacked}};
+json flowJson(const FlowStatus& flow) {
+  return toJson(flow);
 }
 
 json peerJson(const PeerStatus& peer) {
-  json out = peerHead(peer);
-  out.update({{"pin", peer.pin},
-              {"age_s", toSeconds(peer.age)},
-              {"key_epoch", peer.keyEpoch},
-              {"cipher", peer.cipher},
-              {"inner_mtu_bytes", peer.innerMtu},
-              {"inner_sent_packets", peer.innerSentPackets},
-              {"inner_sent_bytes", peer.innerSentBytes},
-              {"inner_received_packets", peer.innerReceivedPackets},
-              {"inner_received_bytes", peer.innerReceivedBytes},
-              {"suppressions", peer.suppressions},
-              {"retransmitted", peer.retransmitted},
-              {"held_packets", peer.heldPackets},
-              {"held_bytes", peer.heldBytes},
-              {"subflow_count", peer.subflows.size()},
-              {"flow_count", peer.flows.size()}});
-  out.update(peerRecovery(peer));
-  return out;
+  return toJson(peer);
 }
 
 json peersJson(const TunnelStatus& tunnel) {
-  return peersWith(tunnel, [](const PeerStatus& peer) { return peerJson(peer); });
+  return peersWith(tunnel, peerJson);
 }
 
 json pathsJson(const TunnelStatus& tunnel) {
@@ -231,7 +148,7 @@ json flowsJson(const TunnelStatus& tunnel) {
     json list = json::array();
     for (const FlowStatus* flow : flows) list.push_back(flowJson(*flow));
     json out = peerHead(peer);
-    out["flow_count"] = peer.flows.size();
+    out[infoOf<&PeerStatus::flows>().name] = peer.flows.size();
     out["flows"] = std::move(list);
     return out;
   });
@@ -241,7 +158,7 @@ json recoveryJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
   const RecoveryOptions& options = gateway.recovery;
   json out = peersWith(tunnel, [&](const PeerStatus& peer) {
     json p = peerHead(peer);
-    p.update(peerRecovery(peer));
+    p.update(toJson<RecoveryStatus>(peer));
     Duration rtt = smallestRtt(peer);
     bool known = rtt > Duration::zero();
     size_t m = maxParities(options, rtt);
@@ -256,7 +173,7 @@ json recoveryJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
   out["k_max"] = options.kMax;
   out["m_max"] = options.mMax;
   out["decode_us"] = std::move(times);
-  out["trace"] = traceJson(gateway.trace);
+  out["trace"] = toJson(gateway.trace);
   return out;
 }
 
@@ -266,15 +183,10 @@ json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
     p["subflows"] = subflowsJson(peer);
     return p;
   });
-  json drops = json::object();
-  for (size_t i = 0; i < kDropCount; ++i) drops[dropName(static_cast<Drop>(i))] = tunnel.drops[i];
+  out.update(toJson(tunnel));
   out["gateway"] = gatewayJson(gateway);
-  out["host_drops"] = hostDropsJson(gateway.drops);
-  out["drops"] = std::move(drops);
-  out["ack_shim"] = shimJson(tunnel.shim);
-  out["buffers_in_use"] = tunnel.buffersInUse;
-  out["buffers_limit"] = tunnel.buffersLimit;
-  out["handshakes"] = tunnel.handshakes;
+  out["host_drops"] = toJson(gateway.drops);
+  out["host_traffic"] = toJson(gateway.traffic);
   return out;
 }
 

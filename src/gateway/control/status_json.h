@@ -1,8 +1,8 @@
 #pragma once
 
-// The figures of status.h and gateway_status.h as JSON. Names carry their unit: _us, _ms, _s,
-// _bytes, _bytes_per_s; a plain count has none. What is unknown or endless is null. Fields may be added; none
-// changes its meaning.
+// The figures of status.h and gateway_status.h as JSON, made from the tables beside the structs. Names carry their
+// unit: _us, _ms, _s, _bytes, _bytes_per_s; a plain count has none. What is unknown or endless is null. Fields may
+// be added; none changes its meaning.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,7 +15,6 @@ namespace braid {
 inline constexpr size_t kMaxListedFlows = 1000;
 
 nlohmann::json gatewayJson(const GatewayStatus& gateway);
-nlohmann::json hostDropsJson(const HostDrops& drops);
 nlohmann::json shimJson(const ShimStatus& shim);
 /// One subflow, under `braidctl paths`.
 nlohmann::json subflowJson(const SubflowStatus& subflow);

@@ -8,6 +8,7 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/lane/codel.h"
+#include "tunnel/lane/flow_status.h"
 
 namespace braid {
 
@@ -28,20 +29,13 @@ class FlowQueue {
   static constexpr size_t kMinCharge = 256;
   static size_t charge(const Packet& packet) { return std::max(packet.size(), kMinCharge); }
 
-  struct Counts {
-    uint64_t packets = 0;  ///< handed out for sending
-    uint64_t bytes = 0;
-    uint64_t drops = 0;  ///< by CoDel and at the byte bound
-    uint64_t marks = 0;
-  };
-
   /// Nothing waits; a packet may be in the hand.
   bool empty() const { return waiting_.empty(); }
   /// Bytes that wait, without the packet in the hand.
   uint64_t bytes() const { return bytes_; }
   /// The same with kMinCharge.
   size_t charged() const { return charged_; }
-  const Counts& counts() const { return counts_; }
+  const FlowCounts& counts() const { return counts_; }
 
  private:
   friend class PacketLane;
@@ -71,7 +65,7 @@ class FlowQueue {
   uint64_t bytes_ = 0;
   size_t charged_ = 0;
   Codel codel_;
-  Counts counts_;
+  FlowCounts counts_;
 };
 
 }  // namespace braid

@@ -12,8 +12,8 @@ constexpr size_t kHoldReserve = 16;
 }  // namespace
 
 Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
-  ++packets_;
-  bytes_ += packet.size();
+  ++counts_.innerReceivedPackets;
+  counts_.innerReceivedBytes += packet.size();
   uint16_t slot = frame.flow & (kDatagramFlow - 1);
   if (frame.flow < kDatagramFlow) {
     if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.relieve();

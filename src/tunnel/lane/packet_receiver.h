@@ -7,6 +7,7 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/lane/duplicate_filter.h"
+#include "tunnel/lane/inner_counts.h"
 #include "tunnel/lane/lane_options.h"
 #include "tunnel/lane/resequencer.h"
 #include "tunnel/wire/frames.h"
@@ -35,8 +36,7 @@ class PacketReceiver {
   bool poll(Packet& out) { return order_.poll(out); }
 
   /// What has arrived, duplicates included.
-  uint64_t packets() const { return packets_; }
-  uint64_t bytes() const { return bytes_; }
+  const InboundCounts& counts() const { return counts_; }
   /// What is held for order.
   size_t heldPackets() const { return order_.heldPackets(); }
   size_t heldBytes() const { return order_.heldBytes(); }
@@ -46,7 +46,7 @@ class PacketReceiver {
   const PacketPool& pool_;
   Resequencer order_;
   std::vector<DuplicateFilter> timely_;  ///< by the flow's number without kDatagramFlow
-  uint64_t packets_ = 0, bytes_ = 0;
+  InboundCounts counts_;
   uint64_t timelyDuplicates_ = 0;
 };
 

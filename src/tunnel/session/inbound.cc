@@ -132,11 +132,4 @@ void Inbound::deliverWaiting() {
   while (packets_.poll(packet)) parts_.owner.onDelivered(std::move(packet));
 }
 
-void Inbound::fill(SessionStatus& status) const {
-  status.innerReceivedPackets = packets_.packets();
-  status.innerReceivedBytes = packets_.bytes();
-  status.heldPackets = packets_.heldPackets();
-  status.heldBytes = packets_.heldBytes();
-}
-
 }  // namespace braid

@@ -53,7 +53,8 @@ class Inbound {
   /// The peer has said CLOSE.
   bool isClosed() const { return isClosed_; }
   DropCounts drops() const { return packets_.drops(); }
-  void fill(SessionStatus& status) const;
+  /// Inner packets, as they arrive and wait for their turn.
+  const PacketReceiver& packets() const { return packets_; }
 
  private:
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);

@@ -136,7 +136,7 @@ void Outbound::addRepair(DatagramBuilder& build, const Datum* datum, Time now) {
   parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
   parts_.protector.onDataSent(*datum, now);
   build.subflow().countRepair(datum->packet.size());
-  ++repaired_;
+  ++counts_.retransmitted;
 }
 
 // ---- new data
@@ -287,8 +287,8 @@ void Outbound::addNew(DatagramBuilder& build, Round& round, Flow& flow, Time now
   const Datum* datum = parts_.ledger.create(flow, round.take(), now);
   build.addDatum(datum);
   parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
-  ++sentPackets_;
-  sentBytes_ += datum->packet.size();
+  ++counts_.innerSentPackets;
+  counts_.innerSentBytes += datum->packet.size();
   parts_.protector.onDataSent(*datum, now);
   if (parts_.protector.onNewData(datum)) parts_.round.claim(flow);
 }
@@ -327,12 +327,6 @@ bool Outbound::isAtRest(Time now) const {
     Time opens = s->opensAt();
     return s->canNumber() && (opens <= now || opens == kNever);
   });
-}
-
-void Outbound::fill(SessionStatus& status) const {
-  status.innerSentPackets = sentPackets_;
-  status.innerSentBytes = sentBytes_;
-  status.retransmitted = repaired_;
 }
 
 }  // namespace braid

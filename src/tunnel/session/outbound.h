@@ -59,7 +59,7 @@ class Outbound {
   /// After a poll() that gave nothing: no data is queued or unacknowledged, and no path is about to open and to
   /// be noticed as idle, so that asking again before a deadline changes nothing.
   bool isAtRest(Time now) const;
-  void fill(SessionStatus& status) const;
+  const OutboundCounts& counts() const { return counts_; }
 
  private:
   /// What became of new data.
@@ -101,8 +101,7 @@ class Outbound {
   std::vector<PathView> fitting_;  ///< scratch of choosePath()
   Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
   size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
-  uint64_t sentPackets_ = 0, sentBytes_ = 0;  ///< inner ones, for the first time
-  uint64_t repaired_ = 0;                     ///< inner packets sent again
+  OutboundCounts counts_;
 };
 
 }  // namespace braid

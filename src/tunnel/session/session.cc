@@ -192,24 +192,17 @@ void Session::fill(SessionStatus& status, Time now) const {
   status.keyEpoch = keys_.epoch();
   status.cipher = aeadName(keys_.aead());
   paths_.fill(status, now);
-  outbound_.fill(status);
-  inbound_.fill(status);
+  static_cast<OutboundCounts&>(status) = outbound_.counts();
+  static_cast<InboundCounts&>(status) = inbound_.packets().counts();
+  status.heldPackets = inbound_.packets().heldPackets();
+  status.heldBytes = inbound_.packets().heldBytes();
   status.recovery = options_.recovery;
   status.blocks = protector_.blocks();
   status.paritiesReceived = receiver_.parities();
-  status.blocksDecoded = receiver_.counts().blocksDecoded;
-  status.packetsDecoded = receiver_.counts().restored;
-  status.blocksEvicted = receiver_.counts().evicted;
+  static_cast<BlockDecoder::Counts&>(status) = receiver_.counts();
   flows_.forEach([&](const Flow& flow) {
-    FlowStatus f;
-    f.name = flow.key().toString();
-    f.packets = flow.queue.counts().packets;
-    f.bytes = flow.queue.counts().bytes;
-    f.queuedBytes = flow.queue.bytes();
-    f.drops = flow.queue.counts().drops;
-    f.marks = flow.queue.counts().marks;
-    f.unacked = flow.sent.unacked();
-    status.flows.push_back(std::move(f));
+    const FlowQueue& queue = flow.queue;
+    status.flows.push_back({queue.counts(), flow.key().toString(), queue.bytes(), flow.sent.unacked()});
   });
 }
 

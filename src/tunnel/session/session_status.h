@@ -4,28 +4,54 @@
 #include <string>
 #include <vector>
 
+#include "base/field.h"
 #include "base/time.h"
+#include "coding/block_decoder.h"
 #include "tunnel/lane/flow_status.h"
+#include "tunnel/lane/inner_counts.h"
 #include "tunnel/subflow/subflow_status.h"
 
 namespace braid {
 
+/// Proactive recovery of a session.
+struct RecoveryStatus : BlockDecoder::Counts {
+  std::string recovery;
+  uint64_t blocks = 0, paritiesReceived = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<RecoveryStatus> = field::table<RecoveryStatus>(
+    field::base<BlockDecoder::Counts>(),
+    field::text("recovery", "policy of flows in no class", &RecoveryStatus::recovery),
+    field::counter("blocks", FieldUnit::kNone, "coding blocks begun, as sender", &RecoveryStatus::blocks),
+    field::counter("parities_received", FieldUnit::kPackets, "parities that came, as receiver",
+                   &RecoveryStatus::paritiesReceived));
+
 /// One session, for the operator.
-struct SessionStatus {
-  Duration age{};  ///< of the session
+struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus {
+  Duration age{};
   unsigned keyEpoch = 0;
   std::string cipher;
   size_t innerMtu = 0;
-  uint64_t innerSentPackets = 0, innerSentBytes = 0, innerReceivedPackets = 0, innerReceivedBytes = 0;
-  uint64_t retransmitted = 0, heldPackets = 0, heldBytes = 0;
-  uint64_t suppressions = 0;  ///< how often AMP sent over one subflow only
-  std::string recovery;       ///< policy of flows in no class
-  uint64_t blocks = 0;        ///< coding blocks begun as sender
-  /// As receiver: parities that came, blocks that they completed, packets that they gave back, blocks evicted
-  /// before they were complete.
-  uint64_t paritiesReceived = 0, blocksDecoded = 0, packetsDecoded = 0, blocksEvicted = 0;
+  uint64_t heldPackets = 0, heldBytes = 0;
+  uint64_t suppressions = 0;
   std::vector<SubflowStatus> subflows;
   std::vector<FlowStatus> flows;
 };
+template <>
+inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
+    field::base<OutboundCounts>(), field::base<InboundCounts>(), field::base<RecoveryStatus>(),
+    field::gauge("age_s", FieldUnit::kSeconds, "age of the session", &SessionStatus::age),
+    field::gauge("key_epoch", FieldUnit::kNone, "how often the keys were renewed", &SessionStatus::keyEpoch),
+    field::text("cipher", "AEAD of the session", &SessionStatus::cipher),
+    field::gauge("inner_mtu_bytes", FieldUnit::kBytes, "largest inner packet", &SessionStatus::innerMtu),
+    field::gauge("held_packets", FieldUnit::kPackets, "inner packets that wait for order",
+                 &SessionStatus::heldPackets),
+    field::gauge("held_bytes", FieldUnit::kBytes, "inner packets that wait for order, in bytes",
+                 &SessionStatus::heldBytes),
+    field::counter("suppressions", FieldUnit::kNone, "how often AMP sent over one subflow only",
+                   &SessionStatus::suppressions),
+    field::gauge("subflow_count", FieldUnit::kNone, "subflows", &SessionStatus::subflows),
+    field::gauge("flow_count", FieldUnit::kNone, "inner flows that this gateway sends",
+                 &SessionStatus::flows));
 
 }  // namespace braid

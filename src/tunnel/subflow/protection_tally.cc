@@ -7,7 +7,7 @@ namespace braid {
 void ProtectionTally::onAcked(const SentPacket& p) {
   bool isProtected = false;
   for (size_t i = 0; i < p.dataCount; ++i) isProtected |= p.data[i]->copied || p.data[i]->coded;
-  if (isProtected && p.role == SentPacket::Role::kOrdinary) ++useless_;
+  if (isProtected && p.role == SentPacket::Role::kOrdinary) ++counts_.useless;
 }
 
 void ProtectionTally::onLost(const SentPacket& p) {
@@ -15,7 +15,7 @@ void ProtectionTally::onLost(const SentPacket& p) {
   bool recovered = false;
   for (size_t i = 0; i < p.dataCount; ++i)
     recovered |= p.data[i]->delivered && (p.data[i]->copied || p.data[i]->coded);
-  recovered_ += recovered;
+  counts_.recovered += recovered;
 }
 
 bool ProtectionTally::onDecoded(const SentPacket& p) {
@@ -25,20 +25,10 @@ bool ProtectionTally::onDecoded(const SentPacket& p) {
     news |= !p.data[i]->done;
     instead |= p.data[i]->queued;
   }
-  decoded_ += news;
+  counts_.decoded += news;
   bool lost = p.countedLost && p.role == SentPacket::Role::kOrdinary && !p.moved;
-  recovered_ += news && instead && lost;
+  counts_.recovered += news && instead && lost;
   return news;
-}
-
-void ProtectionTally::fill(SubflowStatus& s) const {
-  s.copies = copies_;
-  s.parities = parities_;
-  s.protectionBytes = bytes_;
-  s.protectedPackets = protected_;
-  s.recovered = recovered_;
-  s.decoded = decoded_;
-  s.useless = useless_;
 }
 
 }  // namespace braid

@@ -17,20 +17,20 @@ class ProtectionTally {
   // ---- protection that leaves on the subflow; `bytes` of frames
 
   void onCopySent(size_t bytes) {
-    ++copies_;
-    bytes_ += bytes;
+    ++counts_.copies;
+    counts_.protectionBytes += bytes;
   }
   void onParitySent(size_t bytes) {
-    ++parities_;
-    bytes_ += bytes;
+    ++counts_.parities;
+    counts_.protectionBytes += bytes;
   }
   /// The rest of a parity that did not fit one datagram.
-  void onTailSent(size_t bytes) { bytes_ += bytes; }
+  void onTailSent(size_t bytes) { counts_.protectionBytes += bytes; }
 
   // ---- packets of the subflow itself
 
   /// A packet is protected for the first time, by a copy or in a block.
-  void onProtected() { ++protected_; }
+  void onProtected() { ++counts_.protectedPackets; }
   /// A packet in flight is acknowledged. To be called while its data is still remembered.
   void onAcked(const SentPacket& packet);
   /// A packet in flight is declared lost.
@@ -39,16 +39,10 @@ class ProtectionTally {
   /// when that is no news.
   bool onDecoded(const SentPacket& packet);
 
-  void fill(SubflowStatus& status) const;
+  const ProtectionCounts& counts() const { return counts_; }
 
  private:
-  uint64_t copies_ = 0;
-  uint64_t parities_ = 0;
-  uint64_t bytes_ = 0;
-  uint64_t protected_ = 0;
-  uint64_t recovered_ = 0;
-  uint64_t decoded_ = 0;
-  uint64_t useless_ = 0;
+  ProtectionCounts counts_;
 };
 
 }  // namespace braid

@@ -59,8 +59,8 @@ void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const
   bool newest = pn >= acks_.expected();
   replay_.commit(pn);
   acks_.onPacket(pn, eliciting, ecn, rtt_.smoothed(), now);
-  ++counts_.receivedPackets;
-  counts_.receivedBytes += bytes;
+  ++received_.receivedPackets;
+  received_.receivedBytes += bytes;
   peerRoute_.onPacket(from, bytes, newest, isUnproven(), pto(), now);
   auto* suspect = std::get_if<state::Suspect>(&state_);
   if (suspect && now + pto() < suspect->probeAt && !pingDue_) suspect->probeAt = now;
@@ -318,6 +318,9 @@ const char* Subflow::stateName(Time now) const {
 
 SubflowStatus Subflow::status(Time now) const {
   SubflowStatus s;
+  static_cast<SendCounts&>(s) = counts_;
+  static_cast<ReceiveCounts&>(s) = received_;
+  static_cast<ProtectionCounts&>(s) = tally_.counts();
   s.id = id_;
   s.uplink = uplink_;
   s.local = route().local.toString();
@@ -331,21 +334,12 @@ SubflowStatus Subflow::status(Time now) const {
   s.inFlight = flight_.bytes();
   s.pacingRate = gate_.rate();
   s.deliveryRate = rate_.latest();
-  s.sentPackets = counts_.sentPackets;
-  s.sentBytes = counts_.sentBytes;
-  s.receivedPackets = counts_.receivedPackets;
-  s.receivedBytes = counts_.receivedBytes;
-  s.lostPackets = counts_.lostPackets;
-  s.spuriousLosses = counts_.spurious;
-  s.timeouts = counts_.timeouts;
-  s.retransmittedBytes = counts_.repairedBytes;
   s.preference = preference_;
   s.resting = duty() == PathDuty::kNone;
   s.suppressed = gate_.suppressedAt() != kNever;
   s.ceMarks = ecn_.ceCount();
   s.ecn = ecn_.name();
   s.mtu = mtu_.current() + outerHeaders(route());
-  tally_.fill(s);
   RecoveryPath path;
   path.sent = lossEstimate_.sent();
   path.lost = lossEstimate_.lost();

@@ -131,7 +131,7 @@ class Subflow {
   /// Whether the datagram arrives is in doubt: its data is to go elsewhere as soon as it can.
   void moveData(SentPacket& packet, Time now) { flight_.moveData(packet, now); }
   /// Bytes of inner packets that this subflow carries again.
-  void countRepair(size_t bytes) { counts_.repairedBytes += bytes; }
+  void countRepair(size_t bytes) { counts_.retransmittedBytes += bytes; }
   /// The sender had nothing more to send while this subflow was open.
   void setAppLimited() { rate_.setAppLimited(flight_.bytes()); }
 
@@ -213,10 +213,8 @@ class Subflow {
   Time lastSentAt_;
   Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
 
-  struct {
-    uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
-    uint64_t lostPackets = 0, spurious = 0, repairedBytes = 0, timeouts = 0;
-  } counts_;
+  SendCounts counts_;
+  ReceiveCounts received_;
 
   LossEstimate lossEstimate_;
   ProtectionTally tally_;

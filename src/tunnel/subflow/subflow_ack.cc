@@ -62,7 +62,7 @@ void Subflow::acknowledge(uint64_t pn, SentPacket& p, AckSample& sample, Time no
   if (inFlight) {
     lossEstimate_.onAcked();
   } else {
-    ++counts_.spurious;
+    ++counts_.spuriousLosses;
     if (p.countedLost) lossEstimate_.onSpurious();
     if (!p.mtuProbe) gate_.onSpuriousLoss(p.sentAt, now);
   }

@@ -3,39 +3,127 @@
 #include <cstdint>
 #include <string>
 
+#include "base/field.h"
 #include "base/time.h"
 #include "scheduler/path/path_tiers.h"
 
 namespace braid {
 
+/// What a subflow counts of what it sends.
+struct SendCounts {
+  uint64_t sentPackets = 0, sentBytes = 0;
+  uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0;
+  uint64_t timeouts = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<SendCounts> = field::table<SendCounts>(
+    field::counter("sent_packets", FieldUnit::kPackets, "datagrams sent", &SendCounts::sentPackets),
+    field::counter("sent_bytes", FieldUnit::kBytes, "UDP payload sent", &SendCounts::sentBytes),
+    field::counter("lost_packets", FieldUnit::kPackets, "datagrams declared lost", &SendCounts::lostPackets),
+    field::counter("spurious_losses", FieldUnit::kPackets,
+                   "datagrams acknowledged after they were declared lost", &SendCounts::spuriousLosses),
+    field::counter("retransmitted_bytes", FieldUnit::kBytes, "inner packets sent again here",
+                   &SendCounts::retransmittedBytes),
+    field::counter("timeouts", FieldUnit::kNone,
+                   "probe timeouts (RFC 9002 section 6.2) with data that nothing else had delivered",
+                   &SendCounts::timeouts));
+
+/// And of what it receives.
+struct ReceiveCounts {
+  uint64_t receivedPackets = 0, receivedBytes = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<ReceiveCounts> =
+    field::table<ReceiveCounts>(field::counter("received_packets", FieldUnit::kPackets, "datagrams received",
+                                               &ReceiveCounts::receivedPackets),
+                                field::counter("received_bytes", FieldUnit::kBytes, "UDP payload received",
+                                               &ReceiveCounts::receivedBytes));
+
+/// What protection cost a subflow, and what became of the subflow's own packets.
+struct ProtectionCounts {
+  uint64_t copies = 0, parities = 0, protectionBytes = 0;
+  uint64_t protectedPackets = 0, recovered = 0, decoded = 0, useless = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<ProtectionCounts> = field::table<ProtectionCounts>(
+    field::counter("copies", FieldUnit::kPackets, "copies sent here", &ProtectionCounts::copies),
+    field::counter("parities", FieldUnit::kPackets, "parities sent here", &ProtectionCounts::parities),
+    field::counter("protection_bytes", FieldUnit::kBytes, "copies and parities sent here, in bytes",
+                   &ProtectionCounts::protectionBytes),
+    field::counter("protected_packets", FieldUnit::kPackets,
+                   "packets sent here that a copy or block protected before they were known to be lost",
+                   &ProtectionCounts::protectedPackets),
+    field::counter("recovered_packets", FieldUnit::kPackets,
+                   "protected packets lost here whose data a copy or parity delivered: useful protection",
+                   &ProtectionCounts::recovered),
+    field::counter("decoded_packets", FieldUnit::kPackets,
+                   "protected packets whose data a parity gave back, as the peer says",
+                   &ProtectionCounts::decoded),
+    field::counter("useless_packets", FieldUnit::kPackets, "protected packets delivered here all the same",
+                   &ProtectionCounts::useless));
+
+template <>
+inline constexpr auto kFieldsOf<PathPreference> = field::table<PathPreference>(
+    field::text("use", "what its uplink is for: `normal`, `metered`, `backup`", &PathPreference::use),
+    field::gauge("weight", FieldUnit::kNone, "share of its uplink among the normal ones",
+                 &PathPreference::weight),
+    field::unlisted(&PathPreference::uplink),
+    field::gauge("limit_bytes_per_s", FieldUnit::kBytesPerSecond,
+                 "ceiling of all subflows of the uplink together; 0: none", &PathPreference::ceiling));
+
 /// One subflow, for the operator.
-struct SubflowStatus {
+struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   unsigned id = 0;
   std::string uplink;
   std::string local, remote;
-  std::string state;  ///< "validating", "active", "suspect", "failed", "closed"
+  std::string state;
   Duration srtt{}, rttvar{}, minRtt{};
-  Duration queueDelay{};  ///< srtt less minRtt, at least 0: what packets wait for now; 0 without a sample
+  Duration queueDelay{};
   uint64_t window = 0, inFlight = 0;
   double pacingRate = 0, deliveryRate = 0;
-  uint64_t sentPackets = 0, sentBytes = 0, receivedPackets = 0, receivedBytes = 0;
-  uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0, ceMarks = 0;
-  std::string ecn;        ///< "testing", "unknown", "capable", "failed": EcnValidator
-  uint64_t timeouts = 0;  ///< PTOs (RFC 9002 section 6.2) with data that nothing else had delivered
+  uint64_t ceMarks = 0;
+  std::string ecn;
   uint64_t mtu = 0;
   PathPreference preference{};
-  bool resting = false;     ///< carries no data for now: a better uplink is usable
-  bool suppressed = false;  ///< carries no data for now: AMP found its subflows at one bottleneck
-  // Proactive recovery. Protection sent on this subflow:
-  uint64_t copies = 0, parities = 0, protectionBytes = 0;
-  // What became of this subflow's own packets:
-  uint64_t protectedPackets = 0;  ///< copied or coded elsewhere before they were known to be lost
-  uint64_t recovered = 0;  ///< of those, lost here and delivered by a copy or parity: useful protection
-  uint64_t decoded = 0;    ///< of those, by a parity, as the peer says
-  uint64_t useless = 0;    ///< protected and acknowledged here all the same
-  double lossRate = 0;     ///< L (CoFUSO section 4.2.4)
-  double lossMetric = 0;   ///< C_l (FUSO section III-B.1)
-  double burst = 1;        ///< mean run of losses, packets
+  bool resting = false, suppressed = false;
+  double lossRate = 0, lossMetric = 0, burst = 1;
 };
+template <>
+inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
+    field::base<SendCounts>(), field::base<ReceiveCounts>(), field::base<ProtectionCounts>(),
+    field::text("id", "number of the subflow", &SubflowStatus::id),
+    field::text("uplink", "name of its uplink; empty at the side that listens", &SubflowStatus::uplink),
+    field::text("local", "own address and port", &SubflowStatus::local),
+    field::text("remote", "the peer's address and port", &SubflowStatus::remote),
+    field::text("state", "`validating`, `active`, `suspect`, `failed`, `closed`", &SubflowStatus::state),
+    field::gauge("srtt_ms", FieldUnit::kMilliseconds, "smoothed RTT", &SubflowStatus::srtt),
+    field::gauge("rttvar_ms", FieldUnit::kMilliseconds, "mean deviation of the RTT", &SubflowStatus::rttvar),
+    field::gauge("min_rtt_ms", FieldUnit::kMilliseconds, "least RTT of the last 10 s",
+                 &SubflowStatus::minRtt),
+    field::gauge("queue_delay_ms", FieldUnit::kMilliseconds,
+                 "smoothed RTT less the least one: what packets wait for on the way; 0 without a sample",
+                 &SubflowStatus::queueDelay),
+    field::gauge("window_bytes", FieldUnit::kBytes, "congestion window", &SubflowStatus::window),
+    field::gauge("in_flight_bytes", FieldUnit::kBytes, "sent and neither acknowledged nor lost",
+                 &SubflowStatus::inFlight),
+    field::gauge("pacing_bytes_per_s", FieldUnit::kBytesPerSecond, "what the pacer allows; null: no limit",
+                 &SubflowStatus::pacingRate),
+    field::gauge("delivery_bytes_per_s", FieldUnit::kBytesPerSecond, "delivery rate last measured",
+                 &SubflowStatus::deliveryRate),
+    field::tally("ce_marks", FieldUnit::kPackets, "datagrams that routers marked (ECN), as the peer says",
+                 &SubflowStatus::ceMarks),
+    field::text("ecn", "whether the path carries marks: `testing`, `unknown`, `capable`, `failed`",
+                &SubflowStatus::ecn),
+    field::gauge("mtu_bytes", FieldUnit::kBytes, "largest IP packet that the path carries",
+                 &SubflowStatus::mtu),
+    field::inlined(&SubflowStatus::preference),
+    field::flag("resting", "carries no data for now: a better uplink is usable", &SubflowStatus::resting),
+    field::flag("suppressed", "carries no data for now: AMP found its subflows at one bottleneck",
+                &SubflowStatus::suppressed),
+    field::gauge("loss_estimate", FieldUnit::kFraction, "L (CoFUSO section 4.2.4)", &SubflowStatus::lossRate),
+    field::gauge("loss_metric", FieldUnit::kFraction, "C_l (FUSO section III-B.1); null: everything is lost",
+                 &SubflowStatus::lossMetric),
+    field::gauge("burst_packets", FieldUnit::kPackets, "mean number of packets lost in a row",
+                 &SubflowStatus::burst));
 
 }  // namespace braid

@@ -23,10 +23,10 @@ TunnelStatus exampleTunnel() {
   subflow.srtt = 12500us;
   subflow.minRtt = 10ms, subflow.sentPackets = 200, subflow.lostPackets = 3, subflow.deliveryRate = 11.65e6;
   subflow.queueDelay = 2500us, subflow.ecn = "capable";
-  subflow.window = 65536, subflow.sentBytes = 3000, subflow.mtu = 1500;
+  subflow.timeouts = 6, subflow.window = 65536, subflow.sentBytes = 3000, subflow.mtu = 1500;
   subflow.pacingRate = std::numeric_limits<double>::infinity();
   peer.subflows = {subflow};
-  peer.flows = {{"tcp 10.0.0.1:443 > 10.0.0.2:5000", 12, 15000, 1500, 1, 2, 4}};
+  peer.flows = {{{12, 15000, 1, 2}, "tcp 10.0.0.1:443 > 10.0.0.2:5000", 1500, 4}};
   tunnel.peers = {peer};
   tunnel.drops[static_cast<size_t>(Drop::kReplay)] = 7;
   return tunnel;
@@ -36,10 +36,10 @@ TEST(Views, Paths) {
   EXPECT_EQ(pathsText(pathsJson(exampleTunnel())),
             "PEER  ID  UPLINK  REMOTE          STATE       RTT  MIN RTT    QUEUE    LOST  ECN        WINDOW  "
             "IN FLIGHT"
-            "         RATE      SENT  RECEIVED   MTU\n"
+            "         RATE      SENT  RECEIVED  TIMEOUTS   MTU\n"
             "hub    0  wifi    192.0.2.1:4433  active  12.5 ms  10.0 ms  2.50 ms  1.50 %  capable  64.0 KiB  "
             "      0 B"
-            "  93.2 Mbit/s  2.93 KiB       0 B  1500\n");
+            "  93.2 Mbit/s  2.93 KiB       0 B         6  1500\n");
 }
 
 TEST(Views, Peers) {
@@ -65,7 +65,7 @@ TEST(Views, Recovery) {
   TunnelStatus tunnel = exampleTunnel();
   PeerStatus& peer = tunnel.peers[0];
   peer.recovery = "adaptive", peer.blocks = 7, peer.paritiesReceived = 20, peer.blocksDecoded = 5;
-  peer.packetsDecoded = 6, peer.blocksEvicted = 1;
+  peer.restored = 6, peer.evicted = 1;
   SubflowStatus& s = peer.subflows[0];
   s.lossRate = 0.0125, s.lossMetric = 0.02, s.burst = 1.5, s.protectedPackets = 40, s.recovered = 4;
   s.decoded = 3, s.useless = 30, s.copies = 11, s.parities = 12, s.protectionBytes = 300;
@@ -116,7 +116,7 @@ TEST(Views, Status) {
                        "PEER  STATE"))
       << text;
   EXPECT_TRUE(text.ends_with("\ndropped:  " + std::string(dropName(Drop::kReplay)) + " 7\n")) << text;
-  gateway.drops.socketOverflow = 3;
+  gateway.drops.overflowed = 3;
   text = statusText(statusJson(gateway, exampleTunnel()));
   EXPECT_TRUE(text.ends_with("\ndropped between kernel and tunnel:  socket_overflow 3\n")) << text;
 }
@@ -134,8 +134,8 @@ TEST(Views, StatusTellsPreferences) {
        1,
        0,
        2'500'000,
-       {{3'500'000'000, 10'000'000'000, false, until}}},
-      {"sat", "eth2", true, {}, "", "metered", 1, 0, 0, {{10'000'000, 10'000'000, true, until}}},
+       {{{3'500'000'000, 10'000'000'000, false}, until}}},
+      {"sat", "eth2", true, {}, "", "metered", 1, 0, 0, {{{10'000'000, 10'000'000, true}, until}}},
       {"dsl", "eth1", true, {}, "", "normal", 3, 625'000, 0, {}}};
   std::string text = statusText(statusJson(gateway, {}));
   std::string date = formatDate(static_cast<double>(until));

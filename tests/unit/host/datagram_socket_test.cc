@@ -108,6 +108,7 @@ TEST_F(DatagramSocketTest, LackOfMemoryIsCountedOnly) {
   enqueue(0);
   EXPECT_TRUE(socket_.flush(observer_));
   EXPECT_EQ(socket_.counters().noMemory, 1u);
+  EXPECT_EQ(socket_.counters().sendErrors, 1u) << "it is among those refused";
 }
 
 TEST_F(DatagramSocketTest, APendingErrorThatNeverEndsIsOneOfTheRoute) {

@@ -149,7 +149,7 @@ TEST_F(SessionRecoveryTest, AParityGivesBackWhatIsMissingAndTheSenderIsTold) {
   EXPECT_EQ(told[0].subflow, 0);
   EXPECT_EQ(told[0].first, 3u);
   EXPECT_EQ(told[0].count, 1u);
-  EXPECT_EQ(status().packetsDecoded, 1u);
+  EXPECT_EQ(status().restored, 1u);
   EXPECT_EQ(status().paritiesReceived, 1u);
   receive(0, 3, b);
   EXPECT_EQ(end.delivered.size(), 2u) << "a late original comes once";
@@ -325,7 +325,7 @@ TEST_F(SessionRecoveryTest, WithoutABufferParitiesAreOnlyCounted) {
   receive(0, 10, tail(1, 3, Bytes(3)));
   EXPECT_EQ(end.delivered.size(), 1u);
   EXPECT_EQ(status().paritiesReceived, 1u);
-  EXPECT_EQ(status().packetsDecoded, 0u);
+  EXPECT_EQ(status().restored, 0u);
 }
 
 TEST_F(SessionRecoveryTest, ABufferOfOnePacketStillDecodesWhatItHolds) {
