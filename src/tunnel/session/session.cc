@@ -127,8 +127,8 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
                                         Packet datagram, Time now) {
   size_t size = datagram.size();
   Subflow* subflow = subflows_.find(header.subflow);
-  uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->expectedPacketNumber() : 0);
-  if (subflow && subflow->isReplay(pn)) return Drop::kReplay;
+  uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->receiver().expected() : 0);
+  if (subflow && subflow->receiver().isReplay(pn)) return Drop::kReplay;
 
   unsigned epoch = keys_.epoch();
   ByteView aad = datagram.view().first(kHeaderSize);
@@ -165,7 +165,7 @@ bool Session::onTooBig(const Route& route, size_t size, Time now) {
   bool ours = false;
   for (Subflow* s : subflows_) {
     if (s->route() != route) continue;
-    s->onTooBig(size, now);
+    s->sender().mtu().onTooBig(size, now);
     ours = true;
   }
   refresh(now);
@@ -177,7 +177,7 @@ bool Session::onTooBig(const Route& route, size_t size, Time now) {
 void Session::onTimer(Time now) {
   for (Subflow* s : subflows_) {
     s->onTimer(now);
-    if (keepalive_ > 0ns && s->usable() && now - s->lastSentAt() >= keepalive_) s->requestPing();
+    if (keepalive_ > 0ns && s->usable() && now - s->sender().lastSentAt() >= keepalive_) s->requestPing();
   }
   watch_.settle(now);
   duties_.onTimer(now);
@@ -193,8 +193,9 @@ Time Session::nextDeadline(Time now) const {
   bool usable = anyUsable();
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
-    if (s->state() == Subflow::State::kClosed && usable) next = std::min(next, s->acks().deadline());
-    if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
+    if (s->state() == Subflow::State::kClosed && usable)
+      next = std::min(next, s->receiver().acks().deadline());
+    if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->sender().lastSentAt() + keepalive_);
   }
   if (unusableSince_ != kNever && outbound_.hasWaiting())
     next = std::min(next, std::max(now, unusableSince_ + options_.repairTime));
@@ -220,9 +221,9 @@ void Session::updateInnerMtu() {
   size_t smallest = SIZE_MAX;
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
-    if (!s->usable() || s->duty() != PathDuty::kAll || s->searchesMtu()) continue;
-    smallest = std::min(smallest, s->mtu());
-    largest = std::max(largest, s->mtu());
+    if (!s->usable() || s->gate().duty() != PathDuty::kAll || s->mtu().searching()) continue;
+    smallest = std::min(smallest, s->mtu().current());
+    largest = std::max(largest, s->mtu().current());
   }
   if (largest == 0) return;
   size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
@@ -235,7 +236,7 @@ void Session::updateInnerMtu() {
 void Session::clearQueues(Time now) {
   ledger_.giveUpAll(Drop::kPeerDown);
   if (ledger_.live() > 0) {
-    for (Subflow* s : subflows_) s->giveUpData(Drop::kPeerDown);
+    for (Subflow* s : subflows_) s->sender().giveUpData(Drop::kPeerDown);
   }
   Flow* flow = nullptr;
   uint64_t dropped = 0;

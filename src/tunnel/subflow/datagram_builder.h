@@ -31,11 +31,11 @@ constexpr size_t frameRoom(size_t datagram) {
 }
 /// Whether an inner packet of so many bytes fits a datagram of its own on the subflow's path.
 inline bool fits(size_t packet, const Subflow& subflow) {
-  return kDataFrameHeader + packet <= frameRoom(subflow.mtu());
+  return kDataFrameHeader + packet <= frameRoom(subflow.mtu().current());
 }
 /// Whether it does or may turn out to, because the path's MTU is still searched for.
 inline bool mayFit(size_t packet, const Subflow& subflow) {
-  return subflow.searchesMtu() || fits(packet, subflow);
+  return subflow.mtu().searching() || fits(packet, subflow);
 }
 
 /// Seals the datagrams of one session, and changes keys when it is time.

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tunnel/subflow/ack_sender.h"
+#include "tunnel/subflow/subflow_status.h"
+#include "tunnel/wire/replay_window.h"
+
+namespace braid {
+
+/// What arrives on one subflow: which packet numbers are new, what is to be acknowledged, and how much it was.
+class SubflowReceiver {
+ public:
+  bool isReplay(uint64_t pn) const { return !replay_.check(pn); }
+  /// The packet number after the largest one that came.
+  uint64_t expected() const { return acks_.expected(); }
+
+  /// A datagram of `bytes` with a new packet number was opened and all its frames understood; `eliciting` and
+  /// `rtt` as in AckSender. True: none with a larger number came before.
+  bool onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, Duration rtt, Time now) {
+    bool isNewest = pn >= expected();
+    replay_.commit(pn);
+    acks_.onPacket(pn, eliciting, ecn, rtt, now);
+    ++packets_;
+    bytes_ += bytes;
+    return isNewest;
+  }
+  /// A datagram was opened and not understood: it is not acknowledged, and must not take effect again.
+  void onMalformed(uint64_t pn) { replay_.commit(pn); }
+
+  AckSender& acks() { return acks_; }
+  const AckSender& acks() const { return acks_; }
+  void fill(SubflowStatus& status) const {
+    status.receivedPackets = packets_;
+    status.receivedBytes = bytes_;
+  }
+
+ private:
+  ReplayWindow replay_;
+  AckSender acks_;
+  uint64_t packets_ = 0, bytes_ = 0;
+};
+
+}  // namespace braid
