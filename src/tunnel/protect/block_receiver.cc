@@ -36,7 +36,7 @@ bool BlockReceiver::onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, 
   if (options_.decodeBuffer == 0) return true;
   BlockDescription block = describe(frame, [this](uint8_t subflow) {
     const Subflow* s = subflows_.find(subflow);
-    return s ? s->expectedPacketNumber() : 0;
+    return s ? s->receiver().expected() : 0;
   });
   if (decoder_.onParity(block, frame.index, frame.part) == BlockDecoder::Verdict::kBad) return false;
   if (!options_.trace) return true;  // counting the symbols would cost

@@ -43,7 +43,7 @@ bool BlockSender::isWanted(const ProtectionBlock& block) const {
   for (size_t i = 0; i < d.rangeCount; ++i) {
     const Subflow& s = context_.subflows.at(d.ranges[i].subflow);
     for (uint64_t n = 0; n < d.ranges[i].count; ++n) {
-      if (s.isDataMissing(d.ranges[i].first + n)) return true;
+      if (s.sender().flight().isDataMissing(d.ranges[i].first + n)) return true;
     }
   }
   return false;
@@ -105,7 +105,7 @@ void BlockSender::gather(ProtectionBlock& block, const Protection& choice) {
       }
       continue;
     }
-    const SentPackets& sent = of.sent();
+    const SentPackets& sent = of.sender().sent();
     for (uint64_t pn = marks_[i].firstUncoded(sent, block.recoveryClass);
          pn < sent.next() && block.encoder.symbols() < most && sent.at(pn).sentAt <= choice.sentUntil;
          pn = marks_[i].firstUncoded(sent, block.recoveryClass, pn + 1))
@@ -114,8 +114,8 @@ void BlockSender::gather(ProtectionBlock& block, const Protection& choice) {
 }
 
 bool BlockSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn) {
-  if (!ProtectionMarks::isCodable(of.sent(), pn)) return false;
-  const SentPacket& packet = of.sent().at(pn);
+  if (!ProtectionMarks::isCodable(of.sender().sent(), pn)) return false;
+  const SentPacket& packet = of.sender().sent().at(pn);
   for (size_t i = 0; i < packet.dataCount; ++i) {
     if (!context_.ledger.isTooLate(*packet.data[i], block.began)) continue;
     context_.ledger.refuseCode(packet.data[i]);
@@ -132,7 +132,7 @@ bool BlockSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& 
   if (!block.encoder.add({pieces.data(), size_t{2} * packet.dataCount})) return false;
   for (size_t i = 0; i < packet.dataCount; ++i)
     context_.ledger.onCoded(packet.data[i], block.began + answerTime(of, on));
-  of.tally().onProtected();
+  of.sender().tally().onProtected();
   BlockDescription& d = block.description;
   SymbolRange* last = d.rangeCount > 0 ? &d.ranges[d.rangeCount - 1] : nullptr;
   if (last && last->subflow == of.id() && last->first + last->count == pn) {
@@ -147,7 +147,7 @@ bool BlockSender::sendParity(uint8_t recoveryClass, const Flow* flow, Subflow& o
   ProtectionBlock* block = find(recoveryClass, flow);
   if (!block) return false;
   const BlockDescription& d = block->description;
-  size_t room = frameRoom(on.mtu());
+  size_t room = frameRoom(on.mtu().current());
   size_t header = parityHeaderSize(d);
   size_t index = block->next++;
   if (header > std::min(room, kMaxParityHeader) || d.symbolSize > room - header + room - kParityTailHeader ||
@@ -168,7 +168,7 @@ bool BlockSender::sendParity(uint8_t recoveryClass, const Flow* flow, Subflow& o
     tail_.offset = static_cast<uint16_t>(part);
     tail_.bytes.assign(parity.begin() + static_cast<ptrdiff_t>(part), parity.end());
   }
-  on.tally().onParitySent(build.used());
+  on.sender().tally().onParitySent(build.used());
   context_.trace.note({.kind = TraceEvent::Kind::kParitySent,
                        .time = now,
                        .on = on.id(),
@@ -184,7 +184,8 @@ bool BlockSender::sendParity(uint8_t recoveryClass, const Flow* flow, Subflow& o
 bool BlockSender::pollTail(Datagram& out, Time now) {
   if (tail_.bytes.empty()) return false;
   Subflow& s = context_.subflows.at(tail_.subflow);
-  if (!s.usable() || !s.canNumber() || tail_.bytes.size() + kParityTailHeader > frameRoom(s.mtu())) {
+  if (!s.usable() || !s.sender().canNumber() ||
+      tail_.bytes.size() + kParityTailHeader > frameRoom(s.mtu().current())) {
     tail_.bytes.clear();
     return false;
   }
@@ -192,7 +193,7 @@ bool BlockSender::pollTail(Datagram& out, Time now) {
   if (!buffer) return false;
   DatagramBuilder build(s, std::move(buffer));
   build.addParityTail({tail_.block, tail_.index, tail_.offset, tail_.bytes});
-  s.tally().onTailSent(build.used());
+  s.sender().tally().onTailSent(build.used());
   bool sent = build.finish(context_.sealer, out, now);
   tail_.bytes.clear();
   return sent;

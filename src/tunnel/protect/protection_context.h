@@ -27,7 +27,7 @@ struct ProtectionContext {
 /// When the peer's word on protection sent now should be here: protection on `on` of what went on `of`. Not
 /// later than the own path would tell of a loss (RFC 9002 section 6.1.2), lest a slow path holds repairs up.
 inline Duration answerTime(const Subflow& of, const Subflow& on) {
-  return std::min(of.rtt().smoothed(), on.rtt().smoothed()) * 9 / 8;
+  return std::min(of.path().rtt().smoothed(), on.path().rtt().smoothed()) * 9 / 8;
 }
 
 /// Sends the datagram, which holds copies of what went in packet `pn` of `of`.
@@ -36,7 +36,7 @@ inline bool sendCopies(const ProtectionContext& context, DatagramBuilder& build,
   Subflow& on = build.subflow();
   for (const Datum* datum : build.data()) context.ledger.onCopied(datum, now + answerTime(of, on));
   build.addAck(now);
-  on.tally().onCopySent(build.used());
+  on.sender().tally().onCopySent(build.used());
   context.trace.note({.kind = TraceEvent::Kind::kCopySent,
                       .time = now,
                       .subflow = of.id(),

@@ -93,21 +93,21 @@ bool ProtectionMarks::isCodable(const SentPackets& sent, uint64_t pn) {
 }
 
 RecoveryPath recoveryPath(const Subflow& subflow, Time lastSent, Time now) {
-  const LossEstimate& losses = subflow.losses();
+  const LossEstimate& losses = subflow.path().losses();
   RecoveryPath path;
-  path.usable = subflow.takesData();
-  path.opensAt = subflow.opensAt();
+  path.usable = subflow.gate().takesData();
+  path.opensAt = subflow.gate().opensAt();
   path.open = path.opensAt <= now;
-  path.srtt = subflow.rtt().smoothed();
+  path.srtt = subflow.path().rtt().smoothed();
   path.window = subflow.gate().window();
-  path.inFlight = subflow.inFlight();
+  path.inFlight = subflow.sender().flight().bytes();
   path.sent = losses.sent();
   path.lost = losses.lost();
   path.sinceLoss = losses.sinceLoss();
   path.recentRate = losses.recentRate();
   path.recentPackets = losses.recentPackets();
   path.burst = losses.burst();
-  path.lastAcked = subflow.progressAt();
+  path.lastAcked = subflow.sender().flight().progressAt();
   path.lastSent = lastSent;
   return path;
 }

@@ -45,7 +45,7 @@ void Protector::onRecovered(const RecoveredFrame& frame, Time now) {
   Subflow* subflow = context_.subflows.find(frame.subflow);
   if (!subflow) return;
   for (uint64_t pn = frame.first; pn < frame.first + frame.count; ++pn) {
-    if (!subflow->onRecovered(pn)) continue;
+    if (!subflow->sender().onRecovered(pn)) continue;
     context_.trace.note(
         {.kind = TraceEvent::Kind::kPacketRecovered, .time = now, .subflow = frame.subflow, .pn = pn});
   }
@@ -78,7 +78,8 @@ bool Protector::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time n
     }
     countUnacked(recoveryClass, flow);
     std::optional<Protection> choice = policy.choose(view);
-    if (!choice || choice->on >= context_.subflows.size() || !context_.subflows[choice->on].isOpen(now)) {
+    if (!choice || choice->on >= context_.subflows.size() ||
+        !context_.subflows[choice->on].gate().isOpen(now)) {
       if (!flow) askAgain(policy, now);
       return false;
     }
@@ -128,11 +129,11 @@ RecoveryView Protector::look(uint8_t recoveryClass, Flow* flow, Time now) {
   size_t largest = 0;
   for (size_t i = 0; i < subflows.size(); ++i) {
     paths_[i] = recoveryPath(subflows[i], marks_[i].lastSent(recoveryClass), now);
-    if (paths_[i].usable) largest = std::max(largest, subflows[i].mtu());
+    if (paths_[i].usable) largest = std::max(largest, subflows[i].mtu().current());
   }
   // Two datagrams must hold what was one elsewhere.
   for (size_t i = 0; i < subflows.size(); ++i) {
-    if (2 * subflows[i].mtu() >= largest + BlockSender::kMaxParityHeader) continue;
+    if (2 * subflows[i].mtu().current() >= largest + BlockSender::kMaxParityHeader) continue;
     paths_[i].open = false;
     paths_[i].opensAt = kNever;
   }
@@ -146,7 +147,7 @@ void Protector::countUnacked(uint8_t recoveryClass, const Flow* flow) {
   SubflowSet& subflows = context_.subflows;
   if (!flow) {
     for (size_t i = 0; i < subflows.size(); ++i)
-      marks_[i].countUnacked(subflows[i].sent(), paths_[i], recoveryClass, context_.recovery.kMax);
+      marks_[i].countUnacked(subflows[i].sender().sent(), paths_[i], recoveryClass, context_.recovery.kMax);
     return;
   }
   size_t left = kMostOfAFlow;
@@ -154,7 +155,7 @@ void Protector::countUnacked(uint8_t recoveryClass, const Flow* flow) {
     if (d->queued || d->moved) continue;
     size_t i = subflows.positionOf(d->subflow);
     paths_[i].uncopied += !d->copied;
-    paths_[i].uncoded += ProtectionMarks::isCodable(subflows[i].sent(), d->pn);
+    paths_[i].uncoded += ProtectionMarks::isCodable(subflows[i].sender().sent(), d->pn);
   }
 }
 
@@ -165,16 +166,16 @@ uint64_t Protector::choosePacket(uint8_t recoveryClass, const Flow* flow, const 
   const Subflow& of = context_.subflows[choice.of];
   ProtectionMarks& marks = marks_[choice.of];
   uint64_t pn = choice.kind == Protection::Kind::kNewest
-                    ? ProtectionMarks::newestUnacked(of.sent(), recoveryClass)
-                : choice.uncoded ? marks.firstUncoded(of.sent(), recoveryClass)
-                                 : marks.firstUncopied(of.sent(), recoveryClass);
+                    ? ProtectionMarks::newestUnacked(of.sender().sent(), recoveryClass)
+                : choice.uncoded ? marks.firstUncoded(of.sender().sent(), recoveryClass)
+                                 : marks.firstUncopied(of.sender().sent(), recoveryClass);
   if (!flow) return pn;
   auto skip = [&](const Datum& d) {
     return d.copied || d.queued || (d.coded && choice.uncoded) || d.subflow != of.id();
   };
   const Datum* d = flow->sent.oldest();
   while (d && skip(*d)) d = SentData::newer(*d);
-  return d ? d->pn : of.sent().next();
+  return d ? d->pn : of.sender().sent().next();
 }
 
 bool Protector::sendCopy(uint8_t recoveryClass, const Flow* flow, const Protection& choice, Datagram& out,
@@ -183,12 +184,12 @@ bool Protector::sendCopy(uint8_t recoveryClass, const Flow* flow, const Protecti
   Subflow& of = context_.subflows[choice.of];
   Subflow& on = context_.subflows[choice.on];
   uint64_t pn = choosePacket(recoveryClass, flow, choice);
-  if (pn == of.sent().next()) return false;
+  if (pn == of.sender().sent().next()) return false;
   Packet buffer = context_.pool.allocate();
   if (!buffer) return false;
   DatagramBuilder build(on, std::move(buffer));
   bool newest = choice.kind == Protection::Kind::kNewest;
-  const SentPacket& packet = of.sent().at(pn);
+  const SentPacket& packet = of.sender().sent().at(pn);
   bool first = true;  // that it is protected
   for (size_t i = 0; i < packet.dataCount; ++i) {
     const Datum* d = packet.data[i];
@@ -202,7 +203,7 @@ bool Protector::sendCopy(uint8_t recoveryClass, const Flow* flow, const Protecti
     }
   }
   if (build.data().empty()) return false;
-  if (first) of.tally().onProtected();
+  if (first) of.sender().tally().onProtected();
   return sendCopies(context_, build, of, pn, out, now);
 }
 

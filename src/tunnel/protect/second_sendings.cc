@@ -30,10 +30,11 @@ bool SecondSendings::findPath(const Datum& datum, Subflow*& open, Time now) cons
   bool any = false;
   open = nullptr;
   for (Subflow* s : context_.subflows) {
-    if (!s->takesData() || (s->id() == datum.subflow) != same) continue;
+    if (!s->gate().takesData() || (s->id() == datum.subflow) != same) continue;
     if (!fits(datum.packet.size(), *s)) continue;
     any = true;
-    if (s->isOpen(now) && (!open || s->rtt().smoothed() < open->rtt().smoothed())) open = s;
+    if (s->gate().isOpen(now) && (!open || s->path().rtt().smoothed() < open->path().rtt().smoothed()))
+      open = s;
   }
   return any;
 }
@@ -50,7 +51,7 @@ bool SecondSendings::poll(Datagram& out, Time now) {
       DatagramBuilder build(*path, std::move(buffer));
       build.addCopy(datum);
       Subflow& of = context_.subflows.at(datum->subflow);
-      if (!datum->coded) of.tally().onProtected();
+      if (!datum->coded) of.sender().tally().onProtected();
       sent = sendCopies(context_, build, of, datum->pn, out, now);
     }
     dropFirst();

@@ -40,7 +40,7 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
   }
   uint64_t pn = arrival.packetNumber;
   if (!frames.ok()) {
-    subflow.onMalformed(pn);
+    subflow.receiver().onMalformed(pn);
   } else {
     subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
     if (last) parts_.receiver.onSymbol(subflow.id(), pn, {symbol.data(), pieces});

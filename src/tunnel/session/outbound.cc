@@ -33,7 +33,7 @@ bool Outbound::pollUrgent(Datagram& out, Time now) {
     Subflow& s = subflows[(turn_ + i) % subflows.size()];
     bool own = s.mustSend();
     Subflow* carrier = own ? &s : ackCarrier(s);
-    bool speaks = carrier && carrier->canNumber() && (own || s.acks().due(now));
+    bool speaks = carrier && carrier->sender().canNumber() && (own || s.receiver().acks().due(now));
     if (!speaks && !s.hasPathFrame(now)) continue;
     Packet buffer = parts_.pool.allocate();
     if (!buffer) return false;
@@ -42,11 +42,11 @@ bool Outbound::pollUrgent(Datagram& out, Time now) {
       return sendPathFrame(s, *path, std::move(buffer), out, now);
     DatagramBuilder build(*carrier, std::move(buffer));
     if (own) build.addTracked(PingFrame{});
-    bool loss = s.acks().tellsLoss();
+    bool loss = s.receiver().acks().tellsLoss();
     build.addAck(s, now);
     // Behind it: it is a loss, but what has been decoded needs no repair.
     if (loss) parts_.receiver.write(build);
-    if (carrier->isOpen(now) || (own && !subflows.anyUsable())) addData(build, now);
+    if (carrier->gate().isOpen(now) || (own && !subflows.anyUsable())) addData(build, now);
     return build.finish(parts_.sealer, out, now);
   }
   return false;
@@ -68,7 +68,7 @@ bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, P
 // What arrived on a path that is silent or gone is acknowledged over another one, so that it is not sent
 // again. Losses are told over the fastest one, so that they are repaired sooner.
 Subflow* Outbound::ackCarrier(Subflow& of) {
-  if (of.usable() && !of.acks().tellsLoss()) return &of;
+  if (of.usable() && !of.receiver().acks().tellsLoss()) return &of;
   if (Subflow* best = parts_.subflows.fastest()) return best;
   return of.state() == Subflow::State::kClosed ? nullptr : &of;
 }
@@ -78,26 +78,26 @@ bool Outbound::pollControl(Datagram& out, Time now) {
   while (parts_.ledger.hasSkips() && !controls.isFull()) controls.add(*parts_.ledger.takeSkip());
   if (!parts_.receiver.hasWord() && !controls.isWaiting()) return false;
   Subflow* s = parts_.subflows.fastest();
-  if (!s || !s->canNumber()) return false;
+  if (!s || !s->sender().canNumber()) return false;
   Packet buffer = parts_.pool.allocate();
   if (!buffer) return false;
   DatagramBuilder build(*s, std::move(buffer));
   controls.write(build);
   parts_.receiver.write(build);
   build.addAck(now);
-  if (s->isOpen(now)) addData(build, now);
+  if (s->gate().isOpen(now)) addData(build, now);
   return build.finish(parts_.sealer, out, now);
 }
 
 bool Outbound::pollMtuProbe(Datagram& out, Time now) {
   for (Subflow* s : parts_.subflows) {
-    size_t size = s->mtuProbe();
-    if (size == 0 || !s->canNumber()) continue;
+    size_t size = s->sender().mtuProbe();
+    if (size == 0 || !s->sender().canNumber()) continue;
     Packet buffer = parts_.pool.allocate();
     if (!buffer) return false;
     DatagramBuilder build(*s, std::move(buffer), s->route(), size);
     build.makeMtuProbe(size);
-    s->onMtuProbeSent(size, now);
+    s->sender().onMtuProbeSent(size, now);
     return build.finish(parts_.sealer, out, now);
   }
   return false;
@@ -106,7 +106,7 @@ bool Outbound::pollMtuProbe(Datagram& out, Time now) {
 bool Outbound::pollClose(size_t& left, Datagram& out, Time now) {
   while (left > 0) {
     Subflow& s = parts_.subflows[--left];
-    if (!s.usable() || !s.canNumber()) continue;
+    if (!s.usable() || !s.sender().canNumber()) continue;
     Packet buffer = parts_.pool.allocate();
     if (!buffer) return false;
     DatagramBuilder build(s, std::move(buffer));
@@ -135,7 +135,7 @@ void Outbound::addRepair(DatagramBuilder& build, const Datum* datum, Time now) {
   build.addDatum(datum);
   parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
   parts_.protector.onDataSent(*datum, now);
-  build.subflow().countRepair(datum->packet.size());
+  build.subflow().sender().countRepair(datum->packet.size());
   ++counts_.retransmitted;
 }
 
@@ -149,7 +149,7 @@ bool Outbound::pollNewData(Datagram& out, Time now) {
   if (outcome != Outcome::kNothing) return outcome == Outcome::kSent;
   parts_.paths.duties().onDrained(now);
   for (Subflow* s : parts_.subflows) {
-    if (s->isOpen(now)) s->setAppLimited();
+    if (s->gate().isOpen(now)) s->sender().setAppLimited();
   }
   return false;
 }
@@ -202,7 +202,8 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
 // While no path is open the turn stays.
 bool Outbound::mayTakeTurn(Time now) const {
   const SubflowSet& subflows = parts_.subflows;
-  bool anyOpen = std::any_of(subflows.begin(), subflows.end(), [&](Subflow* s) { return s->isOpen(now); });
+  bool anyOpen =
+      std::any_of(subflows.begin(), subflows.end(), [&](Subflow* s) { return s->gate().isOpen(now); });
   return anyOpen || !subflows.anyUsable();
 }
 
@@ -215,7 +216,7 @@ bool Outbound::takeTurn(Round& round, Flow& flow, Datagram& out, Time now) {
 // Drops the unit that the round offers when no path that is usable carries it.
 bool Outbound::dropTooLarge(Round& round, const Packet& unit) {
   const SubflowSet& subflows = parts_.subflows;
-  auto carries = [&](const Subflow* s) { return s->takesData() && mayFit(unit.size(), *s); };
+  auto carries = [&](const Subflow* s) { return s->gate().takesData() && mayFit(unit.size(), *s); };
   if (!subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries)) return false;
   parts_.owner.onTooLarge(unit.view());
   round.take();
@@ -266,7 +267,7 @@ void Outbound::addData(DatagramBuilder& build, Round& round, bool chosen, Time n
   Subflow& path = build.subflow();
   bool looked = chosen;
   while (!build.isFull()) {
-    const Datum* repair = path.duty() == PathDuty::kOverflow ? nullptr : repairs_.first(now);
+    const Datum* repair = path.gate().duty() == PathDuty::kOverflow ? nullptr : repairs_.first(now);
     if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
       addRepair(build, repair, now);
       continue;
@@ -304,13 +305,13 @@ Time Outbound::nextDeadline(Time now) const {
   Time next = kNever;
   if (hasWaiting()) {
     for (const Subflow* s : parts_.subflows) {
-      Time opens = s->opensAt(true);
+      Time opens = s->gate().opensAt(true);
       if (opens > now) next = std::min(next, opens);
     }
   }
   if (ledger.queued() > 0) {
     for (const Subflow* s : parts_.subflows) {
-      Time opens = s->opensForRepairAt();
+      Time opens = s->gate().opensForRepairAt();
       if (opens > now) next = std::min(next, opens);
     }
     next = std::min(next, std::max(now, repairs_.readyAt()));
@@ -324,8 +325,8 @@ Time Outbound::nextDeadline(Time now) const {
 bool Outbound::isAtRest(Time now) const {
   if (hasWaiting() || parts_.ledger.live() > 0) return false;
   return std::all_of(parts_.subflows.begin(), parts_.subflows.end(), [&](const Subflow* s) {
-    Time opens = s->opensAt();
-    return s->canNumber() && (opens <= now || opens == kNever);
+    Time opens = s->gate().opensAt();
+    return s->sender().canNumber() && (opens <= now || opens == kNever);
   });
 }
 

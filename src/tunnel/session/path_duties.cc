@@ -25,7 +25,7 @@ void PathDuties::setPreference(Subflow& subflow, const PathPreference& own, cons
                                std::shared_ptr<Pacer> ceiling) {
   isDue_ |= subflow.preference().use != own.use;
   subflow.setPreference(own);
-  subflow.setCeiling(std::move(ceiling));
+  subflow.gate().setCeiling(std::move(ceiling));
   size_t position = subflows_.positionOf(subflow.id());
   if (wishes_.size() <= position) wishes_.resize(position + 1);
   SubflowPreferenceFrame& wish = wishes_[position];
@@ -49,7 +49,7 @@ void PathDuties::onPeerPreference(const SubflowPreferenceFrame& frame) {
   Subflow* subflow = subflows_.find(frame.subflow);
   if (side_ == Side::kInitiator || !subflow) return;
   if (!subflow->onPeerPreference(frame)) return;
-  subflow->setCeiling(ceilingOf(subflow->preference()));
+  subflow->gate().setCeiling(ceilingOf(subflow->preference()));
   isDue_ = true;
 }
 
@@ -88,8 +88,8 @@ void PathDuties::assign(Time now) {
   if (!meteredWait_ || !waited) saturation_ = {};
   for (Subflow* s : subflows_) {
     PathDuty duty = dutyOf(s->preference().use, best, saturation_.helps());
-    if (duty == s->duty()) continue;
-    s->setDuty(duty, now);
+    if (duty == s->gate().duty()) continue;
+    s->gate().setDuty(duty, now);
     if (s->usable()) owner_.onEvent(eventOf(*s, Event::Kind::kSubflowDuty, dutyText(duty)));
   }
 }

@@ -132,7 +132,7 @@ bool PathManager::onTooBig(const Route& route, size_t size, Time now) {
   bool ours = false;
   for (Subflow* s : subflows_) {
     if (s->route() != route) continue;
-    s->onTooBig(size, now);
+    s->sender().mtu().onTooBig(size, now);
     ours = true;
   }
   return ours;
@@ -141,7 +141,7 @@ bool PathManager::onTooBig(const Route& route, size_t size, Time now) {
 void PathManager::onTimer(Time now) {
   for (Subflow* s : subflows_) {
     s->onTimer(now);
-    if (keepalive_ > 0ns && s->usable() && now - s->lastSentAt() >= keepalive_) s->requestPing();
+    if (keepalive_ > 0ns && s->usable() && now - s->sender().lastSentAt() >= keepalive_) s->requestPing();
   }
   settle(now);
   duties_.onTimer(now);
@@ -153,8 +153,8 @@ Time PathManager::nextDeadline(Time now) const {
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
     // Another one says what arrived there.
-    if (s->state() == Subflow::State::kClosed && usable) next = std::min(next, s->acks().deadline());
-    if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->lastSentAt() + keepalive_);
+    if (s->state() == Subflow::State::kClosed && usable) next = std::min(next, s->receiver().acks().deadline());
+    if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->sender().lastSentAt() + keepalive_);
   }
   return next;
 }
@@ -178,7 +178,7 @@ void PathManager::updateInnerMtu() {
   size_t smallest = SIZE_MAX;
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
-    if (!s->usable() || s->duty() != PathDuty::kAll || s->searchesMtu()) continue;
+    if (!s->usable() || s->gate().duty() != PathDuty::kAll || s->mtu().searching()) continue;
     smallest = std::min(smallest, s->mtu());
     largest = std::max(largest, s->mtu());
   }

@@ -61,11 +61,12 @@ const Datum* Repairs::nextReady(const Datum* datum, Time now) {
 bool Repairs::mayUse(const Datum& datum, const Subflow& path) const {
   const RecoveryPolicy& policy = policies_.of(datum.flow->recoveryClass());
   const Subflow& own = subflows_.at(datum.subflow);
-  if (policy.repairPlace() == RepairPlace::kOwnPath && own.takesData() && mayFit(datum.packet.size(), own))
+  if (policy.repairPlace() == RepairPlace::kOwnPath && own.gate().takesData() &&
+      mayFit(datum.packet.size(), own))
     return datum.subflow == path.id();
   if (!datum.moved || datum.subflow != path.id()) return true;
   for (const Subflow* s : subflows_) {
-    if (s->takesData() && s != &path) return false;
+    if (s->gate().takesData() && s != &path) return false;
   }
   return true;
 }
@@ -74,9 +75,9 @@ bool Repairs::mayUse(const Datum& datum, const Subflow& path) const {
 Subflow* Repairs::pathFor(const Datum& datum, Time now) const {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
-    if (!s->isOpenForRepair(now) || !fits(datum.packet.size(), *s)) continue;
+    if (!s->gate().isOpenForRepair(now) || !fits(datum.packet.size(), *s)) continue;
     if (!mayUse(datum, *s)) continue;
-    if (!best || s->expectedDelay() < best->expectedDelay()) best = s;
+    if (!best || s->path().expectedDelay() < best->path().expectedDelay()) best = s;
   }
   return best;
 }

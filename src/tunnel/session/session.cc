@@ -88,8 +88,8 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
                                         Packet datagram, Time now) {
   size_t size = datagram.size();
   Subflow* subflow = paths_.subflows().find(header.subflow);
-  uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->expectedPacketNumber() : 0);
-  if (subflow && subflow->isReplay(pn)) return Drop::kReplay;
+  uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->receiver().expected() : 0);
+  if (subflow && subflow->receiver().isReplay(pn)) return Drop::kReplay;
 
   unsigned epoch = keys_.epoch();
   ByteView aad = datagram.view().first(kHeaderSize);
@@ -150,7 +150,7 @@ void Session::refresh(Time now) {
 void Session::clearQueues(Time now) {
   ledger_.giveUpAll(Drop::kPeerDown);
   if (ledger_.live() > 0) {
-    for (Subflow* s : paths_.subflows()) s->giveUpData(Drop::kPeerDown);
+    for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
   uint64_t dropped = 0;
   Round round(round_);

@@ -26,18 +26,18 @@ bool DatagramSealer::seal(uint8_t subflow, uint64_t packetNumber, std::span<cons
 }
 
 DatagramBuilder::DatagramBuilder(Subflow& subflow, Packet buffer)
-    : DatagramBuilder(subflow, std::move(buffer), subflow.route(), subflow.mtu()) {}
+    : DatagramBuilder(subflow, std::move(buffer), subflow.route(), subflow.mtu().current()) {}
 
 DatagramBuilder::DatagramBuilder(Subflow& subflow, Packet buffer, const Route& route, size_t datagram)
     : subflow_(subflow),
-      packetNumber_(subflow.nextPacketNumber()),
+      packetNumber_(subflow.sender().sent().next()),
       route_(route),
       buffer_(std::move(buffer)),
       writer_(small_),
       limit_(frameRoom(datagram)) {}
 
 void DatagramBuilder::addAck(Subflow& of, Time now) {
-  AckSender& acks = of.acks();
+  AckSender& acks = of.receiver().acks();
   if (!acks.pending()) return;
   std::array<uint8_t, kMaxAckBytes> space;
   Writer ack(ByteSpan(space).first(std::min(space.size(), limit_ - used_)));
@@ -97,7 +97,7 @@ void DatagramBuilder::makeMtuProbe(size_t datagram) {
 }
 
 bool DatagramBuilder::finish(DatagramSealer& sealer, Datagram& out, Time now) {
-  assert(packetNumber_ == subflow_.nextPacketNumber());
+  assert(packetNumber_ == subflow_.sender().sent().next());
   // Pieces in wire order: small frames up to the first DATA header, that header and payload, and so on.
   std::array<ByteView, 2 * kMaxDataPerDatagram + 3> pieces;
   size_t count = 0;
@@ -121,7 +121,7 @@ bool DatagramBuilder::finish(DatagramSealer& sealer, Datagram& out, Time now) {
   sent.hasControl = hasControl_;
   sent.dataCount = static_cast<uint8_t>(dataCount_);
   std::copy_n(data_.begin(), dataCount_, sent.data.begin());
-  if (dataCount_ > 0 && !subflow_.usable()) subflow_.moveData(sent, now);
+  if (dataCount_ > 0 && !subflow_.usable()) subflow_.sender().moveData(sent, now);
   if (!sealed) return false;
   out.route = route_;
   out.ecn = ect_ ? Ecn::kEct0 : subflow_.codepoint(packetNumber_, sent, now);

@@ -37,11 +37,11 @@ constexpr bool dataFits(size_t packet, size_t used, size_t room) {
 }
 /// Whether an inner packet of so many bytes fits a datagram of its own on the subflow's path.
 inline bool fits(size_t packet, const Subflow& subflow) {
-  return dataFits(packet, 0, frameRoom(subflow.mtu()));
+  return dataFits(packet, 0, frameRoom(subflow.mtu().current()));
 }
 /// Whether it does or may turn out to, because the path's MTU is still searched for.
 inline bool mayFit(size_t packet, const Subflow& subflow) {
-  return subflow.searchesMtu() || fits(packet, subflow);
+  return subflow.mtu().searching() || fits(packet, subflow);
 }
 
 /// Seals the datagrams of one session, and changes keys when it is time.

@@ -83,6 +83,11 @@ void Flight::moveData(SentPacket& p, Time now) {
   for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now, p.role == SentPacket::Role::kCopy);
 }
 
+void Flight::recoverData(uint64_t pn) {
+  const SentPacket& p = sent_.at(pn);
+  for (size_t i = 0; i < p.dataCount; ++i) ledger_.onRecovered(p.data[i]);
+}
+
 void Flight::giveUpData(Drop cause) {
   for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
     SentPacket& p = sent_.at(pn);

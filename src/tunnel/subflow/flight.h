@@ -78,6 +78,8 @@ class Flight {
   void loseData(SentPacket& packet, Time now);
   /// Whether the packet arrives is in doubt: what it carries is to go elsewhere as soon as possible.
   void moveData(SentPacket& packet, Time now);
+  /// The peer has decoded what packet `pn` carried, which is remembered.
+  void recoverData(uint64_t pn);
   /// Nobody waits any more for the data of any packet.
   void giveUpData(Drop cause);
 

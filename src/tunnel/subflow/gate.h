@@ -39,6 +39,7 @@ class Gate {
 
   /// The subflow came into use, or went out of it. New ones are not in use.
   void setUsable(bool usable, Time now);
+  bool isUsable() const { return usable_; }
   PathDuty duty() const { return duty_; }
   void setDuty(PathDuty duty, Time now);
   /// Since when the controller wants the subflow to carry no data; kNever: it may. What is in flight is

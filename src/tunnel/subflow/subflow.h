@@ -1,158 +1,111 @@
 #pragma once
 
-// One subflow: a packet-number space on one route, with its own RTT, loss detection, rate control and MTU. It
-// decides when its path is in doubt and tells the data ledger what became of the data it carried.
-
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/random.h"
 #include "base/timer_table.h"
-#include "scheduler/rate/controller_group.h"
-#include "scheduler/recovery/loss_estimate.h"
-#include "tunnel/lane/data_ledger.h"
-#include "tunnel/subflow/ack_sender.h"
-#include "tunnel/subflow/delivery_rate.h"
-#include "tunnel/subflow/ecn_validator.h"
-#include "tunnel/subflow/flight.h"
-#include "tunnel/subflow/gate.h"
-#include "tunnel/subflow/mtu_discovery.h"
+#include "tunnel/subflow/last_word.h"
 #include "tunnel/subflow/peer_route.h"
-#include "tunnel/subflow/protection_tally.h"
 #include "tunnel/subflow/subflow_events.h"
+#include "tunnel/subflow/subflow_life.h"
 #include "tunnel/subflow/subflow_options.h"
-#include "tunnel/subflow/subflow_state.h"
+#include "tunnel/subflow/subflow_receiver.h"
+#include "tunnel/subflow/subflow_sender.h"
 #include "tunnel/subflow/subflow_status.h"
-#include "tunnel/wire/replay_window.h"
 
 namespace braid {
 
+/// One subflow: a packet-number space on one route. Its parts do not know each other:
+///
+///     life      whether the path answers: the states
+///     route     where the peer is, and the proof of it
+///     sender    what left and what became of it: flight, estimates, gate, MTU
+///     receiver  what came and is to be acknowledged
+///
+/// The subflow tells each of them what it must know of the others. Callers use sender and receiver directly for
+/// what concerns no other part.
 class Subflow {
  public:
-  /// SubflowState by name, in its order.
-  enum class State : uint8_t { kValidating, kActive, kSuspect, kClosed };
-  /// Silence shorter than this is jitter, not a reason to probe.
-  static constexpr Duration kQuiet = 10ms;
+  using State = SubflowLife::State;
+  /// A challenge or a response, in a datagram of its own.
+  using PathFrame = PeerRoute::Frame;
 
-  /// `trusted`: our configuration names the remote address.
+  /// `trusted`: our configuration names the remote address. `options` and what follows must outlive the
+  /// subflow.
   Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
           SubflowEvents& events, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
-  Subflow(const Subflow&) = delete;
-  Subflow& operator=(const Subflow&) = delete;
 
   uint8_t id() const { return id_; }
-  State state() const { return static_cast<State>(state_.index()); }
-  const Route& route() const { return peerRoute_.route(); }
   const std::string& uplink() const { return uplink_; }
-  bool usable() const { return state() == State::kActive; }
-  /// When a datagram may leave.
-  const Gate& gate() const { return gate_; }
-  Gate& gate() { return gate_; }
-  bool takesData() const { return gate_.takesData(); }
+  const Route& route() const { return peerRoute_.route(); }
+  State state() const { return life_.state(); }
+  bool usable() const { return life_.isUsable(); }
   const PathPreference& preference() const { return preference_; }
   void setPreference(const PathPreference& preference) { preference_ = preference; }
-  PathDuty duty() const { return gate_.duty(); }
-  void setDuty(PathDuty duty, Time now) { gate_.setDuty(duty, now); }
-  void setCeiling(std::shared_ptr<Pacer> ceiling) { gate_.setCeiling(std::move(ceiling)); }
-  const RttEstimator& rtt() const { return rtt_; }
-  /// Largest datagram that the path carries, in bytes of UDP payload.
-  size_t mtu() const { return mtu_.current(); }
-  bool searchesMtu() const { return mtu_.searching(); }
-  Duration pto() const;
+  SubflowStatus status(Time now) const;
+
+  // ---- the parts
+
+  SubflowSender& sender() { return sender_; }
+  const SubflowSender& sender() const { return sender_; }
+  SubflowReceiver& receiver() { return receiver_; }
+  const SubflowReceiver& receiver() const { return receiver_; }
+  /// The sender's: when a datagram may leave.
+  Gate& gate() { return sender_.gate(); }
+  const Gate& gate() const { return sender_.gate(); }
+  /// The sender's: what has been measured of the path.
+  const PathEstimate& path() const { return sender_.path(); }
+  /// The sender's: how large datagrams may be.
+  const MtuDiscovery& mtu() const { return sender_.mtu(); }
 
   // ---- what arrives
 
-  bool isReplay(uint64_t pn) const { return !replay_.check(pn); }
-  uint64_t expectedPacketNumber() const { return acks_.expected(); }
   /// A datagram with a new packet number was opened and all its frames understood.
   void onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now);
-  /// One was opened and not understood: it is not acknowledged, and must not take effect again.
-  void onMalformed(uint64_t pn) { replay_.commit(pn); }
   /// `samePath`: the ACK came over this subflow, so that its delay says something of the path.
   void onAck(const AckFrame& ack, bool samePath, Time now);
   void onPathChallenge(const PathToken& token, const Route& from);
   void onPathResponse(const PathToken& token, Time now);
-  /// The peer wants it used, or not.
+  /// The peer wants the subflow used, or does not.
   void onPeerStatus(const SubflowStatusFrame& status, Time now);
-  /// Or how. False when that is no news.
+  /// The peer says how it wants the subflow used. False when that is no news.
   bool onPeerPreference(const SubflowPreferenceFrame& frame);
-  void onTooBig(size_t size, Time now) { mtu_.onTooBig(size, now); }
+
+  // ---- what happens on this side
+
   /// The kernel refused to send.
   void onSendError(Time now);
-  /// Its uplink is gone: nothing more is sent until open().
+  /// The uplink is gone: nothing more is sent until open().
   void close(Time now);
-  /// Nobody waits any more for the data that it carried.
-  void giveUpData(Drop cause) { flight_.giveUpData(cause); }
-  /// It has a (new) route; `trusted` as in the constructor.
+  /// There is a (new) route; the remote address is trusted as in the constructor.
   void open(const Route& route, Time now);
 
   // ---- what leaves
 
   /// A PING must go now, whatever the window says.
-  bool mustSend() const { return pingDue_ && state() != State::kClosed && canNumber(); }
-  /// A challenge or response must.
-  bool hasPathFrame(Time now) const;
-  /// When something of its own must be sent, or a timer is due.
-  Time nextDeadline() const;
-  void onTimer(Time now);
-  /// A challenge or response to send now, on a route of its own; nullopt when none is due.
-  using PathFrame = PeerRoute::Frame;
+  bool mustSend() const;
+  void requestPing() { life_.requestPing(); }
+  /// A challenge or response must go now.
+  bool hasPathFrame(Time now) const { return sender_.canNumber() && peerRoute_.hasFrame(now); }
+  /// The challenge or response, on a route of its own; nullopt when none is due.
   std::optional<PathFrame> takePathFrame(Time now);
-  AckSender& acks() { return acks_; }
-  const AckSender& acks() const { return acks_; }
-  /// Size of the MTU probe to send now; 0: none.
-  size_t mtuProbe() const;
-  void onMtuProbeSent(size_t size, Time now) {
-    mtu_.onProbeSent(size, std::min<Duration>(pto() * 2, MtuDiscovery::kMaxProbeTime), now);
-  }
-  void requestPing() { pingDue_ = true; }
-  Time lastSentAt() const { return lastSentAt_; }
-
-  bool isOpen(Time now) const { return gate_.isOpen(now); }
-  bool isOpenForRepair(Time now) const { return gate_.isOpenForRepair(now); }
-  Time opensAt(bool overflow = false) const { return gate_.opensAt(overflow); }
-  Time opensForRepairAt() const { return gate_.opensForRepairAt(); }
-  /// `overflow` as in Gate::takesData().
-  PathView view(Time now, bool overflow = false) const;
-  /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
-  Duration expectedDelay() const;
-
-  uint64_t nextPacketNumber() const { return sent().next(); }
-  bool canNumber() const { return !sent().full(); }
-  /// What each packet number carried and what became of it.
-  const SentPackets& sent() const { return flight_.packets(); }
   /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK;
   /// then the caller fills in the data.
   SentPacket& onSent(size_t bytes, bool tracked, Time now);
   /// Decides on the ECN field of that datagram, which takes the subflow's own route.
   Ecn codepoint(uint64_t pn, SentPacket& packet, Time now);
-  /// Whether the datagram arrives is in doubt: its data is to go elsewhere as soon as it can.
-  void moveData(SentPacket& packet, Time now) { flight_.moveData(packet, now); }
-  /// Bytes of inner packets that this subflow carries again.
-  void countRepair(size_t bytes) { counts_.retransmittedBytes += bytes; }
-  /// The sender had nothing more to send while this subflow was open.
-  void setAppLimited() { rate_.setAppLimited(flight_.bytes()); }
+  /// For the path scheduler; `overflow` as in Gate::takesData().
+  PathView view(Time now, bool overflow = false) const;
 
-  // ---- what protection reads and counts (tunnel/protect)
+  // ---- time
 
-  /// How the path loses packets.
-  const LossEstimate& losses() const { return lossEstimate_; }
-  /// Bytes of datagrams in flight.
-  uint64_t inFlight() const { return flight_.bytes(); }
-  /// When an ACK last told something new of the subflow, or, if later, when it began to send after a pause.
-  Time progressAt() const { return flight_.progressAt(); }
-  /// Whether data of the packet is not known to be delivered or given up.
-  bool isDataMissing(uint64_t pn) const { return flight_.isDataMissing(pn); }
-  /// The peer has decoded the data of the packet. False when that is no news.
-  bool onRecovered(uint64_t pn);
-  ProtectionTally& tally() { return tally_; }
-
-  SubflowStatus status(Time now) const;
+  /// When something of the subflow's own must be sent, or a timer is due.
+  Time nextDeadline() const;
+  void onTimer(Time now);
 
  private:
-  void noteLoss(uint64_t pn, SentPacket& packet);
   /// What may have to be done at some time, in the order of doing it.
   enum class Timer : uint8_t {
     kLoss,         ///< a packet in flight counts as lost
@@ -169,56 +122,20 @@ class Subflow {
   /// When the timer is due; kNever while it does not run.
   Time deadline(Timer timer) const;
   void onExpired(Timer timer, Time now);
-  void enter(SubflowState next, Time now);
-  void tell(SubflowEvent::Kind kind, uint64_t pn = 0, double lossRate = 0) {
-    events_.push({kind, id_, pn, lossRate});
-  }
-  /// It has a route, and the peer has not answered there yet.
-  bool isUnproven() const;
-  void acknowledge(uint64_t pn, SentPacket& packet, AckSample& sample, Time now);
-  void detectLosses(Time now);
-  Time ptoDeadline() const;
   void onPto(Time now);
-  void probe(Time now);
-  const char* stateName(Time now) const;
-  void moveAllData(Time now);
-  Time suppressionDeadline() const;
+  void onNewState(Time now);
   void changeRoute(const Route& route, Time now);
 
   uint8_t id_;
   std::string uplink_;
-  PeerRoute peerRoute_;
-  SubflowState state_;
-  /// The peer's last word; an older one that arrives late is ignored.
-  struct {
-    uint64_t statusSequence = 0, preferenceSequence = 0;  ///< the least that is news
-    bool refuses = false;                                 ///< the peer does not want the path used
-  } peerSaid_;
-  PathPreference preference_;
-  SubflowEvents& events_;
-  DataLedger& ledger_;
-
-  // receiving
-  ReplayWindow replay_;
-  AckSender acks_;
-
-  // sending
-  Flight flight_;
-  DeliveryRate rate_;
-  RttEstimator rtt_;
-  MtuDiscovery mtu_;
-  Gate gate_;
-  EcnValidator ecn_;
-  bool pingDue_ = false;  ///< a PING is to be sent now, whatever the window says
-  Time lastSentAt_;
-  Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
-
-  SendCounts counts_;
-  ReceiveCounts received_;
-
-  LossEstimate lossEstimate_;
-  ProtectionTally tally_;
   const SubflowOptions& options_;
+  SubflowVoice voice_;
+  SubflowLife life_;
+  PeerRoute peerRoute_;
+  PathPreference preference_;
+  LastWord statusWord_, preferenceWord_;  ///< the peer's
+  SubflowReceiver receiver_;
+  SubflowSender sender_;
 };
 
 }  // namespace braid

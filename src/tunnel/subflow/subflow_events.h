@@ -40,4 +40,18 @@ class SubflowEvents {
   Ring<SubflowEvent> queue_;
 };
 
+/// By which one subflow, or a part of it, tells: puts the subflow's number on each event.
+class SubflowVoice {
+ public:
+  /// `events` must outlive it.
+  SubflowVoice(uint8_t subflow, SubflowEvents& events) : subflow_(subflow), events_(events) {}
+  void tell(SubflowEvent::Kind kind, uint64_t pn = 0, double lossRate = 0) {
+    events_.push({kind, subflow_, pn, lossRate});
+  }
+
+ private:
+  uint8_t subflow_;
+  SubflowEvents& events_;
+};
+
 }  // namespace braid

@@ -35,8 +35,8 @@ bool SubflowSet::anyUsable() const {
 Subflow* SubflowSet::fastest() const {
   Subflow* best = nullptr;
   for (Subflow* s : order_) {
-    if (!s->takesData()) continue;
-    if (!best || s->rtt().smoothed() < best->rtt().smoothed()) best = s;
+    if (!s->gate().takesData()) continue;
+    if (!best || s->path().rtt().smoothed() < best->path().rtt().smoothed()) best = s;
   }
   return best;
 }

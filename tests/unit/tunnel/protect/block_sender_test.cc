@@ -45,7 +45,7 @@ TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
 
   BlockReceiver receiver(protectOptions, 2048, subflows, trace);
   std::vector<uint8_t> symbol(kDataFrameHeader + 50);
-  const Datum& d = *s.sent().at(first).data[0];
+  const Datum& d = *s.sender().sent().at(first).data[0];
   writeDataHeader(d.slot, d.dsn, 50, symbol.data());
   std::copy_n(d.packet.data(), 50, symbol.begin() + kDataFrameHeader);
   std::array<ByteView, 1> pieces{symbol};
@@ -106,17 +106,17 @@ TEST_F(BlockSenderTest, ARepairWaitsForTheAnswerToTheParity) {
   const Datum* d = make();
   send(s, {d});
   ASSERT_TRUE(start(1));
-  EXPECT_EQ(d->answerDue, now + s.rtt().smoothed() * 9 / 8);
+  EXPECT_EQ(d->answerDue, now + s.path().rtt().smoothed() * 9 / 8);
 }
 
 TEST_F(BlockSenderTest, WhatDoesNotFitBesideTheHeaderFollowsAtOnce) {
   Subflow& s = openMarked(0);
-  send(s, {make(s.mtu() - kDatagramOverhead)});
+  send(s, {make(s.mtu().current() - kDatagramOverhead)});
   send(s, {make()});
   ASSERT_TRUE(start(2));
   EXPECT_FALSE(blocks->pollTail(out, now));
   ASSERT_TRUE(sendParity(s));
-  EXPECT_EQ(out.bytes.size(), s.mtu());
+  EXPECT_EQ(out.bytes.size(), s.mtu().current());
   auto heads = only<ParityFrame>(read(out));
   ASSERT_EQ(heads.size(), 1u);
   size_t head = heads[0].part.size();
@@ -125,13 +125,13 @@ TEST_F(BlockSenderTest, WhatDoesNotFitBesideTheHeaderFollowsAtOnce) {
   auto tails = only<ParityTailFrame>(read(out));
   ASSERT_EQ(tails.size(), 1u);
   EXPECT_EQ(tails[0].offset, head);
-  EXPECT_EQ(head + tails[0].part.size(), s.mtu() - kDatagramOverhead + kDataFrameHeader);
+  EXPECT_EQ(head + tails[0].part.size(), s.mtu().current() - kDatagramOverhead + kDataFrameHeader);
   EXPECT_FALSE(blocks->pollTail(out, now));
 }
 
 TEST_F(BlockSenderTest, ATailWithoutItsPathIsDropped) {
   Subflow& s = openMarked(0);
-  send(s, {make(s.mtu() - kDatagramOverhead)});
+  send(s, {make(s.mtu().current() - kDatagramOverhead)});
   ASSERT_TRUE(start(1));
   ASSERT_TRUE(sendParity(s));
   s.close(now);

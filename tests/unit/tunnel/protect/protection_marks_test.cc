@@ -14,7 +14,7 @@ struct ProtectionMarksTest : CarryingSubflow {
     CarryingSubflow::SetUp();
     marks = {};
   }
-  const SentPackets& sent() { return s->sent(); }
+  const SentPackets& sent() { return s->sender().sent(); }
   uint64_t none() { return sent().next(); }
   uint64_t firstUncopied(uint8_t recoveryClass) { return marks.firstUncopied(sent(), recoveryClass); }
   uint64_t firstUncoded(uint8_t recoveryClass, uint64_t from = 0) {
@@ -105,7 +105,7 @@ TEST_F(ProtectionMarksTest, LostPacketsAreRepairedNotProtected) {
 
 TEST_F(ProtectionMarksTest, MovedPacketsAreNot) {
   uint64_t a = send();
-  s->moveData(const_cast<SentPacket&>(sent().at(a)), now);
+  s->sender().moveData(const_cast<SentPacket&>(sent().at(a)), now);
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(firstUncoded(0), none());
   EXPECT_FALSE(isCodable(a));
@@ -113,7 +113,7 @@ TEST_F(ProtectionMarksTest, MovedPacketsAreNot) {
 
 TEST_F(ProtectionMarksTest, RecoveredDataNeedsNothing) {
   uint64_t a = send();
-  ASSERT_TRUE(s->onRecovered(a));
+  ASSERT_TRUE(s->sender().onRecovered(a));
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(newestUnacked(0), none());
 }
@@ -130,11 +130,11 @@ TEST_F(ProtectionMarksTest, ADatagramIsCodedWholeOrNotAtAll) {
 TEST_F(ProtectionMarksTest, SixPacketsOfOneDatagram) {
   uint64_t a = carry({make(flow), make(flow), make(flow), make(flow), make(flow), make(flow)});
   EXPECT_TRUE(isCodable(a));
-  EXPECT_TRUE(s->isDataMissing(a));
+  EXPECT_TRUE(s->sender().flight().isDataMissing(a));
   for (size_t i = 0; i < 5; ++i) ledger.onRecovered(&datum(a, i));
-  EXPECT_TRUE(s->isDataMissing(a));
+  EXPECT_TRUE(s->sender().flight().isDataMissing(a));
   ledger.onRecovered(&datum(a, 5));
-  EXPECT_FALSE(s->isDataMissing(a));
+  EXPECT_FALSE(s->sender().flight().isDataMissing(a));
 }
 
 TEST_F(ProtectionMarksTest, EachClassSeesItsOwn) {
@@ -154,10 +154,10 @@ TEST_F(ProtectionMarksTest, EachClassSeesItsOwn) {
 TEST_F(ProtectionMarksTest, NumbersThatAreForgottenAreNotMissing) {
   uint64_t a = send();
   ack(a);
-  EXPECT_FALSE(s->isDataMissing(a));
+  EXPECT_FALSE(s->sender().flight().isDataMissing(a));
   EXPECT_FALSE(isCodable(a));
-  EXPECT_FALSE(s->isDataMissing(none() + 100));
-  EXPECT_FALSE(s->onRecovered(none() + 100));
+  EXPECT_FALSE(s->sender().flight().isDataMissing(none() + 100));
+  EXPECT_FALSE(s->sender().onRecovered(none() + 100));
 }
 
 // ---- what a policy sees
@@ -197,17 +197,17 @@ TEST_F(ProtectionMarksTest, AGlanceAtAPathCountsNothing) {
 }
 
 TEST_F(ProtectionMarksTest, APathThatIsNotOpenTellsWhenItIs) {
-  while (s->isOpen(now)) send();
+  while (s->gate().isOpen(now)) send();
   RecoveryPath full = recoveryPath(*s, marks.lastSent(0), now);
   EXPECT_FALSE(full.open);
-  EXPECT_EQ(full.opensAt, s->opensAt());
+  EXPECT_EQ(full.opensAt, s->gate().opensAt());
 }
 
 TEST_F(ProtectionMarksTest, APathThatRestsIsNotUsable) {
   ASSERT_TRUE(path().usable);
-  s->setDuty(PathDuty::kOverflow, now);
+  s->gate().setDuty(PathDuty::kOverflow, now);
   EXPECT_FALSE(path().usable);
-  s->setDuty(PathDuty::kNone, now);
+  s->gate().setDuty(PathDuty::kNone, now);
   EXPECT_FALSE(path().usable);
 }
 

@@ -30,10 +30,10 @@ TEST_F(SecondSendingsTest, ACopyGoesOnAnotherPath) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   const Datum* d = sendOn(a);
-  uint64_t pn = b.nextPacketNumber();
+  uint64_t pn = b.sender().sent().next();
   ASSERT_TRUE(second->poll(out, now));
-  EXPECT_EQ(b.sent().at(pn).data[0], d);
-  EXPECT_EQ(b.sent().at(pn).role, SentPacket::Role::kCopy);
+  EXPECT_EQ(b.sender().sent().at(pn).data[0], d);
+  EXPECT_EQ(b.sender().sent().at(pn).role, SentPacket::Role::kCopy);
   EXPECT_TRUE(d->copied);
   ASSERT_EQ(traced.size(), 1u);
   EXPECT_EQ(traced[0].kind, TraceEvent::Kind::kCopySent);
@@ -49,9 +49,9 @@ TEST_F(SecondSendingsTest, OnItsOwnPathWhenThePolicySaysSo) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   sendOn(a);
-  uint64_t idle = b.nextPacketNumber();
+  uint64_t idle = b.sender().sent().next();
   ASSERT_TRUE(second->poll(out, now));
-  EXPECT_EQ(b.nextPacketNumber(), idle);
+  EXPECT_EQ(b.sender().sent().next(), idle);
 }
 
 TEST_F(SecondSendingsTest, WhatCameOrIsLostMeanwhileIsLeftOut) {
@@ -77,13 +77,13 @@ TEST_F(SecondSendingsTest, ItWaitsForItsPathToOpen) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   sendOn(a);
-  uint64_t first = b.nextPacketNumber();
-  while (b.isOpen(now)) send(b, {make(1000)});
+  uint64_t first = b.sender().sent().next();
+  while (b.gate().isOpen(now)) send(b, {make(1000)});
   EXPECT_FALSE(second->poll(out, now));
   EXPECT_FALSE(second->empty());
   now += kRtt;
-  ack(b, first, b.nextPacketNumber() - 1);
-  now = std::max(now, b.opensAt());
+  ack(b, first, b.sender().sent().next() - 1);
+  now = std::max(now, b.gate().opensAt());
   EXPECT_TRUE(second->poll(out, now));
 }
 

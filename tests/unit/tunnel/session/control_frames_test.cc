@@ -25,9 +25,9 @@ TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {
   EXPECT_FALSE(controls.isWaiting());
   controls.add(skip(5));
   EXPECT_TRUE(controls.isWaiting());
-  uint64_t pn = s.nextPacketNumber();
+  uint64_t pn = s.sender().sent().next();
   EXPECT_EQ(only<SkipFrame>(leave(s)).size(), 1u);
-  EXPECT_TRUE(s.sent().at(pn).hasControl);
+  EXPECT_TRUE(s.sender().sent().at(pn).hasControl);
   EXPECT_FALSE(controls.isWaiting());
   EXPECT_FALSE(controls.empty());
   EXPECT_TRUE(leave(s).empty()) << "in flight once";
@@ -39,7 +39,7 @@ TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
   Subflow& s = open(3);
   controls.add(skip(5));
   controls.add(skip(9));
-  uint64_t pn = s.nextPacketNumber();
+  uint64_t pn = s.sender().sent().next();
   leave(s);
   controls.onFate(3, pn + 1, false);
   controls.onFate(4, pn, false);
@@ -70,7 +70,7 @@ TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
 TEST_F(ControlFramesTest, AWordInFlightIsReplacedToo) {
   Subflow& s = open(0);
   controls.announce(SubflowStatusFrame{1, controls.takeSequence(), true});
-  uint64_t first = s.nextPacketNumber();
+  uint64_t first = s.sender().sent().next();
   leave(s);
   controls.announce(SubflowStatusFrame{1, controls.takeSequence(), false});
   leave(s);

@@ -34,32 +34,32 @@ struct PathDutiesTest : SubflowBench {
 
 TEST_F(PathDutiesTest, TheBestUsablePathsCarryTheData) {
   Subflow& backup = use(0, kBackup);
-  EXPECT_EQ(backup.duty(), PathDuty::kAll) << "there is no better one";
+  EXPECT_EQ(backup.gate().duty(), PathDuty::kAll) << "there is no better one";
   Subflow& normal = use(1, kNormal);
-  EXPECT_EQ(normal.duty(), PathDuty::kAll);
-  EXPECT_EQ(backup.duty(), PathDuty::kNone);
+  EXPECT_EQ(normal.gate().duty(), PathDuty::kAll);
+  EXPECT_EQ(backup.gate().duty(), PathDuty::kNone);
   ASSERT_EQ(owner.events.size(), 1u);
   EXPECT_EQ(owner.events[0].kind, Event::Kind::kSubflowDuty);
   normal.close(now);
-  EXPECT_EQ(backup.duty(), PathDuty::kNone) << "not before update()";
+  EXPECT_EQ(backup.gate().duty(), PathDuty::kNone) << "not before update()";
   initiator.onChange();
   initiator.update(now);
-  EXPECT_EQ(backup.duty(), PathDuty::kAll);
+  EXPECT_EQ(backup.gate().duty(), PathDuty::kAll);
 }
 
 TEST_F(PathDutiesTest, AMeteredPathHelpsWhenTheNormalOnesAreLongTooLittle) {
   use(0, kNormal);
   Subflow& metered = use(1, kMetered);
-  EXPECT_EQ(metered.duty(), PathDuty::kNone);
+  EXPECT_EQ(metered.gate().duty(), PathDuty::kNone);
   EXPECT_FALSE(initiator.mayOverflow(now));
   now += Saturation::kFull;
   EXPECT_TRUE(initiator.mayOverflow(now)) << "waiting since long";
-  EXPECT_EQ(metered.duty(), PathDuty::kOverflow);
+  EXPECT_EQ(metered.gate().duty(), PathDuty::kOverflow);
   initiator.onDrained(now);
   now = initiator.nextDeadline(now);
   ASSERT_NE(now, kNever);
   initiator.onTimer(now);
-  EXPECT_EQ(metered.duty(), PathDuty::kNone);
+  EXPECT_EQ(metered.gate().duty(), PathDuty::kNone);
 }
 
 TEST_F(PathDutiesTest, WithoutMeteredPathsNothingOverflows) {
@@ -112,9 +112,9 @@ TEST_F(PathDutiesTest, SubflowsOfAnUplinkShareItsCeiling) {
   PathPreference slow{.uplink = 3, .ceiling = PathPreference::kMinCeiling};
   responder.onPeerPreference({0, 1, slow});
   responder.onPeerPreference({1, 1, slow});
-  ASSERT_TRUE(a.isOpen(now) && b.isOpen(now));
+  ASSERT_TRUE(a.gate().isOpen(now) && b.gate().isOpen(now));
   for (int i = 0; i < 12; ++i) send(a, {make(1300)});
-  EXPECT_GT(b.opensAt(), now) << "what one sends the other may not";
+  EXPECT_GT(b.gate().opensAt(), now) << "what one sends the other may not";
 }
 
 }  // namespace

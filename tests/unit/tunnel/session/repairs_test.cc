@@ -56,7 +56,7 @@ TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
   Subflow& a = open(0);
   const Datum* d = make();
   uint64_t pn = send(a, {d});
-  a.moveData(const_cast<SentPacket&>(a.sent().at(pn)), now);
+  a.sender().moveData(const_cast<SentPacket&>(a.sender().sent().at(pn)), now);
   ASSERT_TRUE(d->queued && d->moved);
   EXPECT_TRUE(repairs->mayUse(*d, a)) << "there is no other";
   Subflow& b = open(1);

@@ -38,7 +38,7 @@ struct CarryingSubflow : testing::Test {
   const Datum* make(Flow& f) { return ledger.create(f, pool.copy(std::array<uint8_t, 1>{}), now); }
   uint64_t carry(std::initializer_list<const Datum*> data,
                  SentPacket::Role role = SentPacket::Role::kOrdinary) {
-    uint64_t pn = s->nextPacketNumber();
+    uint64_t pn = s->sender().sent().next();
     SentPacket& p = s->onSent(1200, true, now);
     p.role = role;
     for (const Datum* d : data) {
@@ -55,7 +55,7 @@ struct CarryingSubflow : testing::Test {
   uint64_t send() { return send(flow); }
   uint64_t ping() {
     s->onSent(40, true, now);
-    return s->nextPacketNumber() - 1;
+    return s->sender().sent().next() - 1;
   }
   void ack(uint64_t first, uint64_t last) {
     AckFrame frame;
@@ -65,7 +65,7 @@ struct CarryingSubflow : testing::Test {
     s->onAck(frame, true, now);
   }
   void ack(uint64_t pn) { ack(pn, pn); }
-  const Datum& datum(uint64_t pn, size_t i = 0) { return *s->sent().at(pn).data[i]; }
+  const Datum& datum(uint64_t pn, size_t i = 0) { return *s->sender().sent().at(pn).data[i]; }
   /// Three later packets are acknowledged, so that packet `pn` counts as lost.
   void lose(uint64_t pn) {
     uint64_t first = ping();

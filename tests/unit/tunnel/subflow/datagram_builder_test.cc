@@ -12,22 +12,22 @@ struct DatagramBuilderTest : SubflowBench {
 
 TEST_F(DatagramBuilderTest, ANumberIsUsedUpByFinishOnly) {
   Subflow& s = open(0);
-  uint64_t pn = s.nextPacketNumber();
+  uint64_t pn = s.sender().sent().next();
   { DatagramBuilder thrownAway(s, pool.allocate()); }
-  EXPECT_EQ(s.nextPacketNumber(), pn);
+  EXPECT_EQ(s.sender().sent().next(), pn);
   DatagramBuilder build(s, pool.allocate());
   EXPECT_EQ(build.packetNumber(), pn);
   build.addTracked(PingFrame{});
   ASSERT_TRUE(finish(build));
-  EXPECT_EQ(s.nextPacketNumber(), pn + 1);
+  EXPECT_EQ(s.sender().sent().next(), pn + 1);
   EXPECT_EQ(readHeader(out.bytes.view())->packetNumber, pn);
-  EXPECT_EQ(s.sent().at(pn).bytes, out.bytes.size());
-  EXPECT_EQ(s.sent().at(pn).state, SentPacket::State::kInFlight);
+  EXPECT_EQ(s.sender().sent().at(pn).bytes, out.bytes.size());
+  EXPECT_EQ(s.sender().sent().at(pn).state, SentPacket::State::kInFlight);
 }
 
 TEST_F(DatagramBuilderTest, TheLargestPacketThatFitsFillsThePath) {
   Subflow& s = open(0);
-  size_t largest = s.mtu() - kDatagramOverhead;
+  size_t largest = s.mtu().current() - kDatagramOverhead;
   EXPECT_TRUE(fits(largest, s));
   EXPECT_FALSE(fits(largest + 1, s));
   DatagramBuilder build(s, pool.allocate());
@@ -35,17 +35,17 @@ TEST_F(DatagramBuilderTest, TheLargestPacketThatFitsFillsThePath) {
   EXPECT_FALSE(build.fits(largest + 1));
   put(build, make(largest));
   ASSERT_TRUE(finish(build));
-  EXPECT_EQ(out.bytes.size(), s.mtu());
+  EXPECT_EQ(out.bytes.size(), s.mtu().current());
 }
 
 TEST_F(DatagramBuilderTest, APathThatStillSearchesMayCarryMore) {
   Subflow& s = open(0);
-  ASSERT_TRUE(s.searchesMtu());
-  EXPECT_TRUE(mayFit(s.mtu(), s));
+  ASSERT_TRUE(s.mtu().searching());
+  EXPECT_TRUE(mayFit(s.mtu().current(), s));
   options.outerMtu = 1400;
   Subflow& fixed = open(1);
-  ASSERT_FALSE(fixed.searchesMtu());
-  EXPECT_FALSE(mayFit(fixed.mtu(), fixed));
+  ASSERT_FALSE(fixed.mtu().searching());
+  EXPECT_FALSE(mayFit(fixed.mtu().current(), fixed));
 }
 
 TEST_F(DatagramBuilderTest, FramesArriveInTheirOrder) {
@@ -64,7 +64,7 @@ TEST_F(DatagramBuilderTest, FramesArriveInTheirOrder) {
   EXPECT_EQ(std::get<DataFrame>(frames[1]).payload.size(), 50u);
   EXPECT_EQ(std::get<RecoveredFrame>(frames[2]).first, 9u);
   EXPECT_EQ(std::get<DataFrame>(frames[3]).payload.size(), 80u);
-  EXPECT_EQ(s.sent().at(build.packetNumber()).dataCount, 2);
+  EXPECT_EQ(s.sender().sent().at(build.packetNumber()).dataCount, 2);
 }
 
 TEST_F(DatagramBuilderTest, SixPacketsAtMost) {
@@ -85,8 +85,8 @@ TEST_F(DatagramBuilderTest, OnlyWhatAsksForAnAckIsTracked) {
   DatagramBuilder build(s, pool.allocate());
   build.add(CloseFrame{});
   ASSERT_TRUE(finish(build));
-  EXPECT_EQ(s.sent().at(build.packetNumber()).state, SentPacket::State::kUntracked);
-  EXPECT_EQ(s.inFlight(), 0u);
+  EXPECT_EQ(s.sender().sent().at(build.packetNumber()).state, SentPacket::State::kUntracked);
+  EXPECT_EQ(s.sender().flight().bytes(), 0u);
 }
 
 TEST_F(DatagramBuilderTest, CopiesAreMarkedInTheSentMap) {
@@ -97,17 +97,18 @@ TEST_F(DatagramBuilderTest, CopiesAreMarkedInTheSentMap) {
   build.addCopy(d);
   ledger.onCopied(d);
   ASSERT_TRUE(finish(build));
-  EXPECT_EQ(s.sent().at(build.packetNumber()).role, SentPacket::Role::kCopy);
+  EXPECT_EQ(s.sender().sent().at(build.packetNumber()).role, SentPacket::Role::kCopy);
 }
 
 TEST_F(DatagramBuilderTest, AnMtuProbeHasItsSizeWhateverThePathCarriesNow) {
   Subflow& s = open(0);
-  DatagramBuilder build(s, pool.allocate(), s.route(), s.mtu() + 100);
-  build.makeMtuProbe(s.mtu() + 100);
+  DatagramBuilder build(s, pool.allocate(), s.route(), s.mtu().current() + 100);
+  build.makeMtuProbe(s.mtu().current() + 100);
   ASSERT_TRUE(finish(build));
-  EXPECT_EQ(out.bytes.size(), s.mtu() + 100);
+  EXPECT_EQ(out.bytes.size(), s.mtu().current() + 100);
+  EXPECT_TRUE(out.mtuProbe);
   EXPECT_EQ(out.ecn, Ecn::kNotEct) << "a path may drop what is marked";
-  EXPECT_TRUE(s.sent().at(build.packetNumber()).mtuProbe);
+  EXPECT_TRUE(s.sender().sent().at(build.packetNumber()).mtuProbe);
   EXPECT_EQ(read(out).size(), 1u);
 }
 
@@ -126,7 +127,7 @@ TEST_F(DatagramBuilderTest, APathFrameGoesToItsOwnRoute) {
 
 TEST_F(DatagramBuilderTest, AReserveIsKeptForTheParity) {
   Subflow& s = open(0);
-  size_t room = frameRoom(s.mtu());
+  size_t room = frameRoom(s.mtu().current());
   BlockDescription block;
   block.parities = 1;
   block.symbolSize = static_cast<uint16_t>(room);
@@ -137,11 +138,11 @@ TEST_F(DatagramBuilderTest, AReserveIsKeptForTheParity) {
   build.reserve(40 + part);
   build.addAck(now);
   EXPECT_EQ(build.used(), 0u) << "no room for an ACK is left";
-  EXPECT_TRUE(s.acks().pending());
+  EXPECT_TRUE(s.receiver().acks().pending());
   std::vector<uint8_t> parity(part, 3);
   build.addParity(block, 0, parity);
   ASSERT_TRUE(finish(build));
-  EXPECT_EQ(s.sent().at(build.packetNumber()).role, SentPacket::Role::kParity);
+  EXPECT_EQ(s.sender().sent().at(build.packetNumber()).role, SentPacket::Role::kParity);
   auto frames = read(out);
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(std::get<ParityFrame>(frames[0]).part.size(), part);
@@ -164,7 +165,7 @@ TEST_F(DatagramBuilderTest, DataOnAPathThatIsNotUsableIsMovedAtOnce) {
   Subflow& s = add(0);
   const Datum* d = make();
   uint64_t pn = send(s, {d});
-  EXPECT_TRUE(s.sent().at(pn).moved);
+  EXPECT_TRUE(s.sender().sent().at(pn).moved);
   EXPECT_EQ(ledger.nextRepair(now), d) << "it may arrive; it is sent elsewhere all the same";
 }
 

@@ -31,7 +31,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
     uint64_t a = send();
     coded ? ledger.refuseCode(&datum(a)) : ledger.refuseCopy(&datum(a));
     if (coded) {
-      EXPECT_TRUE(s->onRecovered(a));
+      EXPECT_TRUE(s->sender().onRecovered(a));
     } else {
       ledger.onDelivered(&datum(a), false);
     }
@@ -40,7 +40,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
     EXPECT_EQ(s->status(now).useless, 0u);
     EXPECT_EQ(s->status(now).decoded, coded ? 1u : 0u);
     EXPECT_EQ(s->status(now).lostPackets, 1u) << "the loss counts all the same";
-    EXPECT_EQ(s->losses().lost(), 1u);
+    EXPECT_EQ(s->path().losses().lost(), 1u);
     EXPECT_EQ(ledger.nextRepair(now), nullptr);
   }
 }
@@ -55,8 +55,8 @@ TEST_F(ProtectionTallyTest, ProtectionThatCameTooLateIsNeither) {
 
 TEST_F(ProtectionTallyTest, WhatIsRecoveredTwiceIsNewsOnce) {
   uint64_t a = send();
-  EXPECT_TRUE(s->onRecovered(a));
-  EXPECT_FALSE(s->onRecovered(a));
+  EXPECT_TRUE(s->sender().onRecovered(a));
+  EXPECT_FALSE(s->sender().onRecovered(a));
   EXPECT_EQ(s->status(now).decoded, 1u);
 }
 
@@ -64,25 +64,25 @@ TEST_F(ProtectionTallyTest, ALateWordOfRecoveryIsNoNews) {
   uint64_t a = send();
   send();
   ack(a);
-  EXPECT_FALSE(s->onRecovered(a));
+  EXPECT_FALSE(s->sender().onRecovered(a));
   EXPECT_EQ(s->status(now).decoded, 0u);
 }
 
 TEST_F(ProtectionTallyTest, ARecoveredPacketStaysInFlightUntilItsFateIsKnown) {
   uint64_t a = send();
-  uint64_t before = s->inFlight();
-  s->onRecovered(a);
-  EXPECT_EQ(s->inFlight(), before);
+  uint64_t before = s->sender().flight().bytes();
+  s->sender().onRecovered(a);
+  EXPECT_EQ(s->sender().flight().bytes(), before);
   ack(a);
-  EXPECT_EQ(s->inFlight(), before - 1200);
-  EXPECT_EQ(s->losses().lost(), 0u);
+  EXPECT_EQ(s->sender().flight().bytes(), before - 1200);
+  EXPECT_EQ(s->path().losses().lost(), 0u);
 }
 
 TEST_F(ProtectionTallyTest, CopiesAndParitiesAreCounted) {
-  s->tally().onCopySent(100);
-  s->tally().onParitySent(1000);
-  s->tally().onTailSent(10);
-  s->tally().onProtected();
+  s->sender().tally().onCopySent(100);
+  s->sender().tally().onParitySent(1000);
+  s->sender().tally().onTailSent(10);
+  s->sender().tally().onProtected();
   SubflowStatus status = s->status(now);
   EXPECT_EQ(status.copies, 1u);
   EXPECT_EQ(status.parities, 1u);
@@ -100,7 +100,7 @@ TEST_F(ProtectionTallyTest, ALossIsTold) {
   ASSERT_EQ(losses.size(), 1u);
   EXPECT_EQ(losses[0].packetNumber, a);
   EXPECT_EQ(losses[0].subflow, 3);
-  EXPECT_EQ(losses[0].lossRate, s->losses().recentRate());
+  EXPECT_EQ(losses[0].lossRate, s->path().losses().recentRate());
 }
 
 // ---- timeouts
@@ -109,7 +109,7 @@ TEST_F(ProtectionTallyTest, ATimeoutCountsOnlyWhenDataIsMissing) {
   for (bool recovered : {false, true}) {
     SetUp();
     uint64_t a = send();
-    if (recovered) s->onRecovered(a);
+    if (recovered) s->sender().onRecovered(a);
     now += 1s;
     s->onTimer(now);
     EXPECT_TRUE(s->mustSend()) << "it is probed either way";
@@ -128,13 +128,6 @@ TEST_F(ProtectionTallyTest, ALeastRtoPutsTheTimeoutOff) {
   sent = now;
   send();
   EXPECT_LT(s->nextDeadline(), sent + kRtt + 200ms);
-}
-
-TEST_F(ProtectionTallyTest, ALossyPathIsExpectedToDeliverLater) {
-  Duration clean = s->expectedDelay();
-  EXPECT_EQ(clean, kRtt / 2);
-  lose(send());
-  EXPECT_GT(s->expectedDelay(), clean);
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ TEST_F(SubflowSetTest, TheFastestIsAmongThoseThatCarryData) {
   add(2);
   EXPECT_TRUE(subflows.anyUsable());
   EXPECT_EQ(subflows.fastest(), &fast);
-  fast.setDuty(PathDuty::kNone, now);
+  fast.gate().setDuty(PathDuty::kNone, now);
   EXPECT_EQ(subflows.fastest(), &slow);
-  slow.setDuty(PathDuty::kNone, now);
+  slow.gate().setDuty(PathDuty::kNone, now);
   EXPECT_EQ(subflows.fastest(), nullptr);
   EXPECT_TRUE(subflows.anyUsable()) << "they rest, and could be used";
 }

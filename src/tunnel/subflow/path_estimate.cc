@@ -1,0 +1,68 @@
+#include "tunnel/subflow/path_estimate.h"
+
+#include <algorithm>
+
+#include "tunnel/subflow/loss_detector.h"
+#include "tunnel/wire/frames.h"
+
+namespace braid {
+
+Duration PathEstimate::pto() const {
+  return rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) +
+         kMaxAckDelay;
+}
+
+Duration PathEstimate::expectedDelay() const {
+  auto rtt = static_cast<double>(rtt_.smoothed().count());
+  return Duration(static_cast<Duration::rep>(rtt * (0.5 + 2 * losses_.recentRate())));
+}
+
+void PathEstimate::onSent(SentPacket& packet, bool isFirst, Time now) {
+  rate_.onSent(packet, isFirst, now);
+  losses_.onSent();
+}
+
+void PathEstimate::onAcked(const SentPacket& packet, bool wasLost, AckSample& sample, Time now) {
+  if (!wasLost) {
+    losses_.onAcked();
+  } else if (packet.countedLost) {
+    losses_.onSpurious();
+  }
+  rate_.onAcked(packet, sample, now);
+}
+
+void PathEstimate::onLost(uint64_t pn, SentPacket& packet) {
+  losses_.onLost(pn);
+  packet.countedLost = true;
+}
+
+void PathEstimate::onRtt(Duration latest, Duration ackDelay, Time now) {
+  if (rtt_.hasSample()) latest = std::min(latest, std::max<Duration>(4 * rtt_.smoothed(), kPlausibleRtt));
+  rtt_.onSample(latest, std::min<Duration>(ackDelay, kMaxAckDelay), now);
+}
+
+void PathEstimate::onProof(Duration rtt, Time now) {
+  if (!rtt_.hasSample()) rtt_.onSample(rtt, {}, now);
+}
+
+void PathEstimate::restart() {
+  rtt_.reset();
+  losses_ = {};
+}
+
+void PathEstimate::fill(SubflowStatus& s, const RecoveryOptions& options) const {
+  s.srtt = rtt_.smoothed();
+  s.rttvar = rtt_.variation();
+  s.minRtt = rtt_.windowedMin();
+  if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
+  s.deliveryRate = rate_.latest();
+  RecoveryPath path;
+  path.sent = losses_.sent();
+  path.lost = losses_.lost();
+  path.sinceLoss = losses_.sinceLoss();
+  s.lossRate = lossMetric(path, options.alpha1, options.beta1);
+  s.lossMetric = lossMetric(path, options.alpha, options.beta);
+  s.burst = losses_.burst();
+}
+
+}  // namespace braid

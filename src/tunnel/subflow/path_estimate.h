@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "scheduler/rate/controller.h"
+#include "scheduler/rate/rtt.h"
+#include "scheduler/recovery/loss_estimate.h"
+#include "scheduler/recovery/recovery.h"
+#include "tunnel/subflow/delivery_rate.h"
+#include "tunnel/subflow/sent_packets.h"
+#include "tunnel/subflow/subflow_status.h"
+
+namespace braid {
+
+/// What one subflow has measured of its path: round trip, losses and delivery rate.
+class PathEstimate {
+ public:
+  /// One sample raises the smoothed RTT by no more than this, or four times it, would: a machine that was
+  /// suspended sees its own sleep in it, and must not wait for half a minute afterwards. A path that has really
+  /// slowed down says so in every sample. Ours.
+  static constexpr Duration kPlausibleRtt = 1s;
+
+  explicit PathEstimate(Time now) : rate_(now) {}
+
+  const RttEstimator& rtt() const { return rtt_; }
+  const LossEstimate& losses() const { return losses_; }
+  /// Bytes acknowledged so far.
+  uint64_t delivered() const { return rate_.delivered(); }
+  /// Probe timeout: how long an answer may take (RFC 9002 section 6.2.1).
+  Duration pto() const;
+  /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
+  Duration expectedDelay() const;
+  /// `options`: for the weights of the loss metrics.
+  void fill(SubflowStatus& status, const RecoveryOptions& options) const;
+
+  // ---- what it is learnt from
+
+  /// A packet leaves that asks for an ACK; `isFirst`: nothing else is in flight.
+  void onSent(SentPacket& packet, bool isFirst, Time now);
+  /// A packet is newly acknowledged; `wasLost`: it had counted as lost. Adds to the ACK's sample.
+  void onAcked(const SentPacket& packet, bool wasLost, AckSample& sample, Time now);
+  /// A packet counts as lost, which tells of the path; of several in the order of their numbers.
+  void onLost(uint64_t pn, SentPacket& packet);
+  /// An ACK came `latest` after the largest packet that it acknowledges; the peer held it back for `ackDelay`.
+  void onRtt(Duration latest, Duration ackDelay, Time now);
+  /// A challenge was answered after `rtt`: the first sample, or none.
+  void onProof(Duration rtt, Time now);
+  /// The sender has nothing more to send while `inFlight` bytes are in flight and the subflow is open.
+  void setAppLimited(uint64_t inFlight) { rate_.setAppLimited(inFlight); }
+  /// The path is another one: nothing is known of its round trip and losses.
+  void restart();
+
+ private:
+  RttEstimator rtt_;
+  LossEstimate losses_;
+  DeliveryRate rate_;
+};
+
+}  // namespace braid

@@ -1,0 +1,129 @@
+#include "tunnel/subflow/subflow_life.h"
+
+#include <algorithm>
+
+#include "tunnel/wire/frames.h"
+
+namespace braid {
+
+bool SubflowLife::isUnproven() const {
+  const auto* closed = std::get_if<state::Closed>(&state_);
+  return state() == State::kValidating || (closed && closed->reopened);
+}
+
+bool SubflowLife::isSilent() const {
+  const auto* active = std::get_if<state::Active>(&state_);
+  return active ? active->ptos > 0 : state() == State::kSuspect;
+}
+
+bool SubflowLife::isStale(Time now) const {
+  const auto* suspect = std::get_if<state::Suspect>(&state_);
+  return suspect && suspect->isStale(now);
+}
+
+const char* SubflowLife::name(Time now) const {
+  switch (state()) {
+    case State::kValidating:
+      return "validating";
+    case State::kActive:
+      return "active";
+    case State::kSuspect:
+      return std::get<state::Suspect>(state_).hasFailed(now) ? "failed" : "suspect";
+    case State::kClosed:
+      return "closed";
+  }
+  return "";
+}
+
+// ---- what may change the state
+
+bool SubflowLife::onProven() {
+  if (state() != State::kValidating && state() != State::kClosed) return false;
+  state_ = state::Active{};
+  return true;
+}
+
+bool SubflowLife::onAck() {
+  if (auto* active = std::get_if<state::Active>(&state_)) active->ptos = 0;
+  if (state() != State::kSuspect || refused_) return false;
+  state_ = state::Active{};
+  return true;
+}
+
+bool SubflowLife::onPto(Duration pto, Time now) {
+  auto& active = std::get<state::Active>(state_);
+  ++active.ptos;
+  active.lastPtoAt = now;
+  pingDue_ = true;
+  if (active.ptos < state::Active::kSuspectPtos) return false;
+  state_ = state::Suspect(pto, now);
+  return true;
+}
+
+bool SubflowLife::onPeerStatus(bool refuses, Duration pto, Time now) {
+  refused_ = refuses;
+  bool isNew = refuses && isUsable();
+  if (isNew) state_ = state::Suspect(pto, now);
+  if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = refuses ? kNever : now;
+  return isNew;
+}
+
+bool SubflowLife::onSendError(Duration pto, Time now) {
+  bool isNew = isUsable();
+  if (isNew) state_ = state::Suspect(pto, now);
+  if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = now + suspect->probeInterval;
+  return isNew;
+}
+
+bool SubflowLife::close() {
+  pingDue_ = false;
+  if (auto* closed = std::get_if<state::Closed>(&state_)) {
+    closed->reopened = false;
+    return false;
+  }
+  state_ = state::Closed{};
+  return true;
+}
+
+// ---- what does not
+
+bool SubflowLife::reopen() {
+  auto* closed = std::get_if<state::Closed>(&state_);
+  if (closed) closed->reopened = true;
+  return closed != nullptr;
+}
+
+void SubflowLife::onPacket(Duration pto, Time now) {
+  auto* suspect = std::get_if<state::Suspect>(&state_);
+  if (suspect && now + pto < suspect->probeAt && !pingDue_) suspect->probeAt = now;
+}
+
+void SubflowLife::onNewRoute(Time now) {
+  if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = now;
+}
+
+// ---- probes
+
+Time SubflowLife::probeAt() const {
+  const auto* suspect = std::get_if<state::Suspect>(&state_);
+  return suspect ? suspect->probeAt : kNever;
+}
+
+void SubflowLife::onProbe(Time now) {
+  pingDue_ = true;
+  std::get<state::Suspect>(state_).onProbe(now);
+}
+
+// RFC 9002 section 6.2 starts the timer at the last sending; a tunnel that sends all the time would then
+// notice silence only when its window is full. Here it starts at the oldest packet that should have been
+// acknowledged, and waits out jitter.
+Time SubflowLife::ptoDeadline(const Flight& flight, const RttEstimator& rtt, Duration timeout) const {
+  const auto* active = std::get_if<state::Active>(&state_);
+  const SentPacket* oldest = flight.oldestPacket();
+  if (!active || !oldest) return kNever;
+  if (active->ptos > 0) return active->lastPtoAt + timeout * (1 << std::min(active->ptos - 1, 10));
+  Duration quiet = std::max<Duration>(4 * rtt.variation(), kQuiet) + kMaxAckDelay;
+  return std::max(oldest->sentAt + timeout, flight.progressAt() + quiet);
+}
+
+}  // namespace braid

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "scheduler/rate/rtt.h"
+#include "tunnel/subflow/flight.h"
+#include "tunnel/subflow/subflow_state.h"
+
+namespace braid {
+
+/// Whether the path of one subflow answers: the subflow's state (subflow_state.h), and the PINGs that ask a path
+/// that has fallen silent.
+///
+/// Life says only what is so. Whoever tells it of something (the on... functions) sees to what follows from a
+/// new state.
+class SubflowLife {
+ public:
+  /// SubflowState by name, in its order.
+  enum class State : uint8_t { kValidating, kActive, kSuspect, kClosed };
+  /// Silence shorter than this is jitter, not a reason to probe.
+  static constexpr Duration kQuiet = 10ms;
+
+  State state() const { return static_cast<State>(state_.index()); }
+  /// The subflow may carry data.
+  bool isUsable() const { return state() == State::kActive; }
+  /// The subflow has a route, and the peer has not answered there yet.
+  bool isUnproven() const;
+  /// A PTO has passed since the last ACK, or the path is suspect: what leaves now is to bring it back.
+  bool isSilent() const;
+  /// Suspect for so long that what was known of the path is stale.
+  bool isStale(Time now) const;
+  /// "validating", "active", "suspect", "failed", "closed".
+  const char* name(Time now) const;
+
+  // ---- what may change the state; true when it has. `pto`: of the path, now.
+
+  /// The peer has answered on the route in use.
+  bool onProven();
+  /// Something is newly acknowledged.
+  bool onAck();
+  /// ptoDeadline() has come: a PING is due. A path that leaves it unanswered for another PTO is suspect.
+  bool onPto(Duration pto, Time now);
+  /// The peer refuses the path, or no longer does.
+  bool onPeerStatus(bool refuses, Duration pto, Time now);
+  /// The kernel refused to send.
+  bool onSendError(Duration pto, Time now);
+  /// The uplink is gone.
+  bool close();
+
+  // ---- what does not
+
+  /// The subflow has a route again, which is to be proven. False unless it was closed.
+  bool reopen();
+  /// A datagram came from the peer: a suspect path is probed soon.
+  void onPacket(Duration pto, Time now);
+  /// The route is another one: a suspect path is probed at once.
+  void onNewRoute(Time now);
+
+  // ---- probes
+
+  /// A PING must go now, whatever the window says.
+  bool owesPing() const { return pingDue_; }
+  void requestPing() { pingDue_ = true; }
+  /// Something left that asks for an ACK.
+  void onSent() { pingDue_ = false; }
+  /// When a suspect path is probed next; kNever in other states.
+  Time probeAt() const;
+  /// probeAt() has come: a PING is due.
+  void onProbe(Time now);
+  /// When a PTO has passed without an ACK; kNever while nothing is in flight or the subflow is not active.
+  /// `timeout`: how long the first answer may take.
+  Time ptoDeadline(const Flight& flight, const RttEstimator& rtt, Duration timeout) const;
+
+ private:
+  SubflowState state_;
+  bool refused_ = false;  ///< the peer does not want the path used
+  bool pingDue_ = false;
+};
+
+}  // namespace braid

@@ -1,0 +1,18 @@
+#include "tunnel/subflow/last_word.h"
+
+#include <gtest/gtest.h>
+
+namespace braid::last_word_test {
+namespace {
+
+TEST(LastWord, ALaterWordIsNewsAndAnEarlierOneIsNot) {
+  LastWord word;
+  EXPECT_TRUE(word.isNews(0));
+  EXPECT_FALSE(word.isNews(0)) << "said again";
+  EXPECT_TRUE(word.isNews(5)) << "those between may be lost, or belong to other matters";
+  EXPECT_FALSE(word.isNews(4));
+  EXPECT_TRUE(word.isNews(6));
+}
+
+}  // namespace
+}  // namespace braid::last_word_test

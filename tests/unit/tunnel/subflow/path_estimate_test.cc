@@ -1,0 +1,93 @@
+#include "tunnel/subflow/path_estimate.h"
+
+#include <gtest/gtest.h>
+
+#include "tunnel/wire/frames.h"
+
+namespace braid::path_estimate_test {
+namespace {
+
+constexpr Duration kRtt = 40ms;
+
+struct PathEstimateTest : testing::Test {
+  Time now = Time{} + 1s;
+  PathEstimate path{now};
+
+  /// The path's RTT is known well.
+  void settle() {
+    for (int i = 0; i < 40; ++i) path.onRtt(kRtt, {}, now);
+  }
+  SentPacket send() {
+    SentPacket p;
+    p.sentAt = now;
+    p.bytes = 1000;
+    path.onSent(p, true, now);
+    return p;
+  }
+  /// Bytes that the ACK is told of.
+  uint64_t ack(const SentPacket& packet, bool wasLost = false) {
+    AckSample sample;
+    path.onAcked(packet, wasLost, sample, now);
+    return sample.bytes;
+  }
+};
+
+TEST_F(PathEstimateTest, AMachineThatSleptDoesNotTakeItsSleepForTheRtt) {
+  settle();
+  path.onRtt(60s, {}, now);
+  EXPECT_LT(path.rtt().smoothed(), kRtt + 130ms);  // an eighth of a second
+  EXPECT_LT(path.pto(), 2s);
+}
+
+TEST_F(PathEstimateTest, APathThatSlowedDownIsBelieved) {
+  settle();
+  for (int i = 0; i < 60; ++i) path.onRtt(3s, {}, now);
+  EXPECT_GT(path.rtt().smoothed(), 2900ms);
+}
+
+TEST_F(PathEstimateTest, AProofGivesTheFirstSampleOnly) {
+  path.onProof(kRtt, now);
+  EXPECT_EQ(path.rtt().smoothed(), kRtt);
+  path.onProof(10 * kRtt, now);
+  EXPECT_EQ(path.rtt().smoothed(), kRtt);
+}
+
+TEST_F(PathEstimateTest, AProbeTimesOutAfterTheRttItsVariationAndTheLongestAckDelay) {
+  path.onProof(kRtt, now);
+  EXPECT_EQ(path.pto(), kRtt + 4 * (kRtt / 2) + kMaxAckDelay);
+}
+
+TEST_F(PathEstimateTest, ALossyPathIsExpectedToDeliverLater) {
+  path.onProof(kRtt, now);
+  ack(send());
+  EXPECT_EQ(path.expectedDelay(), kRtt / 2);
+  SentPacket lost = send();
+  path.onLost(1, lost);
+  EXPECT_GT(path.expectedDelay(), kRtt);
+}
+
+TEST_F(PathEstimateTest, ALateAckTakesTheLossBackWhereItHadCounted) {
+  SentPacket lost = send();
+  path.onLost(0, lost);
+  EXPECT_EQ(path.losses().lost(), 1u);
+  SentPacket uncounted = send();  // a probe for the MTU, say
+  EXPECT_EQ(ack(uncounted, true), 1000u);
+  EXPECT_EQ(path.losses().lost(), 1u);
+  EXPECT_EQ(ack(lost, true), 1000u);
+  EXPECT_EQ(path.losses().lost(), 0u);
+}
+
+TEST_F(PathEstimateTest, OfAnotherPathNothingIsKnown) {
+  settle();
+  SentPacket lost = send();
+  path.onLost(0, lost);
+  ack(send());
+  path.restart();
+  EXPECT_FALSE(path.rtt().hasSample());
+  EXPECT_EQ(path.losses().sent(), 0u);
+  EXPECT_EQ(path.losses().lost(), 0u);
+  EXPECT_EQ(path.delivered(), 1000u) << "what is delivered stays so";
+}
+
+}  // namespace
+}  // namespace braid::path_estimate_test

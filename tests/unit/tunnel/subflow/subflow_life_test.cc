@@ -1,0 +1,188 @@
+#include "tunnel/subflow/subflow_life.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/tunnel/lane/some_flows.h"
+
+namespace braid::subflow_life_test {
+namespace {
+
+using State = SubflowLife::State;
+
+constexpr Duration kRtt = 40ms;
+constexpr Duration kPto = 100ms;
+
+struct SubflowLifeTest : testing::Test {
+  Time now = Time{} + 1s;
+  SubflowLife life;
+
+  void makeSuspect() {
+    life.onProven();
+    ASSERT_FALSE(life.onPto(kPto, now));
+    ASSERT_TRUE(life.onPto(kPto, now));
+  }
+  /// The probe that is due goes.
+  void probe() {
+    now = life.probeAt();
+    life.onProbe(now);
+    EXPECT_TRUE(life.owesPing());
+    life.onSent();
+  }
+};
+
+TEST_F(SubflowLifeTest, IsOfUseOnceThePeerHasAnswered) {
+  EXPECT_EQ(life.state(), State::kValidating);
+  EXPECT_TRUE(life.isUnproven());
+  EXPECT_FALSE(life.onAck()) << "nothing that matters can be acknowledged yet";
+  EXPECT_TRUE(life.onProven());
+  EXPECT_TRUE(life.isUsable());
+  EXPECT_FALSE(life.isUnproven());
+  EXPECT_FALSE(life.onProven()) << "no news";
+}
+
+TEST_F(SubflowLifeTest, TwoPtosInARowMakeItSuspect) {
+  life.onProven();
+  EXPECT_FALSE(life.isSilent());
+  EXPECT_FALSE(life.onPto(kPto, now));
+  EXPECT_TRUE(life.isSilent());
+  EXPECT_TRUE(life.owesPing());
+  EXPECT_TRUE(life.onPto(kPto, now));
+  EXPECT_EQ(life.state(), State::kSuspect);
+  EXPECT_TRUE(life.isSilent());
+  EXPECT_EQ(life.probeAt(), now);
+}
+
+TEST_F(SubflowLifeTest, AnAckBetweenThemBeginsAnew) {
+  life.onProven();
+  life.onPto(kPto, now);
+  EXPECT_FALSE(life.onAck()) << "it is as active as before";
+  EXPECT_FALSE(life.isSilent());
+  EXPECT_FALSE(life.onPto(kPto, now));
+}
+
+TEST_F(SubflowLifeTest, AnAckBringsASuspectPathBack) {
+  makeSuspect();
+  EXPECT_FALSE(life.isStale(now));
+  EXPECT_TRUE(life.isStale(now + 2s));
+  EXPECT_TRUE(life.onAck());
+  EXPECT_TRUE(life.isUsable());
+  EXPECT_FALSE(life.isStale(now + 2s));
+  EXPECT_EQ(life.probeAt(), kNever);
+}
+
+TEST_F(SubflowLifeTest, WhatThePeerRefusesIsNotProbedAndNotBackByAnAck) {
+  life.onProven();
+  EXPECT_TRUE(life.onPeerStatus(true, kPto, now));
+  EXPECT_EQ(life.state(), State::kSuspect);
+  EXPECT_EQ(life.probeAt(), kNever);
+  EXPECT_FALSE(life.onAck());
+  EXPECT_FALSE(life.onPeerStatus(false, kPto, now)) << "it must answer first";
+  EXPECT_EQ(life.probeAt(), now);
+  EXPECT_TRUE(life.onAck());
+}
+
+TEST_F(SubflowLifeTest, WhatTheKernelRefusesIsProbedAfterAPause) {
+  life.onProven();
+  EXPECT_TRUE(life.onSendError(kPto, now));
+  EXPECT_EQ(life.probeAt(), now + kPto);
+  now += 1ms;
+  EXPECT_FALSE(life.onSendError(kPto, now));
+  EXPECT_EQ(life.probeAt(), now + kPto);
+}
+
+TEST_F(SubflowLifeTest, WhenThePeerIsHeardASuspectPathIsProbedUnlessThatComesAnyway) {
+  makeSuspect();
+  for (int i = 0; i < 8; ++i) probe();
+  Time due = life.probeAt();
+  ASSERT_GT(due, now + kPto);
+  life.requestPing();
+  life.onPacket(kPto, now);
+  EXPECT_EQ(life.probeAt(), due) << "a PING is due";
+  life.onSent();
+  life.onPacket(kPto, due - kPto);
+  EXPECT_EQ(life.probeAt(), due);
+  life.onPacket(kPto, now);
+  EXPECT_EQ(life.probeAt(), now);
+}
+
+TEST_F(SubflowLifeTest, OnANewRouteASuspectPathIsProbedAtOnce) {
+  makeSuspect();
+  probe();
+  ASSERT_GT(life.probeAt(), now);
+  life.onNewRoute(now);
+  EXPECT_EQ(life.probeAt(), now);
+}
+
+TEST_F(SubflowLifeTest, AClosedOneComesBackWhenItsNewRouteIsProven) {
+  life.onProven();
+  EXPECT_FALSE(life.reopen()) << "it is not closed";
+  life.requestPing();
+  EXPECT_TRUE(life.close());
+  EXPECT_FALSE(life.owesPing());
+  EXPECT_FALSE(life.isUnproven()) << "there is no route";
+  EXPECT_TRUE(life.reopen());
+  EXPECT_TRUE(life.isUnproven());
+  EXPECT_FALSE(life.close()) << "it is still closed";
+  EXPECT_FALSE(life.isUnproven());
+  EXPECT_TRUE(life.reopen());
+  EXPECT_TRUE(life.onProven());
+  EXPECT_TRUE(life.isUsable());
+}
+
+TEST_F(SubflowLifeTest, HasAnotherNameWhenItHasLongBeenSuspect) {
+  EXPECT_STREQ(life.name(now), "validating");
+  makeSuspect();
+  EXPECT_STREQ(life.name(now), "suspect");
+  EXPECT_STREQ(life.name(now + 11s), "failed");
+  life.onAck();
+  EXPECT_STREQ(life.name(now + 11s), "active");
+  life.close();
+  EXPECT_STREQ(life.name(now), "closed");
+}
+
+/// With what is in flight.
+struct PtoTest : SubflowLifeTest {
+  DataLedger ledger{3s};
+  Flight flight{ledger, now};
+  RttEstimator rtt;
+
+  void SetUp() override {
+    rtt.onSample(kRtt, {}, now);  // so the variation is half of it
+    life.onProven();
+  }
+  Time due() const { return life.ptoDeadline(flight, rtt, kPto); }
+};
+
+TEST_F(PtoTest, NeedsSomethingInFlightOnAnActivePath) {
+  EXPECT_EQ(due(), kNever);
+  flight.push(1000, true, now);
+  EXPECT_EQ(due(), now + kPto);
+  life.close();
+  EXPECT_EQ(due(), kNever);
+}
+
+TEST_F(PtoTest, CountsFromTheOldestPacketHoweverMuchFollows) {
+  Time first = now;
+  for (int i = 0; i < 10; ++i, now += 5ms) flight.push(1000, true, now);
+  EXPECT_EQ(due(), first + kPto);
+}
+
+TEST_F(PtoTest, WaitsOutTheJitterAfterAnAck) {
+  flight.push(1000, true, now);
+  now += 60ms;
+  flight.onProgress(now);
+  EXPECT_EQ(due(), now + 2 * kRtt + kMaxAckDelay);
+  for (int i = 0; i < 100; ++i) rtt.onSample(kRtt, {}, now);
+  flight.onProgress(now + 60ms);
+  EXPECT_EQ(due(), now + 60ms + SubflowLife::kQuiet + kMaxAckDelay) << "a path without jitter";
+}
+
+TEST_F(PtoTest, FollowsTheOneBefore) {
+  flight.push(1000, true, now);
+  now = due();
+  life.onPto(kPto, now);
+  EXPECT_EQ(due(), now + kPto);
+}
+
+}  // namespace
+}  // namespace braid::subflow_life_test

@@ -1,0 +1,141 @@
+#include "tunnel/subflow/subflow_sender.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "tests/unit/tunnel/lane/some_flows.h"
+
+namespace braid::subflow_sender_test {
+namespace {
+
+constexpr Duration kRtt = 40ms;
+constexpr size_t kHeaders = 28;
+constexpr uint8_t kSubflow = 3;
+
+using Kind = SubflowEvent::Kind;
+
+struct SubflowSenderTest : testing::Test {
+  PacketPool pool{1500, 100};
+  SomeFlows flows;
+  Flow& flow = flows.make();
+  SubflowOptions options;
+  DataLedger ledger{3s};
+  ControllerGroup group;
+  SubflowEvents events;
+  Time now = Time{} + 1s;
+  Route route{1, {}, *Endpoint::parse("192.0.2.1:4433")};
+  SubflowSender sender{{kSubflow, events}, route, options, ledger, group, now};
+
+  void SetUp() override {
+    sender.setUsable(true, now);
+    sender.onProof(kRtt, now);
+  }
+  /// A datagram with an inner packet and a control frame.
+  uint64_t send() {
+    uint64_t pn = sender.sent().next();
+    SentPacket& p = sender.onSent(1200, kHeaders, true, now);
+    p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
+    p.dataCount = 1;
+    p.hasControl = true;
+    ledger.onSent(p.data[0], kSubflow, pn);
+    return pn;
+  }
+  std::optional<AckNews> ack(uint64_t first, uint64_t last) {
+    AckFrame frame;
+    frame.subflow = kSubflow;
+    frame.count = 1;
+    frame.ranges[0] = {first, last};
+    return sender.onAck(frame, true, now);
+  }
+  using Told = std::vector<std::pair<Kind, uint64_t>>;
+  Told told() {
+    Told all;
+    for (SubflowEvent event; events.poll(event);) {
+      EXPECT_EQ(event.subflow, kSubflow);
+      all.emplace_back(event.kind, event.packetNumber);
+    }
+    return all;
+  }
+};
+
+TEST_F(SubflowSenderTest, AnAckThatSaysNothingNewIsNoNews) {
+  uint64_t pn = send();
+  EXPECT_FALSE(ack(pn + 1, pn + 1)) << "of a number that was never used";
+  now += kRtt;
+  std::optional<AckNews> news = ack(pn, pn);
+  ASSERT_TRUE(news);
+  EXPECT_EQ(news->sample.bytes, 1200u);
+  EXPECT_EQ(news->sample.rtt, kRtt);
+  EXPECT_EQ(news->largestSentAt, now - kRtt);
+  EXPECT_FALSE(ack(pn, pn)) << "said again";
+}
+
+// Between the two the subflow may come into use again: that is told before the losses are.
+TEST_F(SubflowSenderTest, LossesAreFoundOnlyWhenTheNewsAreLearnt) {
+  uint64_t lost = send();
+  for (int i = 0; i < 3; ++i) send();
+  now += kRtt;
+  std::optional<AckNews> news = ack(lost + 1, lost + 3);
+  ASSERT_TRUE(news);
+  EXPECT_EQ(told(), (Told{{Kind::kControlDelivered, lost + 1},
+                          {Kind::kControlDelivered, lost + 2},
+                          {Kind::kControlDelivered, lost + 3}}));
+  EXPECT_EQ(ledger.queued(), 0u);
+  sender.learn(*news, false, now);
+  EXPECT_EQ(told(), (Told{{Kind::kPacketLost, lost}, {Kind::kControlLost, lost}}));
+  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_EQ(sender.path().losses().lost(), 1u);
+}
+
+TEST_F(SubflowSenderTest, OutOfUseItsDataGoesElsewhereOldestFirst) {
+  uint64_t first = send();
+  uint64_t second = send();
+  ASSERT_TRUE(sender.gate().isOpen(now + 1s));
+  sender.setUsable(false, now);
+  EXPECT_FALSE(sender.gate().isOpen(now + 1s));
+  EXPECT_EQ(sender.mtuProbe(), 0u);
+  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(told(), (Told{{Kind::kControlLost, first}, {Kind::kControlLost, second}}));
+  EXPECT_EQ(sender.flight().bytes(), 2400u) << "it may arrive all the same";
+}
+
+TEST_F(SubflowSenderTest, APtoMovesTheOldestPacketOnly) {
+  uint64_t oldest = send();
+  send();
+  sender.onPto(true, now);
+  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_TRUE(sender.sent().at(oldest).moved);
+  SubflowStatus status;
+  sender.fill(status, options.recoveryOptions);
+  EXPECT_EQ(status.timeouts, 1u);
+}
+
+TEST_F(SubflowSenderTest, OnANewPortThePathIsTheSameOnANewAddressItIsNot) {
+  for (bool samePath : {true, false}) {
+    uint64_t pn = send();
+    sender.onNewRoute(samePath, now);
+    EXPECT_EQ(sender.flight().bytes(), 0u) << "nothing is in flight there";
+    EXPECT_EQ(told(), (Told{{Kind::kControlLost, pn}}));
+    EXPECT_EQ(sender.path().rtt().hasSample(), samePath);
+  }
+}
+
+TEST_F(SubflowSenderTest, CountsWhatLeftAndRemembersWhen) {
+  now += 1s;
+  sender.onSent(100, kHeaders, false, now);
+  EXPECT_EQ(sender.lastSentAt(), now);
+  send();
+  sender.countRepair(700);
+  SubflowStatus status;
+  sender.fill(status, options.recoveryOptions);
+  EXPECT_EQ(status.sentPackets, 2u);
+  EXPECT_EQ(status.sentBytes, 1300u);
+  EXPECT_EQ(status.inFlight, 1200u);
+  EXPECT_EQ(status.retransmittedBytes, 700u);
+  EXPECT_EQ(sender.view(now, false).sent, 1300u);
+}
+
+}  // namespace
+}  // namespace braid::subflow_sender_test
