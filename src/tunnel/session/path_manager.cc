@@ -179,8 +179,8 @@ void PathManager::updateInnerMtu() {
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
     if (!s->usable() || s->gate().duty() != PathDuty::kAll || s->mtu().searching()) continue;
-    smallest = std::min(smallest, s->mtu());
-    largest = std::max(largest, s->mtu());
+    smallest = std::min(smallest, s->mtu().current());
+    largest = std::max(largest, s->mtu().current());
   }
   if (largest == 0) return;
   size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;

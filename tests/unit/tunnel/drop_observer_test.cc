@@ -74,9 +74,9 @@ TEST_F(DropObserverTest, AFlowIsCarriedUntilAllOfItIsDelivered) {
 
 TEST_F(DropObserverTest, WhatCouldNotBeRepairedInTimeIsShown) {
   DataLedger ledger(3s, &observer);
-  SomeFlows flows;
+  SomeFlows some;
   for (bool reliable : {true, false}) {
-    const Datum* datum = ledger.create(flows.make(reliable), packet(reliable, 100), at(1s));
+    const Datum* datum = ledger.create(some.make(reliable), packet(reliable, 100), at(1s));
     ledger.onSent(datum, 0, 0);
     ledger.onLost(datum, at(5s));
     ledger.forget(datum);
@@ -87,8 +87,8 @@ TEST_F(DropObserverTest, WhatCouldNotBeRepairedInTimeIsShown) {
 // The peer is gone: nobody could make use of the knowledge.
 TEST_F(DropObserverTest, WhatADownPeerLosesIsNotShown) {
   DataLedger ledger(3s, &observer);
-  SomeFlows flows;
-  const Datum* datum = ledger.create(flows.make(), packet(1, 100), at(1s));
+  SomeFlows some;
+  const Datum* datum = ledger.create(some.make(), packet(1, 100), at(1s));
   ledger.onSent(datum, 0, 0);
   ledger.onLost(datum, at(1s));
   ledger.giveUpAll(Drop::kPeerDown);

@@ -38,7 +38,7 @@ struct ProtectorTest : ProtectionBench {
   using Data = std::vector<const Datum*>;
   /// What the newest datagram on the subflow holds.
   Data newest(const Subflow& s) {
-    const SentPacket& p = s.sent().at(s.nextPacketNumber() - 1);
+    const SentPacket& p = s.sender().sent().at(s.sender().sent().next() - 1);
     return {p.data.begin(), p.data.begin() + p.dataCount};
   }
 };
@@ -72,7 +72,7 @@ TEST_F(ProtectorTest, ACopyLeavesOutWhatHasArrived) {
   EXPECT_EQ(newest(*fast), (Data{a, c}));
   EXPECT_EQ(traced.back().kind, TraceEvent::Kind::kCopySent);
   EXPECT_EQ(traced.back().pn, pn);
-  EXPECT_EQ(traced.back().onPn, fast->nextPacketNumber() - 1);
+  EXPECT_EQ(traced.back().onPn, fast->sender().sent().next() - 1);
 }
 
 TEST_F(ProtectorTest, WhatIsTooLateIsNotCopied) {
@@ -88,7 +88,7 @@ TEST_F(ProtectorTest, WhatIsTooLateIsNotCopied) {
 }
 
 TEST_F(ProtectorTest, APathOfLessThanHalfTheSizeTakesNoProtection) {
-  size_t least = (slow->mtu() + BlockSender::kMaxParityHeader) / 2;
+  size_t least = (slow->mtu().current() + BlockSender::kMaxParityHeader) / 2;
   options.outerMtu = least - 1 + 28;
   Subflow& narrow = open(2, 10ms);
   ping(narrow);
@@ -114,24 +114,24 @@ TEST_F(ProtectorTest, NewDataGoesFirst) {
 
 TEST_F(ProtectorTest, ProtectionKeepsToTheWindows) {
   for (Subflow* s : {slow, fast}) {
-    while (s->isOpen(now)) carry(*s);
+    while (s->gate().isOpen(now)) carry(*s);
   }
-  uint64_t next = fast->nextPacketNumber();
+  uint64_t next = fast->sender().sent().next();
   EXPECT_FALSE(idle());
-  EXPECT_EQ(fast->nextPacketNumber(), next);
+  EXPECT_EQ(fast->sender().sent().next(), next);
   now += 20ms;
   ack(*fast, 0, next - 1);
-  now = std::max(now, fast->opensAt());
+  now = std::max(now, fast->gate().opensAt());
   EXPECT_TRUE(idle());
 }
 
 TEST_F(ProtectorTest, ItIsAskedAgainWhenAPathOpens) {
   auto ceiling = std::make_shared<Pacer>(100);
   ceiling->setRate(static_cast<double>(PathPreference::kMinCeiling));
-  for (Subflow* s : {slow, fast}) s->setCeiling(ceiling);
-  while (fast->isOpen(now)) carry(*slow);
+  for (Subflow* s : {slow, fast}) s->gate().setCeiling(ceiling);
+  while (fast->gate().isOpen(now)) carry(*slow);
   EXPECT_FALSE(idle());
-  Time opens = fast->opensAt();
+  Time opens = fast->gate().opensAt();
   ASSERT_GT(opens, now);
   EXPECT_EQ(protector->idleAgainAt(), opens);
   now = opens;
@@ -204,7 +204,7 @@ TEST_F(ProtectorTest, ABlockHoldsWhatIsUnackedOnTheWorstPath) {
   EXPECT_FALSE(near->coded);
   EXPECT_EQ(protector->blocks(), 1u);
   EXPECT_EQ(fast->status(now).parities, 1u);
-  EXPECT_EQ(fast->sent().at(fast->nextPacketNumber() - 1).role, SentPacket::Role::kParity);
+  EXPECT_EQ(fast->sender().sent().at(fast->sender().sent().next() - 1).role, SentPacket::Role::kParity);
 }
 
 TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
@@ -220,7 +220,7 @@ TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
 
 TEST_F(ProtectorTest, TheTailOfAParityLeavesAtOnce) {
   use("cofuso");
-  carry(*slow, flow, slow->mtu() - kDatagramOverhead);
+  carry(*slow, flow, slow->mtu().current() - kDatagramOverhead);
   EXPECT_FALSE(protector->pollTail(out, now));
   ASSERT_TRUE(idle());
   size_t head = only<ParityFrame>(read(out)).at(0).part.size();

@@ -92,7 +92,7 @@ TEST_F(PathManagerTest, ASubflowThatIsOpenedAgainGoesOnWithItsNumbers) {
   EXPECT_TRUE(frames[0].available);
   EXPECT_GT(frames[0].sequence, sequence) << "the larger one counts";
   EXPECT_EQ(paths->subflows().size(), 2u);
-  EXPECT_EQ(a.nextPacketNumber(), 1u);
+  EXPECT_EQ(a.sender().sent().next(), 1u);
   EXPECT_TRUE(a.hasPathFrame(now)) << "it is to be proven anew";
 }
 
@@ -128,13 +128,13 @@ TEST_F(PathManagerTest, TheOperatorHearsOfEveryState) {
 TEST_F(PathManagerTest, ControlFramesHearOfTheirFate) {
   Subflow& s = use("a", home);
   controls.add(SkipFrame{1, 5, 1});
-  uint64_t pn = s.nextPacketNumber();
+  uint64_t pn = s.sender().sent().next();
   told(s);
   lose(s, pn);
   EXPECT_FALSE(controls.isWaiting());
   paths->settle(now);
   EXPECT_TRUE(controls.isWaiting()) << "lost: it is to be sent again";
-  pn = s.nextPacketNumber();
+  pn = s.sender().sent().next();
   told(s);
   ack(s, pn, pn);
   paths->settle(now);
@@ -167,7 +167,7 @@ TEST_F(PathManagerTest, TheInnerMtuIsWhatEveryPathInUseCarries) {
   paths->update(now);
   EXPECT_EQ(paths->innerMtu(), 1472 - kDatagramOverhead) << "a path that rests does not count";
   session.outerMtu = 0;
-  ASSERT_TRUE(use("searching", other).searchesMtu());
+  ASSERT_TRUE(use("searching", other).mtu().searching());
   EXPECT_EQ(paths->innerMtu(), 1472 - kDatagramOverhead) << "nor does one that may yet carry more";
 }
 
@@ -185,7 +185,7 @@ TEST_F(PathManagerTest, APathBelowTheLeastOfIPv6CarriesSmallPacketsOnly) {
 TEST_F(PathManagerTest, AnIdleSubflowIsKeptAlive) {
   paths->setKeepalive(1s);
   Subflow& s = use("a", home);
-  Time due = s.lastSentAt() + 1s;
+  Time due = s.sender().lastSentAt() + 1s;
   EXPECT_LE(paths->nextDeadline(now), due);
   now = due - 1ms;
   paths->onTimer(now);

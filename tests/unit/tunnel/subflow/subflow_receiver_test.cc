@@ -37,10 +37,8 @@ TEST_F(SubflowReceiverTest, CountsWhatCame) {
   receive(0);
   receive(1);
   receiver.onMalformed(2);
-  SubflowStatus status;
-  receiver.fill(status);
-  EXPECT_EQ(status.receivedPackets, 2u);
-  EXPECT_EQ(status.receivedBytes, 200u);
+  EXPECT_EQ(receiver.counts().receivedPackets, 2u);
+  EXPECT_EQ(receiver.counts().receivedBytes, 200u);
 }
 
 }  // namespace
