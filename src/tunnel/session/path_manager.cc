@@ -153,7 +153,8 @@ Time PathManager::nextDeadline(Time now) const {
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
     // Another one says what arrived there.
-    if (s->state() == Subflow::State::kClosed && usable) next = std::min(next, s->receiver().acks().deadline());
+    if (s->state() == Subflow::State::kClosed && usable)
+      next = std::min(next, s->receiver().acks().deadline());
     if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->sender().lastSentAt() + keepalive_);
   }
   return next;

@@ -112,7 +112,6 @@ class SubflowSender {
   void onProbe(Time now);
 
  private:
-
   void acknowledge(uint64_t pn, SentPacket& packet, AckSample& sample, Time now);
   void detectLosses(Time now);
   void noteLoss(uint64_t pn, SentPacket& packet);
