@@ -13,7 +13,7 @@
 //     CLOSE                     isClosed()
 //
 // Life. Inbound lives as long as its session, and holds inner packets only while those before them are missing
-// (Resequencer). isClosed() stays once it is said; the session then sends nothing more.
+// (PacketReceiver). isClosed() stays once it is said; the session then sends nothing more.
 //
 // Invariants. Frames take effect in their order, but for the last DATA frame of a datagram: it takes over the
 // datagram's buffer, so it comes last. Everything is the peer's word and is checked. A malformed datagram is not

@@ -2,7 +2,7 @@
 
 // What leaves a session.
 //
-// What flows through. Lost data of the DataLedger, new data of the FlowQueues, protection of the Protector, and the
+// What flows through. Lost data of the DataLedger, new data of the lanes, protection of the Protector, and the
 // frames that subflows, ControlFrames and BlockReceiver have to say go in; one datagram for each poll() comes out,
 // in the order of service:
 //

@@ -172,7 +172,7 @@ TEST_F(GatewayTest, ASendErrorReachesTheTunnel) {
   edge_.host.device()->put(toHub());
   edge_.gateway->turn();
   EXPECT_EQ(edge_.subflows().at(0).state, "suspect");
-  EXPECT_GT(edge_.gateway->status().drops.socketSendFailed, 0u);
+  EXPECT_GT(edge_.gateway->status().drops.sendErrors, 0u);
   edge_.socket().refuse(0);
   run(5s);
   EXPECT_EQ(edge_.subflows().at(0).state, "active");
@@ -185,7 +185,7 @@ TEST_F(GatewayTest, ADatagramAboveTheInterfacesMtuReachesTheTunnel) {
   edge_.socket().setMtu(1400);
   edge_.host.device()->put(toHub(edge_.gateway->status().deviceMtu - 28));
   run(30s);
-  EXPECT_GT(edge_.gateway->status().drops.socketTooBig, 0u);
+  EXPECT_GT(edge_.gateway->status().drops.tooBig, 0u);
   size_t after = edge_.subflows().at(0).mtu;
   EXPECT_LT(after, before);
   EXPECT_LE(after, 1400u) << "an IP packet";
