@@ -1,0 +1,94 @@
+"""clang-tidy over the files of a build.
+
+    python3 -m tidy BUILD [FILE...]
+
+BUILD is a folder with a compile_commands.json, whatever its compiler and its sanitizers: only where headers are found
+and what is defined is taken from there. Without files, all that BUILD compiles below ROOMS are looked at. The files
+of a folder are looked at as one, because most of the time goes to the headers that they share; so the names that a file
+keeps to itself must differ from those of its folder, as in a unity build.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOMS = ("src", "simnet", "sim", "tools", "bench")
+OURS = f"^{re.escape(str(ROOT))}/({'|'.join(ROOMS)}|tests)/"
+UNITY_INCLUDE = re.compile(r'^#include "(.*)"$', re.MULTILINE)
+FINDING = re.compile(r"^(?=\S+:\d+:\d+: (?:warning|error): )", re.MULTILINE)
+
+
+def flags(command):
+    """Of a compiler's command, what says how a file is to be read."""
+    words, kept = iter(shlex.split(command)), ["-std=c++20"]
+    for word in words:
+        if word in ("-I", "-isystem", "-D"):
+            kept += [word, next(words)]
+        elif word.startswith(("-I", "-isystem", "-D")):
+            kept.append(word)
+    return tuple(kept)
+
+
+def sources(build):
+    """{source: flags} of all that the build compiles; a unity source stands for those that it includes."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        path = pathlib.Path(entry["directory"], entry["file"])
+        unity = "/Unity/unity_" in str(path)
+        files = UNITY_INCLUDE.findall(path.read_text(encoding="utf-8")) if unity else [path]
+        for file in files:
+            found.setdefault(pathlib.Path(os.path.normpath(file)), flags(entry["command"]))
+    return found
+
+
+def groups(wanted):
+    """[(title, files, flags)]: the files of each folder that are read alike; a program's main file stands alone."""
+    found = {}
+    for file, how in wanted.items():
+        main = re.search(r"^int main\(", file.read_text(encoding="utf-8"), re.MULTILINE)
+        found.setdefault((file if main else file.parent, how), []).append(file)
+    return [(title.relative_to(ROOT), files, how) for (title, how), files in found.items()]
+
+
+def look(title, files, how, folder):
+    """What clang-tidy finds in the files, as text; empty when there is nothing."""
+    unit = folder / (re.sub(r"\W", "_", str(title)) + f"_{abs(hash(how))}.cc")
+    unit.write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
+    done = subprocess.run(["clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", f"--header-filter={OURS}",
+                           unit, "--", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode == 0:
+        return ""
+    return done.stdout or f"clang-tidy failed for {title}:\n{done.stderr}"
+
+
+def main():
+    build, *names = sys.argv[1:]
+    known = sources(pathlib.Path(build))
+    if names:
+        chosen = [pathlib.Path(os.path.abspath(name)) for name in names]
+    else:
+        chosen = [file for file in known if any(file.is_relative_to(ROOT / room) for room in ROOMS)]
+    unknown = [str(file) for file in chosen if file not in known]
+    if unknown:
+        sys.exit(f"{build} does not compile {', '.join(unknown)}")
+    if not chosen:
+        sys.exit(f"{build} compiles nothing of the project: nothing was looked at")
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        units = groups({file: known[file] for file in chosen})
+        found = list(pool.map(lambda unit: look(*unit, pathlib.Path(folder)), units))
+    # A header is looked at with each folder that includes it.
+    findings = dict.fromkeys(text for text in FINDING.split("".join(found)) if text)
+    if findings:
+        sys.exit("".join(findings) + f"{len(findings)} findings")
+    print(f"{len(chosen)} files, nothing found")
+
+
+if __name__ == "__main__":
+    main()
