@@ -214,6 +214,45 @@ TEST(ToReceiverTest, AfterADsackItWaitsLongerAfterTwoItLeavesTheFlowAlone) {
   EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
 }
 
+// The host was asleep: the segment and both copies came, and each copy is denied by a D-SACK of its own.
+TEST(ToReceiverTest, EachCopyThatWentForNothingIsCounted) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 1);
+  rig.passUntilSpoken(1s);
+  rig.takeToHost();
+  rig.passUntilSpoken(1s);
+  rig.takeToHost();
+  const ActuatorCounts& replays = rig.count(Actuator::kFarReplay);
+  ASSERT_EQ(replays.fired, 2u);
+  rig.pass(2ms);
+  rig.hostAcks(1);
+  EXPECT_EQ(replays.useful, 1u);
+  const SeqRange segment{{kPeerIsn + 1}, {kPeerIsn + 1001}};
+  rig.hostAcks(1, {segment});
+  EXPECT_EQ(replays.useful, 1u) << "the other copy may have been of use";
+  EXPECT_EQ(replays.spurious, 1u);
+  rig.hostAcks(1, {segment});
+  EXPECT_EQ(replays.useful, 0u);
+  EXPECT_EQ(replays.spurious, 2u);
+  rig.hostAcks(1, {segment});
+  EXPECT_EQ(replays.spurious, 2u) << "no more copies were sent";
+}
+
+TEST(ToReceiverTest, ADsackForWhatCountsAsSpuriousAlreadyIsNotCountedAgain) {
+  Rig rig;
+  rig.open({});
+  rig.peerSends(0, 1);
+  rig.passUntilSpoken(1s);
+  rig.takeToHost();
+  rig.pass(500us);
+  rig.hostAcks(1);  // too soon for an answer to the copy
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).spurious, 1u);
+  rig.hostAcks(1, {{{kPeerIsn + 1}, {kPeerIsn + 1001}}});
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).spurious, 1u);
+  EXPECT_EQ(rig.count(Actuator::kFarReplay).useful, 0u);
+}
+
 TEST(ToReceiverTest, AClosedWindowIsNoLoss) {
   Rig rig;
   rig.open({});
