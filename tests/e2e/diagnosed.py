@@ -46,11 +46,10 @@ class DiagnosedCase(unittest.TestCase):
                 experiment()
                 break
             except Late as late:
-                missed.append(f"attempt {len(missed) + 1}: {late} ({machine.told()})")
-        if missed:
-            print("\n".join([f"\n{self.id()}", *missed]), flush=True)
+                missed.append(f"attempt {len(missed) + 1}: {self.id()}: {late} ({machine.told()})")
+                print("\n" + missed[-1], flush=True)
         if len(missed) == ATTEMPTS:
-            self.fail("\n".join(["missed in every attempt", *missed]))
+            self.fail(f"missed in every attempt, lastly {missed[-1]}")
 
 
 def _bad(result):

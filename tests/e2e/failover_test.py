@@ -15,13 +15,13 @@ class Failover(PairCase):
 
     def begun(self):
         """A download of which a quarter is there."""
-        download = self.download(self.file(8_000_000))
-        download.wait_for_size(2_000_000)
+        download = self.download(self.file(12_000_000))
+        download.wait_for_size(3_000_000)
         return download
 
     def assert_used_again(self, uplink):
         before = self.lab.edge_gateway.paths()
-        self.verify(self.download(self.file(4_000_000)))
+        self.verify(self.download(self.file(5_000_000)))
         self.assertGreater(shares(before, self.lab.edge_gateway.paths()).get(uplink, 0), 0.1)
 
     def lose(self, uplink, fail, restore):

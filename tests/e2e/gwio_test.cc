@@ -54,12 +54,10 @@ std::string errorOf(F&& f) {
   return "no error";
 }
 
-/// How long a test waits for what must come, without a promise of when.
-constexpr Duration kPatience = 10s;
-/// A promise of time is tried so often, as another program may have the CPU; it must hold once.
+/// A promise of milliseconds is tried so often, as another program may have the CPU; it must hold once.
 constexpr int kAttempts = 3;
 
-bool readable(int fd, int ms = static_cast<int>(toMilliseconds(kPatience))) {
+bool readable(int fd, int ms = 2000) {
   pollfd p{fd, POLLIN, 0};
   return ::poll(&p, 1, ms) == 1;
 }
@@ -228,14 +226,14 @@ class Monitor : public NetNamespaceTest {
   /// what comes after that.
   void joinAndSettle() {
     joinNamespaces();
-    Time end = monotonicNow() + kPatience;
+    Time end = monotonicNow() + 10s;
     while (ip("link show near").find("state UP") == std::string::npos && monotonicNow() < end)
       ::usleep(10'000);
   }
   static std::vector<std::string> wait(NetlinkMonitor& m, const std::string& text, Duration* took = nullptr) {
     Time began = monotonicNow();
     std::vector<std::string> seen;
-    while (monotonicNow() < began + kPatience) {
+    while (monotonicNow() < began + 2s) {
       if (!readable(m.fd(), 100)) continue;
       for (const NetworkChange& c : m.process()) seen.push_back(c.text);
       if (std::find(seen.begin(), seen.end(), text) != seen.end()) break;
@@ -266,18 +264,21 @@ TEST_F(Monitor, SeesALostCarrierWithinMilliseconds) {
   ip("link add spare type veth peer name spare2");
   joinAndSettle();
   NetlinkMonitor m;
-  std::vector<double> took;  // ms
+  double took = 0;  // ms
+  int attempt = 0;
   do {
     inOther([] { ip("link set far down"); });
     Duration until{};
     ASSERT_THAT(wait(m, "near is down", &until), testing::Contains("near is down"));
-    took.push_back(toMilliseconds(until));
+    took = toMilliseconds(until);
     EXPECT_FALSE(m.table().find("near")->up);
     inOther([] { ip("link set far up"); });
     wait(m, "near is up");
     EXPECT_TRUE(m.table().find("near")->up);
-  } while (took.back() >= 50 && took.size() < kAttempts);
-  EXPECT_LT(took.back(), 50) << testing::PrintToString(took);
+    ++attempt;
+    if (took >= 50) std::printf("attempt %d: the word of the lost carrier took %.1f ms\n", attempt, took);
+  } while (took >= 50 && attempt < kAttempts);
+  EXPECT_LT(took, 50);
 }
 
 TEST_F(Monitor, SeesAddressesRoutesAndLinksComeAndGo) {
@@ -592,7 +593,7 @@ TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
     ip("link set eth1 down");
     ip("link set eth1 up");
     uplinks.update(monitor.table());
-    Time end = monotonicNow() + kPatience;
+    Time end = monotonicNow() + 3s;
     do {
       readable(monitor.fd(), 100);
       monitor.process();

@@ -56,8 +56,8 @@ class Lifecycle(PairCase):
         for gateway in self.lab.gateways():
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with self.subTest(gateway=gateway.name, signal=number):
-                    download = self.download(self.file(8_000_000))
-                    download.wait_for_size(2_000_000)
+                    download = self.download(self.file(12_000_000))
+                    download.wait_for_size(3_000_000)
                     gateway.restart(number)
                     self.verify(download)
 

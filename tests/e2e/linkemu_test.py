@@ -36,7 +36,7 @@ def in_a(*command):
 
 def ping(count, *options):
     """Sequence number -> round-trip time in ms, of the answers."""
-    text = in_a("ping", "-n", "-i", "0.01", "-W", "1", "-c", str(count), *options, ADDRESS_B)
+    text = in_a("ping", "-n", "-i", "0.02", "-W", "1", "-c", str(count), *options, ADDRESS_B)
     return {int(seq): float(ms) for seq, ms in re.findall(r"icmp_seq=(\d+) .*time=([\d.]+) ms", text)}
 
 
@@ -152,7 +152,7 @@ class LinkemuTest(DiagnosedCase):
 
     def check_throughput(self):
         with Linkemu() as emu:
-            mbit = self.iperf("-t", "2")
+            mbit = self.iperf("-t", "3")
             user, system = emu.cpu_seconds()
             packets = emu.stats("ab")["delivered"]["packets"] + emu.stats("ba")["delivered"]["packets"]
             cpu = user + system
@@ -179,7 +179,7 @@ class LinkemuTest(DiagnosedCase):
         for netns in (A, B):
             run("ip", "netns", "exec", netns, "sysctl", "-qw", "net.ipv4.tcp_ecn=1")
         with Linkemu({"rate_mbit": 20, "delay_ms": 5, "ecn_threshold_bytes": 30_000}, {"delay_ms": 5}) as emu:
-            mbit = self.iperf("-t", "2", "-O", "1", "-C", "reno")
+            mbit = self.iperf("-t", "3", "-O", "1", "-C", "reno")
             stats = emu.stats("ab")
             self.assertGreater(stats["marked"], 3)
             self.assertEqual(stats["dropped"]["queue"], 0)

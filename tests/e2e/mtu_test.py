@@ -21,8 +21,8 @@ class SmallerLater(PairCase):
     LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
 
     def test_a_link_that_shrinks_under_a_transfer(self):
-        download = self.download(self.file(5_000_000))
-        download.wait_for_size(1_500_000)
+        download = self.download(self.file(8_000_000))
+        download.wait_for_size(3_000_000)
         for link, size in (("wifi", 1300), ("lte", 1400)):
             self.lab.links.set(link, mtu=size)
         self.verify(download)

@@ -44,7 +44,7 @@ class Services(PairCase):
     def test_iperf3_tcp_both_ways(self):
         for options in ([], ["-R"], ["--bidir"]):
             def transfer():
-                rate = iperf3(self.lab, V4, *options, seconds=1)["end"]["sum_received"]["bits_per_second"]
+                rate = iperf3(self.lab, V4, *options)["end"]["sum_received"]["bits_per_second"]
                 self.in_time(rate > 5e6, f"iperf3 {options}: {rate / 1e6:.1f} Mbit/s")
 
             with self.subTest(options=options):
@@ -54,8 +54,8 @@ class Services(PairCase):
         for options in ([], ["-R"]):
             def transfer():
                 end = iperf3(self.lab, V4, "-u", "-b", "4M", "-l", 1200, *options)["end"]["sum"]
+                self.assertLess(end["lost_percent"], 5)
                 self.in_time(end["packets"] > 500, f"iperf3 {options}: {end['packets']} packets in 2 s")
-                self.in_time(end["lost_percent"] < 5, f"iperf3 {options}: {end['lost_percent']:.1f} % lost")
 
             with self.subTest(options=options):
                 self.attempts(transfer)

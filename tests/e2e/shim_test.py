@@ -7,7 +7,6 @@ import hashlib
 import random
 import socket
 import statistics
-import struct
 import threading
 import time
 import unittest
@@ -19,8 +18,7 @@ PORT = 7000
 LEG_MS = 4  # round trip between a host and its gateway: much more than what the machine adds
 INNER_MTU = 1437  # over a path of 1500 bytes
 SIZE = 9 * 1385 + 777  # nine full segments and a rest, whose length tells it from them
-REPEATS, REPEATS_WITHOUT = 12, 5  # transfers with the shim and without
-TCPI_DSACK_DUPS = struct.Struct("216xI")  # tcpi_dsack_dups in struct tcp_info of linux/tcp.h
+REPEATS = 12
 RTO = 0.2  # seconds: TCP_RTO_MIN of Linux
 HEADERS = {"ip": (40, 52), "ip6": (60, 72)}  # IP and TCP, without and with timestamps
 
@@ -53,8 +51,7 @@ table inet loss {{
         gateway.run("nft", "-f", path)
 
     def transfer(self, direction, address):
-        """(seconds from connect() until the receiver has all bytes, which are right; whether the sender heard that
-        some came twice)"""
+        """Seconds from connect() until the receiver has all bytes, which are right."""
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         listener = self.lab.server.inside(self._listen, family, address)
         box = {}
@@ -65,7 +62,6 @@ table inet loss {{
                 if direction == "down":
                     handle.sendall(self.content)
                     handle.recv(1)
-                    box["twice"] = self._twice(handle)
                 else:
                     box["got"] = self._read(handle)
                     handle.sendall(b"k")
@@ -82,17 +78,10 @@ table inet loss {{
             else:
                 handle.sendall(self.content)
                 handle.recv(1)
-                box["twice"] = self._twice(handle)
             seconds = time.monotonic() - begin
         thread.join(10)
         self.assertEqual(hashlib.sha256(box["got"]).digest(), hashlib.sha256(self.content).digest())
-        return seconds, box["twice"]
-
-    @staticmethod
-    def _twice(handle):
-        """Whether the far end reported bytes that it got twice (RFC 2883)."""
-        info = handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCPI_DSACK_DUPS.size)
-        return TCPI_DSACK_DUPS.unpack(info)[0] > 0
+        return seconds
 
     @staticmethod
     def _listen(family, address):
@@ -109,11 +98,10 @@ table inet loss {{
             got += part
         return got
 
-    def transfers(self, direction, address, shim):
-        """(median of the seconds, number of connections in which the receiver got something twice)"""
+    def median(self, direction, address, shim):
+        """Of the seconds that a transfer takes."""
         self.lab.switch_ack_shim(shim)
-        done = [self.transfer(direction, address) for _ in range(REPEATS if shim else REPEATS_WITHOUT)]
-        return statistics.median(seconds for seconds, _ in done), sum(twice for _, twice in done)
+        return statistics.median(self.transfer(direction, address) for _ in range(REPEATS))
 
     def duplicates(self, direction):
         """Segments that the receiving host's kernel reported as received twice."""
@@ -135,23 +123,21 @@ table inet loss {{
         self.assertIn("far_replay", self.receivers_gateway(direction).ctl("status"))
 
     def compare(self, direction, address):
-        without, _ = self.transfers(direction, address, shim=False)
+        without = self.median(direction, address, shim=False)
         before = self.duplicates(direction)
-        helped, twice = self.transfers(direction, address, shim=True)
+        helped = self.median(direction, address, shim=True)
         duplicates = self.duplicates(direction) - before
         counts = {a["name"]: a for a in self.receivers_gateway(direction).status()["ack_shim"]["actuators"]}
-        fired, useful, spurious = (sum(a[field] for a in counts.values()) for field in ("fired", "useful", "spurious"))
-        text = (f"lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms; {fired} fired, {useful} useful, "
-                f"{spurious} spurious; {duplicates} segments came twice, heard in {twice} connections")
+        spurious = sum(a["spurious"] for a in counts.values())
+        text = (f"lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms; {duplicates} segments came twice; "
+                f"{counts}")
         print(f"{self.id()}: {text}")
         self.assertGreater(without, RTO)
-        self.in_time(helped < RTO / 2, text)
-        self.in_time(counts["far_replay"]["useful"] >= REPEATS // 2, f"{text}: {counts}")
+        self.assertGreaterEqual(counts["far_replay"]["useful"], REPEATS // 2, text)
         # A pause of the whole machine makes the leg look longer than it is, and a replay's answer too quick.
-        self.in_time(spurious <= REPEATS // 4, text)
-        # However often a replay went for nothing in a connection, the verdict on it is one.
-        self.in_time(twice <= spurious, text)
-        self.in_time(duplicates <= fired - useful, text)
+        self.assertLessEqual(spurious, REPEATS // 4, text)
+        self.assertLessEqual(duplicates, spurious, f"what the receiver's kernel got twice is counted: {text}")
+        self.in_time(helped < RTO / 2, text)
 
 
 class Sack(ShimCase):

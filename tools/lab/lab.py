@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import pathlib
-import pathlib
 import shutil
 import signal
 import subprocess
