@@ -2,10 +2,10 @@
 
     python3 -m tidy BUILD [FILE...]
 
-BUILD is a folder with a compile_commands.json, whatever its compiler and its sanitizers: only where headers are found
-and what is defined is taken from there. Without files, all that BUILD compiles below ROOMS are looked at. The files
-of a folder are looked at as one, because most of the time goes to the headers that they share; so the names that a file
-keeps to itself must differ from those of its folder, as in a unity build.
+BUILD is a folder with a compile_commands.json, whatever its compiler and its sanitizers: only where headers are
+found and what is defined is taken from there. Without files, all that BUILD compiles below ROOMS are looked at. The
+files of a folder are looked at as one, because most of the time goes to the headers that they share; so the names
+that a file keeps to itself must differ from those of its folder, as in a unity build.
 """
 
 import concurrent.futures

@@ -129,8 +129,8 @@ table inet loss {{
         duplicates = self.duplicates(direction) - before
         counts = {a["name"]: a for a in self.receivers_gateway(direction).status()["ack_shim"]["actuators"]}
         spurious = sum(a["spurious"] for a in counts.values())
-        text = (f"lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms; {duplicates} segments came twice; "
-                f"{counts}")
+        text = (f"lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms; "
+                f"{duplicates} segments came twice; {counts}")
         print(f"{self.id()}: {text}")
         self.assertGreater(without, RTO)
         self.assertGreaterEqual(counts["far_replay"]["useful"], REPEATS // 2, text)
