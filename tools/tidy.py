@@ -3,9 +3,11 @@
     python3 -m tidy BUILD [FILE...]
 
 BUILD is a folder with a compile_commands.json, whatever its compiler and its sanitizers: only where headers are
-found and what is defined is taken from there. Without files, all that BUILD compiles below ROOMS are looked at. The
-files of a folder are looked at as one, because most of the time goes to the headers that they share; so the names
-that a file keeps to itself must differ from those of its folder, as in a unity build.
+found and what is defined is taken from there. Without files, all that BUILD compiles below ROOMS are looked at.
+
+Most of the time goes to headers, and most of that to those of the system. So the files of a folder are looked at as
+one, as in a unity build, and so are the folders of a row of TOGETHER. The names that a file keeps to itself must differ
+from those of such a row; where they do not, the row is to be cut.
 """
 
 import concurrent.futures
@@ -20,6 +22,14 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ROOMS = ("src", "simnet", "sim", "tools", "bench")
+TOGETHER = (
+    ("src/base", "src/inet", "src/coding", "src/host", "src/host/fake", "src/ackshim"),
+    ("src/scheduler/path", "src/scheduler/rate", "src/scheduler/recovery"),
+    ("src/tunnel/wire", "src/tunnel/lane", "src/tunnel/subflow"),
+    ("src/tunnel", "src/tunnel/protect", "src/tunnel/session"),
+    ("src/gateway/config", "src/gateway/dtls"),
+    ("simnet", "simnet/link"),
+)
 OURS = f"^{re.escape(str(ROOT))}/({'|'.join(ROOMS)}|tests)/"
 UNITY_INCLUDE = re.compile(r'^#include "(.*)"$', re.MULTILINE)
 FINDING = re.compile(r"^(?=\S+:\d+:\d+: (?:warning|error): )", re.MULTILINE)
@@ -30,7 +40,7 @@ def flags(command):
     words, kept = iter(shlex.split(command)), ["-std=c++20"]
     for word in words:
         if word in ("-I", "-isystem", "-D"):
-            kept += [word, next(words)]
+            kept.append(word + next(words))
         elif word.startswith(("-I", "-isystem", "-D")):
             kept.append(word)
     return tuple(kept)
@@ -48,21 +58,29 @@ def sources(build):
     return found
 
 
-def groups(wanted):
-    """[(title, files, flags)]: the files of each folder that are read alike; a program's main file stands alone."""
+def units(wanted):
+    """{title: (files, flags)}: what is looked at as one."""
+    rows = {folder: row[0] for row in TOGETHER for folder in row}
     found = {}
     for file, how in wanted.items():
-        main = re.search(r"^int main\(", file.read_text(encoding="utf-8"), re.MULTILINE)
-        found.setdefault((file if main else file.parent, how), []).append(file)
-    return [(title.relative_to(ROOT), files, how) for (title, how), files in found.items()]
+        folder = str(file.parent.relative_to(ROOT))
+        files, flags = found.setdefault(rows.get(folder, folder), ([], {}))
+        files.append(file)
+        flags.update(dict.fromkeys(how))
+    return found
 
 
 def look(title, files, how, folder):
     """What clang-tidy finds in the files, as text; empty when there is nothing."""
-    unit = folder / (re.sub(r"\W", "_", str(title)) + f"_{abs(hash(how))}.cc")
-    unit.write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
-    done = subprocess.run(["clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", f"--header-filter={OURS}",
-                           unit, "--", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    unit = folder / (re.sub(r"\W", "_", title) + ".cc")
+    # <linux/if.h> leaves out what <net/if.h> has, but only when it comes later.
+    lines = ["#include <net/if.h>"]
+    for number, file in enumerate(files):  # several may be programs
+        lines += ["#undef main", f"#define main main_{number}", f'#include "{file}"']
+    unit.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = subprocess.run(["clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}",
+                           f"--header-filter={OURS}", unit, "--", *how],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode == 0:
         return ""
     return done.stdout or f"clang-tidy failed for {title}:\n{done.stderr}"
@@ -81,8 +99,8 @@ def main():
     if not chosen:
         sys.exit(f"{build} compiles nothing of the project: nothing was looked at")
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        units = groups({file: known[file] for file in chosen})
-        found = list(pool.map(lambda unit: look(*unit, pathlib.Path(folder)), units))
+        found = list(pool.map(lambda unit: look(unit[0], *unit[1], pathlib.Path(folder)),
+                              units({file: known[file] for file in chosen}).items()))
     # A header is looked at with each folder that includes it.
     findings = dict.fromkeys(text for text in FINDING.split("".join(found)) if text)
     if findings:

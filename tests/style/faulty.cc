@@ -1,6 +1,8 @@
 // What scripts/tidy must notice.
 #include "tests/style/faulty.h"
 
+#include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,16 +13,14 @@ size_t usedAfterMove(std::vector<int>& taker, std::vector<int>& giver) {
   return giver.size();
 }
 
-Shape sliced(const Square& square) {
-  return square;
-}
-
 bool comparedWithItself(int a) {
   return a == a;
 }
 
-size_t copiedInVain(std::vector<int> numbers) {
-  return numbers.size();
+size_t copiedInVain(const std::vector<std::string>& names) {
+  size_t sum = 0;
+  for (const std::string name : names) sum += name.size();
+  return sum;
 }
 
 }  // namespace braid

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 namespace braid {
 
 struct Shape {
@@ -14,8 +12,8 @@ struct Square : Shape {
   int side = 1;
 };
 
-inline bool hasName(const std::string& name) {
-  return name.size() != 0;
+inline Shape sliced(const Square& square) {
+  return square;
 }
 
 }  // namespace braid
