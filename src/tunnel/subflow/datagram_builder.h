@@ -20,6 +20,7 @@
 #include "tunnel/subflow/datagram.h"
 #include "tunnel/subflow/sent_packets.h"
 #include "tunnel/subflow/subflow.h"
+#include "tunnel/wire/frame_traits.h"
 #include "tunnel/wire/frames.h"
 #include "tunnel/wire/key_schedule.h"
 
@@ -29,9 +30,14 @@ namespace braid {
 constexpr size_t frameRoom(size_t datagram) {
   return datagram - kHeaderSize - kTagSize;
 }
+/// Whether the DATA frame of an inner packet of so many bytes fits behind `used` bytes of frames, with room for
+/// `room` bytes in all.
+constexpr bool dataFits(size_t packet, size_t used, size_t room) {
+  return used + kFrame<DataFrame>.largest + packet <= room;
+}
 /// Whether an inner packet of so many bytes fits a datagram of its own on the subflow's path.
 inline bool fits(size_t packet, const Subflow& subflow) {
-  return kDataFrameHeader + packet <= frameRoom(subflow.mtu());
+  return dataFits(packet, 0, frameRoom(subflow.mtu()));
 }
 /// Whether it does or may turn out to, because the path's MTU is still searched for.
 inline bool mayFit(size_t packet, const Subflow& subflow) {
@@ -76,7 +82,7 @@ class DatagramBuilder {
 
   /// Whether another inner packet of so many bytes does.
   bool fits(size_t packet) const {
-    return dataCount_ < kMaxDataPerDatagram && used_ + kDataFrameHeader + packet <= limit_;
+    return dataCount_ < kMaxDataPerDatagram && dataFits(packet, used_, limit_);
   }
   bool isFull() const { return dataCount_ == kMaxDataPerDatagram; }
   /// Whether a frame of so many bytes does, beside which an ACK and DATA headers still find room.
