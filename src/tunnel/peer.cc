@@ -163,7 +163,7 @@ void Peer::onTimer(Time now) {
   if (up_ && (lost || isPathless(now) || !session_)) setUp(false, "is down");
   if (lost) session_.reset();
   candidates_.onTimer(now);
-  if (!up_ && session() && session_->anyUsable()) setUp(true, "is up again");
+  if (comesUp()) setUp(true, "is up again");
   connect(now);
 }
 
@@ -177,11 +177,16 @@ Time Peer::nextDeadline(Time now) const {
   return next;
 }
 
-bool Peer::isAtRest(Time now) const {
-  if (up_ && pathlessAt() != kNever) return false;
+// What a timer call does without a deadline: the peer comes up, or goes down a little before pathlessAt() + 1 ms,
+// and a round of attempts ends that a session has made needless.
+std::optional<Time> Peer::restsUntil(Time now) const {
+  if (comesUp() || (up_ && pathlessAt() != kNever)) return std::nullopt;
+  if (attempts_.isTrying() && !needsSession(now)) return std::nullopt;
   bool rest = true;
   forEachSession([&](const Session& s) { rest = rest && s.isAtRest(now); });
-  return rest && nextDeadline(now) > now;
+  if (!rest) return std::nullopt;
+  Time deadline = nextDeadline(now);
+  return deadline > now ? std::optional(deadline) : std::nullopt;
 }
 
 void Peer::setUp(bool up, const std::string& text) {

@@ -87,9 +87,9 @@ class Peer final : public SessionOwner {
 
   bool pollDatagram(Datagram& out, Time now);
   Time nextDeadline(Time now) const;
-  /// After a poll and a timer that gave nothing: before nextDeadline() nothing will come of another one, unless
-  /// something happens to this peer.
-  bool isAtRest(Time now) const;
+  /// After a poll that gave nothing: the deadline before which nothing will come of another poll or of a timer
+  /// call, unless something happens to this peer. nullopt: something may.
+  std::optional<Time> restsUntil(Time now) const;
   PeerStatus status(Time now) const;
 
   // SessionOwner
@@ -105,6 +105,7 @@ class Peer final : public SessionOwner {
   Time startOverAt() const;
   bool needsSession(Time now) const { return startOverAt() <= now; }
   bool isPathless(Time now) const { return now > pathlessAt(); }
+  bool comesUp() const { return !up_ && session() && session_->anyUsable(); }
   bool crosses(const Session& candidate, Time now) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
   void connect(Time now);

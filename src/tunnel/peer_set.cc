@@ -101,14 +101,13 @@ void PeerSet::onTooBig(const Route& route, size_t size, Time now) {
 
 // A timer call may wake others: where frames are bridged, what one peer releases goes to another.
 void PeerSet::onTimer(Time now) {
+  settingsAreNew_ = false;
   wakeDue(now);
   for (Place next = 0;;) {
     auto at = std::lower_bound(awake_.begin(), awake_.end(), next);
     if (at == awake_.end()) return;
     next = *at + 1;
-    Entry& entry = peers_[*at];
-    entry.ticked = true;
-    entry.peer->onTimer(now);
+    peers_[*at].peer->onTimer(now);
   }
 }
 
@@ -125,8 +124,8 @@ bool PeerSet::pollDatagram(Datagram& out, Time now) {
       turn_ = (awake_[at] + 1) % peers_.size();
       return true;
     }
-    if (mayRest(entry, exhausted, now)) {
-      rest(at, now);
+    if (std::optional<Time> deadline = restsUntil(entry, exhausted, now)) {
+      rest(at, *deadline);
     } else {
       ++at;
     }
@@ -156,11 +155,9 @@ size_t PeerSet::innerMtu() const {
 
 void PeerSet::wake(const Peer& peer) {
   auto place = static_cast<Place>(peer.place());
-  Entry& entry = peers_[place];
-  entry.ticked = false;
   if (!resting_.contains(place)) return;
   resting_.remove(place);
-  if (entry.mtu > 0) --restingMtus_[entry.mtu];
+  if (size_t mtu = peers_[place].mtu) --restingMtus_[mtu];
   awake_.insert(std::lower_bound(awake_.begin(), awake_.end(), place), place);
 }
 
@@ -172,22 +169,22 @@ void PeerSet::wakeAll() {
   resting_.resize(peers_.size());
   restingMtus_.clear();
   awake_.clear();
-  for (Place place = 0; place < peers_.size(); ++place) {
-    awake_.push_back(place);
-    peers_[place].ticked = false;
-  }
+  for (Place place = 0; place < peers_.size(); ++place) awake_.push_back(place);
+  settingsAreNew_ = true;
 }
 
-// Without a free buffer a poll gives nothing, whatever there is to send.
-bool PeerSet::mayRest(const Entry& entry, uint64_t exhausted, Time now) const {
-  return entry.ticked && exhausted == context_.pool.exhausted() && entry.peer->isAtRest(now);
+// New settings may show at the next timer call, whatever the deadlines are. Without a free buffer a poll gives
+// nothing, whatever there is to send.
+std::optional<Time> PeerSet::restsUntil(const Entry& entry, uint64_t exhausted, Time now) const {
+  if (settingsAreNew_ || exhausted != context_.pool.exhausted()) return std::nullopt;
+  return entry.peer->restsUntil(now);
 }
 
-void PeerSet::rest(size_t awakeAt, Time now) {
+void PeerSet::rest(size_t awakeAt, Time deadline) {
   Place place = awake_[awakeAt];
   Entry& entry = peers_[place];
   awake_.erase(awake_.begin() + static_cast<ptrdiff_t>(awakeAt));
-  resting_.set(place, entry.peer->nextDeadline(now));
+  resting_.set(place, deadline);
   entry.mtu = mtuOf(*entry.peer);
   if (entry.mtu > 0) ++restingMtus_[entry.mtu];
 }

@@ -2,10 +2,10 @@
 
 // The peers of a tunnel, and which of them need attention.
 //
-// A peer is awake or at rest. What happens to it (a datagram, a packet for it, new settings, its deadline)
-// wakes it. Each awake one is polled in every round and gets every timer call; it goes to rest when a poll and
-// a timer call have found nothing to do and its session carries nothing. Peers at rest cost nothing but their
-// place in a heap of deadlines: the work for a packet or a deadline does not grow with their number.
+// A peer is awake or at rest. What happens to a peer (a datagram, a packet for it, new settings, its deadline)
+// wakes it. Peers that are awake are polled in every round and get every timer call. A peer goes to rest as soon
+// as a poll gives nothing, if its session carries nothing and no timer is due. Peers at rest cost nothing but
+// their place in a heap of deadlines: the work for a packet or a deadline does not grow with their number.
 //
 // Always holds: a peer at rest would send nothing and change nothing before its deadline, however often it was
 // asked. So it makes no difference to the network which peers are awake; the order of service is that of a
@@ -70,14 +70,13 @@ class PeerSet {
   using Place = uint32_t;
   struct Entry {
     std::unique_ptr<Peer> peer;
-    bool ticked = false;  ///< it had a timer call since something happened to it
-    size_t mtu = 0;       ///< at rest: its session's inner MTU, 0 without one
+    size_t mtu = 0;  ///< at rest: its session's inner MTU, 0 without one
   };
 
   void wakeAll();
   void wakeDue(Time now);
-  bool mayRest(const Entry& entry, uint64_t exhausted, Time now) const;
-  void rest(size_t awakeAt, Time now);
+  std::optional<Time> restsUntil(const Entry& entry, uint64_t exhausted, Time now) const;
+  void rest(size_t awakeAt, Time deadline);
 
   SessionIndex sessions_;
   AttemptIndex attempts_;
@@ -85,6 +84,7 @@ class PeerSet {
   std::vector<Entry> peers_;              ///< in the order of the configuration
   std::vector<Place> awake_;              ///< in that order
   DeadlineHeap resting_;                  ///< the others, by place
+  bool settingsAreNew_ = false;           ///< no timer call came since the last change of settings
   std::map<size_t, size_t> restingMtus_;  ///< how many of those have a session with that inner MTU
   size_t turn_ = 0;                       ///< the place that is asked first for a datagram
 };

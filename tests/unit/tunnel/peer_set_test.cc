@@ -53,20 +53,19 @@ struct PeerSetTest : testing::Test {
   }
 };
 
-TEST_F(PeerSetTest, PeersWithNothingToDoRestAfterATimerCallAndAPoll) {
+TEST_F(PeerSetTest, NewPeersRestAfterATimerCallAndAPollThatGivesNothing) {
   EXPECT_EQ(peers.awake(), kPeers);
-  for (Datagram d; peers.pollDatagram(d, now);) {
-  }
-  EXPECT_EQ(peers.awake(), kPeers) << "what happened to them may show at the next timer call";
+  turn();
+  EXPECT_EQ(peers.awake(), kPeers) << "new settings may show at the next timer call";
   settle();
   EXPECT_EQ(peers.awake(), 0u);
 }
 
-TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeer) {
+TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeerUntilAPollGivesNothing) {
   settle();
   peers.wake(peer(3));
   EXPECT_EQ(peers.awake(), 1u);
-  settle();
+  turn();
   EXPECT_EQ(peers.awake(), 0u);
   Route route{1, {}, endpoint()};
   EXPECT_TRUE(peers.onHandshakeDatagram(route, {}, now));
