@@ -258,15 +258,18 @@ void World::transmit(Node& from, Datagram& datagram) {
   wire.dst = datagram.route.remote;
   wire.ecn = datagram.ecn;
   wire.bytes.assign(datagram.bytes.data(), datagram.bytes.data() + datagram.bytes.size());
-  datagram.bytes.reset();
   for (auto& path : paths_) {
     if (path->near_.node != &from || path->near_.socket != datagram.route.socket) continue;
     if (path->far_.endpoint != wire.dst) continue;
     size_t size = outerBytes(wire);
-    if (path->unreachable) return from.tunnel_->onSendError(datagram.route, from.clock());
-    if (path->uplinkMtu > 0 && size > path->uplinkMtu) {
-      return from.tunnel_->onTooBig(datagram.route, wire.bytes.size(), from.clock());
+    bool tooBig = path->uplinkMtu > 0 && size > path->uplinkMtu;
+    if (path->unreachable) {
+      from.tunnel_->onSendError(datagram, from.clock());
+    } else if (tooBig) {
+      from.tunnel_->onTooBig(datagram, from.clock());
     }
+    datagram.bytes.reset();
+    if (path->unreachable || tooBig) return;
     if (path->nat_ && path->natIdle_ > 0ns && now_ - path->natUsed_ > path->natIdle_) path->rebind(false);
     path->natUsed_ = now_;
     wire.src = path->outside_;
@@ -275,6 +278,7 @@ void World::transmit(Node& from, Datagram& datagram) {
     carry(*path, true, std::move(wire), size);
     return;
   }
+  datagram.bytes.reset();
   transmitFar(from, datagram, wire);
 }
 

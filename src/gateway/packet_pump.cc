@@ -57,15 +57,11 @@ bool PacketPump::deliverPackets() {
   return n == kTurn;
 }
 
-void PacketPump::onSendError(const Route& route, int error) {
+void PacketPump::onSendError(const Datagram& refused, int error) {
   Time now = clock_.now();
-  tunnel_.onSendError(route, now);
+  tunnel_.onSendError(refused, now);
   log_.warn(LogKind::kSendError, now,
-            "cannot send to " + route.remote.toString() + ": " + std::strerror(error));
-}
-
-void PacketPump::onTooBig(const Route& route, size_t size, bool) {
-  tunnel_.onTooBig(route, size, clock_.now());
+            "cannot send to " + refused.route.remote.toString() + ": " + std::strerror(error));
 }
 
 HostDrops PacketPump::drops() const {

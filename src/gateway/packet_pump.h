@@ -32,8 +32,8 @@ class PacketPump : private SendObserver {
  private:
   void onDeviceReadable();
   bool deliverPackets();
-  void onSendError(const Route& route, int error) override;
-  void onTooBig(const Route& route, size_t size, bool mtuProbe) override;
+  void onSendError(const Datagram& refused, int error) override;
+  void onTooBig(const Datagram& refused) override { tunnel_.onTooBig(refused, clock_.now()); }
 
   const Clock& clock_;
   PacketPool& pool_;

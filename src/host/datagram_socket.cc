@@ -37,12 +37,12 @@ void DatagramSocket::refuseFront(int error, SendObserver& observer) {
   const Datagram& d = queue_.front();
   if (error == EMSGSIZE) {
     ++counters_.tooBig;
-    observer.onTooBig(d.route, d.bytes.size(), d.mtuProbe);
+    observer.onTooBig(d);
   } else if (error == ENOBUFS || error == ENOMEM) {
     ++counters_.noMemory;
   } else {
     ++counters_.sendErrors;
-    observer.onSendError(d.route, error);
+    observer.onSendError(d, error);
   }
   queue_.popFront();
 }

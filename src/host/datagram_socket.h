@@ -36,15 +36,15 @@ struct SocketCounters {
   SocketCounters& operator+=(const SocketCounters& other);
 };
 
-/// Told what became of datagrams that the host refused.
+/// Told of datagrams that the host refused, as they were queued. They are gone afterwards.
 class SendObserver {
  public:
   virtual ~SendObserver() = default;
-  /// No way out on this route: ENETUNREACH, EHOSTUNREACH, ENODEV, ENETDOWN, EPERM, EACCES, EINVAL (source
-  /// address is no longer ours) and the like.
-  virtual void onSendError(const Route& route, int error) = 0;
-  /// `size` bytes of UDP payload are more than the interface's MTU allows.
-  virtual void onTooBig(const Route& route, size_t size, bool mtuProbe) = 0;
+  /// No way out on the datagram's route: ENETUNREACH, EHOSTUNREACH, ENODEV, ENETDOWN, EPERM, EACCES, EINVAL
+  /// (source address is no longer ours) and the like.
+  virtual void onSendError(const Datagram& refused, int error) = 0;
+  /// The datagram is larger than the interface's MTU allows.
+  virtual void onTooBig(const Datagram& refused) = 0;
 };
 
 /// When a socket wants attention; both are called from outside of the socket's methods.

@@ -82,7 +82,7 @@ std::optional<SessionSecrets> Attempts::step(const Pin& pin, Time now) {
 
 void Attempts::fail(Attempt& a) {
   for (Packet alert = pool_.allocate(); alert && a.handshake->pollDatagram(alert); alert = pool_.allocate())
-    alerts_.push_back({a.route, Ecn::kNotEct, false, std::move(alert)});
+    alerts_.push_back({a.route, Ecn::kNotEct, std::move(alert)});
   failures_.push_back(a.route.remote.toString() + ": " + std::string(a.handshake->error()));
 }
 
@@ -97,7 +97,7 @@ bool Attempts::pollDatagram(Datagram& out) {
     Packet packet = pool_.allocate();
     if (!packet) return false;
     if (!a.handshake->pollDatagram(packet)) continue;
-    out = {a.route, Ecn::kNotEct, false, std::move(packet)};
+    out = {a.route, Ecn::kNotEct, std::move(packet)};
     return true;
   }
   return false;

@@ -86,17 +86,24 @@ void PeerSet::onAccepted(const SessionSecrets& secrets, Time now) {
   found->peer->onAccepted(secrets, now);
 }
 
-// A refused datagram silences its subflow, so these are as rare as probes: a search through all peers will do.
-void PeerSet::onSendError(const Route& route, Time now) {
-  for (Entry& entry : peers_) {
-    if (entry.peer->onSendError(route, now)) wake(*entry.peer);
-  }
+// The header of a session's datagram names the session. A handshake is known by its route.
+template <typename F>
+void PeerSet::forSender(const Datagram& sent, F&& visit) const {
+  if (isHandshakeDatagram(sent.bytes.view())) return attempts_.forEachOn(sent.route, visit);
+  std::optional<DatagramHeader> header = readHeader(sent.bytes.view());
+  if (Peer* peer = header ? sessions_.find(header->session).peer : nullptr) visit(*peer);
 }
 
-void PeerSet::onTooBig(const Route& route, size_t size, Time now) {
-  for (Entry& entry : peers_) {
-    if (entry.peer->onTooBig(route, size, now)) wake(*entry.peer);
-  }
+void PeerSet::onSendError(const Datagram& refused, Time now) {
+  forSender(refused, [&](Peer& peer) {
+    if (peer.onSendError(refused.route, now)) wake(peer);
+  });
+}
+
+void PeerSet::onTooBig(const Datagram& refused, Time now) {
+  forSender(refused, [&](Peer& peer) {
+    if (peer.onTooBig(refused.route, refused.bytes.size(), now)) wake(peer);
+  });
 }
 
 // A timer call may wake others: where frames are bridged, what one peer releases goes to another.

@@ -54,8 +54,10 @@ class PeerSet {
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A handshake that a peer began is done. A peer that is not configured any more gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  void onSendError(const Route& route, Time now);
-  void onTooBig(const Route& route, size_t size, Time now);
+  /// The kernel refused a datagram that one of the peers sent, because of its route.
+  void onSendError(const Datagram& refused, Time now);
+  /// Or because of its size.
+  void onTooBig(const Datagram& refused, Time now);
   void onTimer(Time now);
   /// Something happens to this peer: it may have something to send, and another deadline.
   void wake(const Peer& peer);
@@ -73,6 +75,8 @@ class PeerSet {
     size_t mtu = 0;  ///< at rest: its session's inner MTU, 0 without one
   };
 
+  template <typename F>
+  void forSender(const Datagram& sent, F&& visit) const;
   void wakeAll();
   void wakeDue(Time now);
   std::optional<Time> restsUntil(const Entry& entry, uint64_t exhausted, Time now) const;
@@ -84,8 +88,8 @@ class PeerSet {
   std::vector<Entry> peers_;              ///< in the order of the configuration
   std::vector<Place> awake_;              ///< in that order
   DeadlineHeap resting_;                  ///< the others, by place
-  bool settingsAreNew_ = false;           ///< no timer call came since the last change of settings
   std::map<size_t, size_t> restingMtus_;  ///< how many of those have a session with that inner MTU
+  bool settingsAreNew_ = false;           ///< no timer call came since the last change of settings
   size_t turn_ = 0;                       ///< the place that is asked first for a datagram
 };
 

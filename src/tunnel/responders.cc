@@ -36,7 +36,7 @@ std::optional<Drop> Responders::onDatagram(const Route& from, ByteView bytes, Ti
   }
   if (!answer.reply) return Drop::kHandshakeGarbage;
   if (replies_.size() >= kMaxReplies || reply.size() > bytes.size()) return Drop::kHandshakeLimit;
-  replies_.push_back({from, Ecn::kNotEct, false, std::move(reply)});
+  replies_.push_back({from, Ecn::kNotEct, std::move(reply)});
   return std::nullopt;
 }
 
@@ -85,7 +85,7 @@ void Responders::step(Time now) {
     if (!r.done) outcomes_.push_back({route, std::nullopt, std::string(r.handshake->error())});
     // A failed handshake may have an alert to send.
     for (Packet last = pool_.allocate(); last && r.handshake->pollDatagram(last); last = pool_.allocate()) {
-      if (replies_.size() < kMaxReplies) replies_.push_back({route, Ecn::kNotEct, false, std::move(last)});
+      if (replies_.size() < kMaxReplies) replies_.push_back({route, Ecn::kNotEct, std::move(last)});
     }
     it = responders_.erase(it);
   }
@@ -102,7 +102,7 @@ bool Responders::pollDatagram(Datagram& out) {
     Packet packet = pool_.allocate();
     if (!packet) return false;
     if (!r.handshake->pollDatagram(packet)) continue;
-    out = {route, Ecn::kNotEct, false, std::move(packet)};
+    out = {route, Ecn::kNotEct, std::move(packet)};
     return true;
   }
   speak_ = false;

@@ -122,14 +122,6 @@ void Tunnel::onTimer(Time now) {
   takeOutcomes(now);
 }
 
-void Tunnel::onSendError(const Route& route, Time now) {
-  peers_.onSendError(route, forward(now));
-}
-
-void Tunnel::onTooBig(const Route& route, size_t size, Time now) {
-  peers_.onTooBig(route, size, forward(now));
-}
-
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = forward(now);
   if (responders_.pollDatagram(out)) return true;

@@ -73,10 +73,10 @@ class Tunnel final : private PeerOwner {
   /// A datagram from a socket with the ECN bits of its IP header.
   void onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now);
   void onTimer(Time now);
-  /// The kernel refused a datagram on this route (ENETUNREACH, ENODEV, EPERM, ...).
-  void onSendError(const Route& route, Time now);
-  /// The kernel refused a datagram of this size with EMSGSIZE.
-  void onTooBig(const Route& route, size_t size, Time now);
+  /// The kernel refused a datagram of pollDatagram() because of its route (ENETUNREACH, ENODEV, EPERM, ...).
+  void onSendError(const Datagram& refused, Time now) { peers_.onSendError(refused, forward(now)); }
+  /// Or because of its size (EMSGSIZE).
+  void onTooBig(const Datagram& refused, Time now) { peers_.onTooBig(refused, forward(now)); }
   /// Tells every peer that this gateway stops. Poll datagrams once more; nothing else is sent afterwards.
   void close() { peers_.close(); }
 

@@ -40,8 +40,8 @@ Address address(const std::string& text) {
 
 class MockObserver : public SendObserver {
  public:
-  MOCK_METHOD(void, onSendError, (const Route&, int), (override));
-  MOCK_METHOD(void, onTooBig, (const Route&, size_t, bool), (override));
+  MOCK_METHOD(void, onSendError, (const Datagram&, int), (override));
+  MOCK_METHOD(void, onTooBig, (const Datagram&), (override));
 };
 
 template <typename F>
@@ -132,11 +132,11 @@ TEST_F(UdpWire, DatagramAboveTheInterfacesMtuIsReportedWithItsSizeAndTheRestGoes
     UdpSocket far = inOther([&] { return UdpSocket(2, any(v4)); });
     Endpoint to{address(v4 ? "192.0.2.2" : "2001:db8::2"), far.local().port};
     near.enqueue(datagram(to, 100));
-    Datagram probe = datagram(to, most + 1);
-    probe.mtuProbe = true;
-    near.enqueue(std::move(probe));
+    near.enqueue(datagram(to, most + 1));
     near.enqueue(datagram(to, most));
-    EXPECT_CALL(observer_, onTooBig(_, most + 1, true));
+    EXPECT_CALL(observer_, onTooBig(_)).WillOnce([&](const Datagram& d) {
+      EXPECT_EQ(d.bytes.size(), most + 1);
+    });
     EXPECT_TRUE(near.flush(observer_));
     auto got = receive(far, 2);
     ASSERT_EQ(got.size(), 2u);

@@ -6,11 +6,10 @@
 
 namespace braid {
 
-/// A datagram to send.
+/// A datagram to send, with Don't Fragment set.
 struct Datagram {
   Route route;
   Ecn ecn = Ecn::kNotEct;
-  bool mtuProbe = false;  ///< set Don't Fragment; EMSGSIZE is no path failure
   Packet bytes;
 };
 

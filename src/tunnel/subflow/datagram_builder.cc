@@ -125,7 +125,6 @@ bool DatagramBuilder::finish(DatagramSealer& sealer, Datagram& out, Time now) {
   if (!sealed) return false;
   out.route = route_;
   out.ecn = ect_ ? Ecn::kEct0 : subflow_.codepoint(packetNumber_, sent, now);
-  out.mtuProbe = mtuProbe_;
   out.bytes = std::move(buffer_);
   return true;
 }

@@ -57,8 +57,8 @@ class UplinkTest : public testing::Test, private SendObserver {
       out.push_back(socket->options().local.toString() + "@" + socket->options().interface);
     return out;
   }
-  void onSendError(const Route&, int) override {}
-  void onTooBig(const Route&, size_t, bool) override {}
+  void onSendError(const Datagram&, int) override {}
+  void onTooBig(const Datagram&) override {}
 
   FakeClock clock_;
   FakeHost host_{clock_, 1};

@@ -13,12 +13,13 @@ namespace {
 
 using testing::_;
 using testing::ElementsAre;
+using testing::Field;
 using testing::IsEmpty;
 
 class MockObserver : public SendObserver {
  public:
-  MOCK_METHOD(void, onSendError, (const Route&, int), (override));
-  MOCK_METHOD(void, onTooBig, (const Route&, size_t, bool), (override));
+  MOCK_METHOD(void, onSendError, (const Datagram&, int), (override));
+  MOCK_METHOD(void, onTooBig, (const Datagram&), (override));
 };
 
 // What every socket does, whatever its host.
@@ -85,11 +86,9 @@ TEST_F(DatagramSocketTest, AFullSendBufferKeepsTheRestUntilThereIsRoom) {
 TEST_F(DatagramSocketTest, ATooBigDatagramIsReportedWithItsSizeAndTheRestGoesOut) {
   socket_.setMtu(1500);
   enqueue(0);
-  Datagram probe = datagram(1, 1473);
-  probe.mtuProbe = true;
-  socket_.enqueue(std::move(probe));
+  enqueue(1, 1473);
   enqueue(2, 1472);
-  EXPECT_CALL(observer_, onTooBig(_, 1473, true));
+  EXPECT_CALL(observer_, onTooBig(_)).WillOnce([](const Datagram& d) { EXPECT_EQ(d.bytes.size(), 1473u); });
   EXPECT_TRUE(socket_.flush(observer_));
   EXPECT_THAT(takeSent(), ElementsAre(0, 2));
   EXPECT_EQ(socket_.counters().tooBig, 1u);
@@ -99,7 +98,7 @@ TEST_F(DatagramSocketTest, ARefusalIsReportedForEachDatagram) {
   socket_.refuse(ENETUNREACH);
   enqueue(0);
   enqueue(1);
-  EXPECT_CALL(observer_, onSendError(Route{1, {}, remote_}, ENETUNREACH)).Times(2);
+  EXPECT_CALL(observer_, onSendError(Field(&Datagram::route, Route{1, {}, remote_}), ENETUNREACH)).Times(2);
   EXPECT_TRUE(socket_.flush(observer_));
   EXPECT_EQ(socket_.counters().sendErrors, 2u);
 }

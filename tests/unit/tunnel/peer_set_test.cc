@@ -98,6 +98,26 @@ TEST_F(PeerSetTest, APeerAtRestIsAwakeWhenItsDeadlineComes) {
   EXPECT_EQ(handshakes.made.at(0)->timeouts, 1);
 }
 
+TEST_F(PeerSetTest, ARefusedDatagramWakesThePeerThatSentIt) {
+  settle();
+  handshakes.made.at(0)->kept.sessionId = 9;
+  handshakes.made.at(0)->now = Handshake::State::kDone;
+  EXPECT_TRUE(peers.onHandshakeDatagram({1, {}, endpoint()}, {}, now));
+  Datagram sent;
+  ASSERT_TRUE(peers.pollDatagram(sent, now)) << "a challenge";
+  turn();
+  ASSERT_EQ(peers.awake(), 0u);
+  peers.onSendError(sent, now);
+  EXPECT_EQ(peers.awake(), 1u);
+  turn();
+  peers.onTooBig(sent, now);
+  EXPECT_EQ(peers.awake(), 1u);
+  turn();
+  ++sent.bytes.data()[4];  // the last byte of the id
+  peers.onSendError(sent, now);
+  EXPECT_EQ(peers.awake(), 0u) << "no session has that id";
+}
+
 TEST_F(PeerSetTest, WithoutBuffersNobodyGoesToRest) {
   handshakes.made.at(0)->toSend = 1;
   std::vector<Packet> taken;

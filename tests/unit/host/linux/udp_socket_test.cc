@@ -13,11 +13,12 @@ namespace braid::udp_socket_test {
 namespace {
 
 using testing::_;
+using testing::Field;
 
 class MockObserver : public SendObserver {
  public:
-  MOCK_METHOD(void, onSendError, (const Route&, int), (override));
-  MOCK_METHOD(void, onTooBig, (const Route&, size_t, bool), (override));
+  MOCK_METHOD(void, onSendError, (const Datagram&, int), (override));
+  MOCK_METHOD(void, onTooBig, (const Datagram&), (override));
 };
 
 Address loopback(bool v4) {
@@ -151,7 +152,7 @@ TEST_P(UdpSocketTest, ForeignSourceAddressIsASendErrorAndTheRestGoesOut) {
   a_.enqueue(datagram(b_, {0}));
   a_.enqueue(std::move(bad));
   a_.enqueue(datagram(b_, {2}));
-  EXPECT_CALL(observer_, onSendError(route, _));
+  EXPECT_CALL(observer_, onSendError(Field(&Datagram::route, route), _));
   EXPECT_TRUE(a_.flush(observer_));
   auto got = receiveAll(b_);
   ASSERT_EQ(got.size(), 2u);
