@@ -63,7 +63,7 @@ class Reader {
     ByteView b = take(8);
     return b.empty() ? 0 : load64(b.data());
   }
-  /// RFC 9000 section 16.
+  /// A variable-length integer (RFC 9000 section 16).
   uint64_t varint() {
     if (bytes_.empty()) return fail(), 0;
     ByteView b = take(size_t{1} << (bytes_[0] >> 6));
@@ -111,7 +111,7 @@ class Writer {
   void u64(uint64_t v) {
     if (uint8_t* p = grow(8)) store64(p, v);
   }
-  /// RFC 9000 section 16, shortest form; v < 2^62.
+  /// A variable-length integer in its shortest form (RFC 9000 section 16); v < 2^62.
   void varint(uint64_t v) {
     size_t n = varintSize(v);
     uint8_t* p = grow(n);

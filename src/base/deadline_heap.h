@@ -23,7 +23,7 @@ class DeadlineHeap {
   size_t size() const { return heap_.size(); }
   /// The earliest deadline; kNever: there is none.
   Time first() const { return heap_.empty() ? kNever : heap_.front().at; }
-  /// Whose it is; one of several that are equal. size() must not be 0.
+  /// The id of the earliest deadline; any of several that are equal. size() must not be 0.
   uint32_t firstId() const { return heap_.front().id; }
 
   /// The deadline of `id` is `at` from now on, kNever included.
@@ -36,7 +36,7 @@ class DeadlineHeap {
     heap_[i].at = at;
     settle(i);
   }
-  /// `id` has none from now on.
+  /// `id` has no deadline from now on.
   void remove(uint32_t id) {
     if (!contains(id)) return;
     size_t i = places_[id];
@@ -72,8 +72,8 @@ class DeadlineHeap {
     }
   }
 
-  std::vector<Entry> heap_;       ///< none is before its parent at (i - 1) / 2
-  std::vector<uint32_t> places_;  ///< in heap_, by id
+  std::vector<Entry> heap_;       ///< no entry is due before its parent at (i - 1) / 2
+  std::vector<uint32_t> places_;  ///< where in heap_ an id's entry is, by id
 };
 
 }  // namespace braid

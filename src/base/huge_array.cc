@@ -17,7 +17,8 @@ std::align_val_t alignmentOf(size_t bytes) {
 
 void* allocateHuge(size_t bytes) {
   void* memory = ::operator new(bytes, alignmentOf(bytes));
-  // A hint: without huge pages all is the same but slower. The rest behind the last whole one stays small.
+  // A hint: without huge pages all is the same but slower. What is behind the last whole huge page stays on small
+  // ones.
   if (bytes >= kHugePage) (void)madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return memory;
 }

@@ -12,7 +12,7 @@ namespace braid {
 void* allocateHuge(size_t bytes);
 void releaseHuge(void* memory, size_t bytes);
 
-/// A fixed number of records in such memory, value-initialized.
+/// A fixed number of records in memory of allocateHuge(), value-initialized.
 template <class T>
 class HugeArray {
   static_assert(std::is_trivially_destructible_v<T>);

@@ -4,7 +4,7 @@
 
 namespace braid {
 
-/// The place of an object in one list. An object has one for each list that it can be in.
+/// The place of an object in one list. An object has one such place for each list that it can be in.
 template <typename T>
 struct ListLink {
   T* previous = nullptr;

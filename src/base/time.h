@@ -5,8 +5,8 @@
 
 namespace braid {
 
-/// Names the time line that drivers hand to the core. It has no now(): the core never reads a clock.
-/// The daemon maps it to CLOCK_MONOTONIC, tests to virtual time.
+/// Names the time line that drivers hand to the core. There is no now(), for the core never reads a clock: the
+/// daemon passes times of CLOCK_MONOTONIC, tests pass virtual ones.
 struct CoreClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;

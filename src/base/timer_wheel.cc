@@ -50,7 +50,7 @@ uint64_t TimerWheel::nextEvent() const {
   for (size_t level = 0; level < kLevels; ++level) {
     if (occupied_[level] == 0) continue;
     uint64_t here = now_ >> shiftOf(level);
-    // Bit 0 is the slot after this one; this one itself is a whole turn away.
+    // Bit 0 is the slot after the present one, which itself is a whole turn away.
     uint64_t ahead = std::rotr(occupied_[level], static_cast<int>((here + 1) % kSlots));
     uint64_t distance = static_cast<uint64_t>(std::countr_zero(ahead)) + 1;
     best = std::min(best, (here + distance) << shiftOf(level));

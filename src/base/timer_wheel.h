@@ -38,7 +38,7 @@ class TimerWheel {
   /// When advance() has something to do, which may be no more than to move timers down; kNever for none.
   Time nextDeadline() const;
 
-  /// Moves on to `now` and calls expire(id) for every timer whose time has come; it is no longer armed then.
+  /// Moves on to `now` and calls expire(id) for every timer whose time has come; the timer is no longer armed then.
   /// expire() may arm and cancel any timer. A `now` before an earlier one does nothing.
   template <typename F>
   void advance(Time now, F&& expire) {

@@ -13,8 +13,7 @@ inline constexpr char kRunFolder[] = "/run/braid";
 std::string findSocket(const std::string& given, const std::string& folder = kRunFolder);
 
 /// Sends {"cmd":cmd} to the daemon at this socket, with a descriptor unless it is -1, and gives its answer.
-/// Throws std::runtime_error when no
-/// daemon answers within 5 seconds, the answer is no JSON object, or it says no.
+/// Throws std::runtime_error when no daemon answers within 5 seconds, the answer is no JSON object or says no.
 nlohmann::json ask(const std::string& socket, const std::string& cmd, int descriptor = -1);
 
 }  // namespace braid

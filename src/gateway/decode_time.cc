@@ -85,7 +85,7 @@ decltype(RecoveryOptions::decodeTime) measureDecodeTimes(size_t kMax, size_t mMa
   decltype(RecoveryOptions::decodeTime) out{};
   mMax = std::min(mMax, out.size());
   Bench bench(kMax, std::min(mMax, kMax), symbolSize, clock);
-  bench.run(1);  // sets up tables and takes memory
+  bench.run(1);  // not measured: sets up tables and takes memory
   Duration longest{1};
   for (size_t m = 1; m <= mMax; ++m) {
     std::array<Duration, kRuns> times;

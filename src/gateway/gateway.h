@@ -44,10 +44,11 @@ class Gateway {
   /// Says farewell to the peers and leaves the host as it was.
   void stop();
 
-  /// Reads the configuration again. Gives what is wrong with it (several lines); empty: it holds now.
+  /// Reads the configuration file again. Gives what is wrong with the file (several lines); empty: the new
+  /// configuration holds now.
   std::string reload();
-  /// Writes the recovery trace to this file from now on, or ends it when it owns nothing. Gives what is wrong
-  /// with the file; empty: done.
+  /// Writes the recovery trace to this file from now on; with a `file` that owns nothing, ends the trace. Gives
+  /// what is wrong with the file; empty: done.
   std::string trace(UniqueFd file);
 
   const Config& config() const { return config_; }
@@ -59,7 +60,7 @@ class Gateway {
   std::string summary() const;
 
  private:
-  /// Gives what is wrong, one line each; empty: it holds now.
+  /// Gives what is wrong with the configuration, one line each; empty: it holds now.
   std::string apply(Config next);
   void applyDevice(const DeviceConfig& device);
   void updatePeers();

@@ -21,7 +21,7 @@ using nlohmann::json;
 /// Unsaved bytes that are worth a write to flash at once, and seconds after which any are. Ours.
 constexpr uint64_t kManyUnsaved = 1'000'000;
 constexpr std::time_t kSaveAfter = 600;
-/// Of the file. Ours: 32 uplinks take 3 KB.
+/// Bytes of the file at most. Ours: 32 uplinks take 3 KB.
 constexpr size_t kMaxFile = 64 << 10;
 
 std::string readAll(const std::string& path) {
@@ -36,7 +36,8 @@ std::string readAll(const std::string& path) {
 
 MeterBook::Entry entryOf(const json& j) {
   MeterBook::Entry entry;
-  if (!j.at("used").is_number_unsigned()) throw std::runtime_error("used");  // get() would wrap it
+  if (!j.at("used").is_number_unsigned())
+    throw std::runtime_error("used");  // get() would wrap a negative one
   entry.used = j.at("used").get<uint64_t>();
   entry.until = j.at("until").get<std::time_t>();
   const json& period = j.at("period");

@@ -1,6 +1,6 @@
 #pragma once
 
-// The byte counts of metered uplinks, kept over restarts in a small file. The tunnel counts; this knows the
+// The byte counts of metered uplinks, kept over restarts in a small file. The tunnel counts; the book knows the
 // calendar.
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class MeterBook {
     MeterPeriod period{};
   };
 
-  /// Reads the file; one that is not there is empty. Throws std::runtime_error with a remedy when it cannot
-  /// be read, is not what save() writes, or cannot be written.
+  /// Reads the file; a missing one counts as empty. Throws std::runtime_error with a remedy when the file
+  /// cannot be read, is not what save() writes, or cannot be written.
   explicit MeterBook(std::string path);
 
   /// The count of an uplink at wall time `now`. A known one goes on while its period lasts, also when the

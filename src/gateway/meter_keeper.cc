@@ -26,7 +26,7 @@ void MeterKeeper::addTo(std::vector<UplinkSpec>& specs, const std::vector<Uplink
   }
 }
 
-// Periods end by the wall clock, which may jump, and goes on while the host sleeps: so it is looked at often.
+// Periods end by the wall clock, which may jump and goes on while the host sleeps: so keep() looks at it often.
 void MeterKeeper::keep(const std::vector<UplinkConfig>& uplinks, Time now) {
   if (!book_) return;
   std::time_t wall = std::time(nullptr);

@@ -22,7 +22,7 @@ class NameKeeper {
   /// Looks up the names of these peers, but not of those in `except`, and sets the deadline for the next
   /// time: none when there was no name to look up.
   void resolve(const std::vector<PeerConfig>& peers, const std::set<std::string>& except);
-  /// Sets the deadline when there is none.
+  /// Sets the deadline of resolve() when there is none.
   void retryLater();
   /// When resolve() is due again.
   Time deadline() const { return deadline_; }

@@ -23,7 +23,7 @@ class PacketPump : private SendObserver {
 
   /// Moves what the tunnel has ready to sockets and device. True: there is more; call again at once.
   bool turn(Time now);
-  /// Sends what the tunnel has ready; the same.
+  /// Sends what the tunnel has ready. True: there is more; call again at once.
   bool sendDatagrams(Time now);
 
   /// What was lost between host and tunnel so far.

@@ -10,7 +10,7 @@ namespace braid {
 /// after all others, so that late news about a closed socket never meets its successor. 0 is never given.
 class SocketIds {
  public:
-  /// At most 65535 at a time; far more than a process has file descriptors.
+  /// A free name. At most 65535 are in use at a time, far more than a process has file descriptors.
   SocketId take() {
     do ++last_;
     while (last_ == 0 || used_.contains(last_));

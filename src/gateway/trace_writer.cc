@@ -99,14 +99,14 @@ UniqueFd openTraceFile(const std::string& path) {
   return file;
 }
 
-// What loop and thread share; it lives as long as either of them.
+// What loop and thread share; lives as long as either of the two.
 struct TraceWriter::Shared {
   Shared(UniqueFd f, Time s, uint64_t m) : file(std::move(f)), start(s), maxBytes(m), last(s) {
     waiting.reserve(kMaxWaiting);
     batch.reserve(kMaxWaiting);
   }
 
-  // The thread's own.
+  // Used by the thread only.
   const UniqueFd file;
   const Time start;
   const uint64_t maxBytes;
@@ -130,8 +130,8 @@ struct TraceWriter::Shared {
   void reportDropped();
 };
 
-// How many of `lines` are in the file, one of which the beginning only is counted: the rest of it goes before
-// the next ones.
+// Gives how many of `lines` are in the file. A line of which only the beginning is there counts: the rest goes
+// before the next lines.
 uint64_t TraceWriter::Shared::writeLines(const std::string& lines) {
   std::string why;
   if (bytes + lines.size() > maxBytes) why = "the trace has reached " + std::to_string(maxBytes) + " bytes";

@@ -22,8 +22,8 @@ std::string traceLine(const TraceEvent& event, Time start);
 
 /// Opens a file to add a trace to; a new one has mode 0640. Throws SystemError with a remedy.
 UniqueFd openTraceFile(const std::string& path);
-/// Why a file that somebody else opened takes no trace; empty: it does. Only a regular file does: writing to
-/// anything else may wait for ever.
+/// Why a file that somebody else opened can take no trace; empty: it can. The file must be a regular one: writing
+/// to anything else may wait for ever.
 std::string traceFileProblem(int fd);
 
 /// One trace, from construction to destruction.

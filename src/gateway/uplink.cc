@@ -22,7 +22,7 @@ bool uniqueLocal(const Address& a) {
   return a.isV6() && (a.bytes[0] & 0xfe) == 0xfc;
 }  // RFC 4193
 
-// Smaller is better. An address in use wins over its equals, but not over one that is not deprecated.
+// The smaller, the better. An address in use wins over its equals, but a deprecated one loses to one that is not.
 auto rank(const LinkAddress& a, const Address& current) {
   return std::tuple(a.deprecated, a.address != current, uniqueLocal(a.address), a.temporary, a.address);
 }

@@ -29,15 +29,15 @@ struct UplinkDecision {
   std::vector<RuleSpec> rules;
 };
 
-/// The policy, free of I/O. `v4` and `v6` are the addresses in use: they are kept while they are good, so
-/// that a new address beside them does not disturb. `slot` (0 to 31) picks routing table and rule priorities.
+/// The policy, free of I/O. `v4` and `v6` are the addresses in use, which are kept while they are good: a new
+/// address beside them does not disturb. `slot` (0 to 31) picks routing table and rule priorities.
 UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
                             const Address& v4, const Address& v6);
 
 /// Keeps the sockets and source routes of the configured uplinks in step with the host's interfaces.
 ///
-/// A socket is bound to interface and address. It is closed when either goes, and stays, marked down, while
-/// only the carrier is lost: subflows then go on where they stopped when the cable is back.
+/// A socket is bound to interface and address, and closed when either goes. While only the carrier is lost, the
+/// socket stays and the uplink is marked down: subflows go on where they stopped when the cable is back.
 class Uplinks {
  public:
   /// All must outlive this.
@@ -52,9 +52,9 @@ class Uplinks {
 
   /// For Tunnel::setUplinks, in the order of the configuration.
   std::vector<UplinkSpec> specs() const;
-  /// The same for people.
+  /// The state of each uplink for people, in the same order.
   std::vector<UplinkStatus> status() const;
-  /// Something was refused that may work later, or warn() has something to say: call both, update() first, in
+  /// Something was refused that may work later, or warn() has something to say: call update() and then warn() in
   /// a second or so.
   bool wantsRetry() const;
   /// Notes what is doubtful about uplinks that are up. Not done at once, for an interface gets its address

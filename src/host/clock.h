@@ -4,7 +4,7 @@
 
 namespace braid {
 
-/// Tells the time line of the core. It never runs backwards.
+/// Tells the present time on the core's time line, which never runs backwards.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -36,7 +36,7 @@ struct SocketCounters {
   SocketCounters& operator+=(const SocketCounters& other);
 };
 
-/// Told of datagrams that the host refused, as they were queued. They are gone afterwards.
+/// Told of datagrams that the host refused. A refused datagram is gone after the call.
 class SendObserver {
  public:
   virtual ~SendObserver() = default;
@@ -47,7 +47,7 @@ class SendObserver {
   virtual void onTooBig(const Datagram& refused) = 0;
 };
 
-/// When a socket wants attention; both are called from outside of the socket's methods.
+/// How a socket asks for attention. Neither callback comes from inside of the socket's own methods.
 struct SocketCallbacks {
   std::function<void()> onReadable;
   std::function<void()> onWritable;  ///< there is room again after a flush that was blocked

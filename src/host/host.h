@@ -15,7 +15,7 @@
 namespace braid {
 
 /// A gateway's borders to its operating system: linux/ has the real ones, fake/ those of tests. What is
-/// opened must not outlive the host. Callbacks say only that there is something to do; they come between two
+/// opened must not outlive the host. Callbacks say only that there is something to do, and come between two
 /// turns of the gateway, never from inside of a call.
 class Host {
  public:

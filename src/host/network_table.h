@@ -78,11 +78,11 @@ class NetworkTable {
   /// The interface of this index, added when it is unknown.
   Link& link(int index) { return links_[index]; }
   void setLink(Link link) { links_[link.index] = std::move(link); }
-  /// Its default routes go with it.
+  /// The interface goes, and its default routes with it.
   void removeLink(int index);
   void addDefaultRoute(const DefaultRoute& route) { routes_.insert(route); }
   void removeDefaultRoute(const DefaultRoute& route) { routes_.erase(route); }
-  /// Those of a family and metric: a kernel has one of them, with one or more next hops.
+  /// Removes all of a family and metric: to the kernel they are one route, with one or more next hops.
   void removeDefaultRoutes(Address::Family family, uint32_t metric);
   void forgetRoutes() { routes_.clear(); }
 

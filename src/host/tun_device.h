@@ -37,7 +37,7 @@ class TunDevice {
   /// Reads until there is nothing more, at most `limit` packets, and gives each to the sink. Returns how many
   /// reads took something; less than `limit` means that the device is empty for now.
   virtual size_t read(PacketPool& pool, size_t limit, const Sink& sink) = 0;
-  /// One packet, in one system call. False when it was not taken; it is counted and gone.
+  /// One packet, in one system call. False when the host did not take the packet: then it is counted and gone.
   virtual bool write(ByteView packet) = 0;
 
  protected:

@@ -53,7 +53,7 @@ class Attempts {
   static constexpr Duration kFirstPause = 500ms;
   static constexpr Duration kLongestPause = 8s;
 
-  /// `pool`, `handshakes` and `index` must outlive it.
+  /// `pool`, `handshakes` and `index` must outlive this object.
   Attempts(Peer& peer, PacketPool& pool, HandshakeProvider& handshakes, AttemptIndex& index)
       : peer_(peer), pool_(pool), handshakes_(handshakes), index_(index) {}
   ~Attempts() { cancel(); }

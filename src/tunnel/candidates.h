@@ -13,7 +13,7 @@ namespace braid {
 /// first datagram tells.
 class Candidates {
  public:
-  /// Sessions that the peer may still choose from, and how long it has for it. Ours.
+  /// Sessions that the peer may still choose from, and how long it has to choose. Ours.
   static constexpr size_t kMaxCandidates = 4;
   static constexpr Duration kForget = kHandshakeTimeout;
 
@@ -41,7 +41,7 @@ class Candidates {
   void forEach(F&& visit) const {
     for (const auto& s : sessions_) visit(*s);
   }
-  /// Of onTimer(); the sessions have timers of their own.
+  /// When onTimer() has a session to forget; the sessions have timers of their own.
   Time nextDeadline() const {
     Time next = kNever;
     for (const auto& s : sessions_) next = std::min(next, forgetAt(*s));

@@ -15,13 +15,13 @@ namespace braid {
 /// Speaks ECN (RFC 3168) for local hosts that do not, so that the far gateway's AQM can mark the packets sent
 /// to them instead of dropping them: a drop costs an ordered stream a whole round trip, a mark costs nothing.
 ///
-/// It offers ECN in the SYN of a local host that did not, takes the acceptance out of the SYN-ACK, then turns
-/// CE marks that arrive into ECE on the host's ACKs until the sender says CWR. The host never sees any of it.
+/// The proxy offers ECN in the SYN of a local host that did not, takes the acceptance out of the SYN-ACK, then
+/// turns CE marks that arrive into ECE on the host's ACKs until the sender says CWR. The host never sees any of it.
 /// Most servers accept an offer without making one. A SYN that is sent again goes without the offer (RFC 3168
 /// section 6.1.1.1). What the host sends is not changed otherwise and stays Not-ECT.
 class EcnProxy {
  public:
-  /// Connections spoken for; further ones are left alone until one has been idle for kIdle.
+  /// Connections that the proxy speaks for; further ones are left alone until one has been idle for kIdle.
   static constexpr size_t kMaxFlows = 8192;
   static constexpr Duration kIdle = 120s;
 

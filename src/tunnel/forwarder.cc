@@ -12,11 +12,11 @@
 namespace braid {
 
 namespace {
-/// This part of the buffers is not given to packets from the device. Ours.
+/// One in so many buffers is not given to packets from the device. Ours.
 constexpr size_t kBufferReserve = 8;
 
-/// Says to hold IP or ARP, or hides what it holds behind many VLAN tags: its source cannot be checked, and
-/// others may be less strict than our parser.
+/// The frame says that it holds IP or ARP and does not, or hides what it holds behind many VLAN tags: its source
+/// cannot be checked, and hosts may be less strict than our parser.
 bool isUnreadable(const Frame& frame) {
   bool ip = frame.etherType == Frame::kIpV4 || frame.etherType == Frame::kIpV6;
   bool tagged = frame.etherType == Frame::kVlan || frame.etherType == Frame::kServiceVlan;
@@ -176,8 +176,8 @@ void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t i
     drop(*cause);
 }
 
-// A local host's segment once more, made by the shim, which need not see it again. It went the same way
-// before: if that is closed now, the host will find out by itself.
+// A local host's segment once more, made by the shim, which need not see it again. The first one went the same way:
+// if that way is closed now, the host will find out by itself.
 void Forwarder::resend(Packet packet, Time now) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   Peer* peer = ip ? router_.peerFor(ip->dst) : nullptr;

@@ -37,7 +37,7 @@ class Forwarder final : private TunnelKnowledge {
   Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& peers, Random& random,
             uint64_t shimSeed);
 
-  /// The peers are others now, or have other prefixes. Those that are no more must still be alive.
+  /// The peers are others now, or have other prefixes. Peers that are no more must still be alive.
   void onPeersChanged();
   /// The options are others now.
   void setTunables() { shim_.setUp(options_); }
@@ -45,7 +45,7 @@ class Forwarder final : private TunnelKnowledge {
 
   /// A packet or frame from the device.
   void onInnerPacket(Packet packet, Time now);
-  /// One from the peer, in the order of its flow.
+  /// A packet or frame from the peer, in the order of its flow.
   void onDelivered(Peer& from, Packet packet, Time now);
   /// A packet queued for the peer has become too large for every path that is left.
   void onTooLarge(const Peer& to, ByteView packet, Time now);

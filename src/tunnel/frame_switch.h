@@ -15,7 +15,7 @@ class Peer;
 /// address that is not in it goes to all peers.
 class FrameSwitch {
  public:
-  /// Addresses that are remembered; one beyond it is reached by flooding. Ours.
+  /// Addresses that are remembered; further ones are reached by flooding. Ours.
   static constexpr size_t kMaxMacs = 4096;
   /// An address not seen for so long is forgotten (IEEE 802.1D: 300 s).
   static constexpr Duration kMacAge = 300s;

@@ -11,11 +11,10 @@
 
 namespace braid {
 
-/// A handshake that is not finished by then has failed. Ours: the first flight is sent seven times in it.
+/// A handshake that takes longer has failed. Ours: in that time the first flight is sent seven times.
 inline constexpr Duration kHandshakeTimeout = 10s;
 
-/// One handshake in progress, datagrams in and out. It does not outlive kHandshakeTimeout; the owner drops
-/// it.
+/// One handshake in progress, datagrams in and out. Its owner drops it after kHandshakeTimeout.
 class Handshake {
  public:
   enum class State : uint8_t { kRunning, kDone, kFailed };
@@ -33,7 +32,7 @@ class Handshake {
   virtual std::string_view error() const = 0;
 };
 
-/// What a responder makes of the first datagrams of a stranger; it holds no state for him.
+/// What a responder makes of a first datagram of a stranger, for whom no state is held.
 struct HelloAnswer {
   std::unique_ptr<Handshake> accepted;  ///< the cookie came back: a handshake, already fed with this datagram
   bool reply = false;                   ///< `out` holds a cookie request, not longer than the question

@@ -23,15 +23,15 @@ class IcmpAnswers {
   static constexpr double kRate = 100;
   static constexpr double kBurst = 50;
 
-  /// `pool` must outlive it.
+  /// `pool` must outlive this object.
   explicit IcmpAnswers(PacketPool& pool) : pool_(pool) {}
 
   /// Addresses that the errors come from; an unset one: the destination of the packet that is answered.
   void setOwnAddresses(const Address& v4, const Address& v6);
 
-  /// The packet must be at most `mtu` bytes, IP header included. Empty: none may be sent now.
+  /// Says that packets must be at most `mtu` bytes, IP header included. Empty: no answer may be sent now.
   Packet tooBig(ByteView offender, const InnerPacket& ip, size_t ipOffset, size_t mtu, Time now);
-  /// The packet cannot get there. Empty: none may be sent now.
+  /// Says that the packet cannot get there. Empty: no answer may be sent now.
   Packet unreachable(ByteView offender, const InnerPacket& ip, size_t ipOffset, Unreachable why, Time now);
 
  private:

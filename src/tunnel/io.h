@@ -24,9 +24,9 @@ struct UplinkSpec {
   };
   std::vector<Socket> sockets;
   bool up = true;               ///< link and address are there
-  PathPreference preference{};  ///< its `uplink` is not read
+  PathPreference preference{};  ///< whose `uplink` is not read
   uint64_t peerCeiling = 0;     ///< bytes per second that a peer may send to it, as PathPreference::ceiling
-  /// Bytes that it may carry, both ways and with IP and UDP headers, in a period. At the cap it counts as
+  /// Bytes that the uplink may carry in a period, both ways and with IP and UDP headers. At the cap it counts as
   /// down.
   struct Meter {
     uint64_t cap = 0;

@@ -19,13 +19,14 @@ struct TunnelOptions : SessionOptions {
   AckShimOptions shim{};  ///< its settings
 };
 
-/// One peer.
+/// What the configuration says of one peer.
 struct PeerOptions {
   std::string name;
   Pin pin{};
-  std::vector<Endpoint> endpoints;  ///< where to reach it; empty: it must come to us
-  std::vector<Prefix> prefixes;     ///< inner addresses behind it: routed to it and enforced on what it sends
-  Duration keepalive = 10s;         ///< idle subflows send a PING so often; 0: never
+  std::vector<Endpoint> endpoints;  ///< where to reach the peer; empty: it must come to us
+  std::vector<Prefix>
+      prefixes;              ///< inner addresses behind the peer: routed there, and enforced on what it sends
+  Duration keepalive = 10s;  ///< idle subflows send a PING so often; 0: never
 };
 
 }  // namespace braid

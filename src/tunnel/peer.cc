@@ -92,8 +92,8 @@ void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
     candidates_.add(std::move(session));
 }
 
-// Both sides have begun at once and each has the other's session as a candidate. If both took it, neither
-// would be left: the one with the smaller id stays, unless it turns out to be of no use.
+// Both sides have begun at once, and each has the other's session as a candidate. If both sides took the other's,
+// no session would be left: the session with the smaller id stays, unless it turns out to be of no use.
 bool Peer::crosses(const Session& candidate, Time now) const {
   if (needsSession(now) || session_->role() != KeySchedule::Role::kInitiator) return false;
   return std::chrono::abs(candidate.start() - session_->start()) < kStartOver &&
@@ -140,18 +140,18 @@ bool Peer::pollDatagram(Datagram& out, Time now) {
 
 // ---- timers
 
-/// Nothing was heard for too long: from then on the session is of no use.
+/// From when on the session is of no use, for nothing was heard for too long.
 Time Peer::lostAt() const {
   return session_ ? session_->lastHeard() + kForget : kNever;
 }
 
-/// No path for so long that nobody waits any more for what is queued; kNever: there is a path.
+/// From when on nobody waits any more for what is queued, for want of a path; kNever: there is a path.
 Time Peer::pathlessAt() const {
   if (!session_ || session_->unusableSince() == kNever) return kNever;
   return session_->unusableSince() + context_.options.repairTime;
 }
 
-/// From when on another session is wanted; kNever: this one is of use.
+/// From when on another session is wanted; kNever: the present one is of use.
 Time Peer::startOverAt() const {
   if (!session_ || session_->over()) return Time::min();
   return session_->unusableSince() == kNever ? kNever : session_->unusableSince() + kStartOver;

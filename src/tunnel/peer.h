@@ -1,6 +1,6 @@
 #pragma once
 
-// A configured peer: it keeps one session with it alive.
+// A configured peer. The object keeps one session with the other gateway alive.
 //
 //     initiator   no session --> attempts on all routes --> session --> attempts again when it is of no use
 //     responder   a handshake is done --> candidate --> session, once the peer has chosen it
@@ -40,7 +40,7 @@ struct PeerContext {
 
 class Peer final : public SessionOwner {
  public:
-  /// With no usable subflow for so long the initiator starts over, in case the peer has lost its keys. Ours.
+  /// Without a usable subflow for so long the initiator starts over, in case the other side has lost its keys. Ours.
   static constexpr Duration kStartOver = 1500ms;
   /// A session in which nothing was heard for so long is dropped. Ours.
   static constexpr Duration kForget = 180s;
@@ -49,7 +49,7 @@ class Peer final : public SessionOwner {
   ~Peer() override;
 
   const PeerOptions& options() const { return options_; }
-  /// Its position among the peers, for who keeps them.
+  /// The position among the peers, for whoever keeps them.
   size_t place() const { return place_; }
   void setPlace(size_t place) { place_ = place; }
 

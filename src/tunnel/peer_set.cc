@@ -67,7 +67,7 @@ std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Rout
   return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now);
 }
 
-// Of several peers with the same endpoint the first one takes it.
+// Of several peers with the same endpoint the first one takes the datagram.
 bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
   Peer* first = nullptr;
   attempts_.forEachOn(from, [&](Peer& peer) {

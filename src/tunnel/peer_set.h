@@ -25,19 +25,19 @@ namespace braid {
 
 class PeerSet {
  public:
-  /// All of these must outlive it.
+  /// All of the parameters must outlive the set.
   PeerSet(const TunnelOptions& options, PacketPool& pool, HandshakeProvider& handshakes, PeerOwner& owner)
       : context_{options, pool, handshakes, owner, sessions_, attempts_} {}
 
   size_t size() const { return peers_.size(); }
-  /// How many of them are not at rest.
+  /// How many peers are not at rest.
   size_t awake() const { return awake_.size(); }
   template <typename F>
   void forEach(F&& visit) const {
     for (const Entry& entry : peers_) visit(*entry.peer);
   }
 
-  /// Replaces the peers; sessions of peers whose pin stays go on. Gives back those that are no more.
+  /// Replaces the peers; sessions of peers whose pin stays go on. Gives back the peers that are no more.
   [[nodiscard]] std::vector<std::unique_ptr<Peer>> replace(std::vector<PeerOptions> peers,
                                                            const std::vector<UplinkAccount>& uplinks,
                                                            Random& random, Time now);
@@ -50,7 +50,7 @@ class PeerSet {
   /// A session's datagram: nullopt when it was used, else why not.
   std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram,
                                  Time now);
-  /// True when the datagram belongs to a handshake that one of the peers began; it takes it.
+  /// True when the datagram belongs to a handshake that one of the peers began: that peer takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A handshake that a peer began is done. A peer that is not configured any more gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
@@ -59,13 +59,13 @@ class PeerSet {
   /// Or because of its size.
   void onTooBig(const Datagram& refused, Time now);
   void onTimer(Time now);
-  /// Something happens to this peer: it may have something to send, and another deadline.
+  /// Something happens to this peer, which may then have something to send, and another deadline.
   void wake(const Peer& peer);
 
-  /// From the peer whose turn it is; the next one's follows.
+  /// The next datagram: of the peer whose turn it is, or of the next one that has any. False: none has.
   bool pollDatagram(Datagram& out, Time now);
   Time nextDeadline(Time now) const;
-  /// The smallest of the sessions to send by; 0: there is none.
+  /// The smallest inner MTU of the sessions to send by, bytes; 0: there is no session.
   size_t innerMtu() const;
 
  private:

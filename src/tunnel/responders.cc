@@ -118,7 +118,7 @@ bool Responders::pollOutcome(Outcome& out) {
 
 Time Responders::nextDeadline() const {
   Time next = kNever;
-  // `now > end()` must hold when its time comes.
+  // A little late, for step() forgets a handshake only when `now > end()`.
   for (const auto& [route, r] : responders_) next = std::min({next, r.handshake->deadline(), r.end() + 1ms});
   return next;
 }

@@ -15,15 +15,14 @@
 
 namespace braid {
 
-/// Handshakes that others began: they are kept while they run, and for a while after, because a peer whose
-/// last flight was lost sends its own again. A stranger costs no state until he has shown that he receives
-/// at the address he names; then he costs a bounded part of kMaxResponders.
+/// Handshakes that others began. Each is kept while it runs and for a while after, because a peer that has missed
+/// our last flight sends its own again. A stranger costs no state until his cookie has shown that he receives at the
+/// address that he names; from then on he costs a bounded part of kMaxResponders.
 class Responders {
  public:
   /// Handshakes of others at once; more are refused until some end. Ours.
   static constexpr size_t kMaxResponders = 256;
-  /// Of them, unfinished ones of one host, so that a stranger with a real address does not take them all.
-  /// Ours.
+  /// Unfinished ones of one host, so that a stranger with a real address does not take all places. Ours.
   static constexpr size_t kMaxRespondersPerHost = 32;
   /// A new hello from the same address is a duplicate while the handshake is younger than this; later the
   /// peer has started anew. Ours.
@@ -32,7 +31,7 @@ class Responders {
   /// Stateless replies and alerts that wait for the driver. Ours.
   static constexpr size_t kMaxReplies = 256;
 
-  /// `pool` and `handshakes` must outlive it.
+  /// `pool` and `handshakes` must outlive this object.
   Responders(PacketPool& pool, HandshakeProvider& handshakes) : pool_(pool), handshakes_(handshakes) {}
 
   /// A datagram of a handshake that is none of ours. nullopt when it was used, else why not.
@@ -43,7 +42,7 @@ class Responders {
   /// How a handshake ended.
   struct Outcome {
     Route route;
-    std::optional<SessionSecrets> secrets;  ///< nullopt: it failed
+    std::optional<SessionSecrets> secrets;  ///< nullopt: the handshake failed
     std::string error;                      ///< why it failed
   };
   bool pollOutcome(Outcome& out);
@@ -60,7 +59,7 @@ class Responders {
     bool done = false;
 
     bool isStale(Time now) const { return now - began > (done ? kStaleDone : kStale); }
-    /// When it is forgotten, done or not.
+    /// When the handshake is forgotten, done or not.
     Time end() const { return began + kHandshakeTimeout; }
   };
 
@@ -71,7 +70,7 @@ class Responders {
   PacketPool& pool_;
   HandshakeProvider& handshakes_;
   std::map<Route, Responder> responders_;
-  bool speak_ = false;            ///< one of them may have something to send
+  bool speak_ = false;            ///< some handshake may have something to send
   std::deque<Datagram> replies_;  ///< to strangers, and last words of failed handshakes
   std::deque<Outcome> outcomes_;
 };

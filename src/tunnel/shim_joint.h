@@ -15,25 +15,26 @@ namespace braid {
 /// a TAP device, because it reads IP packets only. While it is off, packets pass unseen.
 class ShimJoint {
  public:
-  /// `pool` and `knowledge` must outlive it; `seed` should be unpredictable outside of tests.
+  /// `pool` and `knowledge` must outlive this object; `seed` should be unpredictable outside of tests.
   ShimJoint(PacketPool& pool, const TunnelKnowledge& knowledge, uint64_t seed)
       : pool_(pool), knowledge_(knowledge), seed_(seed) {}
 
-  /// Switches the shim on or off or gives it new settings. Off, it forgets its flows and counters.
+  /// Switches the shim on or off or gives it new settings. A shim that is switched off forgets its flows and
+  /// counters.
   void setUp(const TunnelOptions& options);
 
   /// A packet of a local host that the tunnel takes.
   void onFromHost(ByteView packet, const InnerPacket& ip, Time now) {
     if (shim_) shim_->onFromHost(packet, ip, now);
   }
-  /// A packet of the peer; false: the local host is not to see it. `ip` may be what the packet was parsed to
-  /// before single fields were changed: the shim does not look at those there.
+  /// A packet of the peer; false: the local host is not to see it. `ip` may have been parsed before single fields
+  /// of the packet were changed, which the shim does not read from `ip`.
   bool onToHost(ByteView packet, const InnerPacket& ip, Time now) {
     return !shim_ || shim_->onToHost(packet, ip, now) != AckShim::Verdict::kDrop;
   }
   /// The tunnel gave up this packet of a local host.
   void onDropped(ByteView packet, Time now);
-  /// True when something was due: then there may be packets to poll.
+  /// True when something was due: then packets may be ready to be polled.
   bool onTimer(Time now);
 
   /// Packets made or kept by the shim; empty: no more.

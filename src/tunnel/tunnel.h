@@ -62,8 +62,8 @@ class Tunnel final : private PeerOwner {
   /// Takes over what may change at run time: everything but the mode, the MTUs and the table sizes. An ack
   /// shim that is switched off forgets its flows and counters.
   void setTunables(const TunnelOptions& options);
-  /// Gets an event for each decision of recovery from now on; nullptr: no more. Must outlive the tunnel or be
-  /// unset.
+  /// `sink` gets an event for each decision of recovery from now on; nullptr: no more. The sink must outlive the
+  /// tunnel or be unset.
   void setTrace(TraceSink* sink) { options_.trace = sink; }
   /// Addresses that ICMP errors come from; unset ones: the destination of the packet that is answered.
   void setOwnAddresses(const Address& v4, const Address& v6) { forwarder_.setOwnAddresses(v4, v6); }
@@ -88,7 +88,7 @@ class Tunnel final : private PeerOwner {
   /// The smallest inner MTU of the peers that are up, for the device; that of an untried path when none is up.
   size_t innerMtu() const;
   TunnelStatus status(Time now) const;
-  /// Of the metered uplinks; cheaper than status(), which has them too.
+  /// The counts of the metered uplinks; cheaper than status(), which has them too.
   std::vector<MeterStatus> meters() const;
 
  private:

@@ -24,7 +24,7 @@ struct UplinkAccount {
 
 class UplinkAccounts {
  public:
-  /// `datagram`: bytes of a full one.
+  /// `datagram`: bytes of a datagram of full size.
   explicit UplinkAccounts(uint64_t datagram) : datagram_(datagram) {}
 
   /// Replaces the uplinks; of those whose names stay, meters go on.
@@ -32,7 +32,8 @@ class UplinkAccounts {
   const std::vector<UplinkAccount>& all() const { return accounts_; }
   /// The uplink of that name; nullptr when there is none.
   UplinkAccount* find(std::string_view name);
-  /// A datagram of `bytes` on that route in either direction. The uplink that this closes; mostly nullptr.
+  /// A datagram of `bytes` came or went on that route. Gives the uplink whose meter is full with it, nearly always
+  /// nullptr.
   const UplinkAccount* count(const Route& route, size_t bytes, Time now);
 
  private:

@@ -9,9 +9,9 @@ namespace braid {
 
 /// Counts what an uplink carries towards its cap and closes it in time.
 ///
-/// What is under way when it closes still arrives: from the peer until it has heard of it or fallen silent.
-/// For that a reserve is kept back, so that the cap is not exceeded. Closed it stays until there is room
-/// again by reset() or setCap(). Ours.
+/// What is under way when an uplink closes still arrives, and the peer goes on sending until it has heard of the
+/// closing or fallen silent. For that a reserve is kept back, so that the cap is not exceeded. The uplink stays
+/// closed until reset() or setCap() makes room again. Ours.
 class UplinkMeter {
  public:
   /// What a peer may send while it probes a path until it forgets the session: a datagram a second for 180 s
@@ -21,7 +21,7 @@ class UplinkMeter {
   /// Bytes of a period, and of them those used so far.
   UplinkMeter(uint64_t cap, uint64_t used) : cap_(cap) { reset(used); }
 
-  /// Carried in either direction. True when that closes it.
+  /// The uplink carried so many bytes, in either direction. True when they close it.
   bool add(uint64_t bytes, Time now);
   /// A new period, of which `used` is gone.
   void reset(uint64_t used);

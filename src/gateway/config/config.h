@@ -35,7 +35,7 @@ struct IdentityConfig {
   std::string certificate;  ///< PEM certificate of that key
 };
 
-/// `device`: the TUN or TAP interface that applications' packets are routed into. Its mode is
+/// `device`: the TUN or TAP interface that applications' packets are routed into. Which of the two is
 /// TunnelOptions::mode.
 struct DeviceConfig {
   std::string name = "braid0";
@@ -73,8 +73,8 @@ struct UplinkConfig {
 /// One of `peers`.
 struct PeerConfig {
   PeerOptions options;  ///< its `endpoints` holds the numeric ones of the file
-  std::vector<HostPort>
-      hosts;  ///< the ones with a host name: resolved by the daemon, and again when they stop working
+  /// The endpoints with a host name: resolved by the daemon, and again when they stop working.
+  std::vector<HostPort> hosts;
 };
 
 /// `control`: the socket that braidctl talks to; its mode is 0660.
@@ -125,7 +125,7 @@ using ConfigResult = std::variant<Config, ConfigErrors>;
 
 /// Reads and checks a file. Errors come in the order of their lines. Throws nothing but std::bad_alloc.
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {});
-/// The same for text that is already read; `path` is for messages and as the base of relative paths.
+/// Checks the text of a file that is already read; `path` is for messages, and the base of relative paths.
 ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options = {});
 
 }  // namespace braid

@@ -14,10 +14,10 @@ constexpr size_t kMaxEndpoints = 16;
 constexpr size_t kMaxPrefixes = 1024;
 constexpr uint64_t kMaxSubflowsPerUplink = 8;
 
-// Names things that must differ and remembers where each was first given.
+// Finds what must differ and does not, and remembers where each text was first given.
 class Unique {
  public:
-  // True when `text` is new. Otherwise reports "'text' is also WHERE".
+  // True when `text` is new. Otherwise reports where the text was given first.
   bool add(const std::string& text, const ConfigValue& at, const std::string& remedy,
            ConfigDiagnostics& out) {
     auto [seen, fresh] = first_.emplace(text, at.key);

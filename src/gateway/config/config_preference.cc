@@ -11,7 +11,7 @@ constexpr std::string_view kUses[] = {"normal", "metered", "backup"};  // in the
 constexpr std::string_view kPeriods[] = {"day", "week", "month"};
 constexpr std::string_view kWeekdays[] = {"sunday",   "monday", "tuesday", "wednesday",
                                           "thursday", "friday", "saturday"};
-/// A smaller cap is gone before its reserve is (UplinkMeter::reserve()).
+/// Bytes. A smaller cap would be little more than the reserve that is kept back (UplinkMeter::reserve()).
 constexpr uint64_t kSmallestCap = 10'000'000;
 constexpr uint64_t kLargestCap = 1'000'000'000'000'000;
 constexpr uint64_t kBits = 8;

@@ -45,7 +45,7 @@ class ConfigSection {
   /// The value of a key; false when it is absent. A key with nothing behind it is reported and counts as
   /// absent.
   ConfigValue find(std::string_view name) const;
-  /// The same for a key that must be there: its absence is reported with this remedy.
+  /// The value of a key that must be there: its absence is reported with this remedy.
   ConfigValue require(std::string_view name, const std::string& remedy) const;
   /// The mapping itself, for messages about it.
   const ConfigValue& self() const { return value_; }
@@ -69,11 +69,12 @@ std::optional<std::string> readChoice(const ConfigValue& value, std::span<const 
 std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics& out);
 /// A network interface name as the kernel takes it: 1 to 15 bytes without slash, colon and space.
 std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnostics& out);
+/// A whole number from `low` to `high`.
 std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                    ConfigDiagnostics& out);
 std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Duration high,
                                      ConfigDiagnostics& out);
-/// The same, or "auto", which gives 0.
+/// A duration from `low` to `high`, or "auto", which gives 0.
 std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
                                            ConfigDiagnostics& out);
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
@@ -83,11 +84,12 @@ std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint
                                     ConfigDiagnostics& out);
 /// A decimal number from 0 to 1, such as 0.5; no exponent.
 std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out);
-/// One of `names`, which gives its number, or a number from 0 to `high`.
+/// A number that also has a name.
 struct NamedNumber {
   std::string_view name;
   uint64_t number = 0;
 };
+/// The number of one of `names`, or a number from 0 to `high`.
 std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<const NamedNumber> names,
                                         uint64_t high, ConfigDiagnostics& out);
 /// A port, or two with a dash between: "5060-5080".

@@ -1,6 +1,6 @@
 #pragma once
 
-// The parts of the configuration file, one function each. They fill `config` and note mistakes in `out`.
+// The parts of the configuration file, one function each. Each function fills `config` and notes mistakes in `out`.
 
 #include "gateway/config/config.h"
 #include "gateway/config/config_reader.h"

@@ -9,8 +9,8 @@
 
 namespace braid {
 
-/// The control socket on the daemon's event loop: Unix stream, mode 0660, protocol in control_session.h. It
-/// never blocks the loop and serves a bounded number of clients; a further one is turned away with an error
+/// The control socket on the daemon's event loop: Unix stream, mode 0660, protocol in control_session.h. The
+/// server never blocks the loop and has a bounded number of clients; a further one is turned away with an error
 /// line.
 class ControlServer {
  public:

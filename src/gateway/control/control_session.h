@@ -23,10 +23,11 @@ class ControlHandler {
   virtual ~ControlHandler() = default;
   virtual TunnelStatus tunnelStatus() = 0;
   virtual GatewayStatus gatewayStatus() = 0;
-  /// Reads the configuration again. Gives what is wrong with it (several lines); empty: it holds now.
+  /// Reads the configuration file again. Gives what is wrong with the file (several lines); empty: the new
+  /// configuration holds now.
   virtual std::string reload() = 0;
-  /// Writes the recovery trace to this file from now on, or ends it when it owns nothing. Gives what is wrong
-  /// with the file; empty: done.
+  /// Writes the recovery trace to this file from now on; with a `file` that owns nothing, ends the trace. Gives
+  /// what is wrong with the file; empty: done.
   virtual std::string trace(UniqueFd file) = 0;
 };
 
@@ -44,7 +45,7 @@ enum class ControlCommand : uint8_t {
 
 /// A request line without its line end: the command, or what is wrong in plain words.
 std::variant<ControlCommand, std::string> parseControlRequest(std::string_view line);
-/// The answer to a command: one line with its line end. `file`: what came with it.
+/// The answer to a command: one line with its line end. `file`: what came with the command.
 std::string answerControl(ControlCommand command, UniqueFd file, ControlHandler& handler);
 /// An answer that says no: one line with its line end.
 std::string controlError(std::string_view text);
@@ -82,7 +83,7 @@ class ControlSession {
   void answerNext(Time now);
   ControlHandler& handler_;
   std::string input_;   ///< what is not answered yet: at most kMaxLine and one read more
-  UniqueFd file_;       ///< what came with it
+  UniqueFd file_;       ///< what came with `input_`
   std::string answer_;  ///< being written; empty between requests
   size_t written_ = 0;
   bool ended_ = false;  ///< no more bytes come in

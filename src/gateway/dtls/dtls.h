@@ -30,11 +30,11 @@ bool processorHasAes();
 /// Handshakes by OpenSSL's DTLS 1.2: ECDHE with ECDSA certificates on both sides, each known by its pin.
 /// There is no authority and no expiry on purpose: the pin is the identity, a certificate is only its
 /// wrapping. Traffic keys come from the exporter (RFC 5705) with the label "EXPORTER-braid-1"; DTLS carries
-/// no data of ours.
+/// no data of the tunnel.
 ///
-/// Retransmission runs on OpenSSL's own (real) clock; deadline() translates. As in every
-/// DTLS, who can guess the addresses of a handshake under way may break it by a forged datagram: its owner
-/// tries again. Throws std::runtime_error from the constructor when OpenSSL lacks something. One thread.
+/// Retransmission runs on OpenSSL's own (real) clock; deadline() translates. As in every DTLS, who can guess the
+/// addresses of a handshake under way may break it by a forged datagram: then the handshake's owner tries again.
+/// Throws std::runtime_error from the constructor when OpenSSL lacks something. One thread.
 class DtlsProvider : public HandshakeProvider {
  public:
   explicit DtlsProvider(const Identity& identity, const DtlsOptions& options = {});

@@ -160,7 +160,8 @@ void DtlsHandshake::finish() {
   SSL_get0_alpn_selected(ssl_.get(), &protocol, &size);
   std::string_view selected(reinterpret_cast<const char*>(protocol), size);
   if (selected != shared_->protocol) return fail("the peer did not choose the protocol " + shared_->protocol);
-  // Without it, exported keys can be made equal in two sessions by a man in the middle (RFC 7627).
+  // Without the extended master secret a man in the middle can make the exported keys of two sessions equal
+  // (RFC 7627).
   if (SSL_get_extms_support(ssl_.get()) != 1) return fail("the peer lacks the extended master secret");
   std::optional<AeadKind> aead = aeadOf(ssl_.get());
   if (!aead || !exportSecrets(ssl_.get(), secrets_)) return fail("no session keys: " + takeOpensslError());
@@ -174,8 +175,8 @@ void DtlsHandshake::fail(std::string why) {
   ERR_clear_error();
 }
 
-// After the end only OpenSSL's answers to retransmitted flights matter. Whatever else the peer says is
-// nothing to us.
+// After the end only OpenSSL's answers to retransmitted flights matter. Whatever else the peer says is thrown
+// away.
 void DtlsHandshake::discardData() {
   std::array<uint8_t, 256> scratch;
   while (SSL_read(ssl_.get(), scratch.data(), static_cast<int>(scratch.size())) > 0) {

@@ -50,7 +50,7 @@ BioHandle readFile(const std::string& path, bool isPrivate) {
   return bio;
 }
 
-// Without a terminal to ask at, a passphrase is none.
+// There is no terminal to ask for a passphrase at.
 int noPassphrase(char*, int, int, void*) {
   return -1;
 }

@@ -15,15 +15,16 @@ class IdentityError : public std::runtime_error {
 };
 
 /// Who a gateway is: a private EC key and a certificate of it. Nobody signs or checks the certificate: peers
-/// know each other by the pin of the public key. Its name and dates mean nothing; it never expires.
+/// know each other by the pin of the public key. The certificate's name and dates mean nothing, and it never
+/// expires.
 struct Identity {
   KeyHandle key;
   CertificateHandle certificate;
   Pin pin{};
 };
 
-/// SHA-256 of the certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4). Throws IdentityError when it has
-/// none.
+/// SHA-256 of the certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4). Throws IdentityError when the
+/// certificate has none.
 Pin pinOf(const X509* certificate);
 /// The pin of a PEM certificate file. Throws IdentityError.
 Pin readPin(const std::string& certificatePath);
@@ -31,8 +32,8 @@ Pin readPin(const std::string& certificatePath);
 /// protected by a passphrase or readable by group or others, or both do not belong together.
 Identity loadIdentity(const std::string& keyPath, const std::string& certificatePath);
 /// Makes a P-256 key (file mode 0600) and a certificate of it, valid for 100 years, and gives its pin. `name`
-/// (1 to 64 bytes) is for people. Never overwrites a file: throws IdentityError then, leaving both as they
-/// were.
+/// (1 to 64 bytes) is for people. Never overwrites a file: when one is there, throws IdentityError and leaves
+/// both as they were.
 Pin generateIdentity(const std::string& keyPath, const std::string& certificatePath, const std::string& name);
 
 }  // namespace braid

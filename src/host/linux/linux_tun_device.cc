@@ -69,7 +69,7 @@ LinuxTunDevice::LinuxTunDevice(Kind kind, const std::string& name) {
   lengthenQueue();
 }
 
-// Best effort: an unprivileged owner of a prepared device may not, and then lives with the kernel's 500.
+// Best effort: an unprivileged owner of a prepared device may not do so, and then has the kernel's 500 packets.
 void LinuxTunDevice::lengthenQueue() {
   UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};

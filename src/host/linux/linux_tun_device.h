@@ -13,8 +13,9 @@ namespace braid {
 /// device goes when this object goes, unless the administrator made it persistent before.
 class LinuxTunDevice final : public TunDevice {
  public:
-  /// Packets that the kernel keeps for us while we are busy. It drops what does not fit, where no AQM sees
-  /// it; the queue that is managed is ours (flow_queue.h). Ours: 50 ms of full packets at 1 Gbit/s.
+  /// Packets that the kernel keeps while the daemon is busy. What does not fit is dropped where no AQM sees it, so
+  /// the kernel's queue is for short bursts only, and the managed one is flow_queue.h. Ours: 50 ms of full packets
+  /// at 1 Gbit/s.
   static constexpr int kKernelQueue = 4096;
 
   /// Creates the device or takes over a persistent one without owner. `name` of 1 to 15 bytes; a "%d" in it

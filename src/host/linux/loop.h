@@ -12,8 +12,8 @@
 
 namespace braid {
 
-/// CLOCK_MONOTONIC as core time. It stands still while the host is suspended, so that timeouts do not all
-/// fire on wake-up.
+/// CLOCK_MONOTONIC as core time. That clock stands still while the host is suspended, so that timeouts do not
+/// all fire on wake-up.
 Time monotonicNow();
 
 class MonotonicClock final : public Clock {

@@ -49,7 +49,7 @@ class NetlinkConfig final : public HostNetwork {
   int indexOf(const std::string& device);
   using FillLink = std::function<void(NetlinkRequest&, ifinfomsg&)>;
   void changeLink(const std::string& device, const std::string& text, const FillLink& fill);
-  /// The same, fine when the device is gone.
+  /// changeLink(), which is no failure when the device is gone.
   void takeBackLink(const std::string& device, const std::string& text, const FillLink& fill);
   void deleteRoute(const RouteSpec& route);
   void deleteRule(const RuleSpec& rule);

@@ -49,7 +49,7 @@ NetlinkSocket::NetlinkSocket(uint32_t groups) : socket_(mnl_socket_open2(NETLINK
 
 NetlinkSocket::Answer NetlinkSocket::request(nlmsghdr& header, const OnMessage& onMessage) {
   header.nlmsg_flags |= NLM_F_REQUEST;
-  // Both bits: NLM_F_EXCL is one of them.
+  // NLM_F_DUMP is two bits, and NLM_F_EXCL is one of the two: both must be there.
   if ((header.nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) header.nlmsg_flags |= NLM_F_ACK;
   header.nlmsg_seq = ++sequence_;
   if (mnl_socket_sendto(socket_.get(), &header, header.nlmsg_len) < 0) return {errno, {}};

@@ -18,7 +18,7 @@
 
 namespace braid {
 
-// What loop and thread share; it lives as long as either of them.
+// What loop and thread share; lives as long as either of the two.
 struct SystemResolver::Shared {
   std::mutex mutex;
   std::condition_variable wake;
@@ -67,7 +67,7 @@ void SystemResolver::Shared::run() {
     wanted.pop_front();
     results[name] = std::move(found);
     uint64_t one = 1;
-    if (::write(ready.get(), &one, sizeof one) < 0) continue;  // it is readable already
+    if (::write(ready.get(), &one, sizeof one) < 0) continue;  // the descriptor is readable already
   }
 }
 

@@ -129,7 +129,7 @@ struct SendBatch {
   }
 };
 
-// One recvmmsg call's worth of headers, likewise.
+// One recvmmsg call's worth of headers, on the stack as well.
 struct ReceiveHeaders {
   std::array<mmsghdr, ReceiveBatch::kSize> headers;
   std::array<iovec, ReceiveBatch::kSize> vectors;
@@ -221,7 +221,7 @@ int UdpSocket::send(size_t count) {
   return sent < 0 ? -errno : sent;
 }
 
-// With no packet to put it into. False when there was none.
+// Throws a datagram away for which there is no packet. False when none was waiting.
 bool UdpSocket::dropOne() {
   uint8_t scratch[1];
   if (::recv(fd(), scratch, sizeof scratch, 0) < 0) return false;
