@@ -24,6 +24,7 @@ class Handshake {
   virtual void onTimer(Time now) = 0;
   /// Next datagram to send: fills `out` (a fresh packet with room) and gives true; false when there is none.
   virtual bool pollDatagram(Packet& out) = 0;
+  /// Another one only after a call of onDatagram() or onTimer().
   virtual Time deadline() const = 0;
   virtual State state() const = 0;
   /// Valid once state() is kDone. A finished handshake still answers retransmitted flights of the other side.

@@ -61,12 +61,9 @@ void Responders::dropOldestDone() {
   if (oldest != responders_.end()) responders_.erase(oldest);
 }
 
-void Responders::onTimer(Time now) {
-  step(now);
-}
-
 // Retransmits what is due, reports handshakes that have ended, and forgets those whose time is over.
 void Responders::step(Time now) {
+  next_ = kNever;
   for (auto it = responders_.begin(); it != responders_.end();) {
     auto& [route, r] = *it;
     if (r.handshake->deadline() <= now) {
@@ -79,6 +76,7 @@ void Responders::step(Time now) {
       outcomes_.push_back({route, r.handshake->secrets(), {}});
     }
     if (!over) {
+      next_ = std::min({next_, r.handshake->deadline(), r.end() + 1ms});  // when `now > end()` will hold
       ++it;
       continue;
     }
@@ -114,13 +112,6 @@ bool Responders::pollOutcome(Outcome& out) {
   out = std::move(outcomes_.front());
   outcomes_.pop_front();
   return true;
-}
-
-Time Responders::nextDeadline() const {
-  Time next = kNever;
-  // A little late, for step() forgets a handshake only when `now > end()`.
-  for (const auto& [route, r] : responders_) next = std::min({next, r.handshake->deadline(), r.end() + 1ms});
-  return next;
 }
 
 }  // namespace braid

@@ -36,7 +36,9 @@ class Responders {
 
   /// A datagram of a handshake that is none of ours. nullopt when it was used, else why not.
   std::optional<Drop> onDatagram(const Route& from, ByteView bytes, Time now);
-  void onTimer(Time now);
+  void onTimer(Time now) {
+    if (next_ <= now) step(now);
+  }
 
   bool pollDatagram(Datagram& out);
   /// How a handshake ended.
@@ -48,7 +50,7 @@ class Responders {
   bool pollOutcome(Outcome& out);
 
   /// When to call onTimer(); kNever: nothing is under way.
-  Time nextDeadline() const;
+  Time nextDeadline() const { return next_; }
   /// Handshakes that are remembered, finished ones included.
   size_t size() const { return responders_.size(); }
 
@@ -70,6 +72,7 @@ class Responders {
   PacketPool& pool_;
   HandshakeProvider& handshakes_;
   std::map<Route, Responder> responders_;
+  Time next_ = kNever;            ///< the earliest deadline of them, as of step()
   bool speak_ = false;            ///< some handshake may have something to send
   std::deque<Datagram> replies_;  ///< to strangers, and last words of failed handshakes
   std::deque<Outcome> outcomes_;

@@ -132,6 +132,7 @@ TEST_F(RespondersTest, TheDeadlineIsTheFirstTimerOrTheEnd) {
   EXPECT_GT(responders.nextDeadline(), now + kHandshakeTimeout);
   EXPECT_LE(responders.nextDeadline(), now + kHandshakeTimeout + 1ms);
   last().timer = now + 400ms;
+  later(route("192.0.2.1"));
   EXPECT_EQ(responders.nextDeadline(), now + 400ms);
   now += 400ms;
   responders.onTimer(now);
