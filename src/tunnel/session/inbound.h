@@ -55,7 +55,7 @@ class Inbound {
 
   /// The peer has said CLOSE.
   bool isClosed() const { return isClosed_; }
-  const DropCounts& drops() const { return resequencer_.drops(); }
+  DropCounts drops() const;
   void fill(SessionStatus& status) const;
 
  private:
@@ -63,10 +63,12 @@ class Inbound {
   bool onData(const DataFrame& frame, Packet packet, Time now);
   void takeRestored(Time now);
   void deliverInOrder();
+  void drop(Drop cause) { countDrop(drops_, cause); }
 
   SessionParts parts_;
   Resequencer resequencer_;
   std::vector<DuplicateFilter> datagramFilters_;  ///< by slot of the flow
+  DropCounts drops_{};                            ///< the resequencer's are not in it
   bool isClosed_ = false;
   uint64_t receivedPackets_ = 0, receivedBytes_ = 0;  ///< inner ones, duplicates included
 };

@@ -220,7 +220,7 @@ bool Outbound::dropTooLarge(Flow* flow, const Packet& packet, Time now) {
   if (!subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries)) return false;
   parts_.owner.onTooLarge(packet.view());
   parts_.flows.pop(now, flow);
-  parts_.owner.onDrop(Drop::kTooBig, 1);
+  countDrop(drops_, Drop::kTooBig);
   return true;
 }
 

@@ -59,6 +59,7 @@ class Outbound {
   /// After a poll() that gave nothing: no data is queued or unacknowledged, and no path is about to open and to
   /// be noticed as idle, so that asking again before a deadline changes nothing.
   bool isAtRest(Time now) const;
+  const DropCounts& drops() const { return drops_; }
   void fill(SessionStatus& status) const;
 
  private:
@@ -101,6 +102,7 @@ class Outbound {
   size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
   uint64_t sentPackets_ = 0, sentBytes_ = 0;  ///< inner ones, for the first time
   uint64_t repaired_ = 0;                     ///< inner packets sent again
+  DropCounts drops_{};
 };
 
 }  // namespace braid

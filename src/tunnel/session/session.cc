@@ -24,19 +24,19 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 }  // namespace
 
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-                 PacketPool& pool, SessionOwner& owner, Random random, Time now)
+                 PacketPool& pool, PeerEvents& events, SessionOwner& owner, Random random, Time now)
     : id_(secrets.sessionId),
       pin_(secrets.peer),
       role_(role),
       options_(options),
-      owner_(owner),
+      events_(events),
       random_(random),
       keys_(secrets, role, keyLimits(options), now),
       sealer_(id_, keys_),
       trace_(options.trace, id_),
       ledger_(options.repairTime, &owner),
       flows_(flowQueueOptions(options), random_.next(), &owner),
-      paths_(sideOf(role), options, controls_, ledger_, owner, trace_, random_, now),
+      paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
       outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, flows_, protector_,
@@ -49,12 +49,14 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
 }
 
 Session::~Session() {
+  giveUp();
+}
+
+// Subflows hand their data back to the ledger, and the ledger to the flows.
+void Session::giveUp() {
   protector_.clear();
-  // Subflows hand their data back to the ledger, and the ledger to the flows.
   paths_.clear();
   ledger_.giveUpAll(Drop::kPeerDown);
-  DropCounts counts = drops();
-  for (size_t i = 0; i < kDropCount; ++i) owner_.onDrop(static_cast<Drop>(i), counts[i]);
 }
 
 void Session::setTunables() {
@@ -95,7 +97,7 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
     if (keys_.spent()) over_ = true;
     return Drop::kBadSeal;
   }
-  if (keys_.epoch() != epoch) owner_.onEvent({Event::Kind::kRekeyed, {}, "the peer changed keys"});
+  if (keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "the peer changed keys");
   if (!subflow && !(subflow = paths_.accept(header.subflow, from, now))) return Drop::kUnknownSubflow;
   heardAt_ = now;
 
@@ -151,18 +153,16 @@ void Session::clearQueues(Time now) {
     for (Subflow* s : paths_.subflows()) s->giveUpData(Drop::kPeerDown);
   }
   Flow* flow = nullptr;
-  uint64_t dropped = 0;
   flows_.rewind();
   while (flows_.packets() + flows_.claims() > 0) {
     if (flows_.turn(now)) {
       flows_.endTurn(0, false);
     } else if (flows_.pop(now, flow)) {
-      ++dropped;
+      countDrop(drops_, Drop::kPeerDown);
     } else {
       break;
     }
   }
-  if (dropped > 0) owner_.onDrop(Drop::kPeerDown, dropped);
 }
 
 // ---- what leaves
@@ -171,7 +171,7 @@ bool Session::pollDatagram(Datagram& out, Time now) {
   if (over_ && !closesLeft_) return false;
   unsigned epoch = keys_.epoch();
   bool sent = closesLeft_ ? outbound_.pollClose(*closesLeft_, out, now) : outbound_.poll(out, now);
-  if (keys_.epoch() != epoch) owner_.onEvent({Event::Kind::kRekeyed, {}, "new keys"});
+  if (keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "new keys");
   if (sealer_.failed()) over_ = true;  // a new session takes over
   return sent;
 }
@@ -179,9 +179,11 @@ bool Session::pollDatagram(Datagram& out, Time now) {
 // ---- for the operator
 
 DropCounts Session::drops() const {
-  DropCounts sum{};
-  for (size_t i = 0; i < kDropCount; ++i)
-    sum[i] = ledger_.drops()[i] + flows_.drops()[i] + inbound_.drops()[i];
+  DropCounts sum = drops_;
+  addDrops(sum, ledger_.drops());
+  addDrops(sum, flows_.drops());
+  addDrops(sum, inbound_.drops());
+  addDrops(sum, outbound_.drops());
   return sum;
 }
 
