@@ -26,8 +26,9 @@ namespace braid {
 class PeerSet {
  public:
   /// All of the parameters must outlive the set.
-  PeerSet(const TunnelOptions& options, PacketPool& pool, HandshakeProvider& handshakes, PeerOwner& owner)
-      : context_{options, pool, handshakes, owner, sessions_, attempts_} {}
+  PeerSet(const TunnelOptions& options, PacketPool& pool, HandshakeProvider& handshakes, PeerOwner& owner,
+          EventQueue& events)
+      : context_{options, pool, handshakes, owner, events, sessions_, attempts_} {}
 
   size_t size() const { return peers_.size(); }
   /// How many peers are not at rest.
@@ -67,6 +68,8 @@ class PeerSet {
   Time nextDeadline(Time now) const;
   /// The smallest inner MTU of the sessions to send by, bytes; 0: there is no session.
   size_t innerMtu() const;
+  /// What all sessions threw away, those that have ended included.
+  DropCounts drops() const;
 
  private:
   using Place = uint32_t;

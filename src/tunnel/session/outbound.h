@@ -60,6 +60,7 @@ class Outbound {
   /// be noticed as idle, so that asking again before a deadline changes nothing.
   bool isAtRest(Time now) const;
   const OutboundCounts& counts() const { return counts_; }
+  const DropCounts& drops() const { return drops_; }
 
  private:
   /// What became of new data.
@@ -102,6 +103,7 @@ class Outbound {
   Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
   size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
   OutboundCounts counts_;
+  DropCounts drops_{};
 };
 
 }  // namespace braid
