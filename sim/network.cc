@@ -65,7 +65,8 @@ void Network::start() {
     loss.apply(options);
     link->setOptions(std::move(options), world.now());
   }
-  for (auto& [path, loss] : lossyPaths_) path->change([&](LinkOptions& o) { loss.apply(o); }, world.now());
+  for (auto& [path, loss] : lossyPaths_)
+    path->change([&loss = loss](LinkOptions& o) { loss.apply(o); }, world.now());
 }
 
 void requireSound(const World& world) {

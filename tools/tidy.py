@@ -6,8 +6,8 @@ BUILD is a folder with a compile_commands.json, whatever its compiler and its sa
 found and what is defined is taken from there. Without files, all that BUILD compiles below ROOMS are looked at.
 
 Most of the time goes to headers, and most of that to those of the system. So the files of a folder are looked at as
-one, as in a unity build, and so are the folders of a row of TOGETHER. The names that a file keeps to itself must differ
-from those of such a row; where they do not, the row is to be cut.
+one, as in a unity build, and so are the folders of a row of TOGETHER. The names that a file keeps to itself must
+differ from those of such a row; where they do not, the row is to be cut.
 """
 
 import concurrent.futures

@@ -115,11 +115,15 @@ void Forwarder::forwardFrame(Packet packet, const Frame& frame, const Peer* exce
   peers_.forEach([&](Peer& peer) {
     if (&peer != except) others.push_back(&peer);
   });
+  if (others.empty()) return;
+  Peer* last = others.back();
+  others.pop_back();
   for (Peer* other : others) {
-    Packet copy = other == others.back() ? std::move(packet) : pool_.copy(packet.view());
+    Packet copy = pool_.copy(packet.view());
     if (!copy) return drop(Drop::kNoBuffer);
     send(*other, std::move(copy), ip, frame.payloadOffset, now);
   }
+  send(*last, std::move(packet), ip, frame.payloadOffset, now);
 }
 
 void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now) {

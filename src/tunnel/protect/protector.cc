@@ -60,8 +60,8 @@ bool Protector::pollTurn(Flow& flow, Datagram& out, Time now) {
 bool Protector::pollIdle(bool newDataWaits, Datagram& out, Time now) {
   idleAgainAt_ = kNever;
   if (newDataWaits || context_.ledger.live() == 0) return false;
-  for (uint8_t c = 0; c < policies_.size(); ++c) {
-    if (protect(c, nullptr, out, now)) return true;
+  for (size_t c = 0; c < policies_.size(); ++c) {
+    if (protect(static_cast<uint8_t>(c), nullptr, out, now)) return true;
   }
   return false;
 }

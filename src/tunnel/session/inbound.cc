@@ -65,6 +65,8 @@ template <typename... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;  // clang finds it by itself from version 17 on
 }  // namespace
 
 void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival) {
