@@ -4,7 +4,8 @@
 
 namespace braid {
 
-/// What the shim asks the tunnel, seldom: a round trip before it would speak, and then.
+/// What the shim asks the tunnel, seldom: a round trip before it would speak, and then. A call upward because it is a
+/// question: the answer must be that of the moment.
 class TunnelKnowledge {
  public:
   virtual ~TunnelKnowledge() = default;

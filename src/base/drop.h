@@ -38,7 +38,14 @@ enum class Drop : uint8_t {
   kCount
 };
 inline constexpr size_t kDropCount = static_cast<size_t>(Drop::kCount);
+/// How much was dropped, by cause.
 using DropCounts = std::array<uint64_t, kDropCount>;
+inline void countDrop(DropCounts& counts, Drop cause) {
+  ++counts[static_cast<size_t>(cause)];
+}
+inline void addDrops(DropCounts& sum, const DropCounts& more) {
+  for (size_t i = 0; i < kDropCount; ++i) sum[i] += more[i];
+}
 
 struct DropInfo {
   Drop cause;

@@ -71,7 +71,7 @@ class Forwarder final : private TunnelKnowledge {
   bool ownsSource(const Peer& peer, const Address& source) const;
   bool isCarrying(const FlowKey& key) const override;
   void toDevice(Packet packet);
-  void drop(Drop cause) { ++drops_[static_cast<size_t>(cause)]; }
+  void drop(Drop cause) { countDrop(drops_, cause); }
 
   const TunnelOptions& options_;
   PacketPool& pool_;

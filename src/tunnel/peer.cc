@@ -9,10 +9,11 @@ namespace braid {
 Peer::Peer(PeerOptions options, const PeerContext& context, Random random)
     : options_(std::move(options)),
       context_(context),
+      events_(context.events, options_.name),
       random_(random),
       attempts_(*this, context.pool, context.handshakes, context.attempts) {}
 
-// Sessions report their last counts while they end.
+// Sessions end while their owner is whole.
 Peer::~Peer() {
   session_.reset();
   candidates_.clear();
@@ -53,8 +54,8 @@ void Peer::openSubflows(Time now) {
 }
 
 SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now) {
-  auto session =
-      std::make_unique<Session>(secrets, role, context_.options, context_.pool, *this, random_.fork(), now);
+  auto session = std::make_unique<Session>(secrets, role, context_.options, context_.pool, events_, *this,
+                                           random_.fork(), now);
   session->setKeepalive(options_.keepalive);
   return context_.sessions.add(*this, std::move(session));
 }
@@ -71,7 +72,7 @@ void Peer::connect(Time now) {
 void Peer::stepAttempts(Time now) {
   std::optional<SessionSecrets> secrets = attempts_.step(options_.pin, now);
   for (std::string failure; attempts_.pollFailure(failure);)
-    onEvent({Event::Kind::kHandshakeFailed, {}, failure});
+    events_.tell(Event::Kind::kHandshakeFailed, std::move(failure));
   if (!secrets) return;
   session_.reset();
   if (up_) setUp(false, "is silent, a new session begins");
@@ -191,12 +192,7 @@ std::optional<Time> Peer::restsUntil(Time now) const {
 
 void Peer::setUp(bool up, const std::string& text) {
   up_ = up;
-  onEvent({up ? Event::Kind::kPeerUp : Event::Kind::kPeerDown, {}, text});
-}
-
-void Peer::onEvent(Event event) {
-  event.peer = options_.name;
-  context_.owner.onEvent(std::move(event));
+  events_.tell(up ? Event::Kind::kPeerUp : Event::Kind::kPeerDown, text);
 }
 
 PeerStatus Peer::status(Time now) const {

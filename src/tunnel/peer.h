@@ -34,6 +34,7 @@ struct PeerContext {
   PacketPool& pool;
   HandshakeProvider& handshakes;
   PeerOwner& owner;
+  EventQueue& events;
   SessionIndex& sessions;
   AttemptIndex& attempts;
 };
@@ -94,8 +95,6 @@ class Peer final : public SessionOwner {
 
   // SessionOwner
   void onDelivered(Packet packet) override { context_.owner.onDelivered(*this, std::move(packet)); }
-  void onEvent(Event event) override;
-  void onDrop(Drop cause, uint64_t count) override { context_.owner.onDrop(cause, count); }
   void onTooLarge(ByteView packet) override { context_.owner.onTooLarge(*this, packet); }
   void onPacketDropped(ByteView packet) override { context_.owner.onPacketDropped(packet); }
 
@@ -115,6 +114,7 @@ class Peer final : public SessionOwner {
 
   PeerOptions options_;
   const PeerContext& context_;
+  PeerEvents events_;
   Random random_;
   size_t place_ = 0;
   std::vector<NamedRoute> routes_;

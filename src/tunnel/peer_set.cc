@@ -158,6 +158,14 @@ size_t PeerSet::innerMtu() const {
   return smallest;
 }
 
+DropCounts PeerSet::drops() const {
+  DropCounts sum = sessions_.ended();
+  forEach([&](const Peer& peer) {
+    peer.forEachSession([&](const Session& session) { addDrops(sum, session.drops()); });
+  });
+  return sum;
+}
+
 // ---- awake and at rest
 
 void PeerSet::wake(const Peer& peer) {

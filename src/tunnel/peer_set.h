@@ -26,8 +26,9 @@ namespace braid {
 class PeerSet {
  public:
   /// All of the parameters must outlive the set.
-  PeerSet(const TunnelOptions& options, PacketPool& pool, HandshakeProvider& handshakes, PeerOwner& owner)
-      : context_{options, pool, handshakes, owner, sessions_, attempts_} {}
+  PeerSet(const TunnelOptions& options, PacketPool& pool, HandshakeProvider& handshakes, PeerOwner& owner,
+          EventQueue& events)
+      : context_{options, pool, handshakes, owner, events, sessions_, attempts_} {}
 
   size_t size() const { return peers_.size(); }
   /// How many peers are not at rest.
@@ -54,7 +55,9 @@ class PeerSet {
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A handshake that a peer began is done. A peer that is not configured any more gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// The kernel refused a datagram that one of the peers sent, because of its route.
+  /// The kernel refused a datagram because of its route. Told are sessions with a subflow there: those of the peer
+  /// whose session sent the datagram, or of the peers whose handshakes with us are under way there. Who else uses the
+  /// route learns of it by a datagram of its own.
   void onSendError(const Datagram& refused, Time now);
   /// Or because of its size.
   void onTooBig(const Datagram& refused, Time now);
@@ -67,6 +70,8 @@ class PeerSet {
   Time nextDeadline(Time now) const;
   /// The smallest inner MTU of the sessions to send by, bytes; 0: there is no session.
   size_t innerMtu() const;
+  /// What all sessions threw away, those that have ended included.
+  DropCounts drops() const;
 
  private:
   using Place = uint32_t;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/drop.h"
 #include "tunnel/session/session.h"
 
 namespace braid {
@@ -12,7 +13,7 @@ namespace braid {
 class Peer;
 
 /// Whose session a datagram belongs to, by the session id in its header. A session is in the index exactly as
-/// long as it lives: the handle that owns it takes it out.
+/// long as it lives: the handle that owns the session takes it out, and leaves its counts here.
 class SessionIndex {
  public:
   struct Entry {
@@ -23,6 +24,8 @@ class SessionIndex {
     SessionIndex* index = nullptr;
     void operator()(Session* session) const {
       index->entries_.erase(session->id());
+      session->giveUp();
+      addDrops(index->ended_, session->drops());
       delete session;
     }
   };
@@ -38,9 +41,12 @@ class SessionIndex {
     auto found = entries_.find(id);
     return found == entries_.end() ? Entry{} : found->second;
   }
+  /// What the sessions that have ended threw away.
+  const DropCounts& ended() const { return ended_; }
 
  private:
   std::unordered_map<uint32_t, Entry> entries_;
+  DropCounts ended_{};
 };
 
 }  // namespace braid

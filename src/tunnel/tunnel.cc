@@ -6,26 +6,17 @@
 
 namespace braid {
 
-namespace {
-/// Events that wait for the driver; later ones are lost. Ours.
-constexpr size_t kMaxEvents = 1024;
-
-void add(DropCounts& sum, const DropCounts& more) {
-  for (size_t i = 0; i < kDropCount; ++i) sum[i] += more[i];
-}
-}  // namespace
-
 Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed)
     : options_(std::move(options)),
       pool_(pool),
       handshakes_(handshakes),
       random_(seed),
       uplinks_(options_.maxOuterMtu),
-      peers_(options_, pool, handshakes, *this),
+      peers_(options_, pool, handshakes, *this, events_),
       responders_(pool, handshakes),
       forwarder_(options_, pool, peers_, random_, Random(~seed).next()) {}
 
-// Sessions report their last counts while they end.
+// Sessions end while their owners are whole.
 Tunnel::~Tunnel() {
   peers_.clear();
 }
@@ -47,7 +38,7 @@ void Tunnel::resetMeter(std::string_view uplink, uint64_t used, Time now) {
   UplinkAccount* account = uplinks_.find(uplink);
   if (!account || !account->meter) return;
   account->meter->reset(used);
-  onEvent({Event::Kind::kNewPeriod, {}, "uplink " + account->spec.name + ": a new period begins"});
+  events_.push({Event::Kind::kNewPeriod, {}, "uplink " + account->spec.name + ": a new period begins"});
   peers_.setUplinks(uplinks_.all(), forward(now));
 }
 
@@ -56,11 +47,11 @@ void Tunnel::count(const Route& route, size_t bytes, Time now) {
   const UplinkAccount* closed = uplinks_.count(route, bytes, now);
   if (!closed) return;
   const UplinkMeter& meter = *closed->meter;
-  onEvent({Event::Kind::kCapReached,
-           {},
-           "uplink " + closed->spec.name + " is not used any more in this period: " +
-               std::to_string(meter.used()) + " of " + std::to_string(meter.cap()) + " bytes are used, " +
-               std::to_string(meter.reserve()) + " kept for what is under way"});
+  events_.push({Event::Kind::kCapReached,
+                {},
+                "uplink " + closed->spec.name + " is not used any more in this period: " +
+                    std::to_string(meter.used()) + " of " + std::to_string(meter.cap()) +
+                    " bytes are used, " + std::to_string(meter.reserve()) + " kept for what is under way"});
   peers_.setUplinks(uplinks_.all(), now);
 }
 
@@ -88,17 +79,17 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   ByteView bytes = datagram.view();
   count(from, bytes.size(), now);
   if (isHandshakeDatagram(bytes)) return onHandshake(from, bytes, now);
-  if (bytes.size() < kMinDatagram) return drop(Drop::kRuntDatagram);
+  if (bytes.size() < kMinDatagram) return countDrop(drops_, Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
-  if (!header) return drop(Drop::kUnknownType);
-  if (header->version != kWireVersion) return drop(Drop::kUnknownVersion);
+  if (!header) return countDrop(drops_, Drop::kUnknownType);
+  if (header->version != kWireVersion) return countDrop(drops_, Drop::kUnknownVersion);
   if (std::optional<Drop> cause = peers_.onDatagram(*header, from, ecn, std::move(datagram), now))
-    drop(*cause);
+    countDrop(drops_, *cause);
 }
 
 void Tunnel::onHandshake(const Route& from, ByteView bytes, Time now) {
   if (peers_.onHandshakeDatagram(from, bytes, now)) return;
-  if (std::optional<Drop> cause = responders_.onDatagram(from, bytes, now)) drop(*cause);
+  if (std::optional<Drop> cause = responders_.onDatagram(from, bytes, now)) countDrop(drops_, *cause);
   takeOutcomes(now);
 }
 
@@ -109,7 +100,8 @@ void Tunnel::takeOutcomes(Time now) {
     if (outcome.secrets) {
       peers_.onAccepted(*outcome.secrets, now);
     } else {
-      onEvent({Event::Kind::kHandshakeFailed, outcome.route.remote.toString(), std::move(outcome.error)});
+      events_.push(
+          {Event::Kind::kHandshakeFailed, outcome.route.remote.toString(), std::move(outcome.error)});
     }
   }
 }
@@ -130,13 +122,6 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
   return true;
 }
 
-bool Tunnel::pollEvent(Event& out) {
-  if (events_.empty()) return false;
-  out = std::move(events_.front());
-  events_.pop_front();
-  return true;
-}
-
 Time Tunnel::nextDeadline() const {
   return std::min({peers_.nextDeadline(now_), forwarder_.nextDeadline(), responders_.nextDeadline()});
 }
@@ -144,10 +129,6 @@ Time Tunnel::nextDeadline() const {
 size_t Tunnel::innerMtu() const {
   size_t mtu = peers_.innerMtu();
   return mtu ? mtu : MtuDiscovery::kBaseDatagram - kDatagramOverhead;
-}
-
-void Tunnel::onEvent(Event event) {
-  if (events_.size() < kMaxEvents) events_.push_back(std::move(event));
 }
 
 std::vector<MeterStatus> Tunnel::meters() const {
@@ -161,12 +142,10 @@ std::vector<MeterStatus> Tunnel::meters() const {
 TunnelStatus Tunnel::status(Time now) const {
   TunnelStatus s;
   s.drops = drops_;
-  add(s.drops, forwarder_.drops());
+  addDrops(s.drops, forwarder_.drops());
+  addDrops(s.drops, peers_.drops());
   s.meters = meters();
-  peers_.forEach([&](const Peer& peer) {
-    s.peers.push_back(peer.status(now));
-    peer.forEachSession([&](const Session& session) { add(s.drops, session.drops()); });
-  });
+  peers_.forEach([&](const Peer& peer) { s.peers.push_back(peer.status(now)); });
   s.shim = forwarder_.shimStatus();
   s.buffersInUse = pool_.inUse();
   s.buffersLimit = pool_.limit();

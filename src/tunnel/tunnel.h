@@ -26,7 +26,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -82,7 +81,7 @@ class Tunnel final : private PeerOwner {
 
   bool pollDatagram(Datagram& out, Time now);
   bool pollInnerPacket(Packet& out) { return forwarder_.pollInnerPacket(out); }
-  bool pollEvent(Event& out);
+  bool pollEvent(Event& out) { return events_.poll(out); }
 
   Time nextDeadline() const;
   /// The smallest inner MTU of the peers that are up, for the device; that of an untried path when none is up.
@@ -95,7 +94,6 @@ class Tunnel final : private PeerOwner {
   void count(const Route& route, size_t bytes, Time now);
   void onHandshake(const Route& from, ByteView bytes, Time now);
   void takeOutcomes(Time now);
-  void drop(Drop cause, uint64_t count = 1) { drops_[static_cast<size_t>(cause)] += count; }
   Time forward(Time now) { return now_ = std::max(now_, now); }
 
   // PeerOwner
@@ -104,8 +102,6 @@ class Tunnel final : private PeerOwner {
   }
   void onTooLarge(Peer& to, ByteView packet) override { forwarder_.onTooLarge(to, packet, now_); }
   void onPacketDropped(ByteView packet) override { forwarder_.onPacketDropped(packet, now_); }
-  void onEvent(Event event) override;
-  void onDrop(Drop cause, uint64_t count) override { drop(cause, count); }
 
   TunnelOptions options_;
   PacketPool& pool_;
@@ -113,10 +109,10 @@ class Tunnel final : private PeerOwner {
   Random random_;
   Time now_ = Time::min();
   UplinkAccounts uplinks_;
+  EventQueue events_;
   PeerSet peers_;
   Responders responders_;
   Forwarder forwarder_;
-  std::deque<Event> events_;
   DropCounts drops_{};
 };
 

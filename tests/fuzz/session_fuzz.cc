@@ -13,8 +13,6 @@ using namespace braid;
 struct Owner final : SessionOwner {
   size_t delivered = 0;
   void onDelivered(Packet) override { ++delivered; }
-  void onEvent(Event) override {}
-  void onDrop(Drop, uint64_t) override {}
   void onTooLarge(ByteView) override {}
 };
 
@@ -53,10 +51,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.recovery = kPolicies[size % 6];
   options.decodeBuffer = size % 7 == 0 ? 0 : size % 7 == 1 ? 1 : 64;
   Owner owner;
+  EventQueue queue;
+  std::string name;
+  PeerEvents events(queue, name);
   Time now = Time{} + 1s;
   KeySchedule peer(secrets(), KeySchedule::Role::kInitiator, {}, now);
   {
-    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, owner, Random(1), now);
+    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, Random(1), now);
     uint64_t numbers[256] = {};
     Reader in({data, size});
     while (in.remaining() > 4) {

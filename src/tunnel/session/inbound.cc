@@ -33,7 +33,7 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
       if (pieces < symbol.size())
         symbol[pieces++] = {data->payload.data() - kDataFrameHeader, data->payload.size() + kDataFrameHeader};
     } else if (traits.costly && ++costly > kMaxCostlyFrames) {
-      parts_.owner.onDrop(Drop::kBadParity, 1);
+      drop(Drop::kBadParity);
     } else {
       onFrame(subflow, *frame, arrival);
     }
@@ -70,7 +70,7 @@ struct Overloaded : F... {
 void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival) {
   Time now = arrival.now;
   SubflowSet& subflows = parts_.subflows;
-  auto onBadParity = [&] { parts_.owner.onDrop(Drop::kBadParity, 1); };
+  auto onBadParity = [&] { drop(Drop::kBadParity); };
   auto act = Overloaded{
       [](const PingFrame&) {},
       [](const DataFrame&) {},  // onData()
@@ -111,7 +111,7 @@ void Inbound::takeRestored(Time now) {
       taken &= onData(*data, parts_.pool.copy(data->payload), now);
     }
     good &= frames.ok();
-    if (!good) parts_.owner.onDrop(Drop::kBadParity, 1);
+    if (!good) drop(Drop::kBadParity);
     parts_.receiver.onTaken(restored, good && taken, now);
   }
 }
@@ -119,7 +119,7 @@ void Inbound::takeRestored(Time now) {
 // False when there is no buffer for it.
 bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
   if (!packet) {
-    parts_.owner.onDrop(Drop::kNoBuffer, 1);
+    drop(Drop::kNoBuffer);
     return false;
   }
   if (Packet timely = packets_.onData(frame, std::move(packet), now))
@@ -130,6 +130,12 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
 void Inbound::deliverWaiting() {
   Packet packet;
   while (packets_.poll(packet)) parts_.owner.onDelivered(std::move(packet));
+}
+
+DropCounts Inbound::drops() const {
+  DropCounts sum = drops_;
+  addDrops(sum, packets_.drops());
+  return sum;
 }
 
 }  // namespace braid

@@ -52,7 +52,7 @@ class Inbound {
 
   /// The peer has said CLOSE.
   bool isClosed() const { return isClosed_; }
-  DropCounts drops() const { return packets_.drops(); }
+  DropCounts drops() const;
   /// Inner packets, as they arrive and wait for their turn.
   const PacketReceiver& packets() const { return packets_; }
 
@@ -61,9 +61,11 @@ class Inbound {
   bool onData(const DataFrame& frame, Packet packet, Time now);
   void takeRestored(Time now);
   void deliverWaiting();
+  void drop(Drop cause) { countDrop(drops_, cause); }
 
   SessionParts parts_;
   PacketReceiver packets_;
+  DropCounts drops_{};  ///< those of `packets_` are not in it
   bool isClosed_ = false;
 };
 

@@ -220,7 +220,7 @@ bool Outbound::dropTooLarge(Round& round, const Packet& unit) {
   if (!subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries)) return false;
   parts_.owner.onTooLarge(unit.view());
   round.take();
-  parts_.owner.onDrop(Drop::kTooBig, 1);
+  countDrop(drops_, Drop::kTooBig);
   return true;
 }
 

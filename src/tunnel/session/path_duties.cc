@@ -90,7 +90,7 @@ void PathDuties::assign(Time now) {
     PathDuty duty = dutyOf(s->preference().use, best, saturation_.helps());
     if (duty == s->gate().duty()) continue;
     s->gate().setDuty(duty, now);
-    if (s->usable()) owner_.onEvent(eventOf(*s, Event::Kind::kSubflowDuty, dutyText(duty)));
+    if (s->usable()) events_.tell(Event::Kind::kSubflowDuty, *s, dutyText(duty));
   }
 }
 

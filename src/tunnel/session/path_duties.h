@@ -15,7 +15,7 @@
 #include "scheduler/path/path_tiers.h"
 #include "scheduler/rate/pacer.h"
 #include "tunnel/session/control_frames.h"
-#include "tunnel/session/session_owner.h"
+#include "tunnel/session/peer_events.h"
 #include "tunnel/subflow/subflow_set.h"
 
 namespace braid {
@@ -26,12 +26,12 @@ class PathDuties {
 
   /// `largestDatagram`: bytes that a ceiling may let through at once. All must outlive it.
   PathDuties(Side side, size_t largestDatagram, SubflowSet& subflows, ControlFrames& controls,
-             SessionOwner& owner)
+             PeerEvents& events)
       : side_(side),
         largestDatagram_(largestDatagram),
         subflows_(subflows),
         controls_(controls),
-        owner_(owner) {}
+        events_(events) {}
 
   // ---- preferences
 
@@ -74,7 +74,7 @@ class PathDuties {
   size_t largestDatagram_;
   SubflowSet& subflows_;
   ControlFrames& controls_;
-  SessionOwner& owner_;
+  PeerEvents& events_;
   std::vector<SubflowPreferenceFrame> wishes_;  ///< initiator, by position; sequence 0: nothing is told
   std::map<uint8_t, std::shared_ptr<Pacer>> ceilings_;  ///< responder: by uplink
   bool isDue_ = false;                                  ///< onChange() since the last assign()

@@ -6,16 +6,16 @@
 namespace braid {
 
 PathManager::PathManager(Side side, const SessionOptions& options, ControlFrames& controls,
-                         DataLedger& ledger, SessionOwner& owner, const RecoveryTrace& trace, Random& random,
-                         Time now)
+                         DataLedger& ledger, PeerEvents& peerEvents, const RecoveryTrace& trace,
+                         Random& random, Time now)
     : side_(side),
       options_(options),
       controls_(controls),
       ledger_(ledger),
-      owner_(owner),
+      peerEvents_(peerEvents),
       trace_(trace),
       random_(random),
-      duties_(side, options.maxOuterMtu, subflows_, controls, owner),
+      duties_(side, options.maxOuterMtu, subflows_, controls, peerEvents),
       unusableSince_(now),
       innerMtu_(MtuDiscovery::kBaseDatagram - kDatagramOverhead) {}
 
@@ -78,10 +78,8 @@ void PathManager::onEvent(const SubflowEvent& event, Time now) {
     case SubflowEvent::Kind::kState:
       return onStateChange(s);
     case SubflowEvent::Kind::kAddress:
-      return owner_.onEvent(
-          {Event::Kind::kAddressChanged,
-           {},
-           "subflow " + std::to_string(s.id()) + " is now at " + s.route().remote.toString()});
+      return peerEvents_.tell(Event::Kind::kAddressChanged, "subflow " + std::to_string(s.id()) +
+                                                                " is now at " + s.route().remote.toString());
     case SubflowEvent::Kind::kControlDelivered:
       return controls_.onFate(event.subflow, event.packetNumber, true);
     case SubflowEvent::Kind::kControlLost:
@@ -102,15 +100,15 @@ void PathManager::onStateChange(const Subflow& s) {
       break;
     case Subflow::State::kActive: {
       bool normal = s.preference().use == PathUse::kNormal;
-      owner_.onEvent(eventOf(s, Event::Kind::kSubflowUp, normal ? "is in use" : "is usable"));
+      peerEvents_.tell(Event::Kind::kSubflowUp, s, normal ? "is in use" : "is usable");
       duties_.onUsable(s);
       break;
     }
     case Subflow::State::kSuspect:
-      owner_.onEvent(eventOf(s, Event::Kind::kSubflowSuspect, "is silent, its packets are moved"));
+      peerEvents_.tell(Event::Kind::kSubflowSuspect, s, "is silent, its packets are moved");
       break;
     case Subflow::State::kClosed:
-      owner_.onEvent(eventOf(s, Event::Kind::kSubflowFailed, "lost its uplink"));
+      peerEvents_.tell(Event::Kind::kSubflowFailed, s, "lost its uplink");
       break;
   }
 }
@@ -187,7 +185,7 @@ void PathManager::updateInnerMtu() {
   size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
   if (mtu == innerMtu_) return;
   innerMtu_ = mtu;
-  owner_.onEvent({Event::Kind::kInnerMtu, {}, "inner MTU is now " + std::to_string(mtu)});
+  peerEvents_.tell(Event::Kind::kInnerMtu, "inner MTU is now " + std::to_string(mtu));
 }
 
 void PathManager::fill(SessionStatus& status, Time now) const {

@@ -25,8 +25,8 @@
 #include "tunnel/protect/trace.h"
 #include "tunnel/session/control_frames.h"
 #include "tunnel/session/path_duties.h"
+#include "tunnel/session/peer_events.h"
 #include "tunnel/session/session_options.h"
-#include "tunnel/session/session_owner.h"
 #include "tunnel/session/session_status.h"
 #include "tunnel/subflow/subflow_events.h"
 #include "tunnel/subflow/subflow_set.h"
@@ -39,7 +39,7 @@ class PathManager {
 
   /// All must outlive it.
   PathManager(Side side, const SessionOptions& options, ControlFrames& controls, DataLedger& ledger,
-              SessionOwner& owner, const RecoveryTrace& trace, Random& random, Time now);
+              PeerEvents& peerEvents, const RecoveryTrace& trace, Random& random, Time now);
   PathManager(const PathManager&) = delete;
   PathManager& operator=(const PathManager&) = delete;
 
@@ -97,7 +97,7 @@ class PathManager {
   const SessionOptions& options_;
   ControlFrames& controls_;
   DataLedger& ledger_;
-  SessionOwner& owner_;
+  PeerEvents& peerEvents_;
   const RecoveryTrace& trace_;
   Random& random_;
   ControllerGroup controllers_;  ///< of all subflows

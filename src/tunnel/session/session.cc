@@ -24,12 +24,12 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 }  // namespace
 
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-                 PacketPool& pool, SessionOwner& owner, Random random, Time now)
+                 PacketPool& pool, PeerEvents& events, SessionOwner& owner, Random random, Time now)
     : id_(secrets.sessionId),
       pin_(secrets.peer),
       role_(role),
       options_(options),
-      owner_(owner),
+      events_(events),
       random_(random),
       keys_(secrets, role, keyLimits(options), now),
       sealer_(id_, keys_),
@@ -37,7 +37,7 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       ledger_(options.repairTime, &owner),
       flows_(innerFlowOptions(options), random_.next()),
       packets_(packetLaneOptions(options), flows_, round_, &owner),
-      paths_(sideOf(role), options, controls_, ledger_, owner, trace_, random_, now),
+      paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
       outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, round_, packets_,
@@ -50,12 +50,14 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
 }
 
 Session::~Session() {
+  giveUp();
+}
+
+// Subflows hand their data back to the ledger, and the ledger to the flows.
+void Session::giveUp() {
   protector_.clear();
-  // Subflows hand their data back to the ledger, and the ledger to the flows.
   paths_.clear();
   ledger_.giveUpAll(Drop::kPeerDown);
-  DropCounts counts = drops();
-  for (size_t i = 0; i < kDropCount; ++i) owner_.onDrop(static_cast<Drop>(i), counts[i]);
 }
 
 void Session::setTunables() {
@@ -97,7 +99,7 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
     if (keys_.spent()) over_ = true;
     return Drop::kBadSeal;
   }
-  if (keys_.epoch() != epoch) owner_.onEvent({Event::Kind::kRekeyed, {}, "the peer changed keys"});
+  if (keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "the peer changed keys");
   if (!subflow && !(subflow = paths_.accept(header.subflow, from, now))) return Drop::kUnknownSubflow;
   heardAt_ = now;
 
@@ -152,7 +154,6 @@ void Session::clearQueues(Time now) {
   if (ledger_.live() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
-  uint64_t dropped = 0;
   Round round(round_);
   while (round_.hasWork()) {
     Offer offer = round.offer(now);
@@ -161,10 +162,9 @@ void Session::clearQueues(Time now) {
       round.endClaim(0, false);
     } else {
       round.take();
-      ++dropped;
+      countDrop(drops_, Drop::kPeerDown);
     }
   }
-  if (dropped > 0) owner_.onDrop(Drop::kPeerDown, dropped);
 }
 
 // ---- what leaves
@@ -173,7 +173,7 @@ bool Session::pollDatagram(Datagram& out, Time now) {
   if (over_ && !closesLeft_) return false;
   unsigned epoch = keys_.epoch();
   bool sent = closesLeft_ ? outbound_.pollClose(*closesLeft_, out, now) : outbound_.poll(out, now);
-  if (keys_.epoch() != epoch) owner_.onEvent({Event::Kind::kRekeyed, {}, "new keys"});
+  if (keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "new keys");
   if (sealer_.failed()) over_ = true;  // a new session takes over
   return sent;
 }
@@ -181,9 +181,11 @@ bool Session::pollDatagram(Datagram& out, Time now) {
 // ---- for the operator
 
 DropCounts Session::drops() const {
-  DropCounts sum{};
-  DropCounts received = inbound_.drops();
-  for (size_t i = 0; i < kDropCount; ++i) sum[i] = ledger_.drops()[i] + packets_.drops()[i] + received[i];
+  DropCounts sum = drops_;
+  addDrops(sum, ledger_.drops());
+  addDrops(sum, packets_.drops());
+  addDrops(sum, inbound_.drops());
+  addDrops(sum, outbound_.drops());
   return sum;
 }
 

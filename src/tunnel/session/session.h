@@ -36,6 +36,7 @@
 #include "tunnel/session/inbound.h"
 #include "tunnel/session/outbound.h"
 #include "tunnel/session/path_manager.h"
+#include "tunnel/session/peer_events.h"
 #include "tunnel/session/session_options.h"
 #include "tunnel/session/session_owner.h"
 #include "tunnel/session/session_status.h"
@@ -47,9 +48,9 @@ namespace braid {
 
 class Session final {
  public:
-  /// `options`, `pool` and `owner` must outlive it.
+  /// `options`, `pool`, `events` and `owner` must outlive it.
   Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-          PacketPool& pool, SessionOwner& owner, Random random, Time now);
+          PacketPool& pool, PeerEvents& events, SessionOwner& owner, Random random, Time now);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -113,12 +114,14 @@ class Session final {
   /// Says CLOSE on every usable subflow and sends nothing more.
   void close() { closesLeft_ = paths_.subflows().size(); }
   Time nextDeadline(Time now) const;
-  /// After a timer call and a poll that gave nothing: no data is queued or unacknowledged, so that before
-  /// nextDeadline() nothing but an on... call can change what is sent.
+  /// After a poll that gave nothing: no data is queued or unacknowledged, so that before nextDeadline() nothing but an
+  /// on... call can change what is sent.
   bool isAtRest(Time now) const { return outbound_.isAtRest(now) && paths_.isAtRest(); }
   void fill(SessionStatus& status, Time now) const;
-  /// What its queues threw away so far. The destructor reports it to the owner.
+  /// What was thrown away so far; what onDatagram() and onInnerPacket() refused is not in it.
   DropCounts drops() const;
+  /// The session ends, and whatever is left in it is thrown away: drops() says the last word then.
+  void giveUp();
 
  private:
   void refresh(Time now);
@@ -128,7 +131,7 @@ class Session final {
   Pin pin_;
   KeySchedule::Role role_;
   const SessionOptions& options_;
-  SessionOwner& owner_;
+  PeerEvents& events_;
   Random random_;
   KeySchedule keys_;
   DatagramSealer sealer_;
@@ -147,6 +150,7 @@ class Session final {
   Time start_;
   std::optional<Time> heardAt_;
   bool over_ = false;
+  DropCounts drops_{};                ///< of clearQueues()
   std::optional<size_t> closesLeft_;  ///< closing: positions of subflows below it have not said CLOSE yet
 };
 

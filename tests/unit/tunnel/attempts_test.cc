@@ -14,9 +14,10 @@ struct AttemptsTest : testing::Test {
   PacketPool pool{2048, 64};
   test::PuppetProvider handshakes;
   test::PuppetOwner owner;
+  EventQueue events;
   SessionIndex sessions;
   AttemptIndex index;
-  PeerContext context{options, pool, handshakes, owner, sessions, index};
+  PeerContext context{options, pool, handshakes, owner, events, sessions, index};
   Peer peer{{}, context, Random(1)};
   Attempts attempts{peer, pool, handshakes, index};
   Random random{1};

@@ -18,9 +18,10 @@ struct FrameSwitchTest : testing::Test {
   PacketPool pool{2048, 64};
   test::PuppetProvider handshakes;
   test::PuppetOwner owner;
+  EventQueue events;
   SessionIndex sessions;
   AttemptIndex attempts;
-  PeerContext context{options, pool, handshakes, owner, sessions, attempts};
+  PeerContext context{options, pool, handshakes, owner, events, sessions, attempts};
   Peer one{{}, context, Random(1)};
   Peer two{{}, context, Random(2)};
   FrameSwitch table;

@@ -15,7 +15,8 @@ struct PeerSetTest : testing::Test {
   PacketPool pool{2048, 64};
   test::PuppetProvider handshakes;
   test::PuppetOwner owner;
-  PeerSet peers{options, pool, handshakes, owner};
+  EventQueue events;
+  PeerSet peers{options, pool, handshakes, owner, events};
   UplinkAccounts uplinks{1500};
   Random random{1};
   Time now = Time{} + 1s;
@@ -138,6 +139,26 @@ TEST_F(PeerSetTest, NewSettingsWakeAll) {
     if (change == 3) peers.close();
     EXPECT_EQ(peers.awake(), kPeers);
   }
+}
+
+TEST_F(PeerSetTest, WhatASessionThrewAwayIsKnownWhenItHasEnded) {
+  options.queueBytes = 4000;
+  SessionSecrets secrets;
+  secrets.peer = {4};
+  secrets.sessionId = 9;
+  peers.onAccepted(secrets, now);
+  peer(4).forEachSession([&](Session& session) {
+    for (int i = 0; i < 10; ++i) {
+      Packet packet = pool.allocate();
+      packet.append(800);
+      EXPECT_EQ(session.onInnerPacket(std::move(packet), {}, false, false, now), std::nullopt);
+    }
+  });
+  auto full = static_cast<size_t>(Drop::kQueueFull);
+  uint64_t dropped = peers.drops()[full];
+  EXPECT_GT(dropped, 0u);
+  replace(0);
+  EXPECT_EQ(peers.drops()[full], dropped);
 }
 
 TEST_F(PeerSetTest, PeersThatStayKeepTheirStateAndOthersAreGivenBack) {

@@ -60,15 +60,11 @@ struct PuppetProvider final : HandshakeProvider {
   }
 };
 
-/// Counts what peers tell.
+/// Wants nothing of what peers hand over.
 struct PuppetOwner final : PeerOwner {
-  std::vector<Event> events;
-
   void onDelivered(Peer&, Packet) override {}
   void onTooLarge(Peer&, ByteView) override {}
   void onPacketDropped(ByteView) override {}
-  void onEvent(Event event) override { events.push_back(std::move(event)); }
-  void onDrop(Drop, uint64_t) override {}
 };
 
 }  // namespace braid::test

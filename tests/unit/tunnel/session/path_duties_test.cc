@@ -1,6 +1,6 @@
 #include "tunnel/session/path_duties.h"
 
-#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
 namespace braid::path_duties_test {
@@ -12,9 +12,9 @@ constexpr PathPreference kBackup{.use = PathUse::kBackup};
 
 struct PathDutiesTest : SubflowBench {
   ControlFrames controls;
-  SilentOwner owner;
-  PathDuties initiator{PathDuties::Side::kInitiator, 1472, subflows, controls, owner};
-  PathDuties responder{PathDuties::Side::kResponder, 1472, subflows, controls, owner};
+  KeptEvents events;
+  PathDuties initiator{PathDuties::Side::kInitiator, 1472, subflows, controls, events.in()};
+  PathDuties responder{PathDuties::Side::kResponder, 1472, subflows, controls, events.in()};
 
   Subflow& use(uint8_t id, const PathPreference& preference) {
     Subflow& s = open(id);
@@ -38,8 +38,8 @@ TEST_F(PathDutiesTest, TheBestUsablePathsCarryTheData) {
   Subflow& normal = use(1, kNormal);
   EXPECT_EQ(normal.gate().duty(), PathDuty::kAll);
   EXPECT_EQ(backup.gate().duty(), PathDuty::kNone);
-  ASSERT_EQ(owner.events.size(), 1u);
-  EXPECT_EQ(owner.events[0].kind, Event::Kind::kSubflowDuty);
+  ASSERT_EQ(events.all().size(), 1u);
+  EXPECT_EQ(events.all()[0].kind, Event::Kind::kSubflowDuty);
   normal.close(now);
   EXPECT_EQ(backup.gate().duty(), PathDuty::kNone) << "not before update()";
   initiator.onChange();

@@ -1,6 +1,6 @@
 #include "tunnel/session/path_manager.h"
 
-#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
 namespace braid::path_manager_test {
@@ -13,7 +13,7 @@ using Kinds = std::vector<Event::Kind>;
 struct PathManagerTest : SubflowBench {
   SessionOptions session;
   ControlFrames controls;
-  SilentOwner owner;
+  KeptEvents kept;
   TraceSink* sink = nullptr;
   RecoveryTrace trace{sink, kSession};
   std::optional<PathManager> paths;
@@ -25,7 +25,7 @@ struct PathManagerTest : SubflowBench {
     SubflowBench::SetUp();
     begin(Side::kInitiator);
   }
-  void begin(Side side) { paths.emplace(side, session, controls, ledger, owner, trace, random, now); }
+  void begin(Side side) { paths.emplace(side, session, controls, ledger, kept.in(), trace, random, now); }
   void follow() {
     paths->settle(now);
     paths->update(now);
@@ -46,9 +46,9 @@ struct PathManagerTest : SubflowBench {
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return only<SubflowStatusFrame>(read(out));
   }
-  Kinds events() const {
+  Kinds events() {
     Kinds kinds;
-    for (const Event& event : owner.events) kinds.push_back(event.kind);
+    for (const Event& event : kept.all()) kinds.push_back(event.kind);
     return kinds;
   }
 };
@@ -122,7 +122,7 @@ TEST_F(PathManagerTest, TheOperatorHearsOfEveryState) {
   EXPECT_EQ(events().back(), Event::Kind::kSubflowSuspect);
   paths->close("a", now);
   EXPECT_EQ(events().back(), Event::Kind::kSubflowFailed);
-  EXPECT_EQ(owner.events.size(), 3u);
+  EXPECT_EQ(events().size(), 3u);
 }
 
 TEST_F(PathManagerTest, ControlFramesHearOfTheirFate) {

@@ -5,21 +5,19 @@
 #include <algorithm>
 #include <array>
 
+#include "tests/unit/tunnel/session/kept_events.h"
+#include "tests/unit/tunnel/session/silent_owner.h"
 #include "tunnel/session/session.h"
 
 namespace braid::session_preference_test {
 namespace {
 
-struct End final : SessionOwner {
-  std::vector<Event> events;
-  size_t delivered = 0;
-  void onDelivered(Packet) override { ++delivered; }
-  void onEvent(Event event) override { events.push_back(std::move(event)); }
-  void onDrop(Drop, uint64_t) override {}
-  void onTooLarge(ByteView) override {}
-  size_t count(Event::Kind kind) const {
-    return static_cast<size_t>(
-        std::count_if(events.begin(), events.end(), [&](const Event& e) { return e.kind == kind; }));
+struct End {
+  SilentOwner owner;
+  KeptEvents events;
+  size_t count(Event::Kind kind) {
+    return static_cast<size_t>(std::count_if(events.all().begin(), events.all().end(),
+                                             [&](const Event& e) { return e.kind == kind; }));
   }
 };
 
@@ -45,8 +43,10 @@ struct SessionPreferenceTest : testing::Test {
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
     using Role = KeySchedule::Role;
-    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, edgeEnd, Random(1), now);
-    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, hubEnd, Random(2), now);
+    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, edgeEnd.events.in(),
+                                     edgeEnd.owner, Random(1), now);
+    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, hubEnd.events.in(),
+                                    hubEnd.owner, Random(2), now);
     edge->setKeepalive(1s);
     hub->setKeepalive(1s);
   }
@@ -146,7 +146,7 @@ TEST_F(SessionPreferenceTest, ABackupCarriesNoDataWhileANormalPathIsUsable) {
   offer(*edge, 200);
   offer(*hub, 200);
   run(500ms);
-  EXPECT_EQ(hubEnd.delivered + edgeEnd.delivered, 400u);
+  EXPECT_EQ(hubEnd.owner.delivered + edgeEnd.owner.delivered, 400u);
   EXPECT_GE(up[1], 200'000u);
   EXPECT_GE(down[1], 200'000u);
   EXPECT_LE(up[2], 3000u) << "MTU probes";
@@ -172,8 +172,8 @@ TEST_F(SessionPreferenceTest, ABackupStandsInAtBothEndsAndRestsAgain) {
   offer(*edge);
   offer(*hub);
   run(1s);
-  EXPECT_EQ(hubEnd.delivered, 50u);
-  EXPECT_EQ(edgeEnd.delivered, 50u);
+  EXPECT_EQ(hubEnd.owner.delivered, 50u);
+  EXPECT_EQ(edgeEnd.owner.delivered, 50u);
   EXPECT_FALSE(status(*edge, 1).resting);
   EXPECT_FALSE(status(*hub, 1).resting);
   EXPECT_GE(edgeEnd.count(Event::Kind::kSubflowDuty), 1u);
@@ -204,7 +204,7 @@ TEST_F(SessionPreferenceTest, LossesOfABackupAreRepairedOnTheNormalPath) {
   for (int i = 0; i < 2000 && status(*edge, 0).state != "active"; ++i) run(1ms);
   up[2] = 0;
   run(3s);
-  EXPECT_EQ(hubEnd.delivered, 10u);
+  EXPECT_EQ(hubEnd.owner.delivered, 10u);
   EXPECT_LE(up[2], 500u) << "probes of the silent one";
 }
 

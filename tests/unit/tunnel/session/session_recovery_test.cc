@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/tunnel/session/kept_events.h"
 #include "tunnel/session/session.h"
 #include "tunnel/wire/frame_reader.h"
 #include "tunnel/wire/parity_symbols.h"
@@ -13,10 +14,7 @@ using Bytes = std::vector<uint8_t>;
 
 struct End final : SessionOwner {
   std::vector<Bytes> delivered;
-  DropCounts drops{};
   void onDelivered(Packet p) override { delivered.emplace_back(p.data(), p.data() + p.size()); }
-  void onEvent(Event) override {}
-  void onDrop(Drop cause, uint64_t count) override { drops[static_cast<size_t>(cause)] += count; }
   void onTooLarge(ByteView) override {}
 };
 
@@ -69,6 +67,7 @@ Bytes tail(uint16_t block, size_t offset, const Bytes& part) {
 struct SessionRecoveryTest : testing::Test {
   PacketPool pool{2048, 1024};
   SessionOptions options;
+  KeptEvents events;
   End end;
   Time now = Time{} + 1s;
   SessionSecrets secrets;
@@ -83,8 +82,8 @@ struct SessionRecoveryTest : testing::Test {
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
     keys = std::make_unique<KeySchedule>(secrets, KeySchedule::Role::kInitiator, KeyLimits{}, now);
-    hub =
-        std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, end, Random(1), now);
+    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, events.in(), end,
+                                    Random(1), now);
   }
   std::optional<Drop> receive(uint8_t subflow, uint64_t pn, const Bytes& frames) {
     DatagramHeader header{.epoch = keys->epochBits(), .session = 7, .subflow = subflow};
@@ -129,7 +128,7 @@ struct SessionRecoveryTest : testing::Test {
       }
     }
   }
-  uint64_t drops(Drop cause) { return end.drops[static_cast<size_t>(cause)]; }
+  uint64_t drops(Drop cause) { return hub->drops()[static_cast<size_t>(cause)]; }
   SessionStatus status() {
     SessionStatus s;
     hub->fill(s, now);
