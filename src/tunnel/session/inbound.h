@@ -65,7 +65,7 @@ class Inbound {
 
   SessionParts parts_;
   PacketReceiver packets_;
-  DropCounts drops_{};  ///< the receiver's are not in it
+  DropCounts drops_{};  ///< those of `packets_` are not in it
   bool isClosed_ = false;
 };
 

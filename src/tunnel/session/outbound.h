@@ -59,6 +59,7 @@ class Outbound {
   /// After a poll() that gave nothing: no data is queued or unacknowledged, and no path is about to open and to
   /// be noticed as idle, so that asking again before a deadline changes nothing.
   bool isAtRest(Time now) const;
+  const DropCounts& drops() const { return drops_; }
   const OutboundCounts& counts() const { return counts_; }
   const DropCounts& drops() const { return drops_; }
 
@@ -102,6 +103,7 @@ class Outbound {
   std::vector<PathView> fitting_;  ///< scratch of choosePath()
   Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
   size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
+  DropCounts drops_{};
   OutboundCounts counts_;
   DropCounts drops_{};
 };
