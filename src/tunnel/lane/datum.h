@@ -5,6 +5,7 @@
 #include "base/intrusive_list.h"
 #include "base/packet.h"
 #include "base/time.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -24,7 +25,7 @@ struct Datum {
   uint32_t refs = 0;             ///< sent datagrams that remember it, and the repair queue
   uint16_t slot = 0;             ///< flow number on the wire
   uint16_t copies = 0;           ///< datagrams in flight that carry it, on subflows that are not silent
-  uint8_t subflow = 0;           ///< the subflow that it last went on
+  SubflowId subflow{};           ///< the subflow that it last went on
   bool reliable = false;         ///< repaired until it arrives, for the repair time
   bool done = false;             ///< delivered or given up
   bool delivered = false;        ///< done, and not given up

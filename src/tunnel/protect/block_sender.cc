@@ -41,7 +41,7 @@ size_t BlockSender::paritiesLeft(uint8_t recoveryClass, const Flow* flow, Time n
 bool BlockSender::isWanted(const ProtectionBlock& block) const {
   const BlockDescription& d = block.description;
   for (size_t i = 0; i < d.rangeCount; ++i) {
-    const Subflow& s = context_.subflows.at(d.ranges[i].subflow);
+    const Subflow& s = context_.subflows.at(SubflowId(d.ranges[i].subflow));
     for (uint64_t n = 0; n < d.ranges[i].count; ++n) {
       if (s.sender().flight().isDataMissing(d.ranges[i].first + n)) return true;
     }
@@ -81,7 +81,7 @@ bool BlockSender::start(uint8_t recoveryClass, const Flow* flow, const Protectio
   ++begun_;
   context_.trace.note({.kind = TraceEvent::Kind::kBlockStarted,
                        .time = now,
-                       .subflow = d.ranges[0].subflow,
+                       .subflow = SubflowId(d.ranges[0].subflow),
                        .k = static_cast<uint8_t>(k),
                        .m = d.parities,
                        .block = d.block,
@@ -135,10 +135,10 @@ bool BlockSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& 
   of.sender().tally().onProtected();
   BlockDescription& d = block.description;
   SymbolRange* last = d.rangeCount > 0 ? &d.ranges[d.rangeCount - 1] : nullptr;
-  if (last && last->subflow == of.id() && last->first + last->count == pn) {
+  if (last && last->subflow == of.id().value() && last->first + last->count == pn) {
     ++last->count;
   } else {
-    d.ranges[d.rangeCount++] = {of.id(), pn, 1};
+    d.ranges[d.rangeCount++] = {of.id().value(), pn, 1};
   }
   return true;
 }

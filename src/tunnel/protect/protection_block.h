@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "coding/block.h"
 #include "coding/block_encoder.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -29,7 +30,7 @@ struct ProtectionBlock {
 struct ParityTail {
   uint16_t block = 0;
   uint8_t index = 0;
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint16_t offset = 0;
   std::vector<uint8_t> bytes;  ///< empty: there is none
 };

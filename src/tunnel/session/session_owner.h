@@ -29,7 +29,8 @@ class SessionOwner : public DropObserver {
 
 /// "wifi (192.0.2.1:4433) `what`".
 inline Event eventOf(const Subflow& subflow, Event::Kind kind, const char* what) {
-  std::string name = subflow.uplink().empty() ? "subflow " + std::to_string(subflow.id()) : subflow.uplink();
+  std::string name =
+      subflow.uplink().empty() ? "subflow " + std::to_string(subflow.id().value()) : subflow.uplink();
   return {kind, {}, name + " (" + subflow.route().remote.toString() + ") " + what};
 }
 

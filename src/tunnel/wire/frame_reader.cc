@@ -30,7 +30,7 @@ bool readFields(Reader& in, PathResponseFrame& response) {
 }
 
 bool readFields(Reader& in, AckFrame& ack) {
-  ack.subflow = in.u8();
+  ack.subflow = SubflowId(in.u8());
   uint64_t largest = in.varint();
   uint64_t delay = in.varint();
   ack.count = in.varint();
@@ -65,7 +65,7 @@ bool readFields(Reader& in, SkipFrame& skip) {
 }
 
 bool readFields(Reader& in, SubflowStatusFrame& status) {
-  status.subflow = in.u8();
+  status.subflow = SubflowId(in.u8());
   status.sequence = in.varint();
   uint8_t available = in.u8();
   status.available = available == 1;
@@ -73,7 +73,7 @@ bool readFields(Reader& in, SubflowStatusFrame& status) {
 }
 
 bool readFields(Reader& in, SubflowPreferenceFrame& frame) {
-  frame.subflow = in.u8();
+  frame.subflow = SubflowId(in.u8());
   frame.sequence = in.varint();
   uint8_t use = in.u8();
   PathPreference& p = frame.preference;
@@ -114,7 +114,7 @@ bool readFields(Reader& in, ParityTailFrame& tail) {
 }
 
 bool readFields(Reader& in, RecoveredFrame& recovered) {
-  recovered.subflow = in.u8();
+  recovered.subflow = SubflowId(in.u8());
   recovered.first = in.varint();
   recovered.count = in.varint();
   return recovered.count >= 1 && recovered.count <= kMaxBlockSymbols;

@@ -34,7 +34,7 @@ void writeFrame(Writer& out, const SkipFrame& frame) {
 
 void writeFrame(Writer& out, const SubflowStatusFrame& frame) {
   writeNumber<SubflowStatusFrame>(out);
-  out.u8(frame.subflow);
+  out.u8(frame.subflow.value());
   out.varint(frame.sequence);
   out.u8(frame.available ? 1 : 0);
 }
@@ -46,14 +46,14 @@ void writeFrame(Writer& out, const CloseFrame& frame) {
 
 void writeFrame(Writer& out, const RecoveredFrame& frame) {
   writeNumber<RecoveredFrame>(out);
-  out.u8(frame.subflow);
+  out.u8(frame.subflow.value());
   out.varint(frame.first);
   out.varint(frame.count);
 }
 
 void writeFrame(Writer& out, const SubflowPreferenceFrame& frame) {
   writeNumber<SubflowPreferenceFrame>(out);
-  out.u8(frame.subflow);
+  out.u8(frame.subflow.value());
   out.varint(frame.sequence);
   out.u8(static_cast<uint8_t>(frame.preference.use));
   out.u8(frame.preference.weight);
@@ -80,7 +80,7 @@ bool writeFrame(Writer& out, const AckFrame& ack) {
   }
   if (count == 0) return false;
   writeNumber<AckFrame>(out);
-  out.u8(ack.subflow);
+  out.u8(ack.subflow.value());
   out.varint(ack.ranges[0].last);
   out.varint(static_cast<uint64_t>(ack.delay.count()));
   out.varint(count);

@@ -12,6 +12,7 @@
 #include "coding/block.h"
 #include "scheduler/path/path_tiers.h"
 #include "tunnel/wire/header.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -49,7 +50,7 @@ struct AckFrame {
   struct Range {
     uint64_t first, last;  ///< packet numbers, inclusive
   };
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   std::chrono::microseconds delay{};
   EcnCounts ecn;
   size_t count = 0;
@@ -68,13 +69,13 @@ struct SkipFrame {
 };
 /// Whether the sender of this frame wants a subflow used; the largest sequence counts.
 struct SubflowStatusFrame {
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint64_t sequence = 0;
   bool available = true;
 };
 /// How the initiator wants the responder to use a subflow; the largest sequence counts.
 struct SubflowPreferenceFrame {
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint64_t sequence = 0;
   PathPreference preference{};  ///< within its ranges
 };
@@ -100,7 +101,7 @@ struct ParityTailFrame {
 /// The data of these packets came by decoding: they need not be sent again. The packets still count as what
 /// their subflow's ACKs say.
 struct RecoveredFrame {
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint64_t first = 0;  ///< packet number
   uint64_t count = 0;  ///< 1..kMaxBlockSymbols
 };

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -24,7 +25,7 @@ struct DatagramHeader {
   uint8_t version = kWireVersion;
   uint8_t epoch = 0;  ///< low two bits of the key epoch
   uint32_t session = 0;
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint32_t packetNumber = 0;  ///< low 32 bits
 };
 

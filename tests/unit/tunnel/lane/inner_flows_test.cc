@@ -1,6 +1,7 @@
 // The flow table: numbers, who goes when it is full, who is forgotten, classes.
 
 #include "tunnel/lane/inner_flows.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 #include <gtest/gtest.h>
 
@@ -42,7 +43,7 @@ struct Bench final : Lane {
   /// Data of the flow leaves.
   const Datum* send(Flow& flow) {
     const Datum* datum = ledger.create(flow, pool.allocate(), at(1s));
-    ledger.onSent(datum, 0, 0);
+    ledger.onSent(datum, 0_subflow, 0);
     return datum;
   }
   void deliver(const Datum* datum) {

@@ -31,7 +31,7 @@ TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {
   EXPECT_FALSE(controls.isWaiting());
   EXPECT_FALSE(controls.empty());
   EXPECT_TRUE(leave(s).empty()) << "in flight once";
-  controls.onFate(3, pn, true);
+  controls.onFate(3_subflow, pn, true);
   EXPECT_TRUE(controls.empty());
 }
 
@@ -41,10 +41,10 @@ TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
   controls.add(skip(9));
   uint64_t pn = s.sender().sent().next();
   leave(s);
-  controls.onFate(3, pn + 1, false);
-  controls.onFate(4, pn, false);
+  controls.onFate(3_subflow, pn + 1, false);
+  controls.onFate(4_subflow, pn, false);
   EXPECT_FALSE(controls.isWaiting()) << "others were lost";
-  controls.onFate(3, pn, false);
+  controls.onFate(3_subflow, pn, false);
   auto skips = only<SkipFrame>(leave(s));
   ASSERT_EQ(skips.size(), 2u);
   EXPECT_EQ(skips[0].first, 5u);
@@ -53,15 +53,15 @@ TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
 
 TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
   Subflow& s = open(0);
-  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), true});
-  controls.announce(SubflowStatusFrame{2, controls.takeSequence(), true});
-  controls.announce(SubflowPreferenceFrame{1, controls.takeSequence(), {}});
-  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), false});
+  controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), true});
+  controls.announce(SubflowStatusFrame{2_subflow, controls.takeSequence(), true});
+  controls.announce(SubflowPreferenceFrame{1_subflow, controls.takeSequence(), {}});
+  controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), false});
   std::vector<WireFrame> frames = leave(s);
   auto words = only<SubflowStatusFrame>(frames);
   ASSERT_EQ(words.size(), 2u);
-  EXPECT_EQ(words[0].subflow, 2);
-  EXPECT_EQ(words[1].subflow, 1);
+  EXPECT_EQ(words[0].subflow, 2_subflow);
+  EXPECT_EQ(words[1].subflow, 1_subflow);
   EXPECT_EQ(words[1].sequence, 4u);
   EXPECT_FALSE(words[1].available);
   EXPECT_EQ(only<SubflowPreferenceFrame>(frames).size(), 1u) << "another kind of word";
@@ -69,12 +69,12 @@ TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
 
 TEST_F(ControlFramesTest, AWordInFlightIsReplacedToo) {
   Subflow& s = open(0);
-  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), true});
+  controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), true});
   uint64_t first = s.sender().sent().next();
   leave(s);
-  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), false});
+  controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), false});
   leave(s);
-  controls.onFate(0, first, false);
+  controls.onFate(0_subflow, first, false);
   EXPECT_FALSE(controls.isWaiting()) << "nobody wants the old word";
 }
 

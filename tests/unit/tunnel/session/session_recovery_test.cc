@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/session/session.h"
 #include "tunnel/wire/frame_reader.h"
 #include "tunnel/wire/parity_symbols.h"
@@ -87,13 +88,13 @@ struct SessionRecoveryTest : testing::Test {
         std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, end, Random(1), now);
   }
   std::optional<Drop> receive(uint8_t subflow, uint64_t pn, const Bytes& frames) {
-    DatagramHeader header{.epoch = keys->epochBits(), .session = 7, .subflow = subflow};
+    DatagramHeader header{.epoch = keys->epochBits(), .session = 7, .subflow = SubflowId(subflow)};
     header.packetNumber = static_cast<uint32_t>(pn);
     Packet packet = pool.allocate();
     uint8_t* bytes = packet.append(kHeaderSize + frames.size() + kTagSize);
     writeHeader(header, bytes);
     std::array<ByteView, 1> pieces{frames};
-    EXPECT_TRUE(keys->seal(subflow, pn, {bytes, kHeaderSize}, pieces, bytes + kHeaderSize));
+    EXPECT_TRUE(keys->seal(header.subflow, pn, {bytes, kHeaderSize}, pieces, bytes + kHeaderSize));
     return hub->onDatagram(header, route, Ecn::kNotEct, std::move(packet), now);
   }
   /// The hub has proven the address of subflow 0, so it speaks there.
@@ -146,7 +147,7 @@ TEST_F(SessionRecoveryTest, AParityGivesBackWhatIsMissingAndTheSenderIsTold) {
   EXPECT_EQ(end.delivered[1], Bytes(80, 2));
   listen();
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].subflow, 0);
+  EXPECT_EQ(told[0].subflow, 0_subflow);
   EXPECT_EQ(told[0].first, 3u);
   EXPECT_EQ(told[0].count, 1u);
   EXPECT_EQ(status().restored, 1u);
@@ -207,7 +208,7 @@ TEST_F(SessionRecoveryTest, ParitiesAndTailsAskForAnAckAndRecoveredDoesNot) {
   prove();
   Bytes recovered(8);
   Writer writer(recovered);
-  writeFrame(writer, RecoveredFrame{0, 5, 1});
+  writeFrame(writer, RecoveredFrame{0_subflow, 5, 1});
   recovered.resize(writer.size());
   receive(0, 2, recovered);
   now += 10ms;
@@ -305,8 +306,8 @@ TEST_F(SessionRecoveryTest, AFloodOfBlocksKeepsNoBuffers) {
 TEST_F(SessionRecoveryTest, NonsenseRecoveredChangesNothing) {
   prove();
   uint64_t pn = 2;
-  for (RecoveredFrame frame : {RecoveredFrame{0, 0, 128}, RecoveredFrame{9, 5, 1},
-                               RecoveredFrame{0, (uint64_t{1} << 62) - 1, 128}}) {
+  for (RecoveredFrame frame : {RecoveredFrame{0_subflow, 0, 128}, RecoveredFrame{9_subflow, 5, 1},
+                               RecoveredFrame{0_subflow, (uint64_t{1} << 62) - 1, 128}}) {
     Bytes bytes(20);
     Writer writer(bytes);
     writeFrame(writer, frame);

@@ -1,0 +1,15 @@
+#pragma once
+
+// The numbers that session datagrams speak of, each a type of its own (docs/protocol.md). Rooms below this one,
+// which do not know them, keep plain integers: whoever calls them converts.
+
+#include <cstdint>
+
+#include "base/number.h"
+
+namespace braid {
+
+/// Which subflow of a session: 0..255, given by the initiator and never to another one (section 3).
+using SubflowId = Number<struct SubflowIdTag, uint8_t>;
+
+}  // namespace braid
