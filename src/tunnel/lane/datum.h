@@ -23,7 +23,7 @@ struct Datum {
   Time firstSent;                ///< when its first datagram left
   Time answerDue = Time::min();  ///< when the peer's word on its copy or parity should be here
   uint32_t refs = 0;             ///< sent datagrams that remember it, and the repair queue
-  uint16_t slot = 0;             ///< flow number on the wire
+  FlowNumber slot{};             ///< flow number on the wire
   uint16_t copies = 0;           ///< datagrams in flight that carry it, on subflows that are not silent
   SubflowId subflow{};           ///< the subflow that it last went on
   bool reliable = false;         ///< repaired until it arrives, for the repair time

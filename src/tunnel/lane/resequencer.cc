@@ -9,14 +9,14 @@ namespace braid {
 
 ResequencerOptions resequencerOptions(const LaneOptions& options) {
   // Every flow number that the wire allows: the peer's own bound says how many there are.
-  return {.holdTime = options.holdTime, .holdBytes = options.holdBytes, .maxFlows = kDatagramFlow};
+  return {.holdTime = options.holdTime, .holdBytes = options.holdBytes, .maxFlows = kDatagramFlow.value()};
 }
 
 Resequencer::Resequencer(const ResequencerOptions& options) : options_(options) {}
 
 Resequencer::~Resequencer() = default;
 
-void Resequencer::onPacket(uint16_t slot, uint64_t dsn, Packet packet, Time now) {
+void Resequencer::onPacket(FlowNumber slot, uint64_t dsn, Packet packet, Time now) {
   Slot* s = slotOf(slot);
   if (!s) return count(Drop::kFlowTableFull);
   uint64_t next = s->history.next();
@@ -32,7 +32,7 @@ void Resequencer::onPacket(uint16_t slot, uint64_t dsn, Packet packet, Time now)
   drain(*s);
 }
 
-void Resequencer::skip(uint16_t slot, uint64_t first, uint64_t count, Time now) {
+void Resequencer::skip(FlowNumber slot, uint64_t first, uint64_t count, Time now) {
   Slot* s = slotOf(slot);
   if (!s) return;
   uint64_t end = first + count;
@@ -59,15 +59,17 @@ bool Resequencer::poll(Packet& out) {
   return true;
 }
 
-uint64_t Resequencer::next(uint16_t slot) const {
-  return slot < slots_.size() && slots_[slot] ? slots_[slot]->history.next() : 0;
+uint64_t Resequencer::next(FlowNumber slot) const {
+  size_t at = slot.value();
+  return at < slots_.size() && slots_[at] ? slots_[at]->history.next() : 0;
 }
 
-Resequencer::Slot* Resequencer::slotOf(uint16_t slot) {
-  if (slot >= options_.maxFlows) return nullptr;
-  if (slot >= slots_.size()) slots_.resize(slot + 1u);
-  if (!slots_[slot]) slots_[slot] = std::make_unique<Slot>();
-  return slots_[slot].get();
+Resequencer::Slot* Resequencer::slotOf(FlowNumber slot) {
+  size_t at = slot.value();
+  if (at >= options_.maxFlows) return nullptr;
+  if (at >= slots_.size()) slots_.resize(at + 1);
+  if (!slots_[at]) slots_[at] = std::make_unique<Slot>();
+  return slots_[at].get();
 }
 
 void Resequencer::hold(Slot& slot, uint64_t dsn, Packet packet, Time now) {

@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "tunnel/lane/duplicate_filter.h"
 #include "tunnel/lane/lane_options.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -48,9 +49,9 @@ class Resequencer {
   void setOptions(const ResequencerOptions& options) { options_ = options; }
 
   /// A packet of an ordered slot; dsn is below 2^62.
-  void onPacket(uint16_t slot, uint64_t dsn, Packet packet, Time now);
+  void onPacket(FlowNumber slot, uint64_t dsn, Packet packet, Time now);
   /// The sender gave up these packets, count of them from `first` on: nothing waits for them.
-  void skip(uint16_t slot, uint64_t first, uint64_t count, Time now);
+  void skip(FlowNumber slot, uint64_t first, uint64_t count, Time now);
   void onTimer(Time now);
   /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
   void relieve();
@@ -62,7 +63,7 @@ class Resequencer {
   bool poll(Packet& out);
 
   /// The first DSN that the slot has neither delivered nor given up; 0 for a slot without packets.
-  uint64_t next(uint16_t slot) const;
+  uint64_t next(FlowNumber slot) const;
   size_t heldPackets() const { return held_; }
   size_t heldBytes() const { return heldBytes_; }
   /// Bound on packets and skip marks held by the session, whatever their size. Ours: the bookkeeping of so
@@ -92,7 +93,7 @@ class Resequencer {
     Page*& page(uint64_t dsn) { return pages[dsn / kPageSize % pages.size()]; }
     bool reaches(uint64_t dsn) const { return dsn / kPageSize - history.next() / kPageSize < pages.size(); }
   };
-  Slot* slotOf(uint16_t slot);
+  Slot* slotOf(FlowNumber slot);
   void hold(Slot& slot, uint64_t dsn, Packet packet, Time now);
   Held* find(Slot& slot, uint64_t dsn);
   Packet take(Held* held);

@@ -51,14 +51,14 @@ bool readFields(Reader& in, AckFrame& ack) {
 }
 
 bool readFields(Reader& in, DataFrame& data) {
-  data.flow = in.u16();
+  data.flow = FlowNumber(in.u16());
   data.dsn = in.u32();
   data.payload = in.take(in.u16());
   return !data.payload.empty();
 }
 
 bool readFields(Reader& in, SkipFrame& skip) {
-  skip.flow = in.u16();
+  skip.flow = FlowNumber(in.u16());
   skip.first = in.varint();
   skip.count = in.varint();
   return skip.flow < kDatagramFlow && skip.count >= 1 && skip.count <= kMaxSkip;

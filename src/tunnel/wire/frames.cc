@@ -27,7 +27,7 @@ void writeFrame(Writer& out, const PathResponseFrame& frame) {
 
 void writeFrame(Writer& out, const SkipFrame& frame) {
   writeNumber<SkipFrame>(out);
-  out.u16(frame.flow);
+  out.u16(frame.flow.value());
   out.varint(frame.first);
   out.varint(frame.count);
 }
@@ -94,9 +94,9 @@ bool writeFrame(Writer& out, const AckFrame& ack) {
   return out.ok();
 }
 
-void writeDataHeader(uint16_t flow, uint64_t dsn, size_t length, uint8_t* out) {
+void writeDataHeader(FlowNumber flow, uint64_t dsn, size_t length, uint8_t* out) {
   out[0] = kFrame<DataFrame>.number;
-  store16(out + 1, flow);
+  store16(out + 1, flow.value());
   store32(out + 3, static_cast<uint32_t>(dsn));
   store16(out + 7, static_cast<uint16_t>(length));
 }

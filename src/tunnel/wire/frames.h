@@ -21,7 +21,7 @@ inline constexpr size_t kDataFrameHeader = 9;
 /// What one inner packet costs in its own datagram, UDP and IP not counted.
 inline constexpr size_t kDatagramOverhead = kHeaderSize + kDataFrameHeader + kTagSize;
 /// Flow numbers from here on carry timely datagrams, below it ordered and repaired packets.
-inline constexpr uint16_t kDatagramFlow = 0x8000;
+inline constexpr FlowNumber kDatagramFlow(0x8000);
 /// An ACK is sent at the latest so long after the packet that asks for it (docs/protocol.md section 7).
 inline constexpr auto kMaxAckDelay = std::chrono::milliseconds(5);
 /// Most ranges an ACK frame carries.
@@ -57,13 +57,13 @@ struct AckFrame {
   std::array<Range, kMaxAckRanges> ranges;  ///< from the largest down, disjoint, not adjacent
 };
 struct DataFrame {
-  uint16_t flow = 0;
+  FlowNumber flow{};
   uint32_t dsn = 0;  ///< low 32 bits
   ByteView payload;
 };
 /// The sender gave up these packets of an ordered flow: they will not come (again).
 struct SkipFrame {
-  uint16_t flow = 0;
+  FlowNumber flow{};
   uint64_t first = 0;  ///< DSN
   uint64_t count = 0;  ///< 1..kMaxSkip
 };
@@ -119,6 +119,6 @@ bool writeFrame(Writer& out, const AckFrame&);
 /// PARITY_TAIL up to and with the length of the part, which follows.
 void writeParityTailHeader(Writer& out, const ParityTailFrame& tail);
 /// Type, flow, DSN and length, kDataFrameHeader bytes in all; the payload follows.
-void writeDataHeader(uint16_t flow, uint64_t dsn, size_t length, uint8_t* out);
+void writeDataHeader(FlowNumber flow, uint64_t dsn, size_t length, uint8_t* out);
 
 }  // namespace braid

@@ -67,9 +67,9 @@ TEST(InnerFlows, AFlowIsKnownByItsKey) {
 
 TEST(InnerFlows, TwoNumberSpaces) {
   Bench b;
-  EXPECT_EQ(b.use(1, at(1s), true)->slot(), 0u);
-  EXPECT_EQ(b.use(2, at(1s), false)->slot(), kDatagramFlow + 1u);
-  EXPECT_EQ(b.use(3, at(1s), true)->slot(), 2u);
+  EXPECT_EQ(b.use(1, at(1s), true)->slot(), 0_flow);
+  EXPECT_EQ(b.use(2, at(1s), false)->slot(), kDatagramFlow + 1);
+  EXPECT_EQ(b.use(3, at(1s), true)->slot(), 2_flow);
   EXPECT_TRUE(b.flow(1)->reliable());
   EXPECT_FALSE(b.flow(2)->reliable());
   EXPECT_FALSE(b.use(2, at(1s), true)->reliable()) << "as its first packet said";
@@ -80,7 +80,7 @@ TEST(InnerFlows, AFullTableEvictsTheLeastRecentlyUsed) {
   b.use(1, at(1s));
   b.use(2, at(2s));
   b.use(1, at(3s));
-  EXPECT_EQ(b.use(3, at(4s))->slot(), 1u);
+  EXPECT_EQ(b.use(3, at(4s))->slot(), 1_flow);
   EXPECT_EQ(b.flow(2), nullptr);
   EXPECT_NE(b.flow(1), nullptr);
   EXPECT_EQ(b.flows.size(), 2u);
@@ -108,7 +108,7 @@ TEST(InnerFlows, ANumberGoesOnWithItsDsn) {
   Bench b({.maxFlows = 1});
   auto send = [&](uint16_t n, bool reliable) {
     const Datum* datum = b.send(*b.use(n, at(1s), reliable));
-    EXPECT_EQ(datum->slot, reliable ? 0u : kDatagramFlow);
+    EXPECT_EQ(datum->slot, reliable ? 0_flow : kDatagramFlow);
     uint64_t dsn = datum->dsn;
     b.deliver(datum);
     return dsn;

@@ -17,7 +17,7 @@ struct ControlFramesTest : SubflowBench {
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return read(out);
   }
-  static SkipFrame skip(uint64_t first) { return {1, first, 1}; }
+  static SkipFrame skip(uint64_t first) { return {1_flow, first, 1}; }
 };
 
 TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {

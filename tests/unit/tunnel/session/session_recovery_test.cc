@@ -26,7 +26,7 @@ Bytes operator+(Bytes a, const Bytes& b) {
   return a;
 }
 
-Bytes data(uint16_t flow, uint32_t dsn, size_t size) {
+Bytes data(FlowNumber flow, uint32_t dsn, size_t size) {
   Bytes frame(kDataFrameHeader);
   writeDataHeader(flow, dsn, size, frame.data());
   return frame + Bytes(size, static_cast<uint8_t>(dsn + 1));
@@ -136,7 +136,7 @@ struct SessionRecoveryTest : testing::Test {
     hub->fill(s, now);
     return s;
   }
-  const Bytes a = data(0, 0, 50), b = data(0, 1, 80), c = data(0x8003, 0, 30);
+  const Bytes a = data(0_flow, 0, 50), b = data(0_flow, 1, 80), c = data(0x8003_flow, 0, 30);
 };
 
 TEST_F(SessionRecoveryTest, AParityGivesBackWhatIsMissingAndTheSenderIsTold) {
@@ -184,7 +184,7 @@ TEST_F(SessionRecoveryTest, OtherFramesAreNoPartOfASymbol) {
 
 TEST_F(SessionRecoveryTest, NeighboursAreToldTogether) {
   prove();
-  Bytes d = data(0, 2, 20);
+  Bytes d = data(0_flow, 2, 20);
   receive(0, 9, parity(blockOf(1, {{0, 2, 1}}, a.size()), a));
   receive(0, 10, parity(blockOf(2, {{0, 3, 1}}, b.size()), b));
   receive(0, 11, parity(blockOf(3, {{0, 6, 1}}, d.size()), d));
@@ -336,8 +336,8 @@ TEST_F(SessionRecoveryTest, ABufferOfOnePacketStillDecodesWhatItHolds) {
   receive(0, 2, a);
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));
   EXPECT_EQ(end.delivered.size(), 2u);
-  receive(0, 12, data(0, 2, 10));
-  receive(0, 13, data(0, 3, 10));
+  receive(0, 12, data(0_flow, 2, 10));
+  receive(0, 13, data(0_flow, 3, 10));
   receive(0, 15, parity(blockOf(2, {{0, 12, 3}}, 20), Bytes(20)));
   EXPECT_EQ(drops(Drop::kBadParity), 0u);
 }

@@ -19,6 +19,10 @@ consteval SubflowId operator""_subflow(unsigned long long value) {
   return numberLiteral<SubflowId>(value);
 }
 
+consteval FlowNumber operator""_flow(unsigned long long value) {
+  return numberLiteral<FlowNumber>(value);
+}
+
 template <class Tag, class Rep>
 void PrintTo(Number<Tag, Rep> number, std::ostream* out) {
   *out << +number.value();
