@@ -31,7 +31,7 @@ ordered_json traceData(const TraceEvent& e) {
   ordered_json data{{"session", e.session}};
   auto packet = [&] { data.update({{"subflow", e.subflow.value()}, {"packet_number", e.pn}}); };
   auto carrier = [&] { data.update({{"on_subflow", e.on.value()}, {"on_packet_number", e.onPn}}); };
-  auto block = [&] { data.update({{"block", e.block}, {"k", e.k}, {"m", e.m}}); };
+  auto block = [&] { data.update({{"block", e.block.value()}, {"k", e.k}, {"m", e.m}}); };
   switch (e.kind) {
     case TraceKind::kPacketLost:
       packet();
@@ -52,7 +52,7 @@ ordered_json traceData(const TraceEvent& e) {
       carrier();
       break;
     case TraceKind::kBlockDecoded:
-      data["block"] = e.block;
+      data["block"] = e.block.value();
       packet();
       break;
     case TraceKind::kPacketRecovered:

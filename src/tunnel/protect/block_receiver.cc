@@ -53,7 +53,8 @@ bool BlockReceiver::onParity(const ParityFrame& frame, SubflowId on, uint64_t pn
 
 bool BlockReceiver::onTail(const ParityTailFrame& frame) {
   if (options_.decodeBuffer == 0) return true;
-  return decoder_.onTail(frame.block, frame.index, frame.offset, frame.part) != BlockDecoder::Verdict::kBad;
+  return decoder_.onTail(frame.block.value(), frame.index, frame.offset, frame.part) !=
+         BlockDecoder::Verdict::kBad;
 }
 
 void BlockReceiver::onTaken(const BlockDecoder::Restored& restored, bool whole, Time now) {
@@ -62,7 +63,7 @@ void BlockReceiver::onTaken(const BlockDecoder::Restored& restored, bool whole, 
   trace_.note({.kind = TraceEvent::Kind::kBlockDecoded,
                .time = now,
                .subflow = subflow,
-               .block = restored.block,
+               .block = BlockId(restored.block),
                .pn = restored.pn});
 }
 

@@ -23,12 +23,13 @@ struct ProtectionBlock {
   const Flow* flow = nullptr;  ///< whose block it is; nullptr: of all flows of the class
   uint8_t recoveryClass = 0;
 
+  BlockId id() const { return BlockId(description.block); }
   size_t left() const { return description.parities - next; }
 };
 
 /// What did not fit beside a parity's header: it follows on the same path.
 struct ParityTail {
-  uint16_t block = 0;
+  BlockId block{};
   uint8_t index = 0;
   SubflowId subflow{};
   uint16_t offset = 0;

@@ -29,7 +29,7 @@ struct TraceEvent {
   uint8_t index = 0;
   uint8_t k = 0;
   uint8_t m = 0;
-  uint16_t block = 0;
+  BlockId block{};
   uint64_t pn = 0;
   uint64_t onPn = 0;
   double lossRate = 0;

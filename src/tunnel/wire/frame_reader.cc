@@ -93,7 +93,7 @@ bool readFields(Reader& in, CloseFrame& close) {
 }
 
 bool readFields(Reader& in, ParityFrame& parity) {
-  parity.block = in.u16();
+  parity.block = BlockId(in.u16());
   parity.index = in.u8();
   parity.parities = in.u8();
   parity.symbolSize = in.u16();
@@ -106,7 +106,7 @@ bool readFields(Reader& in, ParityFrame& parity) {
 }
 
 bool readFields(Reader& in, ParityTailFrame& tail) {
-  tail.block = in.u16();
+  tail.block = BlockId(in.u16());
   tail.index = in.u8();
   tail.offset = in.u16();
   tail.part = in.take(in.u16());

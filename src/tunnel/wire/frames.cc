@@ -63,7 +63,7 @@ void writeFrame(Writer& out, const SubflowPreferenceFrame& frame) {
 
 void writeParityTailHeader(Writer& out, const ParityTailFrame& tail) {
   writeNumber<ParityTailFrame>(out);
-  out.u16(tail.block);
+  out.u16(tail.block.value());
   out.u8(tail.index);
   out.u16(tail.offset);
   out.u16(static_cast<uint16_t>(tail.part.size()));

@@ -84,7 +84,7 @@ struct CloseFrame {
 };
 /// A parity of a coding block, or as much of it as fits this datagram (CoFUSO section 5.1).
 struct ParityFrame {
-  uint16_t block = 0;
+  BlockId block{};
   uint8_t index = 0;        ///< below `parities`
   uint8_t parities = 0;     ///< M, 1..kMaxBlockParities
   uint16_t symbolSize = 0;  ///< bytes of the whole parity, at least 1
@@ -93,7 +93,7 @@ struct ParityFrame {
 };
 /// The rest of a parity whose PARITY frame came before.
 struct ParityTailFrame {
-  uint16_t block = 0;
+  BlockId block{};
   uint8_t index = 0;
   uint16_t offset = 0;
   ByteView part;

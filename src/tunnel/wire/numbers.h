@@ -16,4 +16,7 @@ using SubflowId = Number<struct SubflowIdTag, uint8_t>;
 /// there on the timely ones. Given by the sender; another flow takes it over when its flow is forgotten.
 using FlowNumber = Number<struct FlowNumberTag, uint16_t>;
 
+/// Which coding block (section 8): counts up with each block of a session and direction, and wraps at 2^16.
+using BlockId = Number<struct BlockIdTag, uint16_t>;
+
 }  // namespace braid

@@ -28,7 +28,7 @@ ByteView takeSymbols(Reader& in);
 template <typename Expected>
 BlockDescription describe(const ParityFrame& parity, Expected&& expected) {
   BlockDescription b;
-  b.block = parity.block;
+  b.block = parity.block.value();
   b.parities = parity.parities;
   b.symbolSize = parity.symbolSize;
   Reader in(parity.symbols);  // takeSymbols() has checked all that follows

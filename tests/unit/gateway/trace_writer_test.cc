@@ -35,7 +35,7 @@ TraceEvent event(Kind kind = Kind::kPacketLost, uint64_t pn = 9) {
   TraceEvent e;
   e.kind = kind, e.time = kStart + 12345678ns, e.session = 7, e.subflow = 1_subflow, e.on = 2_subflow,
   e.index = 3, e.k = 30;
-  e.m = 4, e.block = 500, e.pn = pn, e.onPn = 11, e.lossRate = 0.25;
+  e.m = 4, e.block = 500_block, e.pn = pn, e.onPn = 11, e.lossRate = 0.25;
   return e;
 }
 

@@ -100,10 +100,10 @@ TEST_F(BlockReceiverTest, AParityIsWholeWithItsTail) {
   EXPECT_TRUE(onParity(b, 0, whole.size() - 1));
   expectBack(b, std::nullopt);
   auto offset = static_cast<uint16_t>(whole.size() - 1);
-  EXPECT_FALSE(receiver->onTail({1, 0, 0, whole.last(1)})) << "not where its head ends";
-  EXPECT_TRUE(receiver->onTail({1, 0, offset, whole.last(1)}));
+  EXPECT_FALSE(receiver->onTail({1_block, 0, 0, whole.last(1)})) << "not where its head ends";
+  EXPECT_TRUE(receiver->onTail({1_block, 0, offset, whole.last(1)}));
   expectBack(b, 1);
-  EXPECT_TRUE(receiver->onTail({7, 0, offset, whole.last(1)})) << "without a head it is late, not bad";
+  EXPECT_TRUE(receiver->onTail({7_block, 0, offset, whole.last(1)})) << "without a head it is late, not bad";
 }
 
 TEST_F(BlockReceiverTest, ThePacketNumbersAreThoseThatTheSubflowExpects) {
@@ -136,7 +136,7 @@ TEST_F(BlockReceiverTest, WithoutABufferParitiesAreOnlyCounted) {
   CodedBlock b = block(1, 10, 2);
   onSymbol(b, 0);
   EXPECT_TRUE(onParity(b));
-  EXPECT_TRUE(receiver->onTail({1, kMaxBlockParities, 0, b.parities[0]})) << "nobody looks at it";
+  EXPECT_TRUE(receiver->onTail({1_block, kMaxBlockParities, 0, b.parities[0]})) << "nobody looks at it";
   expectBack(b, std::nullopt);
   EXPECT_EQ(receiver->parities(), 1u);
 }
@@ -218,7 +218,7 @@ TEST_F(BlockReceiverTest, ParitiesAndWhatTheyGiveBackAreTraced) {
   receiver->onParity(frame(b, 2), 4_subflow, 77, now);
   ASSERT_EQ(traced.size(), 1u);
   EXPECT_EQ(traced[0].kind, TraceEvent::Kind::kParityReceived);
-  EXPECT_EQ(traced[0].block, 5);
+  EXPECT_EQ(traced[0].block, 5_block);
   EXPECT_EQ(traced[0].index, 2);
   EXPECT_EQ(traced[0].k, 2);
   EXPECT_EQ(traced[0].m, 3);

@@ -59,7 +59,7 @@ Bytes parity(const BlockDescription& block, const Bytes& part, size_t index = 0)
   return frame + part;
 }
 
-Bytes tail(uint16_t block, size_t offset, const Bytes& part) {
+Bytes tail(BlockId block, size_t offset, const Bytes& part) {
   Bytes frame(kParityTailHeader);
   Writer writer(frame);
   writeParityTailHeader(writer, {block, 0, static_cast<uint16_t>(offset), part});
@@ -200,7 +200,7 @@ TEST_F(SessionRecoveryTest, AHeadAndATail) {
   Bytes whole = sum({a, b});
   receive(0, 8, parity(blockOf(1, {{0, 2, 2}}, b.size()), Bytes(whole.begin(), whole.begin() + 30)));
   EXPECT_EQ(end.delivered.size(), 1u);
-  receive(0, 9, tail(1, 30, Bytes(whole.begin() + 30, whole.end())));
+  receive(0, 9, tail(1_block, 30, Bytes(whole.begin() + 30, whole.end())));
   EXPECT_EQ(end.delivered.size(), 2u);
 }
 
@@ -218,7 +218,7 @@ TEST_F(SessionRecoveryTest, ParitiesAndTailsAskForAnAckAndRecoveredDoesNot) {
   now += 10ms;
   listen();
   EXPECT_EQ(acks, 1u);
-  receive(0, 4, tail(1, 3, Bytes(1)));
+  receive(0, 4, tail(1_block, 3, Bytes(1)));
   now += 10ms;
   listen();
   EXPECT_EQ(acks, 2u);
@@ -242,9 +242,9 @@ TEST_F(SessionRecoveryTest, AbsurdParitiesAreCounted) {
   EXPECT_EQ(bad(parity(blockOf(3, {{0, 90, 2}}, 41), part)), 1u) << "another size";
   EXPECT_EQ(bad(parity(blockOf(3, {{0, 90, 2}}, 40, 2), part)), 1u) << "another M";
   EXPECT_EQ(bad(parity(blockOf(4, {{0, 90, 2}}, 40), Bytes(10))), 0u);
-  EXPECT_EQ(bad(tail(4, 11, Bytes(29))), 1u) << "a hole before the tail";
-  EXPECT_EQ(bad(tail(4, 10, Bytes(29))), 1u) << "a hole behind it";
-  EXPECT_EQ(bad(tail(99, 10, Bytes(29))), 0u) << "without a head it is late, not bad";
+  EXPECT_EQ(bad(tail(4_block, 11, Bytes(29))), 1u) << "a hole before the tail";
+  EXPECT_EQ(bad(tail(4_block, 10, Bytes(29))), 1u) << "a hole behind it";
+  EXPECT_EQ(bad(tail(99_block, 10, Bytes(29))), 0u) << "without a head it is late, not bad";
   EXPECT_EQ(receive(0, pn++, Bytes{0x09, 0, 1, 0, 0}), Drop::kBadFrame);
 }
 
@@ -323,7 +323,7 @@ TEST_F(SessionRecoveryTest, WithoutABufferParitiesAreOnlyCounted) {
   prove();
   receive(0, 2, a);
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));
-  receive(0, 10, tail(1, 3, Bytes(3)));
+  receive(0, 10, tail(1_block, 3, Bytes(3)));
   EXPECT_EQ(end.delivered.size(), 1u);
   EXPECT_EQ(status().paritiesReceived, 1u);
   EXPECT_EQ(status().restored, 0u);

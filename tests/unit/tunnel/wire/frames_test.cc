@@ -158,11 +158,11 @@ TEST(ParityTail, RoundTrips) {
   Bytes part{1, 2, 3};
   Bytes bytes(kParityTailHeader);
   Writer writer(bytes);
-  writeParityTailHeader(writer, {.block = 0x1234, .index = 3, .offset = 1400, .part = part});
+  writeParityTailHeader(writer, {.block = 0x1234_block, .index = 3, .offset = 1400, .part = part});
   ASSERT_EQ(writer.size(), kParityTailHeader);
   bytes.insert(bytes.end(), part.begin(), part.end());
   ParityTailFrame tail = decodeOne<ParityTailFrame>(bytes);
-  EXPECT_EQ(tail.block, 0x1234);
+  EXPECT_EQ(tail.block, 0x1234_block);
   EXPECT_EQ(tail.index, 3);
   EXPECT_EQ(tail.offset, 1400);
   EXPECT_EQ(Bytes(tail.part.begin(), tail.part.end()), part);

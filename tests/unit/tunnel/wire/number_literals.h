@@ -23,6 +23,10 @@ consteval FlowNumber operator""_flow(unsigned long long value) {
   return numberLiteral<FlowNumber>(value);
 }
 
+consteval BlockId operator""_block(unsigned long long value) {
+  return numberLiteral<BlockId>(value);
+}
+
 template <class Tag, class Rep>
 void PrintTo(Number<Tag, Rep> number, std::ostream* out) {
   *out << +number.value();

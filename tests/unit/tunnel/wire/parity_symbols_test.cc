@@ -57,7 +57,7 @@ TEST(Parity, OneRunTakesSeventeenBytesAndRoundTrips) {
   Bytes bytes = encodeParity(blockOf({{7, 1000, 10}}), 2, part);
   EXPECT_EQ(bytes.size(), 17u + part.size());
   ParityFrame frame = decodeOne<ParityFrame>(bytes);
-  EXPECT_EQ(frame.block, 0xbeef);
+  EXPECT_EQ(frame.block, 0xbeef_block);
   EXPECT_EQ(frame.index, 2);
   EXPECT_EQ(frame.parities, 3);
   EXPECT_EQ(frame.symbolSize, 40);
