@@ -21,7 +21,7 @@ BlockDescription describe(const ParityFrame& parity) {
 
 void write(Writer& out, const DataFrame& data) {
   uint8_t header[kDataFrameHeader];
-  writeDataHeader(data.flow, data.dsn, data.payload.size(), header);
+  writeDataHeader(data.flow, Dsn(data.dsn), data.payload.size(), header);
   out.bytes(header);
   out.bytes(data.payload);
 }

@@ -18,7 +18,7 @@ class Flow;
 struct Datum {
   Packet packet;                 ///< the inner packet; empty once delivered or given up
   Flow* flow = nullptr;          ///< the flow that it is of; nullptr once delivered or given up
-  uint64_t dsn = 0;              ///< its number in `slot`
+  Dsn dsn{};                     ///< its number in `slot`
   uint64_t pn = 0;               ///< of the datagram that it last went in, on `subflow`
   Time firstSent;                ///< when its first datagram left
   Time answerDue = Time::min();  ///< when the peer's word on its copy or parity should be here

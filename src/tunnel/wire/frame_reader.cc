@@ -59,7 +59,7 @@ bool readFields(Reader& in, DataFrame& data) {
 
 bool readFields(Reader& in, SkipFrame& skip) {
   skip.flow = FlowNumber(in.u16());
-  skip.first = in.varint();
+  skip.first = Dsn(in.varint());
   skip.count = in.varint();
   return skip.flow < kDatagramFlow && skip.count >= 1 && skip.count <= kMaxSkip;
 }

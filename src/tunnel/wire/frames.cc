@@ -28,7 +28,7 @@ void writeFrame(Writer& out, const PathResponseFrame& frame) {
 void writeFrame(Writer& out, const SkipFrame& frame) {
   writeNumber<SkipFrame>(out);
   out.u16(frame.flow.value());
-  out.varint(frame.first);
+  out.varint(frame.first.value());
   out.varint(frame.count);
 }
 
@@ -94,10 +94,10 @@ bool writeFrame(Writer& out, const AckFrame& ack) {
   return out.ok();
 }
 
-void writeDataHeader(FlowNumber flow, uint64_t dsn, size_t length, uint8_t* out) {
+void writeDataHeader(FlowNumber flow, Dsn dsn, size_t length, uint8_t* out) {
   out[0] = kFrame<DataFrame>.number;
   store16(out + 1, flow.value());
-  store32(out + 3, static_cast<uint32_t>(dsn));
+  store32(out + 3, static_cast<uint32_t>(dsn.value()));
   store16(out + 7, static_cast<uint16_t>(length));
 }
 

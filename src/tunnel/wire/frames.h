@@ -64,7 +64,7 @@ struct DataFrame {
 /// The sender gave up these packets of an ordered flow: they will not come (again).
 struct SkipFrame {
   FlowNumber flow{};
-  uint64_t first = 0;  ///< DSN
+  Dsn first{};
   uint64_t count = 0;  ///< 1..kMaxSkip
 };
 /// Whether the sender of this frame wants a subflow used; the largest sequence counts.
@@ -119,6 +119,6 @@ bool writeFrame(Writer& out, const AckFrame&);
 /// PARITY_TAIL up to and with the length of the part, which follows.
 void writeParityTailHeader(Writer& out, const ParityTailFrame& tail);
 /// Type, flow, DSN and length, kDataFrameHeader bytes in all; the payload follows.
-void writeDataHeader(FlowNumber flow, uint64_t dsn, size_t length, uint8_t* out);
+void writeDataHeader(FlowNumber flow, Dsn dsn, size_t length, uint8_t* out);
 
 }  // namespace braid

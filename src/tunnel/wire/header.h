@@ -42,8 +42,8 @@ std::optional<DatagramHeader> readHeader(ByteView datagram);
 /// The packet number nearest to `expected` (largest + 1) with these low 32 bits (RFC 9000 appendix A.3).
 uint64_t expandPacketNumber(uint32_t low, uint64_t expected);
 /// The same for a flow's 32-bit DSN.
-inline uint64_t expandDsn(uint32_t low, uint64_t expected) {
-  return expandPacketNumber(low, expected);
+inline Dsn expandDsn(uint32_t low, Dsn expected) {
+  return Dsn(expandPacketNumber(low, expected.value()));
 }
 
 }  // namespace braid

@@ -16,6 +16,10 @@ using SubflowId = Number<struct SubflowIdTag, uint8_t>;
 /// there on the timely ones. Given by the sender; another flow takes it over when its flow is forgotten.
 using FlowNumber = Number<struct FlowNumberTag, uint16_t>;
 
+/// Data sequence number (section 6): which packet of a flow number, from 0 on and below 2^62. Goes on when another flow
+/// takes the flow number over; a DATA frame carries the low 32 bits.
+using Dsn = Number<struct DsnTag, uint64_t>;
+
 /// Which coding block (section 8): counts up with each block of a session and direction, and wraps at 2^16.
 using BlockId = Number<struct BlockIdTag, uint16_t>;
 

@@ -135,7 +135,7 @@ TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
 
 TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
   const Datum* d = send();
-  uint64_t dsn = d->dsn;
+  Dsn dsn = d->dsn;
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now + kRepairTime), d);
   EXPECT_EQ(ledger.nextRepair(now + kRepairTime + 1ns), nullptr);
@@ -157,7 +157,7 @@ TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
   ledger.giveUpAll(Drop::kPeerDown);
   std::optional<SkipFrame> skip = ledger.takeSkip();
   ASSERT_TRUE(skip);
-  EXPECT_EQ(skip->first, 0u);
+  EXPECT_EQ(skip->first, 0_dsn);
   EXPECT_EQ(skip->count, 10u);
   EXPECT_FALSE(ledger.takeSkip());
   for (const Datum* d : all) ledger.forget(d);
@@ -378,7 +378,7 @@ std::vector<uint64_t> listOf(const Flow& flow) {
   const Datum* before = nullptr;
   for (const Datum* d = flow.sent.oldest(); d; before = d, d = SentData::newer(*d)) {
     EXPECT_EQ(SentData::older(*d), before);
-    list.push_back(d->dsn);
+    list.push_back(d->dsn.value());
   }
   EXPECT_EQ(flow.sent.newest(), before);
   return list;
@@ -408,10 +408,10 @@ TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
 
 TEST_F(DataLedgerTest, NumbersCountUpWithinTheFlow) {
   const Datum* call = send(false);
-  EXPECT_EQ(call->dsn, 0u);
+  EXPECT_EQ(call->dsn, 0_dsn);
   EXPECT_EQ(call->slot, calls.slot());
   EXPECT_FALSE(call->reliable);
-  for (uint64_t dsn = 0; dsn < 3; ++dsn) {
+  for (Dsn dsn{}; dsn < 3_dsn; ++dsn) {
     const Datum* d = send();
     EXPECT_EQ(d->dsn, dsn);
     EXPECT_EQ(d->slot, flow.slot());

@@ -109,16 +109,16 @@ TEST(InnerFlows, ANumberGoesOnWithItsDsn) {
   auto send = [&](uint16_t n, bool reliable) {
     const Datum* datum = b.send(*b.use(n, at(1s), reliable));
     EXPECT_EQ(datum->slot, reliable ? 0_flow : kDatagramFlow);
-    uint64_t dsn = datum->dsn;
+    Dsn dsn = datum->dsn;
     b.deliver(datum);
     return dsn;
   };
-  EXPECT_EQ(send(1, true), 0u);
-  EXPECT_EQ(send(1, true), 1u);
-  EXPECT_EQ(send(2, true), 2u) << "slot 0 goes on";
-  EXPECT_EQ(send(3, false), 0u) << "slot 0x8000 is another";
-  EXPECT_EQ(send(4, true), 3u);
-  EXPECT_EQ(send(5, false), 1u);
+  EXPECT_EQ(send(1, true), 0_dsn);
+  EXPECT_EQ(send(1, true), 1_dsn);
+  EXPECT_EQ(send(2, true), 2_dsn) << "slot 0 goes on";
+  EXPECT_EQ(send(3, false), 0_dsn) << "slot 0x8000 is another";
+  EXPECT_EQ(send(4, true), 3_dsn);
+  EXPECT_EQ(send(5, false), 1_dsn);
 }
 
 TEST(InnerFlows, IdleFlowsAreForgotten) {

@@ -74,7 +74,7 @@ TEST_F(PacketReceiverTest, WhatTheSenderGaveUpIsNotWaitedFor) {
   in(kOrdered, 0);
   in(kOrdered, 3);
   EXPECT_EQ(out(), Dsns{0});
-  receiver.onSkip({kOrdered, 1, 2}, kNow);
+  receiver.onSkip({kOrdered, 1_dsn, 2}, kNow);
   EXPECT_EQ(out(), Dsns{3});
 }
 

@@ -32,7 +32,7 @@ struct Bench {
     return p;
   }
   void in(FlowNumber slot, uint64_t dsn, Time now = at(1s), size_t size = 100) {
-    order.onPacket(slot, dsn, make(slot, dsn, size), now);
+    order.onPacket(slot, Dsn(dsn), make(slot, dsn, size), now);
   }
   struct Out {
     FlowNumber slot;
@@ -65,14 +65,14 @@ TEST(Resequencer, InOrderPassesWithTheSameBuffer) {
   for (uint64_t dsn = 0; dsn < 5000; ++dsn) {
     Packet p = b.make(3_flow, dsn, 100);
     const uint8_t* bytes = p.data();
-    b.order.onPacket(3_flow, dsn, std::move(p), at(1s));
+    b.order.onPacket(3_flow, Dsn(dsn), std::move(p), at(1s));
     Packet q;
     ASSERT_TRUE(b.order.poll(q));
     ASSERT_EQ(q.data(), bytes);
     ASSERT_FALSE(b.order.poll(q));
   }
-  EXPECT_EQ(b.order.next(3_flow), 5000u);
-  EXPECT_EQ(b.order.next(4_flow), 0u);
+  EXPECT_EQ(b.order.next(3_flow), 5000_dsn);
+  EXPECT_EQ(b.order.next(4_flow), 0_dsn);
   EXPECT_EQ(b.order.nextDeadline(), kNever);
 }
 
@@ -108,7 +108,7 @@ TEST(Resequencer, HoldTimeCountsFromTheOldestPacketBehindTheHole) {
   EXPECT_EQ(b.out(), Dsns{});
   b.order.onTimer(at(1100ms));
   EXPECT_EQ(b.out(), (Dsns{2, 3, 5})) << "all before it goes with it, in order";
-  EXPECT_EQ(b.order.next(0_flow), 6u);
+  EXPECT_EQ(b.order.next(0_flow), 6_dsn);
   EXPECT_EQ(b.order.nextDeadline(), at(1170ms)) << "the next hole has its own time";
   EXPECT_EQ(b.drops(Drop::kHoldOverflow), 0u);
 }
@@ -155,12 +155,12 @@ TEST(Resequencer, SkipEndsTheWait) {
   Bench b;
   b.in(0_flow, 3);
   b.in(0_flow, 5);
-  b.order.skip(0_flow, 0, 2, at(1s));
+  b.order.skip(0_flow, 0_dsn, 2, at(1s));
   EXPECT_EQ(b.out(), Dsns{});
-  EXPECT_EQ(b.order.next(0_flow), 2u);
-  b.order.skip(0_flow, 2, 1, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 2_dsn);
+  b.order.skip(0_flow, 2_dsn, 1, at(1s));
   EXPECT_EQ(b.out(), Dsns{3});
-  b.order.skip(0_flow, 0, 5, at(1s));
+  b.order.skip(0_flow, 0_dsn, 5, at(1s));
   EXPECT_EQ(b.out(), Dsns{5});
   b.in(0_flow, 4);
   EXPECT_EQ(b.out(), Dsns{4}) << "it came after all";
@@ -169,14 +169,14 @@ TEST(Resequencer, SkipEndsTheWait) {
 TEST(Resequencer, SkipDeliversWhatIsThere) {
   Bench b;
   for (uint64_t dsn : {1, 3, 4, 9}) b.in(0_flow, dsn);
-  b.order.skip(0_flow, 0, 7, at(1s));
+  b.order.skip(0_flow, 0_dsn, 7, at(1s));
   EXPECT_EQ(b.out(), (Dsns{1, 3, 4}));
-  EXPECT_EQ(b.order.next(0_flow), 7u);
+  EXPECT_EQ(b.order.next(0_flow), 7_dsn);
 }
 
 TEST(Resequencer, SkipBehindAHoleIsRemembered) {
   Bench b;
-  b.order.skip(0_flow, 2, 3, at(1s));
+  b.order.skip(0_flow, 2_dsn, 3, at(1s));
   b.in(0_flow, 5);
   b.in(0_flow, 1);
   EXPECT_EQ(b.order.heldPackets(), 2u);
@@ -189,12 +189,12 @@ TEST(Resequencer, SkipBehindAHoleIsRemembered) {
 
 TEST(Resequencer, SkipOfAnythingIsHarmless) {
   Bench b;
-  b.order.skip(0_flow, 1'000'000, 4096, at(1s));
-  EXPECT_EQ(b.order.next(0_flow), 0u);
-  b.order.skip(0_flow, 0, 4096, at(1s));
-  EXPECT_EQ(b.order.next(0_flow), 4096u);
-  b.order.skip(0_flow, 0, 10, at(1s));
-  EXPECT_EQ(b.order.next(0_flow), 4096u);
+  b.order.skip(0_flow, 1'000'000_dsn, 4096, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 0_dsn);
+  b.order.skip(0_flow, 0_dsn, 4096, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 4096_dsn);
+  b.order.skip(0_flow, 0_dsn, 10, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 4096_dsn);
   b.in(0_flow, 4096);
   EXPECT_EQ(b.out(), Dsns{4096});
 }
@@ -202,10 +202,10 @@ TEST(Resequencer, SkipOfAnythingIsHarmless) {
 TEST(Resequencer, SkipsAloneStayBounded) {
   Bench b({.holdBytes = 51200});
   ASSERT_EQ(b.order.maxHeld(), 101u);
-  for (uint64_t dsn = 1; dsn < 400; dsn += 2) b.order.skip(0_flow, dsn, 1, at(1s));
-  EXPECT_EQ(b.order.next(0_flow), 198u) << "101 of the 200 marks are left";
+  for (uint64_t dsn = 1; dsn < 400; dsn += 2) b.order.skip(0_flow, Dsn(dsn), 1, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 198_dsn) << "101 of the 200 marks are left";
   b.order.onTimer(at(2s));
-  EXPECT_EQ(b.order.next(0_flow), 400u);
+  EXPECT_EQ(b.order.next(0_flow), 400_dsn);
   EXPECT_EQ(b.order.nextDeadline(), kNever);
 }
 
@@ -241,7 +241,7 @@ TEST(Resequencer, TooFarAheadMovesTheSlot) {
   EXPECT_EQ(b.out(), Dsns{});
   b.in(0_flow, Resequencer::kSpan);
   EXPECT_EQ(b.out(), Dsns{1}) << "moves by a page of 64";
-  EXPECT_EQ(b.order.next(0_flow), 64u);
+  EXPECT_EQ(b.order.next(0_flow), 64_dsn);
   EXPECT_EQ(b.drops(Drop::kHoldOverflow), 1u);
   b.in(0_flow, uint64_t{1} << 40);
   EXPECT_EQ(b.out(), (Dsns{70, Resequencer::kSpan - 1, Resequencer::kSpan}));
@@ -255,7 +255,7 @@ TEST(Resequencer, TooFarAheadThatFits) {
   b.in(0_flow, Resequencer::kSpan);
   EXPECT_EQ(b.out(), range(1, Resequencer::kSpan + 1)) << "only the first is missing";
   EXPECT_EQ(b.order.heldPackets(), 0u);
-  EXPECT_EQ(b.order.next(0_flow), Resequencer::kSpan + 1);
+  EXPECT_EQ(b.order.next(0_flow), Dsn(Resequencer::kSpan + 1));
 }
 
 TEST(Resequencer, SlotsAreBounded) {
@@ -264,8 +264,8 @@ TEST(Resequencer, SlotsAreBounded) {
   b.in(4_flow, 0);
   EXPECT_EQ(b.outputs().size(), 1u);
   EXPECT_EQ(b.drops(Drop::kFlowTableFull), 1u);
-  b.order.skip(4_flow, 0, 1, at(1s));
-  EXPECT_EQ(b.order.next(4_flow), 0u);
+  b.order.skip(4_flow, 0_dsn, 1, at(1s));
+  EXPECT_EQ(b.order.next(4_flow), 0_dsn);
 }
 
 TEST(Resequencer, HeldPacketsDieWithIt) {
@@ -349,11 +349,11 @@ TEST(ResequencerProperty, AnyInputStaysBounded) {
     for (int step = 0; step < 20000; ++step) {
       now += Duration(random.below(20'000));
       FlowNumber slot(static_cast<uint16_t>(random.below(18)));
-      uint64_t next = b.order.next(slot);
+      uint64_t next = b.order.next(slot).value();
       uint64_t dsn = random.chance(0.02) ? random.below(uint64_t{1} << 40) % (next + 20'000)
                                          : next + random.below(5000) - std::min<uint64_t>(next, 1100);
       if (random.chance(0.05)) {
-        b.order.skip(slot, dsn, 1 + random.below(4096), now);
+        b.order.skip(slot, Dsn(dsn), 1 + random.below(4096), now);
       } else {
         b.in(slot, dsn, now, 20 + random.below(300));
       }

@@ -55,7 +55,7 @@ TEST_F(ProtectorTest, TheOldestPacketOfTheWorstPathIsCopiedOnTheBest) {
     EXPECT_TRUE(d->copied);
     auto frames = only<DataFrame>(read(out));
     ASSERT_EQ(frames.size(), 1u);
-    EXPECT_EQ(frames[0].dsn, d->dsn);
+    EXPECT_EQ(frames[0].dsn, d->dsn.value());
   }
   EXPECT_FALSE(idle()) << "each once";
   EXPECT_EQ(slow->status(now).protectedPackets, 2u);
@@ -238,7 +238,7 @@ TEST_F(ProtectorTest, TheDecoderOfThePeerGivesALostPacketBack) {
   BlockDecoder::Restored restored;
   ASSERT_TRUE(receiver.poll(restored));
   DataFrame data = std::get<DataFrame>(*FrameReader(restored.symbol).next());
-  EXPECT_EQ(data.dsn, lost->dsn);
+  EXPECT_EQ(data.dsn, lost->dsn.value());
   EXPECT_EQ(data.payload.size(), 100u);
 
   protector->onRecovered({SubflowId(restored.subflow), restored.pn, 1}, now);

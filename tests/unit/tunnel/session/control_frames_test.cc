@@ -17,13 +17,13 @@ struct ControlFramesTest : SubflowBench {
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return read(out);
   }
-  static SkipFrame skip(uint64_t first) { return {1_flow, first, 1}; }
+  static SkipFrame skip(Dsn first) { return {1_flow, first, 1}; }
 };
 
 TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {
   Subflow& s = open(3);
   EXPECT_FALSE(controls.isWaiting());
-  controls.add(skip(5));
+  controls.add(skip(5_dsn));
   EXPECT_TRUE(controls.isWaiting());
   uint64_t pn = s.sender().sent().next();
   EXPECT_EQ(only<SkipFrame>(leave(s)).size(), 1u);
@@ -37,8 +37,8 @@ TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {
 
 TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
   Subflow& s = open(3);
-  controls.add(skip(5));
-  controls.add(skip(9));
+  controls.add(skip(5_dsn));
+  controls.add(skip(9_dsn));
   uint64_t pn = s.sender().sent().next();
   leave(s);
   controls.onFate(3_subflow, pn + 1, false);
@@ -47,8 +47,8 @@ TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
   controls.onFate(3_subflow, pn, false);
   auto skips = only<SkipFrame>(leave(s));
   ASSERT_EQ(skips.size(), 2u);
-  EXPECT_EQ(skips[0].first, 5u);
-  EXPECT_EQ(skips[1].first, 9u);
+  EXPECT_EQ(skips[0].first, 5_dsn);
+  EXPECT_EQ(skips[1].first, 9_dsn);
 }
 
 TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
@@ -81,7 +81,7 @@ TEST_F(ControlFramesTest, AWordInFlightIsReplacedToo) {
 TEST_F(ControlFramesTest, WhatDoesNotFitWaits) {
   options.outerMtu = options.maxOuterMtu = 9000;
   Subflow& s = open(0);
-  for (uint64_t i = 0; i < 100; ++i) controls.add(skip(100 * i));
+  for (uint64_t i = 0; i < 100; ++i) controls.add(skip(Dsn(100 * i)));
   size_t first = leave(s).size();
   EXPECT_GT(first, 20u);
   EXPECT_LT(first, 100u) << "room for an ACK and DATA headers is left";
@@ -94,10 +94,10 @@ TEST_F(ControlFramesTest, WhatDoesNotFitWaits) {
 TEST_F(ControlFramesTest, TheQueueHasABound) {
   for (uint64_t i = 0; i < ControlFrames::kMost; ++i) {
     EXPECT_FALSE(controls.isFull());
-    controls.add(skip(i));
+    controls.add(skip(Dsn(i)));
   }
   EXPECT_TRUE(controls.isFull());
-  controls.add(skip(9999));
+  controls.add(skip(9999_dsn));
   EXPECT_TRUE(controls.isFull());
 }
 

@@ -128,7 +128,7 @@ TEST_F(PathManagerTest, TheOperatorHearsOfEveryState) {
 
 TEST_F(PathManagerTest, ControlFramesHearOfTheirFate) {
   Subflow& s = use("a", home);
-  controls.add(SkipFrame{1_flow, 5, 1});
+  controls.add(SkipFrame{1_flow, 5_dsn, 1});
   uint64_t pn = s.sender().sent().next();
   told(s);
   lose(s, pn);

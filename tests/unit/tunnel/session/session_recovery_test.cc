@@ -28,7 +28,7 @@ Bytes operator+(Bytes a, const Bytes& b) {
 
 Bytes data(FlowNumber flow, uint32_t dsn, size_t size) {
   Bytes frame(kDataFrameHeader);
-  writeDataHeader(flow, dsn, size, frame.data());
+  writeDataHeader(flow, Dsn(dsn), size, frame.data());
   return frame + Bytes(size, static_cast<uint8_t>(dsn + 1));
 }
 

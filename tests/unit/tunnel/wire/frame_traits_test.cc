@@ -97,7 +97,7 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
   EXPECT_EQ(encode(largestAck()).size(), kFrame<AckFrame>.largest);
   EXPECT_EQ(encode(PathChallengeFrame{}).size(), kFrame<PathChallengeFrame>.largest);
   EXPECT_EQ(encode(PathResponseFrame{}).size(), kFrame<PathResponseFrame>.largest);
-  EXPECT_EQ(encode(SkipFrame{0_flow, kMaxVarint, kMaxSkip}).size(), kFrame<SkipFrame>.largest);
+  EXPECT_EQ(encode(SkipFrame{0_flow, Dsn(kMaxVarint), kMaxSkip}).size(), kFrame<SkipFrame>.largest);
   EXPECT_EQ(encode(SubflowStatusFrame{0_subflow, kMaxVarint, true}).size(),
             kFrame<SubflowStatusFrame>.largest);
   EXPECT_EQ(encode(CloseFrame{kMaxVarint}).size(), kFrame<CloseFrame>.largest);

@@ -76,9 +76,9 @@ TEST(Frames, EachTypeRoundTrips) {
   PathToken token{1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(decodeOne<PathChallengeFrame>(encode(PathChallengeFrame{token})).token, token);
   EXPECT_EQ(decodeOne<PathResponseFrame>(encode(PathResponseFrame{token})).token, token);
-  SkipFrame skip = decodeOne<SkipFrame>(encode(SkipFrame{7_flow, 123456789, kMaxSkip}));
+  SkipFrame skip = decodeOne<SkipFrame>(encode(SkipFrame{7_flow, 123456789_dsn, kMaxSkip}));
   EXPECT_EQ(skip.flow, 7_flow);
-  EXPECT_EQ(skip.first, 123456789u);
+  EXPECT_EQ(skip.first, 123456789_dsn);
   EXPECT_EQ(skip.count, kMaxSkip);
   SubflowStatusFrame status = decodeOne<SubflowStatusFrame>(encode(SubflowStatusFrame{9_subflow, 77, false}));
   EXPECT_EQ(status.subflow, 9_subflow);
@@ -90,7 +90,7 @@ TEST(Frames, EachTypeRoundTrips) {
 TEST(Frames, DataCarriesFlowDsnAndPayload) {
   Bytes bytes(kDataFrameHeader);
   Bytes payload{9, 8, 7};
-  writeDataHeader(0x8123_flow, 0x1122334455, payload.size(), bytes.data());
+  writeDataHeader(0x8123_flow, 0x1122334455_dsn, payload.size(), bytes.data());
   bytes.insert(bytes.end(), payload.begin(), payload.end());
   bytes.push_back(0x00);  // PADDING
   DataFrame data = decodeOne<DataFrame>(bytes);
@@ -114,7 +114,7 @@ TEST(Frames, BadValuesAreMalformed) {
 TEST(Frames, EveryPrefixOfAFrameIsMalformedOrEmpty) {
   Random random(5);
   for (const Bytes& whole :
-       {encode(randomAck(random)), encode(SkipFrame{1_flow, 1 << 20, 3}), encode(CloseFrame{70000}),
+       {encode(randomAck(random)), encode(SkipFrame{1_flow, Dsn(1 << 20), 3}), encode(CloseFrame{70000}),
         encode(SubflowStatusFrame{1_subflow, 70000, true}), encode(PathChallengeFrame{}),
         encode(SubflowPreferenceFrame{1_subflow, 70000, {PathUse::kMetered, 7, 2, 1 << 20}})}) {
     for (size_t n = 1; n < whole.size(); ++n)

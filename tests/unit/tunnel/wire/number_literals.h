@@ -27,6 +27,10 @@ consteval BlockId operator""_block(unsigned long long value) {
   return numberLiteral<BlockId>(value);
 }
 
+consteval Dsn operator""_dsn(unsigned long long value) {
+  return numberLiteral<Dsn>(value);
+}
+
 template <class Tag, class Rep>
 void PrintTo(Number<Tag, Rep> number, std::ostream* out) {
   *out << +number.value();
