@@ -29,9 +29,9 @@ constexpr size_t kChunk = 64 << 10;  // bytes of one write
 
 ordered_json traceData(const TraceEvent& e) {
   ordered_json data{{"session", e.session}};
-  auto packet = [&] { data.update({{"subflow", e.subflow}, {"packet_number", e.pn}}); };
-  auto carrier = [&] { data.update({{"on_subflow", e.on}, {"on_packet_number", e.onPn}}); };
-  auto block = [&] { data.update({{"block", e.block}, {"k", e.k}, {"m", e.m}}); };
+  auto packet = [&] { data.update({{"subflow", e.subflow.value()}, {"packet_number", e.pn}}); };
+  auto carrier = [&] { data.update({{"on_subflow", e.on.value()}, {"on_packet_number", e.onPn}}); };
+  auto block = [&] { data.update({{"block", e.block.value()}, {"k", e.k}, {"m", e.m}}); };
   switch (e.kind) {
     case TraceKind::kPacketLost:
       packet();
@@ -43,7 +43,7 @@ ordered_json traceData(const TraceEvent& e) {
       break;
     case TraceKind::kBlockStarted:
       block();
-      data.update({{"subflow", e.subflow}, {"loss_rate", e.lossRate}});
+      data.update({{"subflow", e.subflow.value()}, {"loss_rate", e.lossRate}});
       break;
     case TraceKind::kParitySent:
     case TraceKind::kParityReceived:
@@ -52,7 +52,7 @@ ordered_json traceData(const TraceEvent& e) {
       carrier();
       break;
     case TraceKind::kBlockDecoded:
-      data["block"] = e.block;
+      data["block"] = e.block.value();
       packet();
       break;
     case TraceKind::kPacketRecovered:

@@ -12,7 +12,8 @@ namespace {
 using namespace braid;
 
 BlockDescription describe(const ParityFrame& parity) {
-  BlockDescription block = braid::describe(parity, [](uint8_t subflow) { return uint64_t{subflow} << 30; });
+  BlockDescription block =
+      braid::describe(parity, [](SubflowId subflow) { return uint64_t{subflow.value()} << 30; });
   if (block.rangeCount == 0 || block.rangeCount > kMaxBlockSymbols || block.symbols() > kMaxBlockSymbols)
     std::abort();
   return block;
@@ -20,7 +21,7 @@ BlockDescription describe(const ParityFrame& parity) {
 
 void write(Writer& out, const DataFrame& data) {
   uint8_t header[kDataFrameHeader];
-  writeDataHeader(data.flow, data.dsn, data.payload.size(), header);
+  writeDataHeader(data.flow, Dsn(data.dsn), data.payload.size(), header);
   out.bytes(header);
   out.bytes(data.payload);
 }

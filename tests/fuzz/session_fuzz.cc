@@ -61,13 +61,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     uint64_t numbers[256] = {};
     Reader in({data, size});
     while (in.remaining() > 4) {
-      uint8_t subflow = in.u8();
+      SubflowId subflow(in.u8());
       uint8_t how = in.u8();
       ByteView frames = in.take(std::min<size_t>(in.u16() % 1400, in.remaining()));
       if (frames.empty()) continue;
       now += Duration(how & 0x70) * 100000;
       Packet datagram = pool.allocate();
-      uint64_t pn = numbers[subflow]++;
+      uint64_t pn = numbers[subflow.value()]++;
       uint8_t* out = datagram.append(kHeaderSize + frames.size() + kTagSize);
       DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow, static_cast<uint32_t>(pn)};
       writeHeader(header, out);

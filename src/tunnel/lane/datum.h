@@ -5,6 +5,7 @@
 #include "base/intrusive_list.h"
 #include "base/packet.h"
 #include "base/time.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -17,14 +18,14 @@ class Flow;
 struct Datum {
   Packet packet;                 ///< the inner packet; empty once delivered or given up
   Flow* flow = nullptr;          ///< the flow that it is of; nullptr once delivered or given up
-  uint64_t dsn = 0;              ///< its number in `slot`
+  Dsn dsn{};                     ///< its number in `slot`
   uint64_t pn = 0;               ///< of the datagram that it last went in, on `subflow`
   Time firstSent;                ///< when its first datagram left
   Time answerDue = Time::min();  ///< when the peer's word on its copy or parity should be here
   uint32_t refs = 0;             ///< sent datagrams that remember it, and the repair queue
-  uint16_t slot = 0;             ///< flow number on the wire
+  FlowNumber slot{};             ///< flow number on the wire
   uint16_t copies = 0;           ///< datagrams in flight that carry it, on subflows that are not silent
-  uint8_t subflow = 0;           ///< the subflow that it last went on
+  SubflowId subflow{};           ///< the subflow that it last went on
   bool reliable = false;         ///< repaired until it arrives, for the repair time
   bool done = false;             ///< delivered or given up
   bool delivered = false;        ///< done, and not given up

@@ -4,32 +4,36 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tunnel/wire/numbers.h"
+
 namespace braid {
 
-/// Which of the last kWindow sequence numbers below next() were delivered.
+/// Which of the last kWindow DSNs below next() were delivered.
 class DeliveryHistory {
  public:
   static constexpr uint64_t kWindow = 1024;
 
-  uint64_t next() const { return next_; }
+  Dsn next() const { return next_; }
   /// True for what was delivered, and for what is too old to know.
-  bool delivered(uint64_t dsn) const { return next_ - dsn > kWindow || bits_[dsn % kWindow]; }
+  bool delivered(Dsn dsn) const { return next_ - dsn > kWindow || bits_[place(dsn)]; }
   /// Notes that dsn, below next(), was delivered.
-  void mark(uint64_t dsn) {
-    if (next_ - dsn <= kWindow) bits_[dsn % kWindow] = true;
+  void mark(Dsn dsn) {
+    if (next_ - dsn <= kWindow) bits_[place(dsn)] = true;
   }
   /// Moves next() up to `next`; what is passed counts as not delivered.
-  void advance(uint64_t next) {
+  void advance(Dsn next) {
     if (next - next_ >= kWindow) {
       bits_.reset();
     } else {
-      for (uint64_t dsn = next_; dsn < next; ++dsn) bits_[dsn % kWindow] = false;
+      for (Dsn dsn = next_; dsn < next; ++dsn) bits_[place(dsn)] = false;
     }
     next_ = next;
   }
 
  private:
-  uint64_t next_ = 0;
+  static size_t place(Dsn dsn) { return dsn.value() % kWindow; }
+
+  Dsn next_{};
   std::bitset<kWindow> bits_;
 };
 
@@ -37,10 +41,10 @@ class DeliveryHistory {
 /// DeliveryHistory::kWindow counts as a duplicate.
 class DuplicateFilter {
  public:
-  /// The sequence number after the largest seen.
-  uint64_t next() const { return history_.next(); }
+  /// The DSN after the largest seen.
+  Dsn next() const { return history_.next(); }
   /// True the first time; dsn is below 2^62.
-  bool accept(uint64_t dsn) {
+  bool accept(Dsn dsn) {
     if (dsn >= history_.next()) {
       history_.advance(dsn + 1);
     } else if (history_.delivered(dsn)) {

@@ -8,6 +8,7 @@
 #include "tunnel/lane/flow_burst.h"
 #include "tunnel/lane/flow_queue.h"
 #include "tunnel/lane/sent_data.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -28,7 +29,7 @@ class Flow final : public RoundSeat {
   Lane& lane() const { return *lane_; }
   const FlowKey& key() const { return key_; }
   /// Flow number on the wire: the index, or kDatagramFlow + the index when it is not reliable.
-  uint16_t slot() const { return slot_; }
+  FlowNumber slot() const { return slot_; }
   /// What is lost is sent again (TCP), and arrives in order.
   bool reliable() const { return reliable_; }
   /// 0: none, else 1 + index.
@@ -51,7 +52,7 @@ class Flow final : public RoundSeat {
   friend class InnerFlows;
 
   /// Another flow takes the object over.
-  void begin(Lane& lane, const FlowKey& key, uint16_t slot, bool reliable, uint8_t recoveryClass) {
+  void begin(Lane& lane, const FlowKey& key, FlowNumber slot, bool reliable, uint8_t recoveryClass) {
     lane_ = &lane;
     key_ = key;
     slot_ = slot;
@@ -65,7 +66,7 @@ class Flow final : public RoundSeat {
   Lane* lane_ = nullptr;
   FlowKey key_;
   const uint16_t index_;
-  uint16_t slot_ = 0;
+  FlowNumber slot_{};
   bool reliable_ = false;
   bool known_ = false;  // in the table; else free
   uint8_t recoveryClass_ = 0;

@@ -24,7 +24,7 @@ Flow* InnerFlows::findOrAdd(Lane& lane, const FlowKey& key, bool reliable, uint8
   Flow* flow = takeFree();
   if (!flow) flow = evictOldest();
   if (!flow) return nullptr;
-  auto slot = static_cast<uint16_t>(reliable ? flow->index_ : kDatagramFlow + flow->index_);
+  FlowNumber slot = reliable ? FlowNumber(flow->index_) : kDatagramFlow + flow->index_;
   flow->begin(lane, key, slot, reliable, recoveryClass);
   flow->known_ = true;
   flow->lastUse_ = now;
@@ -63,7 +63,7 @@ void InnerFlows::onTimer(Time now) {
 
 Flow* InnerFlows::takeFree() {
   if (free_.empty()) {
-    if (table_.size() >= std::min<size_t>(options_.maxFlows, kDatagramFlow)) return nullptr;
+    if (table_.size() >= std::min<size_t>(options_.maxFlows, kDatagramFlow.value())) return nullptr;
     return &table_.emplace_back(static_cast<uint16_t>(table_.size()));
   }
   Flow* flow = free_.back();

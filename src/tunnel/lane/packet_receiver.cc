@@ -14,14 +14,14 @@ constexpr size_t kHoldReserve = 16;
 Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
   ++counts_.innerReceivedPackets;
   counts_.innerReceivedBytes += packet.size();
-  uint16_t slot = frame.flow & (kDatagramFlow - 1);
   if (frame.flow < kDatagramFlow) {
     if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.relieve();
-    order_.onPacket(slot, expandDsn(frame.dsn, order_.next(slot)), std::move(packet), now);
+    order_.onPacket(frame.flow, expandDsn(frame.dsn, order_.next(frame.flow)), std::move(packet), now);
     return {};
   }
-  if (slot >= timely_.size()) timely_.resize(slot + 1u);
-  DuplicateFilter& filter = timely_[slot];
+  size_t index = frame.flow - kDatagramFlow;
+  if (index >= timely_.size()) timely_.resize(index + 1);
+  DuplicateFilter& filter = timely_[index];
   if (filter.accept(expandDsn(frame.dsn, filter.next()))) return packet;
   ++timelyDuplicates_;
   return {};

@@ -9,17 +9,17 @@ namespace braid {
 
 ResequencerOptions resequencerOptions(const LaneOptions& options) {
   // Every flow number that the wire allows: the peer's own bound says how many there are.
-  return {.holdTime = options.holdTime, .holdBytes = options.holdBytes, .maxFlows = kDatagramFlow};
+  return {.holdTime = options.holdTime, .holdBytes = options.holdBytes, .maxFlows = kDatagramFlow.value()};
 }
 
 Resequencer::Resequencer(const ResequencerOptions& options) : options_(options) {}
 
 Resequencer::~Resequencer() = default;
 
-void Resequencer::onPacket(uint16_t slot, uint64_t dsn, Packet packet, Time now) {
+void Resequencer::onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now) {
   Slot* s = slotOf(slot);
   if (!s) return count(Drop::kFlowTableFull);
-  uint64_t next = s->history.next();
+  Dsn next = s->history.next();
   if (dsn > next) return hold(*s, dsn, std::move(packet), now);
   if (dsn < next) {
     if (s->history.delivered(dsn)) return count(Drop::kDuplicate);
@@ -32,11 +32,11 @@ void Resequencer::onPacket(uint16_t slot, uint64_t dsn, Packet packet, Time now)
   drain(*s);
 }
 
-void Resequencer::skip(uint16_t slot, uint64_t first, uint64_t count, Time now) {
+void Resequencer::skip(FlowNumber slot, Dsn first, uint64_t count, Time now) {
   Slot* s = slotOf(slot);
   if (!s) return;
-  uint64_t end = first + count;
-  for (uint64_t dsn = first; dsn < end; ++dsn) {
+  Dsn end = first + count;
+  for (Dsn dsn = first; dsn < end; ++dsn) {
     if (dsn <= s->history.next()) {
       if (end > s->history.next()) releaseBelow(*s, end);
       return drain(*s);
@@ -59,21 +59,23 @@ bool Resequencer::poll(Packet& out) {
   return true;
 }
 
-uint64_t Resequencer::next(uint16_t slot) const {
-  return slot < slots_.size() && slots_[slot] ? slots_[slot]->history.next() : 0;
+Dsn Resequencer::next(FlowNumber slot) const {
+  size_t at = slot.value();
+  return at < slots_.size() && slots_[at] ? slots_[at]->history.next() : Dsn{};
 }
 
-Resequencer::Slot* Resequencer::slotOf(uint16_t slot) {
-  if (slot >= options_.maxFlows) return nullptr;
-  if (slot >= slots_.size()) slots_.resize(slot + 1u);
-  if (!slots_[slot]) slots_[slot] = std::make_unique<Slot>();
-  return slots_[slot].get();
+Resequencer::Slot* Resequencer::slotOf(FlowNumber slot) {
+  size_t at = slot.value();
+  if (at >= options_.maxFlows) return nullptr;
+  if (at >= slots_.size()) slots_.resize(at + 1);
+  if (!slots_[at]) slots_[at] = std::make_unique<Slot>();
+  return slots_[at].get();
 }
 
-void Resequencer::hold(Slot& slot, uint64_t dsn, Packet packet, Time now) {
+void Resequencer::hold(Slot& slot, Dsn dsn, Packet packet, Time now) {
   if (!slot.reaches(dsn)) {
     uint64_t before = out_.size();
-    releaseBelow(slot, (dsn / kPageSize - slot.pages.size() + 1) * kPageSize);
+    releaseBelow(slot, firstOf(pageOf(dsn) - slot.pages.size() + 1));
     drain(slot);
     count(Drop::kHoldOverflow, out_.size() - before);
   }
@@ -83,8 +85,8 @@ void Resequencer::hold(Slot& slot, uint64_t dsn, Packet packet, Time now) {
     Page*& page = slot.page(dsn);
     if (!page) page = pageStock_.take();
     held = heldStock_.take();
-    page->present |= uint64_t{1} << (dsn % kPageSize);
-    page->entries[dsn % kPageSize] = held;
+    page->present |= uint64_t{1} << placeOf(dsn);
+    page->entries[placeOf(dsn)] = held;
     held->dsn = dsn;
     held->slot = &slot;
     held->arrived = waiting_.empty() ? now : std::max(now, waiting_.back()->arrived);
@@ -101,18 +103,18 @@ void Resequencer::hold(Slot& slot, uint64_t dsn, Packet packet, Time now) {
   keepBounds();
 }
 
-Resequencer::Held* Resequencer::find(Slot& slot, uint64_t dsn) {
+Resequencer::Held* Resequencer::find(Slot& slot, Dsn dsn) {
   if (slot.held == 0 || !slot.reaches(dsn)) return nullptr;
   Page* page = slot.page(dsn);
-  bool there = page && (page->present >> (dsn % kPageSize) & 1);
-  return there ? page->entries[dsn % kPageSize] : nullptr;
+  bool there = page && (page->present >> placeOf(dsn) & 1);
+  return there ? page->entries[placeOf(dsn)] : nullptr;
 }
 
 // Out of its page and of the list; empty for a mark.
 Packet Resequencer::take(Held* held) {
   Slot& slot = *held->slot;
   Page*& page = slot.page(held->dsn);
-  page->present &= ~(uint64_t{1} << (held->dsn % kPageSize));
+  page->present &= ~(uint64_t{1} << placeOf(held->dsn));
   if (page->present == 0) {
     pageStock_.give(page);
     page = nullptr;
@@ -132,7 +134,7 @@ Packet Resequencer::take(Held* held) {
 // Delivers what is in order now.
 void Resequencer::drain(Slot& slot) {
   while (Held* held = find(slot, slot.history.next())) {
-    uint64_t dsn = held->dsn;
+    Dsn dsn = held->dsn;
     Packet packet = take(held);
     slot.history.advance(dsn + 1);
     if (!packet) continue;
@@ -142,15 +144,15 @@ void Resequencer::drain(Slot& slot) {
 }
 
 // Delivers what is there below `end`, in order, and gives up the rest.
-void Resequencer::releaseBelow(Slot& slot, uint64_t end) {
-  uint64_t dsn = slot.history.next();
-  uint64_t reach = (dsn / kPageSize + slot.pages.size()) * kPageSize;
+void Resequencer::releaseBelow(Slot& slot, Dsn end) {
+  Dsn dsn = slot.history.next();
+  Dsn reach = firstOf(pageOf(dsn) + slot.pages.size());
   slot.history.advance(end);
-  for (; slot.held > 0 && dsn < std::min(end, reach); dsn = (dsn / kPageSize + 1) * kPageSize) {
+  for (; slot.held > 0 && dsn < std::min(end, reach); dsn = firstOf(pageOf(dsn) + 1)) {
     while (Page* page = slot.page(dsn)) {
-      uint64_t first = dsn / kPageSize * kPageSize + static_cast<uint64_t>(std::countr_zero(page->present));
+      Dsn first = firstOf(pageOf(dsn)) + static_cast<uint64_t>(std::countr_zero(page->present));
       if (first >= end) break;
-      Packet packet = take(page->entries[first % kPageSize]);
+      Packet packet = take(page->entries[placeOf(first)]);
       if (!packet) continue;
       slot.history.mark(first);
       deliver(std::move(packet));

@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "tunnel/lane/duplicate_filter.h"
 #include "tunnel/lane/lane_options.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -48,9 +49,9 @@ class Resequencer {
   void setOptions(const ResequencerOptions& options) { options_ = options; }
 
   /// A packet of an ordered slot; dsn is below 2^62.
-  void onPacket(uint16_t slot, uint64_t dsn, Packet packet, Time now);
+  void onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now);
   /// The sender gave up these packets, count of them from `first` on: nothing waits for them.
-  void skip(uint16_t slot, uint64_t first, uint64_t count, Time now);
+  void skip(FlowNumber slot, Dsn first, uint64_t count, Time now);
   void onTimer(Time now);
   /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
   void relieve();
@@ -62,7 +63,7 @@ class Resequencer {
   bool poll(Packet& out);
 
   /// The first DSN that the slot has neither delivered nor given up; 0 for a slot without packets.
-  uint64_t next(uint16_t slot) const;
+  Dsn next(FlowNumber slot) const;
   size_t heldPackets() const { return held_; }
   size_t heldBytes() const { return heldBytes_; }
   /// Bound on packets and skip marks held by the session, whatever their size. Ours: the bookkeeping of so
@@ -75,12 +76,15 @@ class Resequencer {
   /// A DSN above the hole: a packet, or the mark (no packet) that it will not come.
   struct Held {
     Packet packet;
-    uint64_t dsn = 0;
+    Dsn dsn{};
     Slot* slot = nullptr;
     Time arrived;
     ListLink<Held> byArrival;
   };
   static constexpr uint64_t kPageSize = 64;
+  static uint64_t pageOf(Dsn dsn) { return dsn.value() / kPageSize; }
+  static size_t placeOf(Dsn dsn) { return dsn.value() % kPageSize; }
+  static Dsn firstOf(uint64_t page) { return Dsn(page * kPageSize); }
   struct Page {
     uint64_t present = 0;  // a bit per entry
     std::array<Held*, kPageSize> entries{};
@@ -89,15 +93,15 @@ class Resequencer {
     DeliveryHistory history;
     size_t held = 0;                               // packets and marks
     std::array<Page*, kSpan / kPageSize> pages{};  // by DSN / kPageSize, modulo
-    Page*& page(uint64_t dsn) { return pages[dsn / kPageSize % pages.size()]; }
-    bool reaches(uint64_t dsn) const { return dsn / kPageSize - history.next() / kPageSize < pages.size(); }
+    Page*& page(Dsn dsn) { return pages[pageOf(dsn) % pages.size()]; }
+    bool reaches(Dsn dsn) const { return pageOf(dsn) - pageOf(history.next()) < pages.size(); }
   };
-  Slot* slotOf(uint16_t slot);
-  void hold(Slot& slot, uint64_t dsn, Packet packet, Time now);
-  Held* find(Slot& slot, uint64_t dsn);
+  Slot* slotOf(FlowNumber slot);
+  void hold(Slot& slot, Dsn dsn, Packet packet, Time now);
+  Held* find(Slot& slot, Dsn dsn);
   Packet take(Held* held);
   void drain(Slot& slot);
-  void releaseBelow(Slot& slot, uint64_t end);
+  void releaseBelow(Slot& slot, Dsn end);
   void releaseOldest();
   void keepBounds();
   void deliver(Packet packet);

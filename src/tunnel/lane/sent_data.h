@@ -28,7 +28,7 @@ class SentData {
   uint64_t unacked_ = 0;
   /// The next number of the flow's slot, by whether that is a reliable one. A flow that takes the slot over goes
   /// on with its numbers.
-  std::array<uint64_t, 2> nextDsn_{};
+  std::array<Dsn, 2> nextDsn_{};
 };
 
 }  // namespace braid

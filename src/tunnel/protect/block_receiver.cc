@@ -27,14 +27,14 @@ BlockReceiver::BlockReceiver(const ProtectOptions& options, size_t symbolCapacit
   recovered_.reserve(kMaxRecovered);
 }
 
-void BlockReceiver::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces) {
-  if (options_.decodeBuffer > 0) decoder_.onSymbol(subflow, pn, pieces);
+void BlockReceiver::onSymbol(SubflowId subflow, uint64_t pn, std::span<const ByteView> pieces) {
+  if (options_.decodeBuffer > 0) decoder_.onSymbol(subflow.value(), pn, pieces);
 }
 
-bool BlockReceiver::onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, Time now) {
+bool BlockReceiver::onParity(const ParityFrame& frame, SubflowId on, uint64_t pn, Time now) {
   ++parities_;
   if (options_.decodeBuffer == 0) return true;
-  BlockDescription block = describe(frame, [this](uint8_t subflow) {
+  BlockDescription block = describe(frame, [this](SubflowId subflow) {
     const Subflow* s = subflows_.find(subflow);
     return s ? s->receiver().expected() : 0;
   });
@@ -53,19 +53,21 @@ bool BlockReceiver::onParity(const ParityFrame& frame, uint8_t on, uint64_t pn, 
 
 bool BlockReceiver::onTail(const ParityTailFrame& frame) {
   if (options_.decodeBuffer == 0) return true;
-  return decoder_.onTail(frame.block, frame.index, frame.offset, frame.part) != BlockDecoder::Verdict::kBad;
+  return decoder_.onTail(frame.block.value(), frame.index, frame.offset, frame.part) !=
+         BlockDecoder::Verdict::kBad;
 }
 
 void BlockReceiver::onTaken(const BlockDecoder::Restored& restored, bool whole, Time now) {
-  if (whole) tell(restored.subflow, restored.pn);
+  SubflowId subflow(restored.subflow);
+  if (whole) tell(subflow, restored.pn);
   trace_.note({.kind = TraceEvent::Kind::kBlockDecoded,
                .time = now,
-               .subflow = restored.subflow,
-               .block = restored.block,
+               .subflow = subflow,
+               .block = BlockId(restored.block),
                .pn = restored.pn});
 }
 
-void BlockReceiver::tell(uint8_t subflow, uint64_t pn) {
+void BlockReceiver::tell(SubflowId subflow, uint64_t pn) {
   if (!recovered_.empty()) {
     RecoveredFrame& last = recovered_.back();
     if (last.subflow == subflow && last.first + last.count == pn && last.count < kMaxBlockSymbols) {

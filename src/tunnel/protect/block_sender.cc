@@ -41,7 +41,7 @@ size_t BlockSender::paritiesLeft(uint8_t recoveryClass, const Flow* flow, Time n
 bool BlockSender::isWanted(const ProtectionBlock& block) const {
   const BlockDescription& d = block.description;
   for (size_t i = 0; i < d.rangeCount; ++i) {
-    const Subflow& s = context_.subflows.at(d.ranges[i].subflow);
+    const Subflow& s = context_.subflows.at(SubflowId(d.ranges[i].subflow));
     for (uint64_t n = 0; n < d.ranges[i].count; ++n) {
       if (s.sender().flight().isDataMissing(d.ranges[i].first + n)) return true;
     }
@@ -56,7 +56,7 @@ ProtectionBlock& BlockSender::place(uint8_t recoveryClass, const Flow* flow) {
   }
   if (ProtectionBlock* own = find(recoveryClass, flow)) return *own;
   auto age = [&](const ProtectionBlock& b) -> uint32_t {
-    return b.left() == 0 ? UINT32_MAX : static_cast<uint16_t>(nextId_ - b.description.block);
+    return b.left() == 0 ? UINT32_MAX : nextId_ - b.id();
   };
   return *std::max_element(blocks_.begin(), blocks_.end(),
                            [&](const auto& a, const auto& b) { return age(a) < age(b); });
@@ -72,7 +72,7 @@ bool BlockSender::start(uint8_t recoveryClass, const Flow* flow, const Protectio
   block.recoveryClass = recoveryClass;
   BlockDescription& d = block.description;
   d.rangeCount = 0;
-  d.block = nextId_++;
+  d.block = (nextId_++).value();
   gather(block, choice);
   size_t k = block.encoder.symbols();
   d.parities = static_cast<uint8_t>(k == 0 ? 0 : std::clamp<size_t>(choice.parities, 1, kMaxBlockParities));
@@ -81,10 +81,10 @@ bool BlockSender::start(uint8_t recoveryClass, const Flow* flow, const Protectio
   ++begun_;
   context_.trace.note({.kind = TraceEvent::Kind::kBlockStarted,
                        .time = now,
-                       .subflow = d.ranges[0].subflow,
+                       .subflow = SubflowId(d.ranges[0].subflow),
                        .k = static_cast<uint8_t>(k),
                        .m = d.parities,
-                       .block = d.block,
+                       .block = block.id(),
                        .lossRate = worstLoss(paths, choice.of, context_.recovery)});
   return true;
 }
@@ -135,10 +135,10 @@ bool BlockSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& 
   of.sender().tally().onProtected();
   BlockDescription& d = block.description;
   SymbolRange* last = d.rangeCount > 0 ? &d.ranges[d.rangeCount - 1] : nullptr;
-  if (last && last->subflow == of.id() && last->first + last->count == pn) {
+  if (last && last->subflow == of.id().value() && last->first + last->count == pn) {
     ++last->count;
   } else {
-    d.ranges[d.rangeCount++] = {of.id(), pn, 1};
+    d.ranges[d.rangeCount++] = {of.id().value(), pn, 1};
   }
   return true;
 }
@@ -162,7 +162,7 @@ bool BlockSender::sendParity(uint8_t recoveryClass, const Flow* flow, Subflow& o
   build.addAck(now);
   build.addParity(d, index, parity.first(part));
   if (part < parity.size()) {
-    tail_.block = d.block;
+    tail_.block = block->id();
     tail_.index = static_cast<uint8_t>(index);
     tail_.subflow = on.id();
     tail_.offset = static_cast<uint16_t>(part);
@@ -175,7 +175,7 @@ bool BlockSender::sendParity(uint8_t recoveryClass, const Flow* flow, Subflow& o
                        .index = static_cast<uint8_t>(index),
                        .k = static_cast<uint8_t>(block->encoder.symbols()),
                        .m = d.parities,
-                       .block = d.block,
+                       .block = block->id(),
                        .onPn = build.packetNumber()});
   return build.finish(context_.sealer, out, now);
 }

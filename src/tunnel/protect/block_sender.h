@@ -58,7 +58,7 @@ class BlockSender {
   const ProtectionContext& context_;
   std::vector<ProtectionMarks>& marks_;
   std::vector<ProtectionBlock> blocks_;  ///< none before the first one begins
-  uint16_t nextId_ = 0;
+  BlockId nextId_{};
   ParityTail tail_;
   uint64_t begun_ = 0;
 };

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "coding/block.h"
 #include "coding/block_encoder.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -22,14 +23,15 @@ struct ProtectionBlock {
   const Flow* flow = nullptr;  ///< whose block it is; nullptr: of all flows of the class
   uint8_t recoveryClass = 0;
 
+  BlockId id() const { return BlockId(description.block); }
   size_t left() const { return description.parities - next; }
 };
 
 /// What did not fit beside a parity's header: it follows on the same path.
 struct ParityTail {
-  uint16_t block = 0;
+  BlockId block{};
   uint8_t index = 0;
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint16_t offset = 0;
   std::vector<uint8_t> bytes;  ///< empty: there is none
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -23,12 +24,12 @@ struct TraceEvent {
   Kind kind{};
   Time time{};
   uint32_t session = 0;
-  uint8_t subflow = 0;
-  uint8_t on = 0;
+  SubflowId subflow{};
+  SubflowId on{};
   uint8_t index = 0;
   uint8_t k = 0;
   uint8_t m = 0;
-  uint16_t block = 0;
+  BlockId block{};
   uint64_t pn = 0;
   uint64_t onPn = 0;
   double lossRate = 0;

@@ -42,13 +42,13 @@ class ControlFrames {
   /// Writes what waits, as far as it fits; it is in flight with that packet then.
   void write(DatagramBuilder& build);
   /// The packet with control frames has arrived, or is lost.
-  void onFate(uint8_t subflow, uint64_t packetNumber, bool delivered);
+  void onFate(SubflowId subflow, uint64_t packetNumber, bool delivered);
 
  private:
   struct Entry {
     ControlFrame frame;
     bool inFlight = false;
-    uint8_t subflow = 0;  ///< and number of the packet that carries it
+    SubflowId subflow{};  ///< and number of the packet that carries it
     uint64_t packetNumber = 0;
   };
   std::vector<Entry> entries_;

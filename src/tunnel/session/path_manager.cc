@@ -33,7 +33,7 @@ bool PathManager::open(const std::string& name, const std::string& uplink, const
     return true;
   }
   if (subflows_.size() >= std::min(options_.maxSubflows, SubflowSet::kMost)) return false;
-  add(static_cast<uint8_t>(subflows_.size()), name, uplink, route, now);
+  add(SubflowId(static_cast<uint8_t>(subflows_.size())), name, uplink, route, now);
   return true;
 }
 
@@ -52,13 +52,13 @@ void PathManager::setPreference(const std::string& name, const PathPreference& o
     duties_.setPreference(subflows_[*position], own, peers, std::move(ceiling));
 }
 
-Subflow* PathManager::accept(uint8_t id, const Route& from, Time now) {
+Subflow* PathManager::accept(SubflowId id, const Route& from, Time now) {
   if (side_ == Side::kInitiator || subflows_.size() >= options_.maxSubflows) return nullptr;
   return &add(id, "", "", from, now);
 }
 
-Subflow& PathManager::add(uint8_t id, const std::string& name, const std::string& uplink, const Route& route,
-                          Time now) {
+Subflow& PathManager::add(SubflowId id, const std::string& name, const std::string& uplink,
+                          const Route& route, Time now) {
   bool trusted = side_ == Side::kInitiator;  // then our configuration names the address
   return subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, events_, ledger_,
                                                  controllers_, random_, now),
@@ -78,7 +78,7 @@ void PathManager::onEvent(const SubflowEvent& event, Time now) {
     case SubflowEvent::Kind::kState:
       return onStateChange(s);
     case SubflowEvent::Kind::kAddress:
-      return peerEvents_.tell(Event::Kind::kAddressChanged, "subflow " + std::to_string(s.id()) +
+      return peerEvents_.tell(Event::Kind::kAddressChanged, "subflow " + std::to_string(s.id().value()) +
                                                                 " is now at " + s.route().remote.toString());
     case SubflowEvent::Kind::kControlDelivered:
       return controls_.onFate(event.subflow, event.packetNumber, true);

@@ -59,7 +59,7 @@ class PathManager {
                      std::shared_ptr<Pacer> ceiling);
   /// Responder: the first datagram of the subflow `id` has come. nullptr to an initiator, and when there are as many
   /// subflows as there may be.
-  Subflow* accept(uint8_t id, const Route& from, Time now);
+  Subflow* accept(SubflowId id, const Route& from, Time now);
   /// The session ends: subflows hand their data back to the ledger.
   void clear() { subflows_.clear(); }
 
@@ -88,7 +88,8 @@ class PathManager {
   void fill(SessionStatus& status, Time now) const;
 
  private:
-  Subflow& add(uint8_t id, const std::string& name, const std::string& uplink, const Route& route, Time now);
+  Subflow& add(SubflowId id, const std::string& name, const std::string& uplink, const Route& route,
+               Time now);
   void onEvent(const SubflowEvent& event, Time now);
   void onStateChange(const Subflow& subflow);
   void updateInnerMtu();

@@ -36,7 +36,7 @@ void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Tim
   if (!inOrder || ecn == Ecn::kCe || pending_ >= kAckEvery) immediate_ = true;
 }
 
-AckFrame AckSender::frame(uint8_t subflow, Time now) const {
+AckFrame AckSender::frame(SubflowId subflow, Time now) const {
   AckFrame ack;
   ack.subflow = subflow;
   ack.delay = std::chrono::duration_cast<std::chrono::microseconds>(now - largestAt_);

@@ -37,7 +37,7 @@ class AckSender {
   /// From when on due() holds; kNever when nothing is pending.
   Time deadline() const { return pending_ == 0 ? kNever : immediate_ ? Time::min() : deadline_; }
   /// The ACK to send for subflow number `subflow`. The caller calls onSent() when it is on its way.
-  AckFrame frame(uint8_t subflow, Time now) const;
+  AckFrame frame(SubflowId subflow, Time now) const;
   void onSent();
   /// The packet number after the largest one seen.
   uint64_t expected() const { return expected_; }

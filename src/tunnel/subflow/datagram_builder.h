@@ -52,7 +52,8 @@ class DatagramSealer {
 
   /// Writes header, sealed pieces and tag to `out`. False when the keys are used up: then nothing more can
   /// leave.
-  bool seal(uint8_t subflow, uint64_t packetNumber, std::span<const ByteView> pieces, uint8_t* out, Time now);
+  bool seal(SubflowId subflow, uint64_t packetNumber, std::span<const ByteView> pieces, uint8_t* out,
+            Time now);
   /// seal() has failed.
   bool failed() const { return failed_; }
 

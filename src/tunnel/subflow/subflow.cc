@@ -5,7 +5,7 @@
 
 namespace braid {
 
-Subflow::Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted,
+Subflow::Subflow(SubflowId id, std::string uplink, const Route& route, bool trusted,
                  const SubflowOptions& options, SubflowEvents& events, DataLedger& ledger,
                  ControllerGroup& group, Random& random, Time now)
     : id_(id),
@@ -182,7 +182,7 @@ Ecn Subflow::codepoint(uint64_t pn, SentPacket& packet, Time now) {
 PathView Subflow::view(Time now, bool overflow) const {
   PathView v = sender_.view(now, overflow);
   v.weight = preference_.weight;
-  v.uplink = preference_.uplink ? preference_.uplink : static_cast<uint16_t>(UINT8_MAX + 1 + id_);
+  v.uplink = preference_.uplink ? preference_.uplink : static_cast<uint16_t>(UINT8_MAX + 1 + id_.value());
   return v;
 }
 
@@ -190,7 +190,7 @@ PathView Subflow::view(Time now, bool overflow) const {
 
 SubflowStatus Subflow::status(Time now) const {
   SubflowStatus s;
-  s.id = id_;
+  s.id = id_.value();
   s.uplink = uplink_;
   s.local = route().local.toString();
   s.remote = route().remote.toString();

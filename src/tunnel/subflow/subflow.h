@@ -14,6 +14,7 @@
 #include "tunnel/subflow/subflow_receiver.h"
 #include "tunnel/subflow/subflow_sender.h"
 #include "tunnel/subflow/subflow_status.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -34,10 +35,10 @@ class Subflow {
 
   /// `trusted`: our configuration names the remote address. `options` and what follows must outlive the
   /// subflow.
-  Subflow(uint8_t id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
+  Subflow(SubflowId id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
           SubflowEvents& events, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
 
-  uint8_t id() const { return id_; }
+  SubflowId id() const { return id_; }
   const std::string& uplink() const { return uplink_; }
   const Route& route() const { return peerRoute_.route(); }
   State state() const { return life_.state(); }
@@ -126,7 +127,7 @@ class Subflow {
   void onNewState(Time now);
   void changeRoute(const Route& route, Time now);
 
-  uint8_t id_;
+  SubflowId id_;
   std::string uplink_;
   const SubflowOptions& options_;
   SubflowVoice voice_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ring.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -18,7 +19,7 @@ struct SubflowEvent {
     kPacketLost,        ///< the packet has been declared lost
   };
   Kind kind{};
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint64_t packetNumber = 0;
   double lossRate = 0;  ///< kPacketLost: share lost among the latest packets, this one included
 };
@@ -44,13 +45,13 @@ class SubflowEvents {
 class SubflowVoice {
  public:
   /// `events` must outlive it.
-  SubflowVoice(uint8_t subflow, SubflowEvents& events) : subflow_(subflow), events_(events) {}
+  SubflowVoice(SubflowId subflow, SubflowEvents& events) : subflow_(subflow), events_(events) {}
   void tell(SubflowEvent::Kind kind, uint64_t pn = 0, double lossRate = 0) {
     events_.push({kind, subflow_, pn, lossRate});
   }
 
  private:
-  uint8_t subflow_;
+  SubflowId subflow_;
   SubflowEvents& events_;
 };
 

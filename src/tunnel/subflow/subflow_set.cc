@@ -14,9 +14,10 @@ std::optional<size_t> SubflowSet::named(const std::string& name) const {
 
 Subflow& SubflowSet::add(std::unique_ptr<Subflow> subflow, std::string name) {
   Subflow& s = *subflow;
-  assert(!table_[s.id()]);
-  position_[s.id()] = static_cast<uint8_t>(order_.size());
-  table_[s.id()] = std::move(subflow);
+  uint8_t id = s.id().value();
+  assert(!table_[id]);
+  position_[id] = static_cast<uint8_t>(order_.size());
+  table_[id] = std::move(subflow);
   order_.push_back(&s);
   names_.push_back(std::move(name));
   return s;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunnel/subflow/subflow.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -29,10 +30,10 @@ class SubflowSet {
   std::vector<Subflow*>::const_iterator end() const { return order_.end(); }
 
   /// nullptr when no subflow has the number.
-  Subflow* find(uint8_t id) const { return table_[id].get(); }
+  Subflow* find(SubflowId id) const { return table_[id.value()].get(); }
   /// Of a subflow that is there.
-  Subflow& at(uint8_t id) const { return *table_[id]; }
-  size_t positionOf(uint8_t id) const { return position_[id]; }
+  Subflow& at(SubflowId id) const { return *table_[id.value()]; }
+  size_t positionOf(SubflowId id) const { return position_[id.value()]; }
   /// Position of the subflow with the name; names are the initiator's.
   std::optional<size_t> named(const std::string& name) const;
 

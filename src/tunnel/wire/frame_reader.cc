@@ -30,7 +30,7 @@ bool readFields(Reader& in, PathResponseFrame& response) {
 }
 
 bool readFields(Reader& in, AckFrame& ack) {
-  ack.subflow = in.u8();
+  ack.subflow = SubflowId(in.u8());
   uint64_t largest = in.varint();
   uint64_t delay = in.varint();
   ack.count = in.varint();
@@ -51,21 +51,21 @@ bool readFields(Reader& in, AckFrame& ack) {
 }
 
 bool readFields(Reader& in, DataFrame& data) {
-  data.flow = in.u16();
+  data.flow = FlowNumber(in.u16());
   data.dsn = in.u32();
   data.payload = in.take(in.u16());
   return !data.payload.empty();
 }
 
 bool readFields(Reader& in, SkipFrame& skip) {
-  skip.flow = in.u16();
-  skip.first = in.varint();
+  skip.flow = FlowNumber(in.u16());
+  skip.first = Dsn(in.varint());
   skip.count = in.varint();
   return skip.flow < kDatagramFlow && skip.count >= 1 && skip.count <= kMaxSkip;
 }
 
 bool readFields(Reader& in, SubflowStatusFrame& status) {
-  status.subflow = in.u8();
+  status.subflow = SubflowId(in.u8());
   status.sequence = in.varint();
   uint8_t available = in.u8();
   status.available = available == 1;
@@ -73,7 +73,7 @@ bool readFields(Reader& in, SubflowStatusFrame& status) {
 }
 
 bool readFields(Reader& in, SubflowPreferenceFrame& frame) {
-  frame.subflow = in.u8();
+  frame.subflow = SubflowId(in.u8());
   frame.sequence = in.varint();
   uint8_t use = in.u8();
   PathPreference& p = frame.preference;
@@ -93,7 +93,7 @@ bool readFields(Reader& in, CloseFrame& close) {
 }
 
 bool readFields(Reader& in, ParityFrame& parity) {
-  parity.block = in.u16();
+  parity.block = BlockId(in.u16());
   parity.index = in.u8();
   parity.parities = in.u8();
   parity.symbolSize = in.u16();
@@ -106,7 +106,7 @@ bool readFields(Reader& in, ParityFrame& parity) {
 }
 
 bool readFields(Reader& in, ParityTailFrame& tail) {
-  tail.block = in.u16();
+  tail.block = BlockId(in.u16());
   tail.index = in.u8();
   tail.offset = in.u16();
   tail.part = in.take(in.u16());
@@ -114,7 +114,7 @@ bool readFields(Reader& in, ParityTailFrame& tail) {
 }
 
 bool readFields(Reader& in, RecoveredFrame& recovered) {
-  recovered.subflow = in.u8();
+  recovered.subflow = SubflowId(in.u8());
   recovered.first = in.varint();
   recovered.count = in.varint();
   return recovered.count >= 1 && recovered.count <= kMaxBlockSymbols;

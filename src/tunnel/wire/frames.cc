@@ -27,14 +27,14 @@ void writeFrame(Writer& out, const PathResponseFrame& frame) {
 
 void writeFrame(Writer& out, const SkipFrame& frame) {
   writeNumber<SkipFrame>(out);
-  out.u16(frame.flow);
-  out.varint(frame.first);
+  out.u16(frame.flow.value());
+  out.varint(frame.first.value());
   out.varint(frame.count);
 }
 
 void writeFrame(Writer& out, const SubflowStatusFrame& frame) {
   writeNumber<SubflowStatusFrame>(out);
-  out.u8(frame.subflow);
+  out.u8(frame.subflow.value());
   out.varint(frame.sequence);
   out.u8(frame.available ? 1 : 0);
 }
@@ -46,14 +46,14 @@ void writeFrame(Writer& out, const CloseFrame& frame) {
 
 void writeFrame(Writer& out, const RecoveredFrame& frame) {
   writeNumber<RecoveredFrame>(out);
-  out.u8(frame.subflow);
+  out.u8(frame.subflow.value());
   out.varint(frame.first);
   out.varint(frame.count);
 }
 
 void writeFrame(Writer& out, const SubflowPreferenceFrame& frame) {
   writeNumber<SubflowPreferenceFrame>(out);
-  out.u8(frame.subflow);
+  out.u8(frame.subflow.value());
   out.varint(frame.sequence);
   out.u8(static_cast<uint8_t>(frame.preference.use));
   out.u8(frame.preference.weight);
@@ -63,7 +63,7 @@ void writeFrame(Writer& out, const SubflowPreferenceFrame& frame) {
 
 void writeParityTailHeader(Writer& out, const ParityTailFrame& tail) {
   writeNumber<ParityTailFrame>(out);
-  out.u16(tail.block);
+  out.u16(tail.block.value());
   out.u8(tail.index);
   out.u16(tail.offset);
   out.u16(static_cast<uint16_t>(tail.part.size()));
@@ -80,7 +80,7 @@ bool writeFrame(Writer& out, const AckFrame& ack) {
   }
   if (count == 0) return false;
   writeNumber<AckFrame>(out);
-  out.u8(ack.subflow);
+  out.u8(ack.subflow.value());
   out.varint(ack.ranges[0].last);
   out.varint(static_cast<uint64_t>(ack.delay.count()));
   out.varint(count);
@@ -94,10 +94,10 @@ bool writeFrame(Writer& out, const AckFrame& ack) {
   return out.ok();
 }
 
-void writeDataHeader(uint16_t flow, uint64_t dsn, size_t length, uint8_t* out) {
+void writeDataHeader(FlowNumber flow, Dsn dsn, size_t length, uint8_t* out) {
   out[0] = kFrame<DataFrame>.number;
-  store16(out + 1, flow);
-  store32(out + 3, static_cast<uint32_t>(dsn));
+  store16(out + 1, flow.value());
+  store32(out + 3, static_cast<uint32_t>(dsn.value()));
   store16(out + 7, static_cast<uint16_t>(length));
 }
 

@@ -12,6 +12,7 @@
 #include "coding/block.h"
 #include "scheduler/path/path_tiers.h"
 #include "tunnel/wire/header.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -20,7 +21,7 @@ inline constexpr size_t kDataFrameHeader = 9;
 /// What one inner packet costs in its own datagram, UDP and IP not counted.
 inline constexpr size_t kDatagramOverhead = kHeaderSize + kDataFrameHeader + kTagSize;
 /// Flow numbers from here on carry timely datagrams, below it ordered and repaired packets.
-inline constexpr uint16_t kDatagramFlow = 0x8000;
+inline constexpr FlowNumber kDatagramFlow(0x8000);
 /// An ACK is sent at the latest so long after the packet that asks for it (docs/protocol.md section 7).
 inline constexpr auto kMaxAckDelay = std::chrono::milliseconds(5);
 /// Most ranges an ACK frame carries.
@@ -49,32 +50,32 @@ struct AckFrame {
   struct Range {
     uint64_t first, last;  ///< packet numbers, inclusive
   };
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   std::chrono::microseconds delay{};
   EcnCounts ecn;
   size_t count = 0;
   std::array<Range, kMaxAckRanges> ranges;  ///< from the largest down, disjoint, not adjacent
 };
 struct DataFrame {
-  uint16_t flow = 0;
+  FlowNumber flow{};
   uint32_t dsn = 0;  ///< low 32 bits
   ByteView payload;
 };
 /// The sender gave up these packets of an ordered flow: they will not come (again).
 struct SkipFrame {
-  uint16_t flow = 0;
-  uint64_t first = 0;  ///< DSN
+  FlowNumber flow{};
+  Dsn first{};
   uint64_t count = 0;  ///< 1..kMaxSkip
 };
 /// Whether the sender of this frame wants a subflow used; the largest sequence counts.
 struct SubflowStatusFrame {
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint64_t sequence = 0;
   bool available = true;
 };
 /// How the initiator wants the responder to use a subflow; the largest sequence counts.
 struct SubflowPreferenceFrame {
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint64_t sequence = 0;
   PathPreference preference{};  ///< within its ranges
 };
@@ -83,7 +84,7 @@ struct CloseFrame {
 };
 /// A parity of a coding block, or as much of it as fits this datagram (CoFUSO section 5.1).
 struct ParityFrame {
-  uint16_t block = 0;
+  BlockId block{};
   uint8_t index = 0;        ///< below `parities`
   uint8_t parities = 0;     ///< M, 1..kMaxBlockParities
   uint16_t symbolSize = 0;  ///< bytes of the whole parity, at least 1
@@ -92,7 +93,7 @@ struct ParityFrame {
 };
 /// The rest of a parity whose PARITY frame came before.
 struct ParityTailFrame {
-  uint16_t block = 0;
+  BlockId block{};
   uint8_t index = 0;
   uint16_t offset = 0;
   ByteView part;
@@ -100,7 +101,7 @@ struct ParityTailFrame {
 /// The data of these packets came by decoding: they need not be sent again. The packets still count as what
 /// their subflow's ACKs say.
 struct RecoveredFrame {
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint64_t first = 0;  ///< packet number
   uint64_t count = 0;  ///< 1..kMaxBlockSymbols
 };
@@ -118,6 +119,6 @@ bool writeFrame(Writer& out, const AckFrame&);
 /// PARITY_TAIL up to and with the length of the part, which follows.
 void writeParityTailHeader(Writer& out, const ParityTailFrame& tail);
 /// Type, flow, DSN and length, kDataFrameHeader bytes in all; the payload follows.
-void writeDataHeader(uint16_t flow, uint64_t dsn, size_t length, uint8_t* out);
+void writeDataHeader(FlowNumber flow, Dsn dsn, size_t length, uint8_t* out);
 
 }  // namespace braid

@@ -10,7 +10,7 @@ constexpr uint8_t kReservedBits = 0x03;
 void writeHeader(const DatagramHeader& header, uint8_t* out) {
   out[0] = static_cast<uint8_t>(kFixedBits | header.version << 4 | header.epoch << 2);
   store32(out + 1, header.session);
-  out[5] = header.subflow;
+  out[5] = header.subflow.value();
   store32(out + 6, header.packetNumber);
 }
 
@@ -22,7 +22,7 @@ std::optional<DatagramHeader> readHeader(ByteView datagram) {
   header.version = datagram[0] >> 4 & 3;
   header.epoch = datagram[0] >> 2 & 3;
   header.session = load32(&datagram[1]);
-  header.subflow = datagram[5];
+  header.subflow = SubflowId(datagram[5]);
   header.packetNumber = load32(&datagram[6]);
   return header;
 }

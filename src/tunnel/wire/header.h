@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -24,7 +25,7 @@ struct DatagramHeader {
   uint8_t version = kWireVersion;
   uint8_t epoch = 0;  ///< low two bits of the key epoch
   uint32_t session = 0;
-  uint8_t subflow = 0;
+  SubflowId subflow{};
   uint32_t packetNumber = 0;  ///< low 32 bits
 };
 
@@ -41,8 +42,8 @@ std::optional<DatagramHeader> readHeader(ByteView datagram);
 /// The packet number nearest to `expected` (largest + 1) with these low 32 bits (RFC 9000 appendix A.3).
 uint64_t expandPacketNumber(uint32_t low, uint64_t expected);
 /// The same for a flow's 32-bit DSN.
-inline uint64_t expandDsn(uint32_t low, uint64_t expected) {
-  return expandPacketNumber(low, expected);
+inline Dsn expandDsn(uint32_t low, Dsn expected) {
+  return Dsn(expandPacketNumber(low, expected.value()));
 }
 
 }  // namespace braid

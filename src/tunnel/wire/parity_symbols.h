@@ -28,17 +28,17 @@ ByteView takeSymbols(Reader& in);
 template <typename Expected>
 BlockDescription describe(const ParityFrame& parity, Expected&& expected) {
   BlockDescription b;
-  b.block = parity.block;
+  b.block = parity.block.value();
   b.parities = parity.parities;
   b.symbolSize = parity.symbolSize;
   Reader in(parity.symbols);  // takeSymbols() has checked all that follows
   for (size_t groups = in.u8(); groups > 0; --groups) {
-    uint8_t subflow = in.u8();
+    SubflowId subflow(in.u8());
     uint64_t pn = expandPacketNumber(in.u32(), expected(subflow));
     for (size_t run = 0, runs = in.u8(); run < runs; ++run) {
       if (run > 0) pn += in.varint() + 1;
       uint64_t count = in.varint() + 1;
-      b.ranges[b.rangeCount++] = {subflow, pn, static_cast<uint32_t>(count)};
+      b.ranges[b.rangeCount++] = {subflow.value(), pn, static_cast<uint32_t>(count)};
       pn += count;
     }
   }

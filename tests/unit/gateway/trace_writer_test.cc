@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "host/system_error.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::trace_writer_test {
 namespace {
@@ -32,8 +33,9 @@ const Time kStart{100s};
 
 TraceEvent event(Kind kind = Kind::kPacketLost, uint64_t pn = 9) {
   TraceEvent e;
-  e.kind = kind, e.time = kStart + 12345678ns, e.session = 7, e.subflow = 1, e.on = 2, e.index = 3, e.k = 30;
-  e.m = 4, e.block = 500, e.pn = pn, e.onPn = 11, e.lossRate = 0.25;
+  e.kind = kind, e.time = kStart + 12345678ns, e.session = 7, e.subflow = 1_subflow, e.on = 2_subflow,
+  e.index = 3, e.k = 30;
+  e.m = 4, e.block = 500_block, e.pn = pn, e.onPn = 11, e.lossRate = 0.25;
   return e;
 }
 

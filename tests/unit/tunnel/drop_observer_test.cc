@@ -1,6 +1,7 @@
 // Who is told of packets that the tunnel throws away for good, and which flows it carries.
 
 #include "tunnel/lane/drop_observer.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 #include <gtest/gtest.h>
 
@@ -77,7 +78,7 @@ TEST_F(DropObserverTest, WhatCouldNotBeRepairedInTimeIsShown) {
   SomeFlows some;
   for (bool reliable : {true, false}) {
     const Datum* datum = ledger.create(some.make(reliable), packet(reliable, 100), at(1s));
-    ledger.onSent(datum, 0, 0);
+    ledger.onSent(datum, 0_subflow, 0);
     ledger.onLost(datum, at(5s));
     ledger.forget(datum);
   }
@@ -89,7 +90,7 @@ TEST_F(DropObserverTest, WhatADownPeerLosesIsNotShown) {
   DataLedger ledger(3s, &observer);
   SomeFlows some;
   const Datum* datum = ledger.create(some.make(), packet(1, 100), at(1s));
-  ledger.onSent(datum, 0, 0);
+  ledger.onSent(datum, 0_subflow, 0);
   ledger.onLost(datum, at(1s));
   ledger.giveUpAll(Drop::kPeerDown);
   EXPECT_TRUE(observer.first.empty());

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::data_ledger_test {
 namespace {
@@ -24,7 +25,7 @@ struct DataLedgerTest : testing::Test {
   /// A packet that leaves on subflow 0.
   const Datum* send(bool reliable = true) {
     const Datum* d = make(reliable ? flow : calls);
-    ledger.onSent(d, 0, 0);
+    ledger.onSent(d, 0_subflow, 0);
     return d;
   }
   uint64_t drops(Drop cause) { return ledger.drops()[static_cast<size_t>(cause)]; }
@@ -48,10 +49,10 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
   ledger.onLost(a, now);
   ledger.onLost(b, now);
   EXPECT_EQ(ledger.nextRepair(now), a);
-  ledger.onSent(a, 1, 0);
-  EXPECT_EQ(a->subflow, 1);
+  ledger.onSent(a, 1_subflow, 0);
+  EXPECT_EQ(a->subflow, 1_subflow);
   EXPECT_EQ(ledger.nextRepair(now), b);
-  ledger.onSent(b, 1, 0);
+  ledger.onSent(b, 1_subflow, 0);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   for (const Datum* d : {a, b}) {
     ledger.onDelivered(d, true);
@@ -67,7 +68,7 @@ TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
   EXPECT_EQ(ledger.repairChanges(), 0u);
   ledger.onLost(a, now);
   EXPECT_EQ(ledger.repairChanges(), 1u);
-  ledger.onSent(a, 1, 0);
+  ledger.onSent(a, 1_subflow, 0);
   EXPECT_EQ(ledger.repairChanges(), 2u);
   ledger.onLost(b, now);
   ledger.onRecovered(b);
@@ -82,7 +83,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
   const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_EQ(d->copies, 0);
-  ledger.onSent(ledger.nextRepair(now), 1, 0);
+  ledger.onSent(ledger.nextRepair(now), 1_subflow, 0);
   EXPECT_EQ(d->copies, 1);
   ledger.onDelivered(d, false);
   ledger.onLost(d, now);
@@ -95,7 +96,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
 
 TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
   const Datum* d = send();
-  ledger.onSent(d, 1, 0);
+  ledger.onSent(d, 1_subflow, 0);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   ledger.onLost(d, now);
@@ -110,11 +111,11 @@ TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
   const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_TRUE(d->moved);
-  ledger.onSent(ledger.nextRepair(now), 1, 0);
+  ledger.onSent(ledger.nextRepair(now), 1_subflow, 0);
   EXPECT_FALSE(d->moved);
   ledger.onMoved(d, now);
   ASSERT_EQ(ledger.nextRepair(now), d);
-  ledger.onSent(d, 2, 0);
+  ledger.onSent(d, 2_subflow, 0);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), d);
   ledger.onDelivered(d, false);
@@ -134,7 +135,7 @@ TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
 
 TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
   const Datum* d = send();
-  uint64_t dsn = d->dsn;
+  Dsn dsn = d->dsn;
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now + kRepairTime), d);
   EXPECT_EQ(ledger.nextRepair(now + kRepairTime + 1ns), nullptr);
@@ -156,7 +157,7 @@ TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
   ledger.giveUpAll(Drop::kPeerDown);
   std::optional<SkipFrame> skip = ledger.takeSkip();
   ASSERT_TRUE(skip);
-  EXPECT_EQ(skip->first, 0u);
+  EXPECT_EQ(skip->first, 0_dsn);
   EXPECT_EQ(skip->count, 10u);
   EXPECT_FALSE(ledger.takeSkip());
   for (const Datum* d : all) ledger.forget(d);
@@ -224,7 +225,7 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
       }
       if (what == 5) {
         if (const Datum* d = ledger.nextRepair(now)) {
-          ledger.onSent(d, 1, 0);
+          ledger.onSent(d, 1_subflow, 0);
           copies.push_back({d, true});
         }
       }
@@ -249,11 +250,11 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
 
 TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
   const Datum* d = make(flow);
-  ledger.onSent(d, 2, 77);
+  ledger.onSent(d, 2_subflow, 77);
   ledger.onCopied(d);
   EXPECT_TRUE(d->copied);
   EXPECT_EQ(d->copies, 2);
-  EXPECT_EQ(d->subflow, 2);
+  EXPECT_EQ(d->subflow, 2_subflow);
   EXPECT_EQ(d->pn, 77u);
   ledger.onLost(d, now, true);
   EXPECT_EQ(ledger.nextRepair(now), nullptr) << "only the copy is lost";
@@ -267,7 +268,7 @@ TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
 
 TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
   const Datum* d = make(flow);
-  ledger.onSent(d, 2, 77);
+  ledger.onSent(d, 2_subflow, 77);
   ledger.onCopied(d, now + 30ms);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), d) << "queued, though the copy is in flight";
@@ -281,7 +282,7 @@ TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
 
 TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
   const Datum* d = make(calls);
-  ledger.onSent(d, 2, 77);
+  ledger.onSent(d, 2_subflow, 77);
   ledger.onCopied(d, now + 30ms);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.queued(), 0u);
@@ -295,7 +296,7 @@ TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
 
 TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
   const Datum* d = make(flow);
-  ledger.onSent(d, 2, 77);
+  ledger.onSent(d, 2_subflow, 77);
   ledger.onCopied(d);
   ledger.onMoved(d, now, true);
   EXPECT_FALSE(d->moved);
@@ -362,8 +363,8 @@ TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
   const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_TRUE(d->moved);
-  ledger.onSent(d, 3, 9);
-  EXPECT_EQ(d->subflow, 3);
+  ledger.onSent(d, 3_subflow, 9);
+  EXPECT_EQ(d->subflow, 3_subflow);
   EXPECT_EQ(d->pn, 9u);
   EXPECT_FALSE(d->moved);
   ledger.onDelivered(d, true);
@@ -377,7 +378,7 @@ std::vector<uint64_t> listOf(const Flow& flow) {
   const Datum* before = nullptr;
   for (const Datum* d = flow.sent.oldest(); d; before = d, d = SentData::newer(*d)) {
     EXPECT_EQ(SentData::older(*d), before);
-    list.push_back(d->dsn);
+    list.push_back(d->dsn.value());
   }
   EXPECT_EQ(flow.sent.newest(), before);
   return list;
@@ -407,10 +408,10 @@ TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
 
 TEST_F(DataLedgerTest, NumbersCountUpWithinTheFlow) {
   const Datum* call = send(false);
-  EXPECT_EQ(call->dsn, 0u);
+  EXPECT_EQ(call->dsn, 0_dsn);
   EXPECT_EQ(call->slot, calls.slot());
   EXPECT_FALSE(call->reliable);
-  for (uint64_t dsn = 0; dsn < 3; ++dsn) {
+  for (Dsn dsn{}; dsn < 3_dsn; ++dsn) {
     const Datum* d = send();
     EXPECT_EQ(d->dsn, dsn);
     EXPECT_EQ(d->slot, flow.slot());
@@ -443,7 +444,7 @@ TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
   Flow& other = flows.make();
   const Datum* a = send();
   const Datum* b = make(other);
-  ledger.onSent(b, 0, 1);
+  ledger.onSent(b, 0_subflow, 1);
   EXPECT_EQ(listOf(flow).size(), 1u);
   EXPECT_EQ(listOf(other).size(), 1u);
   ledger.onDelivered(a, true);

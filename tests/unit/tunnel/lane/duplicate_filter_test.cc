@@ -6,24 +6,25 @@
 #include <set>
 
 #include "base/random.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::duplicate_filter_test {
 namespace {
 
 TEST(DuplicateFilter, OnceInAnyOrder) {
   DuplicateFilter filter;
-  EXPECT_EQ(filter.next(), 0u);
-  for (uint64_t dsn : {5, 3, 4, 0, 9}) EXPECT_TRUE(filter.accept(dsn)) << dsn;
-  for (uint64_t dsn : {5, 3, 4, 0, 9}) EXPECT_FALSE(filter.accept(dsn)) << dsn;
-  EXPECT_TRUE(filter.accept(1));
-  EXPECT_EQ(filter.next(), 10u);
+  EXPECT_EQ(filter.next(), 0_dsn);
+  for (Dsn dsn : {5_dsn, 3_dsn, 4_dsn, 0_dsn, 9_dsn}) EXPECT_TRUE(filter.accept(dsn)) << dsn.value();
+  for (Dsn dsn : {5_dsn, 3_dsn, 4_dsn, 0_dsn, 9_dsn}) EXPECT_FALSE(filter.accept(dsn)) << dsn.value();
+  EXPECT_TRUE(filter.accept(1_dsn));
+  EXPECT_EQ(filter.next(), 10_dsn);
 }
 
 TEST(DuplicateFilter, TooOldCountsAsDuplicate) {
   DuplicateFilter filter;
-  ASSERT_TRUE(filter.accept(5000));
-  EXPECT_TRUE(filter.accept(5001 - DeliveryHistory::kWindow));
-  EXPECT_FALSE(filter.accept(5000 - DeliveryHistory::kWindow));
+  ASSERT_TRUE(filter.accept(5000_dsn));
+  EXPECT_TRUE(filter.accept(5001_dsn - DeliveryHistory::kWindow));
+  EXPECT_FALSE(filter.accept(5000_dsn - DeliveryHistory::kWindow));
 }
 
 TEST(DuplicateFilterProperty, MatchesASet) {
@@ -39,9 +40,9 @@ TEST(DuplicateFilterProperty, MatchesASet) {
       uint64_t back = random.below(random.chance(0.1) ? 1200 : 20);
       uint64_t dsn = base > back ? base - back : 0;
       bool known = next > dsn && next - dsn > DeliveryHistory::kWindow;
-      ASSERT_EQ(filter.accept(dsn), !known && seen.insert(dsn).second) << dsn;
+      ASSERT_EQ(filter.accept(Dsn(dsn)), !known && seen.insert(dsn).second) << dsn;
       next = std::max(next, dsn + 1);
-      ASSERT_EQ(filter.next(), next);
+      ASSERT_EQ(filter.next(), Dsn(next));
     }
   }
 }

@@ -1,6 +1,7 @@
 // The flow table: numbers, who goes when it is full, who is forgotten, classes.
 
 #include "tunnel/lane/inner_flows.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 #include <gtest/gtest.h>
 
@@ -42,7 +43,7 @@ struct Bench final : Lane {
   /// Data of the flow leaves.
   const Datum* send(Flow& flow) {
     const Datum* datum = ledger.create(flow, pool.allocate(), at(1s));
-    ledger.onSent(datum, 0, 0);
+    ledger.onSent(datum, 0_subflow, 0);
     return datum;
   }
   void deliver(const Datum* datum) {
@@ -66,9 +67,9 @@ TEST(InnerFlows, AFlowIsKnownByItsKey) {
 
 TEST(InnerFlows, TwoNumberSpaces) {
   Bench b;
-  EXPECT_EQ(b.use(1, at(1s), true)->slot(), 0u);
-  EXPECT_EQ(b.use(2, at(1s), false)->slot(), kDatagramFlow + 1u);
-  EXPECT_EQ(b.use(3, at(1s), true)->slot(), 2u);
+  EXPECT_EQ(b.use(1, at(1s), true)->slot(), 0_flow);
+  EXPECT_EQ(b.use(2, at(1s), false)->slot(), kDatagramFlow + 1);
+  EXPECT_EQ(b.use(3, at(1s), true)->slot(), 2_flow);
   EXPECT_TRUE(b.flow(1)->reliable());
   EXPECT_FALSE(b.flow(2)->reliable());
   EXPECT_FALSE(b.use(2, at(1s), true)->reliable()) << "as its first packet said";
@@ -79,7 +80,7 @@ TEST(InnerFlows, AFullTableEvictsTheLeastRecentlyUsed) {
   b.use(1, at(1s));
   b.use(2, at(2s));
   b.use(1, at(3s));
-  EXPECT_EQ(b.use(3, at(4s))->slot(), 1u);
+  EXPECT_EQ(b.use(3, at(4s))->slot(), 1_flow);
   EXPECT_EQ(b.flow(2), nullptr);
   EXPECT_NE(b.flow(1), nullptr);
   EXPECT_EQ(b.flows.size(), 2u);
@@ -107,17 +108,17 @@ TEST(InnerFlows, ANumberGoesOnWithItsDsn) {
   Bench b({.maxFlows = 1});
   auto send = [&](uint16_t n, bool reliable) {
     const Datum* datum = b.send(*b.use(n, at(1s), reliable));
-    EXPECT_EQ(datum->slot, reliable ? 0u : kDatagramFlow);
-    uint64_t dsn = datum->dsn;
+    EXPECT_EQ(datum->slot, reliable ? 0_flow : kDatagramFlow);
+    Dsn dsn = datum->dsn;
     b.deliver(datum);
     return dsn;
   };
-  EXPECT_EQ(send(1, true), 0u);
-  EXPECT_EQ(send(1, true), 1u);
-  EXPECT_EQ(send(2, true), 2u) << "slot 0 goes on";
-  EXPECT_EQ(send(3, false), 0u) << "slot 0x8000 is another";
-  EXPECT_EQ(send(4, true), 3u);
-  EXPECT_EQ(send(5, false), 1u);
+  EXPECT_EQ(send(1, true), 0_dsn);
+  EXPECT_EQ(send(1, true), 1_dsn);
+  EXPECT_EQ(send(2, true), 2_dsn) << "slot 0 goes on";
+  EXPECT_EQ(send(3, false), 0_dsn) << "slot 0x8000 is another";
+  EXPECT_EQ(send(4, true), 3_dsn);
+  EXPECT_EQ(send(5, false), 1_dsn);
 }
 
 TEST(InnerFlows, IdleFlowsAreForgotten) {

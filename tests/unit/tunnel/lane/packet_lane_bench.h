@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "inet/ecn.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/lane/packet_lane.h"
 
@@ -69,7 +70,7 @@ struct PacketLaneBench {
     Offer offer = walk.offer(now);
     if (!offer.unit) return nullptr;
     const Datum* datum = ledger.create(*offer.flow, walk.take(), now);
-    ledger.onSent(datum, 0, 0);
+    ledger.onSent(datum, 0_subflow, 0);
     return datum;
   }
   void deliver(const Datum* datum) {

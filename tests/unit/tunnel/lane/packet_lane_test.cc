@@ -225,7 +225,7 @@ TEST(PacketLaneProperty, NothingIsLostUncounted) {
     Bench b({.queueBytes = 100'000}, {.maxFlows = 20, .idle = 100ms});
     Time now = at(1s);
     uint64_t in = 0, refused = 0, out = 0;
-    std::map<uint16_t, uint64_t> dsn;
+    std::map<FlowNumber, Dsn> dsn;
     std::vector<const Datum*> unacked;
     for (int step = 0; step < 20000; ++step) {
       now += Duration(random.below(1'000'000));

@@ -4,12 +4,14 @@
 
 #include <vector>
 
+#include "tests/unit/tunnel/wire/number_literals.h"
+
 namespace braid::packet_receiver_test {
 namespace {
 
 constexpr Time kNow = Time{} + 1s;
-constexpr uint16_t kOrdered = 3;
-constexpr uint16_t kTimely = kDatagramFlow + 3;
+constexpr FlowNumber kOrdered(3);
+constexpr FlowNumber kTimely = kDatagramFlow + 3;
 using Dsns = std::vector<uint32_t>;
 
 /// Packets that carry their DSN.
@@ -19,7 +21,7 @@ struct PacketReceiverTest : testing::Test {
   PacketReceiver receiver{options, pool};
 
   /// What is handed out at once.
-  Packet in(uint16_t flow, uint32_t dsn) {
+  Packet in(FlowNumber flow, uint32_t dsn) {
     Packet p = pool.allocate();
     p.setSize(50);
     store32(p.data(), dsn);
@@ -72,7 +74,7 @@ TEST_F(PacketReceiverTest, WhatTheSenderGaveUpIsNotWaitedFor) {
   in(kOrdered, 0);
   in(kOrdered, 3);
   EXPECT_EQ(out(), Dsns{0});
-  receiver.onSkip({kOrdered, 1, 2}, kNow);
+  receiver.onSkip({kOrdered, 1_dsn, 2}, kNow);
   EXPECT_EQ(out(), Dsns{3});
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::resequencer_test {
 namespace {
@@ -23,24 +24,24 @@ struct Bench {
 
   explicit Bench(ResequencerOptions options = {}) : order(options) {}
 
-  Packet make(uint16_t slot, uint64_t dsn, size_t size) {
+  Packet make(FlowNumber slot, uint64_t dsn, size_t size) {
     Packet p = pool.allocate();
     p.append(size);
-    store16(p.data(), slot);
+    store16(p.data(), slot.value());
     store64(p.data() + 2, dsn);
     return p;
   }
-  void in(uint16_t slot, uint64_t dsn, Time now = at(1s), size_t size = 100) {
-    order.onPacket(slot, dsn, make(slot, dsn, size), now);
+  void in(FlowNumber slot, uint64_t dsn, Time now = at(1s), size_t size = 100) {
+    order.onPacket(slot, Dsn(dsn), make(slot, dsn, size), now);
   }
   struct Out {
-    uint16_t slot;
+    FlowNumber slot;
     uint64_t dsn;
   };
   std::vector<Out> outputs() {
     std::vector<Out> out;
     Packet p;
-    while (order.poll(p)) out.push_back({load16(p.data()), load64(p.data() + 2)});
+    while (order.poll(p)) out.push_back({FlowNumber(load16(p.data())), load64(p.data() + 2)});
     return out;
   }
   std::vector<uint64_t> out() {
@@ -62,26 +63,26 @@ Dsns range(uint64_t first, uint64_t end) {
 TEST(Resequencer, InOrderPassesWithTheSameBuffer) {
   Bench b;
   for (uint64_t dsn = 0; dsn < 5000; ++dsn) {
-    Packet p = b.make(3, dsn, 100);
+    Packet p = b.make(3_flow, dsn, 100);
     const uint8_t* bytes = p.data();
-    b.order.onPacket(3, dsn, std::move(p), at(1s));
+    b.order.onPacket(3_flow, Dsn(dsn), std::move(p), at(1s));
     Packet q;
     ASSERT_TRUE(b.order.poll(q));
     ASSERT_EQ(q.data(), bytes);
     ASSERT_FALSE(b.order.poll(q));
   }
-  EXPECT_EQ(b.order.next(3), 5000u);
-  EXPECT_EQ(b.order.next(4), 0u);
+  EXPECT_EQ(b.order.next(3_flow), 5000_dsn);
+  EXPECT_EQ(b.order.next(4_flow), 0_dsn);
   EXPECT_EQ(b.order.nextDeadline(), kNever);
 }
 
 TEST(Resequencer, HoleIsFilled) {
   Bench b;
-  for (uint64_t dsn : {0, 2, 4, 3}) b.in(0, dsn);
+  for (uint64_t dsn : {0, 2, 4, 3}) b.in(0_flow, dsn);
   EXPECT_EQ(b.out(), Dsns{0});
   EXPECT_EQ(b.order.heldPackets(), 3u);
   EXPECT_EQ(b.order.heldBytes(), 300u);
-  b.in(0, 1);
+  b.in(0_flow, 1);
   EXPECT_EQ(b.out(), (Dsns{1, 2, 3, 4}));
   EXPECT_EQ(b.order.heldPackets(), 0u);
   EXPECT_EQ(b.order.heldBytes(), 0u);
@@ -90,97 +91,97 @@ TEST(Resequencer, HoleIsFilled) {
 
 TEST(Resequencer, OneSlotNeverDelaysAnother) {
   Bench b;
-  b.in(1, 1);
-  b.in(2, 0);
-  b.in(2, 1);
+  b.in(1_flow, 1);
+  b.in(2_flow, 0);
+  b.in(2_flow, 1);
   EXPECT_EQ(b.out(), (Dsns{0, 1}));
 }
 
 TEST(Resequencer, HoldTimeCountsFromTheOldestPacketBehindTheHole) {
   Bench b({.holdTime = 100ms});
-  b.in(0, 5, at(1000ms));
-  b.in(0, 2, at(1050ms));
-  b.in(0, 3, at(1060ms));
-  b.in(0, 7, at(1070ms));
+  b.in(0_flow, 5, at(1000ms));
+  b.in(0_flow, 2, at(1050ms));
+  b.in(0_flow, 3, at(1060ms));
+  b.in(0_flow, 7, at(1070ms));
   EXPECT_EQ(b.order.nextDeadline(), at(1100ms));
   b.order.onTimer(at(1099ms));
   EXPECT_EQ(b.out(), Dsns{});
   b.order.onTimer(at(1100ms));
   EXPECT_EQ(b.out(), (Dsns{2, 3, 5})) << "all before it goes with it, in order";
-  EXPECT_EQ(b.order.next(0), 6u);
+  EXPECT_EQ(b.order.next(0_flow), 6_dsn);
   EXPECT_EQ(b.order.nextDeadline(), at(1170ms)) << "the next hole has its own time";
   EXPECT_EQ(b.drops(Drop::kHoldOverflow), 0u);
 }
 
 TEST(Resequencer, LateOriginalIsDeliveredOnce) {
   Bench b({.holdTime = 100ms});
-  b.in(0, 2, at(1s));
+  b.in(0_flow, 2, at(1s));
   b.order.onTimer(at(1100ms));
   EXPECT_EQ(b.out(), Dsns{2});
-  b.in(0, 0, at(1200ms));
+  b.in(0_flow, 0, at(1200ms));
   EXPECT_EQ(b.out(), Dsns{0});
-  b.in(0, 0, at(1200ms));
-  b.in(0, 2, at(1200ms));
+  b.in(0_flow, 0, at(1200ms));
+  b.in(0_flow, 2, at(1200ms));
   EXPECT_EQ(b.out(), Dsns{});
   EXPECT_EQ(b.drops(Drop::kDuplicate), 2u);
-  b.in(0, 1, at(1200ms));
+  b.in(0_flow, 1, at(1200ms));
   EXPECT_EQ(b.out(), Dsns{1});
 }
 
 TEST(Resequencer, LaterThanTheHistoryIsDropped) {
   Bench b({.holdTime = 100ms});
-  b.in(0, 1023, at(1s));
+  b.in(0_flow, 1023, at(1s));
   b.order.onTimer(at(1100ms));
   EXPECT_EQ(b.out(), Dsns{1023});
-  b.in(0, 0, at(1200ms));
+  b.in(0_flow, 0, at(1200ms));
   EXPECT_EQ(b.out(), Dsns{0}) << "1024 below next: still known";
-  b.in(0, 1024, at(1200ms));
+  b.in(0_flow, 1024, at(1200ms));
   EXPECT_EQ(b.out(), Dsns{1024});
-  b.in(0, 0, at(1200ms));
+  b.in(0_flow, 0, at(1200ms));
   EXPECT_EQ(b.out(), Dsns{});
 }
 
 TEST(Resequencer, DuplicateOfAHeldPacket) {
   Bench b;
-  b.in(0, 1);
-  b.in(0, 1);
+  b.in(0_flow, 1);
+  b.in(0_flow, 1);
   EXPECT_EQ(b.order.heldPackets(), 1u);
   EXPECT_EQ(b.drops(Drop::kDuplicate), 1u);
-  b.in(0, 0);
+  b.in(0_flow, 0);
   EXPECT_EQ(b.out(), (Dsns{0, 1}));
 }
 
 TEST(Resequencer, SkipEndsTheWait) {
   Bench b;
-  b.in(0, 3);
-  b.in(0, 5);
-  b.order.skip(0, 0, 2, at(1s));
+  b.in(0_flow, 3);
+  b.in(0_flow, 5);
+  b.order.skip(0_flow, 0_dsn, 2, at(1s));
   EXPECT_EQ(b.out(), Dsns{});
-  EXPECT_EQ(b.order.next(0), 2u);
-  b.order.skip(0, 2, 1, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 2_dsn);
+  b.order.skip(0_flow, 2_dsn, 1, at(1s));
   EXPECT_EQ(b.out(), Dsns{3});
-  b.order.skip(0, 0, 5, at(1s));
+  b.order.skip(0_flow, 0_dsn, 5, at(1s));
   EXPECT_EQ(b.out(), Dsns{5});
-  b.in(0, 4);
+  b.in(0_flow, 4);
   EXPECT_EQ(b.out(), Dsns{4}) << "it came after all";
 }
 
 TEST(Resequencer, SkipDeliversWhatIsThere) {
   Bench b;
-  for (uint64_t dsn : {1, 3, 4, 9}) b.in(0, dsn);
-  b.order.skip(0, 0, 7, at(1s));
+  for (uint64_t dsn : {1, 3, 4, 9}) b.in(0_flow, dsn);
+  b.order.skip(0_flow, 0_dsn, 7, at(1s));
   EXPECT_EQ(b.out(), (Dsns{1, 3, 4}));
-  EXPECT_EQ(b.order.next(0), 7u);
+  EXPECT_EQ(b.order.next(0_flow), 7_dsn);
 }
 
 TEST(Resequencer, SkipBehindAHoleIsRemembered) {
   Bench b;
-  b.order.skip(0, 2, 3, at(1s));
-  b.in(0, 5);
-  b.in(0, 1);
+  b.order.skip(0_flow, 2_dsn, 3, at(1s));
+  b.in(0_flow, 5);
+  b.in(0_flow, 1);
   EXPECT_EQ(b.order.heldPackets(), 2u);
-  b.in(0, 3);
-  b.in(0, 0);
+  b.in(0_flow, 3);
+  b.in(0_flow, 0);
   EXPECT_EQ(b.out(), (Dsns{0, 1, 3, 5}));
   EXPECT_EQ(b.drops(Drop::kDuplicate), 0u);
   EXPECT_EQ(b.order.nextDeadline(), kNever);
@@ -188,36 +189,36 @@ TEST(Resequencer, SkipBehindAHoleIsRemembered) {
 
 TEST(Resequencer, SkipOfAnythingIsHarmless) {
   Bench b;
-  b.order.skip(0, 1'000'000, 4096, at(1s));
-  EXPECT_EQ(b.order.next(0), 0u);
-  b.order.skip(0, 0, 4096, at(1s));
-  EXPECT_EQ(b.order.next(0), 4096u);
-  b.order.skip(0, 0, 10, at(1s));
-  EXPECT_EQ(b.order.next(0), 4096u);
-  b.in(0, 4096);
+  b.order.skip(0_flow, 1'000'000_dsn, 4096, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 0_dsn);
+  b.order.skip(0_flow, 0_dsn, 4096, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 4096_dsn);
+  b.order.skip(0_flow, 0_dsn, 10, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 4096_dsn);
+  b.in(0_flow, 4096);
   EXPECT_EQ(b.out(), Dsns{4096});
 }
 
 TEST(Resequencer, SkipsAloneStayBounded) {
   Bench b({.holdBytes = 51200});
   ASSERT_EQ(b.order.maxHeld(), 101u);
-  for (uint64_t dsn = 1; dsn < 400; dsn += 2) b.order.skip(0, dsn, 1, at(1s));
-  EXPECT_EQ(b.order.next(0), 198u) << "101 of the 200 marks are left";
+  for (uint64_t dsn = 1; dsn < 400; dsn += 2) b.order.skip(0_flow, Dsn(dsn), 1, at(1s));
+  EXPECT_EQ(b.order.next(0_flow), 198_dsn) << "101 of the 200 marks are left";
   b.order.onTimer(at(2s));
-  EXPECT_EQ(b.order.next(0), 400u);
+  EXPECT_EQ(b.order.next(0_flow), 400_dsn);
   EXPECT_EQ(b.order.nextDeadline(), kNever);
 }
 
 TEST(Resequencer, ByteBoundReleasesTheOldest) {
   Bench b({.holdBytes = 3000});
-  b.in(1, 2, at(1000ms), 1200);
-  b.in(2, 1, at(1001ms), 1200);
-  b.in(1, 4, at(1002ms), 600);
+  b.in(1_flow, 2, at(1000ms), 1200);
+  b.in(2_flow, 1, at(1001ms), 1200);
+  b.in(1_flow, 4, at(1002ms), 600);
   EXPECT_EQ(b.out(), Dsns{});
-  b.in(2, 3, at(1003ms), 100);
+  b.in(2_flow, 3, at(1003ms), 100);
   auto out = b.outputs();
   ASSERT_EQ(out.size(), 1u);
-  EXPECT_EQ(out[0].slot, 1u);
+  EXPECT_EQ(out[0].slot, 1_flow);
   EXPECT_EQ(out[0].dsn, 2u);
   EXPECT_EQ(b.drops(Drop::kHoldOverflow), 1u);
   EXPECT_EQ(b.order.heldBytes(), 1900u);
@@ -226,50 +227,50 @@ TEST(Resequencer, ByteBoundReleasesTheOldest) {
 TEST(Resequencer, PacketBound) {
   Bench b({.holdBytes = 5120});
   ASSERT_EQ(b.order.maxHeld(), 11u);
-  for (uint64_t dsn = 1; dsn <= 11; ++dsn) b.in(0, 2 * dsn, at(1s), 20);
+  for (uint64_t dsn = 1; dsn <= 11; ++dsn) b.in(0_flow, 2 * dsn, at(1s), 20);
   EXPECT_EQ(b.out(), Dsns{});
-  b.in(0, 100, at(1s), 20);
+  b.in(0_flow, 100, at(1s), 20);
   EXPECT_EQ(b.out(), Dsns{2});
 }
 
 TEST(Resequencer, TooFarAheadMovesTheSlot) {
   Bench b;
-  b.in(0, 1);
-  b.in(0, 70);
-  b.in(0, Resequencer::kSpan - 1);
+  b.in(0_flow, 1);
+  b.in(0_flow, 70);
+  b.in(0_flow, Resequencer::kSpan - 1);
   EXPECT_EQ(b.out(), Dsns{});
-  b.in(0, Resequencer::kSpan);
+  b.in(0_flow, Resequencer::kSpan);
   EXPECT_EQ(b.out(), Dsns{1}) << "moves by a page of 64";
-  EXPECT_EQ(b.order.next(0), 64u);
+  EXPECT_EQ(b.order.next(0_flow), 64_dsn);
   EXPECT_EQ(b.drops(Drop::kHoldOverflow), 1u);
-  b.in(0, uint64_t{1} << 40);
+  b.in(0_flow, uint64_t{1} << 40);
   EXPECT_EQ(b.out(), (Dsns{70, Resequencer::kSpan - 1, Resequencer::kSpan}));
   EXPECT_EQ(b.order.heldPackets(), 1u);
 }
 
 TEST(Resequencer, TooFarAheadThatFits) {
   Bench b;
-  for (uint64_t dsn = 1; dsn < Resequencer::kSpan; ++dsn) b.in(0, dsn);
+  for (uint64_t dsn = 1; dsn < Resequencer::kSpan; ++dsn) b.in(0_flow, dsn);
   EXPECT_EQ(b.out(), Dsns{});
-  b.in(0, Resequencer::kSpan);
+  b.in(0_flow, Resequencer::kSpan);
   EXPECT_EQ(b.out(), range(1, Resequencer::kSpan + 1)) << "only the first is missing";
   EXPECT_EQ(b.order.heldPackets(), 0u);
-  EXPECT_EQ(b.order.next(0), Resequencer::kSpan + 1);
+  EXPECT_EQ(b.order.next(0_flow), Dsn(Resequencer::kSpan + 1));
 }
 
 TEST(Resequencer, SlotsAreBounded) {
   Bench b({.maxFlows = 4});
-  b.in(3, 0);
-  b.in(4, 0);
+  b.in(3_flow, 0);
+  b.in(4_flow, 0);
   EXPECT_EQ(b.outputs().size(), 1u);
   EXPECT_EQ(b.drops(Drop::kFlowTableFull), 1u);
-  b.order.skip(4, 0, 1, at(1s));
-  EXPECT_EQ(b.order.next(4), 0u);
+  b.order.skip(4_flow, 0_dsn, 1, at(1s));
+  EXPECT_EQ(b.order.next(4_flow), 0_dsn);
 }
 
 TEST(Resequencer, HeldPacketsDieWithIt) {
   Bench b;
-  b.in(0, 1);
+  b.in(0_flow, 1);
   EXPECT_EQ(b.pool.inUse(), 1u);
 }
 
@@ -287,7 +288,7 @@ TEST(ResequencerProperty, ExactlyOnceBoundedAndInTime) {
     Duration spread = 1us * (1 + random.below(60'000));
 
     std::multimap<Time, Bench::Out> arrivals;
-    for (uint16_t slot = 0; slot < 5; ++slot) {
+    for (FlowNumber slot{}; slot < 5_flow; ++slot) {
       for (uint64_t dsn = 0; dsn < 1500; ++dsn) {
         if (random.chance(loss)) continue;
         Time sent = at(1s) + dsn * 200us;
@@ -297,14 +298,14 @@ TEST(ResequencerProperty, ExactlyOnceBoundedAndInTime) {
         }
       }
     }
-    std::map<std::pair<uint16_t, uint64_t>, Time> due;
-    std::set<std::pair<uint16_t, uint64_t>> delivered;
-    std::map<uint16_t, uint64_t> last;
+    std::map<std::pair<FlowNumber, uint64_t>, Time> due;
+    std::set<std::pair<FlowNumber, uint64_t>> delivered;
+    std::map<FlowNumber, uint64_t> last;
     auto collect = [&](Time now) {
       for (const Bench::Out& o : b.outputs()) {
         auto key = std::make_pair(o.slot, o.dsn);
-        ASSERT_TRUE(delivered.insert(key).second) << "twice: " << o.slot << ":" << o.dsn;
-        ASSERT_LE(now, due.at(key)) << "late: " << o.slot << ":" << o.dsn;
+        ASSERT_TRUE(delivered.insert(key).second) << "twice: " << o.slot.value() << ":" << o.dsn;
+        ASSERT_LE(now, due.at(key)) << "late: " << o.slot.value() << ":" << o.dsn;
         if (loss == 0 && !bounded && spread < 50ms && last.contains(o.slot)) {
           ASSERT_EQ(o.dsn, last[o.slot] + 1) << "no reason to leave the order";
         }
@@ -344,15 +345,15 @@ TEST(ResequencerProperty, AnyInputStaysBounded) {
     Random random(seed);
     Bench b({.holdTime = 10ms, .holdBytes = 100'000, .maxFlows = 16});
     Time now = at(1s);
-    std::set<std::pair<uint16_t, uint64_t>> delivered;
+    std::set<std::pair<FlowNumber, uint64_t>> delivered;
     for (int step = 0; step < 20000; ++step) {
       now += Duration(random.below(20'000));
-      auto slot = static_cast<uint16_t>(random.below(18));
-      uint64_t next = b.order.next(slot);
+      FlowNumber slot(static_cast<uint16_t>(random.below(18)));
+      uint64_t next = b.order.next(slot).value();
       uint64_t dsn = random.chance(0.02) ? random.below(uint64_t{1} << 40) % (next + 20'000)
                                          : next + random.below(5000) - std::min<uint64_t>(next, 1100);
       if (random.chance(0.05)) {
-        b.order.skip(slot, dsn, 1 + random.below(4096), now);
+        b.order.skip(slot, Dsn(dsn), 1 + random.below(4096), now);
       } else {
         b.in(slot, dsn, now, 20 + random.below(300));
       }
@@ -361,7 +362,7 @@ TEST(ResequencerProperty, AnyInputStaysBounded) {
       ASSERT_LE(b.order.heldBytes(), 100'000u);
       ASSERT_LE(b.order.heldPackets(), b.order.maxHeld());
       for (const Bench::Out& o : b.outputs()) {
-        ASSERT_TRUE(delivered.emplace(o.slot, o.dsn).second) << "twice: " << o.slot << ":" << o.dsn;
+        ASSERT_TRUE(delivered.emplace(o.slot, o.dsn).second) << "twice: " << o.slot.value() << ":" << o.dsn;
       }
       ASSERT_EQ(b.pool.inUse(), b.order.heldPackets());
     }

@@ -25,7 +25,7 @@ struct BlockReceiverTest : ProtectionBench {
   }
   void onSymbol(const CodedBlock& b, size_t column) {
     ByteView piece(b.symbols[column]);
-    receiver->onSymbol(0, b.place(column).first, {&piece, 1});
+    receiver->onSymbol(0_subflow, b.place(column).first, {&piece, 1});
   }
   /// The frame with the first `size` bytes of a parity.
   ParityFrame frame(const CodedBlock& b, size_t index = 0, size_t size = SIZE_MAX) {
@@ -38,7 +38,7 @@ struct BlockReceiverTest : ProtectionBench {
     return std::get<ParityFrame>(*FrameReader(wire).next());
   }
   bool onParity(const CodedBlock& b, size_t index = 0, size_t size = SIZE_MAX) {
-    return receiver->onParity(frame(b, index, size), 0, 50, now);
+    return receiver->onParity(frame(b, index, size), 0_subflow, 50, now);
   }
   /// Exactly this column of the block, or nothing, is given back.
   void expectBack(const CodedBlock& b, std::optional<size_t> column) {
@@ -56,7 +56,7 @@ struct BlockReceiverTest : ProtectionBench {
   }
   /// What the sender reads in one datagram.
   std::vector<RecoveredFrame> told() {
-    DatagramBuilder build(subflows.at(0), pool.allocate());
+    DatagramBuilder build(subflows.at(0_subflow), pool.allocate());
     receiver->write(build);
     if (build.used() == 0) return {};
     EXPECT_TRUE(build.finish(*sealer, out, now));
@@ -100,15 +100,15 @@ TEST_F(BlockReceiverTest, AParityIsWholeWithItsTail) {
   EXPECT_TRUE(onParity(b, 0, whole.size() - 1));
   expectBack(b, std::nullopt);
   auto offset = static_cast<uint16_t>(whole.size() - 1);
-  EXPECT_FALSE(receiver->onTail({1, 0, 0, whole.last(1)})) << "not where its head ends";
-  EXPECT_TRUE(receiver->onTail({1, 0, offset, whole.last(1)}));
+  EXPECT_FALSE(receiver->onTail({1_block, 0, 0, whole.last(1)})) << "not where its head ends";
+  EXPECT_TRUE(receiver->onTail({1_block, 0, offset, whole.last(1)}));
   expectBack(b, 1);
-  EXPECT_TRUE(receiver->onTail({7, 0, offset, whole.last(1)})) << "without a head it is late, not bad";
+  EXPECT_TRUE(receiver->onTail({7_block, 0, offset, whole.last(1)})) << "without a head it is late, not bad";
 }
 
 TEST_F(BlockReceiverTest, ThePacketNumbersAreThoseThatTheSubflowExpects) {
   constexpr uint64_t kFirst = (uint64_t{1} << 32) + 7;
-  Subflow& s = subflows.at(0);
+  Subflow& s = subflows.at(0_subflow);
   s.onPacket(kFirst, true, Ecn::kNotEct, 100, s.route(), now);
   CodedBlock b = block(1, kFirst, 2);
   onSymbol(b, 0);
@@ -120,14 +120,14 @@ TEST_F(BlockReceiverTest, WhatContradictsItsBlockIsRefused) {
   CodedBlock b = block(1, 10, 2);
   ParityFrame absurd = frame(b);
   absurd.index = absurd.parities;
-  EXPECT_FALSE(receiver->onParity(absurd, 0, 50, now));
+  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50, now));
   absurd = frame(b);
   absurd.symbolSize = kCapacity + 1;
-  EXPECT_FALSE(receiver->onParity(absurd, 0, 50, now));
+  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50, now));
   EXPECT_TRUE(onParity(b));
   absurd = frame(b);
   ++absurd.symbolSize;
-  EXPECT_FALSE(receiver->onParity(absurd, 0, 50, now));
+  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50, now));
   EXPECT_EQ(receiver->parities(), 4u) << "all that came";
 }
 
@@ -136,7 +136,7 @@ TEST_F(BlockReceiverTest, WithoutABufferParitiesAreOnlyCounted) {
   CodedBlock b = block(1, 10, 2);
   onSymbol(b, 0);
   EXPECT_TRUE(onParity(b));
-  EXPECT_TRUE(receiver->onTail({1, kMaxBlockParities, 0, b.parities[0]})) << "nobody looks at it";
+  EXPECT_TRUE(receiver->onTail({1_block, kMaxBlockParities, 0, b.parities[0]})) << "nobody looks at it";
   expectBack(b, std::nullopt);
   EXPECT_EQ(receiver->parities(), 1u);
 }
@@ -182,7 +182,7 @@ TEST_F(BlockReceiverTest, WhatWasTakenWholeIsToldOnce) {
   EXPECT_TRUE(receiver->hasWord());
   auto frames = told();
   ASSERT_EQ(frames.size(), 1u);
-  EXPECT_EQ(frames[0].subflow, 0);
+  EXPECT_EQ(frames[0].subflow, 0_subflow);
   EXPECT_EQ(frames[0].first, 12u);
   EXPECT_EQ(frames[0].count, 1u);
   EXPECT_FALSE(receiver->hasWord());
@@ -194,7 +194,7 @@ TEST_F(BlockReceiverTest, NeighboursAreToldTogetherUpToABlock) {
   taken(1, 11 + kMaxBlockSymbols);
   auto frames = told();
   ASSERT_EQ(frames.size(), 3u);
-  EXPECT_EQ(frames[0].subflow, 1) << "the newest first";
+  EXPECT_EQ(frames[0].subflow, 1_subflow) << "the newest first";
   EXPECT_EQ(frames[1].first, 10 + kMaxBlockSymbols);
   EXPECT_EQ(frames[1].count, 1u);
   EXPECT_EQ(frames[2].first, 10u);
@@ -215,14 +215,14 @@ TEST_F(BlockReceiverTest, ADatagramTellsNoMoreThanTheSenderActsOn) {
 
 TEST_F(BlockReceiverTest, ParitiesAndWhatTheyGiveBackAreTraced) {
   CodedBlock b = block(5, 10, 2, 3);
-  receiver->onParity(frame(b, 2), 4, 77, now);
+  receiver->onParity(frame(b, 2), 4_subflow, 77, now);
   ASSERT_EQ(traced.size(), 1u);
   EXPECT_EQ(traced[0].kind, TraceEvent::Kind::kParityReceived);
-  EXPECT_EQ(traced[0].block, 5);
+  EXPECT_EQ(traced[0].block, 5_block);
   EXPECT_EQ(traced[0].index, 2);
   EXPECT_EQ(traced[0].k, 2);
   EXPECT_EQ(traced[0].m, 3);
-  EXPECT_EQ(traced[0].on, 4);
+  EXPECT_EQ(traced[0].on, 4_subflow);
   EXPECT_EQ(traced[0].onPn, 77u);
   taken(0, 11);
   ASSERT_EQ(traced.size(), 2u);

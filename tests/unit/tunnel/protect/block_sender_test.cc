@@ -38,7 +38,7 @@ TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
   EXPECT_EQ(left(), 0u);
   auto parities = only<ParityFrame>(read(out));
   ASSERT_EQ(parities.size(), 1u);
-  BlockDescription block = describe(parities[0], [&](uint8_t) { return lost + 1; });
+  BlockDescription block = describe(parities[0], [&](SubflowId) { return lost + 1; });
   ASSERT_EQ(block.rangeCount, 1u);
   EXPECT_EQ(block.ranges[0], (SymbolRange{0, first, 2}));
   EXPECT_EQ(block.symbolSize, 2 * kDataFrameHeader + 150);
@@ -49,8 +49,8 @@ TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
   writeDataHeader(d.slot, d.dsn, 50, symbol.data());
   std::copy_n(d.packet.data(), 50, symbol.begin() + kDataFrameHeader);
   std::array<ByteView, 1> pieces{symbol};
-  receiver.onSymbol(0, first, pieces);
-  ASSERT_TRUE(receiver.onParity(parities[0], 0, lost + 1, now));
+  receiver.onSymbol(0_subflow, first, pieces);
+  ASSERT_TRUE(receiver.onParity(parities[0], 0_subflow, lost + 1, now));
   BlockDecoder::Restored restored;
   ASSERT_TRUE(receiver.poll(restored));
   EXPECT_EQ(restored.pn, lost);
@@ -146,7 +146,7 @@ TEST_F(BlockSenderTest, OnlyTheChosenPathIsProtected) {
   ASSERT_TRUE(start(1, 128, 1));
   ASSERT_TRUE(sendParity(a));
   auto parities = only<ParityFrame>(read(out));
-  BlockDescription block = describe(parities.at(0), [&](uint8_t) { return pn + 1; });
+  BlockDescription block = describe(parities.at(0), [&](SubflowId) { return pn + 1; });
   ASSERT_EQ(block.rangeCount, 1u);
   EXPECT_EQ(block.ranges[0], (SymbolRange{1, pn, 1}));
 }

@@ -55,7 +55,7 @@ TEST_F(ProtectorTest, TheOldestPacketOfTheWorstPathIsCopiedOnTheBest) {
     EXPECT_TRUE(d->copied);
     auto frames = only<DataFrame>(read(out));
     ASSERT_EQ(frames.size(), 1u);
-    EXPECT_EQ(frames[0].dsn, d->dsn);
+    EXPECT_EQ(frames[0].dsn, d->dsn.value());
   }
   EXPECT_FALSE(idle()) << "each once";
   EXPECT_EQ(slow->status(now).protectedPackets, 2u);
@@ -197,7 +197,7 @@ TEST_F(ProtectorTest, ABlockHoldsWhatIsUnackedOnTheWorstPath) {
   ASSERT_TRUE(idle());
   auto parities = only<ParityFrame>(read(out));
   ASSERT_EQ(parities.size(), 1u);
-  BlockDescription block = describe(parities[0], [](uint8_t) { return uint64_t{0}; });
+  BlockDescription block = describe(parities[0], [](SubflowId) { return uint64_t{0}; });
   ASSERT_EQ(block.rangeCount, 1u);
   EXPECT_EQ(block.ranges[0], (SymbolRange{0, first->pn, 3}));
   EXPECT_TRUE(first->coded && last->coded);
@@ -234,14 +234,14 @@ TEST_F(ProtectorTest, TheDecoderOfThePeerGivesALostPacketBack) {
   const Datum* lost = carry(*slow);
   ASSERT_TRUE(idle());
   BlockReceiver receiver(protectOptions, 1500, subflows, trace);
-  ASSERT_TRUE(receiver.onParity(only<ParityFrame>(read(out)).at(0), 1, 1, now));
+  ASSERT_TRUE(receiver.onParity(only<ParityFrame>(read(out)).at(0), 1_subflow, 1, now));
   BlockDecoder::Restored restored;
   ASSERT_TRUE(receiver.poll(restored));
   DataFrame data = std::get<DataFrame>(*FrameReader(restored.symbol).next());
-  EXPECT_EQ(data.dsn, lost->dsn);
+  EXPECT_EQ(data.dsn, lost->dsn.value());
   EXPECT_EQ(data.payload.size(), 100u);
 
-  protector->onRecovered({restored.subflow, restored.pn, 1}, now);
+  protector->onRecovered({SubflowId(restored.subflow), restored.pn, 1}, now);
   EXPECT_TRUE(lost->delivered);
   EXPECT_EQ(traced.back().kind, TraceEvent::Kind::kPacketRecovered);
   EXPECT_EQ(traced.back().pn, restored.pn);
@@ -250,12 +250,12 @@ TEST_F(ProtectorTest, TheDecoderOfThePeerGivesALostPacketBack) {
 
 TEST_F(ProtectorTest, WhatIsNoNewsOfThePeerChangesNothing) {
   const Datum* d = carry(*slow);
-  protector->onRecovered({9, d->pn, 1}, now);
-  protector->onRecovered({0, d->pn + 1, 128}, now);
+  protector->onRecovered({9_subflow, d->pn, 1}, now);
+  protector->onRecovered({0_subflow, d->pn + 1, 128}, now);
   EXPECT_FALSE(d->done);
   EXPECT_TRUE(traced.empty());
-  protector->onRecovered({0, d->pn, 1}, now);
-  protector->onRecovered({0, d->pn, 1}, now);
+  protector->onRecovered({0_subflow, d->pn, 1}, now);
+  protector->onRecovered({0_subflow, d->pn, 1}, now);
   EXPECT_EQ(traced.size(), 1u);
 }
 

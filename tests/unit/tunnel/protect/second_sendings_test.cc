@@ -37,7 +37,7 @@ TEST_F(SecondSendingsTest, ACopyGoesOnAnotherPath) {
   EXPECT_TRUE(d->copied);
   ASSERT_EQ(traced.size(), 1u);
   EXPECT_EQ(traced[0].kind, TraceEvent::Kind::kCopySent);
-  EXPECT_EQ(traced[0].on, 1);
+  EXPECT_EQ(traced[0].on, 1_subflow);
   EXPECT_EQ(traced[0].onPn, pn);
   EXPECT_FALSE(second->poll(out, now));
   EXPECT_EQ(a.status(now).protectedPackets, 1u);

@@ -17,13 +17,13 @@ struct ControlFramesTest : SubflowBench {
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return read(out);
   }
-  static SkipFrame skip(uint64_t first) { return {1, first, 1}; }
+  static SkipFrame skip(Dsn first) { return {1_flow, first, 1}; }
 };
 
 TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {
   Subflow& s = open(3);
   EXPECT_FALSE(controls.isWaiting());
-  controls.add(skip(5));
+  controls.add(skip(5_dsn));
   EXPECT_TRUE(controls.isWaiting());
   uint64_t pn = s.sender().sent().next();
   EXPECT_EQ(only<SkipFrame>(leave(s)).size(), 1u);
@@ -31,37 +31,37 @@ TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {
   EXPECT_FALSE(controls.isWaiting());
   EXPECT_FALSE(controls.empty());
   EXPECT_TRUE(leave(s).empty()) << "in flight once";
-  controls.onFate(3, pn, true);
+  controls.onFate(3_subflow, pn, true);
   EXPECT_TRUE(controls.empty());
 }
 
 TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
   Subflow& s = open(3);
-  controls.add(skip(5));
-  controls.add(skip(9));
+  controls.add(skip(5_dsn));
+  controls.add(skip(9_dsn));
   uint64_t pn = s.sender().sent().next();
   leave(s);
-  controls.onFate(3, pn + 1, false);
-  controls.onFate(4, pn, false);
+  controls.onFate(3_subflow, pn + 1, false);
+  controls.onFate(4_subflow, pn, false);
   EXPECT_FALSE(controls.isWaiting()) << "others were lost";
-  controls.onFate(3, pn, false);
+  controls.onFate(3_subflow, pn, false);
   auto skips = only<SkipFrame>(leave(s));
   ASSERT_EQ(skips.size(), 2u);
-  EXPECT_EQ(skips[0].first, 5u);
-  EXPECT_EQ(skips[1].first, 9u);
+  EXPECT_EQ(skips[0].first, 5_dsn);
+  EXPECT_EQ(skips[1].first, 9_dsn);
 }
 
 TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
   Subflow& s = open(0);
-  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), true});
-  controls.announce(SubflowStatusFrame{2, controls.takeSequence(), true});
-  controls.announce(SubflowPreferenceFrame{1, controls.takeSequence(), {}});
-  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), false});
+  controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), true});
+  controls.announce(SubflowStatusFrame{2_subflow, controls.takeSequence(), true});
+  controls.announce(SubflowPreferenceFrame{1_subflow, controls.takeSequence(), {}});
+  controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), false});
   std::vector<WireFrame> frames = leave(s);
   auto words = only<SubflowStatusFrame>(frames);
   ASSERT_EQ(words.size(), 2u);
-  EXPECT_EQ(words[0].subflow, 2);
-  EXPECT_EQ(words[1].subflow, 1);
+  EXPECT_EQ(words[0].subflow, 2_subflow);
+  EXPECT_EQ(words[1].subflow, 1_subflow);
   EXPECT_EQ(words[1].sequence, 4u);
   EXPECT_FALSE(words[1].available);
   EXPECT_EQ(only<SubflowPreferenceFrame>(frames).size(), 1u) << "another kind of word";
@@ -69,19 +69,19 @@ TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
 
 TEST_F(ControlFramesTest, AWordInFlightIsReplacedToo) {
   Subflow& s = open(0);
-  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), true});
+  controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), true});
   uint64_t first = s.sender().sent().next();
   leave(s);
-  controls.announce(SubflowStatusFrame{1, controls.takeSequence(), false});
+  controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), false});
   leave(s);
-  controls.onFate(0, first, false);
+  controls.onFate(0_subflow, first, false);
   EXPECT_FALSE(controls.isWaiting()) << "nobody wants the old word";
 }
 
 TEST_F(ControlFramesTest, WhatDoesNotFitWaits) {
   options.outerMtu = options.maxOuterMtu = 9000;
   Subflow& s = open(0);
-  for (uint64_t i = 0; i < 100; ++i) controls.add(skip(100 * i));
+  for (uint64_t i = 0; i < 100; ++i) controls.add(skip(Dsn(100 * i)));
   size_t first = leave(s).size();
   EXPECT_GT(first, 20u);
   EXPECT_LT(first, 100u) << "room for an ACK and DATA headers is left";
@@ -94,10 +94,10 @@ TEST_F(ControlFramesTest, WhatDoesNotFitWaits) {
 TEST_F(ControlFramesTest, TheQueueHasABound) {
   for (uint64_t i = 0; i < ControlFrames::kMost; ++i) {
     EXPECT_FALSE(controls.isFull());
-    controls.add(skip(i));
+    controls.add(skip(Dsn(i)));
   }
   EXPECT_TRUE(controls.isFull());
-  controls.add(skip(9999));
+  controls.add(skip(9999_dsn));
   EXPECT_TRUE(controls.isFull());
 }
 

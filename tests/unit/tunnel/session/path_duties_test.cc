@@ -25,7 +25,7 @@ struct PathDutiesTest : SubflowBench {
   }
   std::vector<SubflowPreferenceFrame> told() {
     Datagram out;
-    DatagramBuilder build(*subflows.find(0), pool.allocate());
+    DatagramBuilder build(*subflows.find(0_subflow), pool.allocate());
     controls.write(build);
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return only<SubflowPreferenceFrame>(read(out));
@@ -79,7 +79,7 @@ TEST_F(PathDutiesTest, ThePeerIsToldWhatIsNotTheDefault) {
   ASSERT_NE(initiator.wishFor(subflows[1]), nullptr);
   auto frames = told();
   ASSERT_EQ(frames.size(), 1u);
-  EXPECT_EQ(frames[0].subflow, 1);
+  EXPECT_EQ(frames[0].subflow, 1_subflow);
   EXPECT_EQ(frames[0].preference, kBackup);
   initiator.setPreference(subflows[1], kNormal, kNormal, nullptr);
   frames = told();
@@ -99,10 +99,10 @@ TEST_F(PathDutiesTest, OnlyAUsableSubflowIsAnnounced) {
 
 TEST_F(PathDutiesTest, AResponderFollowsTheInitiator) {
   Subflow& s = open(0);
-  initiator.onPeerPreference({0, 1, kBackup});
+  initiator.onPeerPreference({0_subflow, 1, kBackup});
   EXPECT_EQ(s.preference(), kNormal) << "the initiator takes no wishes";
-  responder.onPeerPreference({0, 1, kBackup});
-  responder.onPeerPreference({7, 1, kBackup});
+  responder.onPeerPreference({0_subflow, 1, kBackup});
+  responder.onPeerPreference({7_subflow, 1, kBackup});
   EXPECT_EQ(s.preference(), kBackup);
 }
 
@@ -110,8 +110,8 @@ TEST_F(PathDutiesTest, SubflowsOfAnUplinkShareItsCeiling) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   PathPreference slow{.uplink = 3, .ceiling = PathPreference::kMinCeiling};
-  responder.onPeerPreference({0, 1, slow});
-  responder.onPeerPreference({1, 1, slow});
+  responder.onPeerPreference({0_subflow, 1, slow});
+  responder.onPeerPreference({1_subflow, 1, slow});
   ASSERT_TRUE(a.gate().isOpen(now) && b.gate().isOpen(now));
   for (int i = 0; i < 12; ++i) send(a, {make(1300)});
   EXPECT_GT(b.gate().opensAt(), now) << "what one sends the other may not";

@@ -2,6 +2,7 @@
 
 #include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::path_manager_test {
 namespace {
@@ -57,9 +58,9 @@ struct PathManagerTest : SubflowBench {
 
 TEST_F(PathManagerTest, AnInitiatorNumbersItsSubflowsAndAcceptsNone) {
   session.maxSubflows = 2;
-  EXPECT_EQ(paths->accept(5, home, now), nullptr);
-  EXPECT_EQ(use("a", home).id(), 0);
-  EXPECT_EQ(use("b", other).id(), 1);
+  EXPECT_EQ(paths->accept(5_subflow, home, now), nullptr);
+  EXPECT_EQ(use("a", home).id(), 0_subflow);
+  EXPECT_EQ(use("b", other).id(), 1_subflow);
   EXPECT_FALSE(paths->open("c", "c", six, now));
   EXPECT_EQ(paths->subflows().size(), 2u);
 }
@@ -67,11 +68,11 @@ TEST_F(PathManagerTest, AnInitiatorNumbersItsSubflowsAndAcceptsNone) {
 TEST_F(PathManagerTest, AResponderAcceptsSoManyByTheirNumbers) {
   session.maxSubflows = 2;
   begin(Side::kResponder);
-  Subflow* s = paths->accept(5, home, now);
+  Subflow* s = paths->accept(5_subflow, home, now);
   ASSERT_NE(s, nullptr);
-  EXPECT_EQ(paths->subflows().find(5), s);
-  EXPECT_NE(paths->accept(200, other, now), nullptr);
-  EXPECT_EQ(paths->accept(6, six, now), nullptr);
+  EXPECT_EQ(paths->subflows().find(5_subflow), s);
+  EXPECT_NE(paths->accept(200_subflow, other, now), nullptr);
+  EXPECT_EQ(paths->accept(6_subflow, six, now), nullptr);
 }
 
 TEST_F(PathManagerTest, ASubflowThatIsOpenedAgainGoesOnWithItsNumbers) {
@@ -127,7 +128,7 @@ TEST_F(PathManagerTest, TheOperatorHearsOfEveryState) {
 
 TEST_F(PathManagerTest, ControlFramesHearOfTheirFate) {
   Subflow& s = use("a", home);
-  controls.add(SkipFrame{1, 5, 1});
+  controls.add(SkipFrame{1_flow, 5_dsn, 1});
   uint64_t pn = s.sender().sent().next();
   told(s);
   lose(s, pn);

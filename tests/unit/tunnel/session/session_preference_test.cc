@@ -7,6 +7,7 @@
 
 #include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/session/session.h"
 
 namespace braid::session_preference_test {
@@ -123,11 +124,11 @@ struct SessionPreferenceTest : testing::Test {
     Writer writer(space);
     writeFrame(writer, frame);
     ByteView piece = ByteView(space).first(writer.size());
-    DatagramHeader header{.session = 7, .subflow = 0, .packetNumber = ++forged};
+    DatagramHeader header{.session = 7, .subflow = 0_subflow, .packetNumber = ++forged};
     Packet packet = pool.allocate();
     uint8_t* bytes = packet.append(kHeaderSize + piece.size() + kTagSize);
     writeHeader(header, bytes);
-    EXPECT_TRUE(keys.seal(0, forged, {bytes, kHeaderSize}, {&piece, 1}, bytes + kHeaderSize));
+    EXPECT_TRUE(keys.seal(0_subflow, forged, {bytes, kHeaderSize}, {&piece, 1}, bytes + kHeaderSize));
     bool toHub = from == KeySchedule::Role::kInitiator;
     Session& to = toHub ? *hub : *edge;
     Route arrival = toHub ? atHub(1) : atEdge(1);
@@ -249,7 +250,7 @@ TEST_F(SessionPreferenceTest, AChangeIsToldAndALostWordIsRepeated) {
 TEST_F(SessionPreferenceTest, TheLargestSequenceCounts) {
   start();
   auto say = [&](uint64_t sequence, uint8_t weight) {
-    forge(KeySchedule::Role::kInitiator, {1, sequence, {PathUse::kNormal, weight, 2}});
+    forge(KeySchedule::Role::kInitiator, {1_subflow, sequence, {PathUse::kNormal, weight, 2}});
     return status(*hub, 1).preference.weight;
   };
   EXPECT_EQ(say(100, 5), 5);
@@ -261,7 +262,7 @@ TEST_F(SessionPreferenceTest, TheLargestSequenceCounts) {
 
 TEST_F(SessionPreferenceTest, OfSubflowsThatAreNotThereNothingIsKept) {
   start();
-  forge(KeySchedule::Role::kInitiator, {7, 100, {PathUse::kNormal, 9, 2}});
+  forge(KeySchedule::Role::kInitiator, {7_subflow, 100, {PathUse::kNormal, 9, 2}});
   EXPECT_EQ(refused, 0u);
   EXPECT_EQ(status(*hub, 0).preference.weight, 1);
   EXPECT_EQ(status(*hub, 1).preference.weight, 1);
@@ -269,7 +270,7 @@ TEST_F(SessionPreferenceTest, OfSubflowsThatAreNotThereNothingIsKept) {
 
 TEST_F(SessionPreferenceTest, AResponderHasNoSay) {
   start();
-  forge(KeySchedule::Role::kResponder, {1, 100, {PathUse::kNormal, 9, 2}});
+  forge(KeySchedule::Role::kResponder, {1_subflow, 100, {PathUse::kNormal, 9, 2}});
   EXPECT_EQ(status(*edge, 1).preference, kBackup);
 }
 

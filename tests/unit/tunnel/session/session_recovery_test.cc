@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/tunnel/session/kept_events.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/session/session.h"
 #include "tunnel/wire/frame_reader.h"
 #include "tunnel/wire/parity_symbols.h"
@@ -23,9 +24,9 @@ Bytes operator+(Bytes a, const Bytes& b) {
   return a;
 }
 
-Bytes data(uint16_t flow, uint32_t dsn, size_t size) {
+Bytes data(FlowNumber flow, uint32_t dsn, size_t size) {
   Bytes frame(kDataFrameHeader);
-  writeDataHeader(flow, dsn, size, frame.data());
+  writeDataHeader(flow, Dsn(dsn), size, frame.data());
   return frame + Bytes(size, static_cast<uint8_t>(dsn + 1));
 }
 
@@ -56,7 +57,7 @@ Bytes parity(const BlockDescription& block, const Bytes& part, size_t index = 0)
   return frame + part;
 }
 
-Bytes tail(uint16_t block, size_t offset, const Bytes& part) {
+Bytes tail(BlockId block, size_t offset, const Bytes& part) {
   Bytes frame(kParityTailHeader);
   Writer writer(frame);
   writeParityTailHeader(writer, {block, 0, static_cast<uint16_t>(offset), part});
@@ -86,13 +87,13 @@ struct SessionRecoveryTest : testing::Test {
                                     Random(1), now);
   }
   std::optional<Drop> receive(uint8_t subflow, uint64_t pn, const Bytes& frames) {
-    DatagramHeader header{.epoch = keys->epochBits(), .session = 7, .subflow = subflow};
+    DatagramHeader header{.epoch = keys->epochBits(), .session = 7, .subflow = SubflowId(subflow)};
     header.packetNumber = static_cast<uint32_t>(pn);
     Packet packet = pool.allocate();
     uint8_t* bytes = packet.append(kHeaderSize + frames.size() + kTagSize);
     writeHeader(header, bytes);
     std::array<ByteView, 1> pieces{frames};
-    EXPECT_TRUE(keys->seal(subflow, pn, {bytes, kHeaderSize}, pieces, bytes + kHeaderSize));
+    EXPECT_TRUE(keys->seal(header.subflow, pn, {bytes, kHeaderSize}, pieces, bytes + kHeaderSize));
     return hub->onDatagram(header, route, Ecn::kNotEct, std::move(packet), now);
   }
   /// The hub has proven the address of subflow 0, so it speaks there.
@@ -134,7 +135,7 @@ struct SessionRecoveryTest : testing::Test {
     hub->fill(s, now);
     return s;
   }
-  const Bytes a = data(0, 0, 50), b = data(0, 1, 80), c = data(0x8003, 0, 30);
+  const Bytes a = data(0_flow, 0, 50), b = data(0_flow, 1, 80), c = data(0x8003_flow, 0, 30);
 };
 
 TEST_F(SessionRecoveryTest, AParityGivesBackWhatIsMissingAndTheSenderIsTold) {
@@ -145,7 +146,7 @@ TEST_F(SessionRecoveryTest, AParityGivesBackWhatIsMissingAndTheSenderIsTold) {
   EXPECT_EQ(end.delivered[1], Bytes(80, 2));
   listen();
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].subflow, 0);
+  EXPECT_EQ(told[0].subflow, 0_subflow);
   EXPECT_EQ(told[0].first, 3u);
   EXPECT_EQ(told[0].count, 1u);
   EXPECT_EQ(status().restored, 1u);
@@ -182,7 +183,7 @@ TEST_F(SessionRecoveryTest, OtherFramesAreNoPartOfASymbol) {
 
 TEST_F(SessionRecoveryTest, NeighboursAreToldTogether) {
   prove();
-  Bytes d = data(0, 2, 20);
+  Bytes d = data(0_flow, 2, 20);
   receive(0, 9, parity(blockOf(1, {{0, 2, 1}}, a.size()), a));
   receive(0, 10, parity(blockOf(2, {{0, 3, 1}}, b.size()), b));
   receive(0, 11, parity(blockOf(3, {{0, 6, 1}}, d.size()), d));
@@ -198,7 +199,7 @@ TEST_F(SessionRecoveryTest, AHeadAndATail) {
   Bytes whole = sum({a, b});
   receive(0, 8, parity(blockOf(1, {{0, 2, 2}}, b.size()), Bytes(whole.begin(), whole.begin() + 30)));
   EXPECT_EQ(end.delivered.size(), 1u);
-  receive(0, 9, tail(1, 30, Bytes(whole.begin() + 30, whole.end())));
+  receive(0, 9, tail(1_block, 30, Bytes(whole.begin() + 30, whole.end())));
   EXPECT_EQ(end.delivered.size(), 2u);
 }
 
@@ -206,7 +207,7 @@ TEST_F(SessionRecoveryTest, ParitiesAndTailsAskForAnAckAndRecoveredDoesNot) {
   prove();
   Bytes recovered(8);
   Writer writer(recovered);
-  writeFrame(writer, RecoveredFrame{0, 5, 1});
+  writeFrame(writer, RecoveredFrame{0_subflow, 5, 1});
   recovered.resize(writer.size());
   receive(0, 2, recovered);
   now += 10ms;
@@ -216,7 +217,7 @@ TEST_F(SessionRecoveryTest, ParitiesAndTailsAskForAnAckAndRecoveredDoesNot) {
   now += 10ms;
   listen();
   EXPECT_EQ(acks, 1u);
-  receive(0, 4, tail(1, 3, Bytes(1)));
+  receive(0, 4, tail(1_block, 3, Bytes(1)));
   now += 10ms;
   listen();
   EXPECT_EQ(acks, 2u);
@@ -240,9 +241,9 @@ TEST_F(SessionRecoveryTest, AbsurdParitiesAreCounted) {
   EXPECT_EQ(bad(parity(blockOf(3, {{0, 90, 2}}, 41), part)), 1u) << "another size";
   EXPECT_EQ(bad(parity(blockOf(3, {{0, 90, 2}}, 40, 2), part)), 1u) << "another M";
   EXPECT_EQ(bad(parity(blockOf(4, {{0, 90, 2}}, 40), Bytes(10))), 0u);
-  EXPECT_EQ(bad(tail(4, 11, Bytes(29))), 1u) << "a hole before the tail";
-  EXPECT_EQ(bad(tail(4, 10, Bytes(29))), 1u) << "a hole behind it";
-  EXPECT_EQ(bad(tail(99, 10, Bytes(29))), 0u) << "without a head it is late, not bad";
+  EXPECT_EQ(bad(tail(4_block, 11, Bytes(29))), 1u) << "a hole before the tail";
+  EXPECT_EQ(bad(tail(4_block, 10, Bytes(29))), 1u) << "a hole behind it";
+  EXPECT_EQ(bad(tail(99_block, 10, Bytes(29))), 0u) << "without a head it is late, not bad";
   EXPECT_EQ(receive(0, pn++, Bytes{0x09, 0, 1, 0, 0}), Drop::kBadFrame);
 }
 
@@ -304,8 +305,8 @@ TEST_F(SessionRecoveryTest, AFloodOfBlocksKeepsNoBuffers) {
 TEST_F(SessionRecoveryTest, NonsenseRecoveredChangesNothing) {
   prove();
   uint64_t pn = 2;
-  for (RecoveredFrame frame : {RecoveredFrame{0, 0, 128}, RecoveredFrame{9, 5, 1},
-                               RecoveredFrame{0, (uint64_t{1} << 62) - 1, 128}}) {
+  for (RecoveredFrame frame : {RecoveredFrame{0_subflow, 0, 128}, RecoveredFrame{9_subflow, 5, 1},
+                               RecoveredFrame{0_subflow, (uint64_t{1} << 62) - 1, 128}}) {
     Bytes bytes(20);
     Writer writer(bytes);
     writeFrame(writer, frame);
@@ -321,7 +322,7 @@ TEST_F(SessionRecoveryTest, WithoutABufferParitiesAreOnlyCounted) {
   prove();
   receive(0, 2, a);
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));
-  receive(0, 10, tail(1, 3, Bytes(3)));
+  receive(0, 10, tail(1_block, 3, Bytes(3)));
   EXPECT_EQ(end.delivered.size(), 1u);
   EXPECT_EQ(status().paritiesReceived, 1u);
   EXPECT_EQ(status().restored, 0u);
@@ -334,8 +335,8 @@ TEST_F(SessionRecoveryTest, ABufferOfOnePacketStillDecodesWhatItHolds) {
   receive(0, 2, a);
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));
   EXPECT_EQ(end.delivered.size(), 2u);
-  receive(0, 12, data(0, 2, 10));
-  receive(0, 13, data(0, 3, 10));
+  receive(0, 12, data(0_flow, 2, 10));
+  receive(0, 13, data(0_flow, 3, 10));
   receive(0, 15, parity(blockOf(2, {{0, 12, 3}}, 20), Bytes(20)));
   EXPECT_EQ(drops(Drop::kBadParity), 0u);
 }

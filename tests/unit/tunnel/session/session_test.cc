@@ -6,6 +6,7 @@
 
 #include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::session_test {
 namespace {
@@ -113,12 +114,13 @@ TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
 TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
   start();
   KeySchedule keys(secrets, KeySchedule::Role::kInitiator, {}, now);
-  DatagramHeader header{.session = 7, .subflow = 0, .packetNumber = 1000};
+  DatagramHeader header{.session = 7, .subflow = 0_subflow, .packetNumber = 1000};
   std::array<uint8_t, 2> frames{kFrame<PingFrame>.number, 0x3f};
   std::array<uint8_t, kHeaderSize + frames.size() + kTagSize> bytes;
   writeHeader(header, bytes.data());
   std::array<ByteView, 1> pieces{frames};
-  ASSERT_TRUE(keys.seal(0, 1000, ByteView(bytes).first(kHeaderSize), pieces, bytes.data() + kHeaderSize));
+  ASSERT_TRUE(
+      keys.seal(0_subflow, 1000, ByteView(bytes).first(kHeaderSize), pieces, bytes.data() + kHeaderSize));
   for (Drop expected : {Drop::kBadFrame, Drop::kReplay, Drop::kReplay}) {
     EXPECT_EQ(hub->onDatagram(header, hubRoute, Ecn::kNotEct, pool.copy(bytes), now), expected);
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/tunnel/wire/number_literals.h"
+
 namespace braid::ack_sender_test {
 namespace {
 
@@ -52,7 +54,7 @@ TEST_F(AckSenderTest, ALossIsToldWithTheThirdPacketAfterIt) {
 TEST_F(AckSenderTest, ACongestionMarkIsToldAtOnce) {
   acks.onPacket(0, true, Ecn::kCe, 100ms, now);
   EXPECT_TRUE(acks.due(now));
-  EXPECT_EQ(acks.frame(0, now).ecn.ce, 1u);
+  EXPECT_EQ(acks.frame(0_subflow, now).ecn.ce, 1u);
 }
 
 TEST_F(AckSenderTest, PacketsThatDoNotAskAreReportedButNotAnswered) {
@@ -60,8 +62,8 @@ TEST_F(AckSenderTest, PacketsThatDoNotAskAreReportedButNotAnswered) {
   EXPECT_FALSE(acks.pending());
   EXPECT_EQ(acks.expected(), 1u);
   acks.onPacket(1, true, Ecn::kEct0, 100ms, now);
-  AckFrame frame = acks.frame(3, now + 2ms);
-  EXPECT_EQ(frame.subflow, 3);
+  AckFrame frame = acks.frame(3_subflow, now + 2ms);
+  EXPECT_EQ(frame.subflow, 3_subflow);
   EXPECT_EQ(frame.delay, std::chrono::microseconds(2000));
   ASSERT_EQ(frame.count, 1u);
   EXPECT_EQ(frame.ranges[0].first, 0u);
@@ -72,7 +74,7 @@ TEST_F(AckSenderTest, PacketsThatDoNotAskAreReportedButNotAnswered) {
 TEST_F(AckSenderTest, TheDelayIsThatOfTheLargest) {
   acks.onPacket(5, true, Ecn::kEct0, 100ms, now);
   acks.onPacket(4, true, Ecn::kEct0, 100ms, now + 3ms);
-  EXPECT_EQ(acks.frame(0, now + 4ms).delay, std::chrono::microseconds(4000));
+  EXPECT_EQ(acks.frame(0_subflow, now + 4ms).delay, std::chrono::microseconds(4000));
 }
 
 TEST(AckSender, OnAFastPathItWaitsForAQuarterOfTheRtt) {

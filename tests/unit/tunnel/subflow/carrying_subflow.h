@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/subflow/subflow.h"
 
 namespace braid {
@@ -26,7 +27,7 @@ struct CarryingSubflow : testing::Test {
   std::unique_ptr<Subflow> s;
 
   void SetUp() override {
-    s = std::make_unique<Subflow>(3, "wifi", home, true, options, events, ledger, group, random, now);
+    s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, ledger, group, random, now);
     auto frame = s->takePathFrame(now);
     now += kRtt;
     s->onPathResponse(frame->challenge->token, now);

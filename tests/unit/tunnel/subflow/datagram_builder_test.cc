@@ -54,7 +54,7 @@ TEST_F(DatagramBuilderTest, FramesArriveInTheirOrder) {
   DatagramBuilder build(s, pool.allocate());
   build.addAck(now);
   put(build, make(50));
-  build.add(RecoveredFrame{3, 9, 2});
+  build.add(RecoveredFrame{3_subflow, 9, 2});
   put(build, make(80));
   EXPECT_EQ(build.data().size(), 2u);
   ASSERT_TRUE(finish(build));

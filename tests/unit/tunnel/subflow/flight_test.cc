@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::flight_test {
 namespace {
@@ -29,7 +30,7 @@ struct FlightTest : testing::Test {
     SentPacket& p = flight.push(1000, true, now);
     p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
-    ledger.onSent(p.data[0], 0, pn);
+    ledger.onSent(p.data[0], 0_subflow, pn);
     return pn;
   }
   /// What an ACK of these ranges, the newest first, says that is new.
@@ -176,7 +177,7 @@ TEST_F(FlightTest, ItsEndReleasesWhatIsLeft) {
     SentPacket& p = other.push(1000, true, now);
     p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
-    ledger.onSent(p.data[0], 0, 0);
+    ledger.onSent(p.data[0], 0_subflow, 0);
   }
   EXPECT_EQ(ledger.live(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);

@@ -99,7 +99,7 @@ TEST_F(ProtectionTallyTest, ALossIsTold) {
   }
   ASSERT_EQ(losses.size(), 1u);
   EXPECT_EQ(losses[0].packetNumber, a);
-  EXPECT_EQ(losses[0].subflow, 3);
+  EXPECT_EQ(losses[0].subflow, 3_subflow);
   EXPECT_EQ(losses[0].lossRate, s->path().losses().recentRate());
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/subflow_set.h"
 #include "tunnel/wire/frame_reader.h"
@@ -44,8 +45,9 @@ struct SubflowBench : testing::Test {
   Subflow& add(uint8_t id, const std::string& name = {}) {
     auto socket = static_cast<SocketId>(id + 1);
     Route route{socket, {}, *Endpoint::parse("192.0.2.1:" + std::to_string(4000 + id))};
-    return subflows.add(
-        std::make_unique<Subflow>(id, "", route, true, options, events, ledger, group, random, now), name);
+    return subflows.add(std::make_unique<Subflow>(SubflowId(id), "", route, true, options, events, ledger,
+                                                  group, random, now),
+                        name);
   }
   /// The peer answers on it after `rtt`.
   void activate(Subflow& s, Duration rtt = kRtt) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kRtt = 40ms;
 constexpr size_t kHeaders = 28;
-constexpr uint8_t kSubflow = 3;
+constexpr SubflowId kSubflow(3);
 
 using Kind = SubflowEvent::Kind;
 

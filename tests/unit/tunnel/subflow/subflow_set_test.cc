@@ -11,11 +11,11 @@ TEST_F(SubflowSetTest, NumbersAreThePeersPositionsAreOurs) {
   Subflow& nine = add(9);
   Subflow& two = add(2);
   EXPECT_EQ(subflows.size(), 2u);
-  EXPECT_EQ(subflows.find(9), &nine);
-  EXPECT_EQ(subflows.find(2), &two);
-  EXPECT_EQ(subflows.find(3), nullptr);
-  EXPECT_EQ(subflows.positionOf(9), 0u);
-  EXPECT_EQ(subflows.positionOf(2), 1u);
+  EXPECT_EQ(subflows.find(9_subflow), &nine);
+  EXPECT_EQ(subflows.find(2_subflow), &two);
+  EXPECT_EQ(subflows.find(3_subflow), nullptr);
+  EXPECT_EQ(subflows.positionOf(9_subflow), 0u);
+  EXPECT_EQ(subflows.positionOf(2_subflow), 1u);
   EXPECT_EQ(&subflows[1], &two);
   EXPECT_EQ(std::vector<Subflow*>(subflows.begin(), subflows.end()), (std::vector<Subflow*>{&nine, &two}));
 }
@@ -48,7 +48,7 @@ TEST_F(SubflowSetTest, WhatIsClearedHandsItsDataBack) {
   EXPECT_EQ(ledger.live(), 1u);
   subflows.clear();
   EXPECT_EQ(subflows.size(), 0u);
-  EXPECT_EQ(subflows.find(0), nullptr);
+  EXPECT_EQ(subflows.find(0_subflow), nullptr);
   EXPECT_EQ(ledger.live(), 0u);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::subflow_test {
 namespace {
@@ -23,7 +24,7 @@ struct SubflowTest : testing::Test {
   std::unique_ptr<Subflow> s;
 
   void SetUp() override {
-    s = std::make_unique<Subflow>(3, "wifi", home, true, options, events, ledger, group, random, now);
+    s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, ledger, group, random, now);
   }
   /// Packets with control frames that arrived (true) or were lost; all that was told is then forgotten.
   using Fates = std::vector<std::pair<uint64_t, bool>>;
@@ -261,14 +262,14 @@ TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
 TEST_F(SubflowTest, ThePeerMayRefuseAPathAndOfferItAgain) {
   activate();
   send();
-  s->onPeerStatus({3, 2, false}, now);
+  s->onPeerStatus({3_subflow, 2, false}, now);
   EXPECT_EQ(s->state(), Subflow::State::kSuspect);
   EXPECT_EQ(ledger.queued(), 1u);
   runTo(now + 10s);
   EXPECT_TRUE(pings.empty()) << "a refused path is not probed";
-  s->onPeerStatus({3, 1, true}, now);
+  s->onPeerStatus({3_subflow, 1, true}, now);
   EXPECT_EQ(s->state(), Subflow::State::kSuspect) << "old news";
-  s->onPeerStatus({3, 3, true}, now);
+  s->onPeerStatus({3_subflow, 3, true}, now);
   runTo(now + 1ms);
   EXPECT_EQ(pings.size(), 1u);
 }
@@ -346,7 +347,8 @@ TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
 
 TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
   for (bool trusted : {false, true}) {
-    s = std::make_unique<Subflow>(3, "wifi", home, trusted, options, events, ledger, group, random, now);
+    s = std::make_unique<Subflow>(3_subflow, "wifi", home, trusted, options, events, ledger, group, random,
+                                  now);
     s->onPacket(0, false, Ecn::kNotEct, 1200, home, now);
     s->onPacket(1, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")}, now);
     s->onPacket(2, false, Ecn::kNotEct, 1200, home, now);

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/wire/frame_reader.h"
 
 namespace braid {

@@ -97,12 +97,14 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
   EXPECT_EQ(encode(largestAck()).size(), kFrame<AckFrame>.largest);
   EXPECT_EQ(encode(PathChallengeFrame{}).size(), kFrame<PathChallengeFrame>.largest);
   EXPECT_EQ(encode(PathResponseFrame{}).size(), kFrame<PathResponseFrame>.largest);
-  EXPECT_EQ(encode(SkipFrame{0, kMaxVarint, kMaxSkip}).size(), kFrame<SkipFrame>.largest);
-  EXPECT_EQ(encode(SubflowStatusFrame{0, kMaxVarint, true}).size(), kFrame<SubflowStatusFrame>.largest);
+  EXPECT_EQ(encode(SkipFrame{0_flow, Dsn(kMaxVarint), kMaxSkip}).size(), kFrame<SkipFrame>.largest);
+  EXPECT_EQ(encode(SubflowStatusFrame{0_subflow, kMaxVarint, true}).size(),
+            kFrame<SubflowStatusFrame>.largest);
   EXPECT_EQ(encode(CloseFrame{kMaxVarint}).size(), kFrame<CloseFrame>.largest);
   EXPECT_EQ(largestParityHeader(), kFrame<ParityFrame>.largest);
-  EXPECT_EQ(encode(RecoveredFrame{0, kMaxVarint, kMaxBlockSymbols}).size(), kFrame<RecoveredFrame>.largest);
-  EXPECT_EQ(encode(SubflowPreferenceFrame{0, kMaxVarint, preference}).size(),
+  EXPECT_EQ(encode(RecoveredFrame{0_subflow, kMaxVarint, kMaxBlockSymbols}).size(),
+            kFrame<RecoveredFrame>.largest);
+  EXPECT_EQ(encode(SubflowPreferenceFrame{0_subflow, kMaxVarint, preference}).size(),
             kFrame<SubflowPreferenceFrame>.largest);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 AckFrame randomAck(Random& random) {
   AckFrame ack;
-  ack.subflow = static_cast<uint8_t>(random.below(256));
+  ack.subflow = SubflowId(static_cast<uint8_t>(random.below(256)));
   ack.delay = std::chrono::microseconds(random.below(5000));
   ack.ecn = {random.below(1 << 20), random.below(100), random.below(70000)};
   ack.count = 1 + random.below(kMaxAckRanges);
@@ -76,12 +76,12 @@ TEST(Frames, EachTypeRoundTrips) {
   PathToken token{1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(decodeOne<PathChallengeFrame>(encode(PathChallengeFrame{token})).token, token);
   EXPECT_EQ(decodeOne<PathResponseFrame>(encode(PathResponseFrame{token})).token, token);
-  SkipFrame skip = decodeOne<SkipFrame>(encode(SkipFrame{7, 123456789, kMaxSkip}));
-  EXPECT_EQ(skip.flow, 7);
-  EXPECT_EQ(skip.first, 123456789u);
+  SkipFrame skip = decodeOne<SkipFrame>(encode(SkipFrame{7_flow, 123456789_dsn, kMaxSkip}));
+  EXPECT_EQ(skip.flow, 7_flow);
+  EXPECT_EQ(skip.first, 123456789_dsn);
   EXPECT_EQ(skip.count, kMaxSkip);
-  SubflowStatusFrame status = decodeOne<SubflowStatusFrame>(encode(SubflowStatusFrame{9, 77, false}));
-  EXPECT_EQ(status.subflow, 9);
+  SubflowStatusFrame status = decodeOne<SubflowStatusFrame>(encode(SubflowStatusFrame{9_subflow, 77, false}));
+  EXPECT_EQ(status.subflow, 9_subflow);
   EXPECT_EQ(status.sequence, 77u);
   EXPECT_FALSE(status.available);
   EXPECT_EQ(decodeOne<CloseFrame>(encode(CloseFrame{3})).reason, 3u);
@@ -90,11 +90,11 @@ TEST(Frames, EachTypeRoundTrips) {
 TEST(Frames, DataCarriesFlowDsnAndPayload) {
   Bytes bytes(kDataFrameHeader);
   Bytes payload{9, 8, 7};
-  writeDataHeader(0x8123, 0x1122334455, payload.size(), bytes.data());
+  writeDataHeader(0x8123_flow, 0x1122334455_dsn, payload.size(), bytes.data());
   bytes.insert(bytes.end(), payload.begin(), payload.end());
   bytes.push_back(0x00);  // PADDING
   DataFrame data = decodeOne<DataFrame>(bytes);
-  EXPECT_EQ(data.flow, 0x8123);
+  EXPECT_EQ(data.flow, 0x8123_flow);
   EXPECT_EQ(data.dsn, 0x22334455u);
   EXPECT_EQ(Bytes(data.payload.begin(), data.payload.end()), payload);
 }
@@ -114,9 +114,9 @@ TEST(Frames, BadValuesAreMalformed) {
 TEST(Frames, EveryPrefixOfAFrameIsMalformedOrEmpty) {
   Random random(5);
   for (const Bytes& whole :
-       {encode(randomAck(random)), encode(SkipFrame{1, 1 << 20, 3}), encode(CloseFrame{70000}),
-        encode(SubflowStatusFrame{1, 70000, true}), encode(PathChallengeFrame{}),
-        encode(SubflowPreferenceFrame{1, 70000, {PathUse::kMetered, 7, 2, 1 << 20}})}) {
+       {encode(randomAck(random)), encode(SkipFrame{1_flow, Dsn(1 << 20), 3}), encode(CloseFrame{70000}),
+        encode(SubflowStatusFrame{1_subflow, 70000, true}), encode(PathChallengeFrame{}),
+        encode(SubflowPreferenceFrame{1_subflow, 70000, {PathUse::kMetered, 7, 2, 1 << 20}})}) {
     for (size_t n = 1; n < whole.size(); ++n)
       EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + n))) << n;
   }
@@ -128,18 +128,18 @@ TEST(Preference, RoundTripsAtItsBounds) {
   for (const PathPreference& p :
        {PathPreference{}, PathPreference{PathUse::kMetered, 100, 255, PathPreference::kMaxCeiling},
         PathPreference{PathUse::kBackup, 1, 32, PathPreference::kMinCeiling}}) {
-    auto frame = decodeOne<SubflowPreferenceFrame>(encode(SubflowPreferenceFrame{9, 77, p}));
-    EXPECT_EQ(frame.subflow, 9);
+    auto frame = decodeOne<SubflowPreferenceFrame>(encode(SubflowPreferenceFrame{9_subflow, 77, p}));
+    EXPECT_EQ(frame.subflow, 9_subflow);
     EXPECT_EQ(frame.sequence, 77u);
     EXPECT_EQ(frame.preference, p);
   }
-  EXPECT_EQ(encode(SubflowPreferenceFrame{9, 77, {PathUse::kBackup, 3, 2, 625'000}}),
+  EXPECT_EQ(encode(SubflowPreferenceFrame{9_subflow, 77, {PathUse::kBackup, 3, 2, 625'000}}),
             (Bytes{0x0c, 9, 0x40, 77, 2, 3, 2, 0x80, 0x09, 0x89, 0x68}));
 }
 
 TEST(Preference, OutsideItsRangesIsMalformed) {
   auto raw = [](uint8_t use, uint8_t weight, uint64_t ceiling) {
-    return encode(SubflowPreferenceFrame{1, 1, {static_cast<PathUse>(use), weight, 1, ceiling}});
+    return encode(SubflowPreferenceFrame{1_subflow, 1, {static_cast<PathUse>(use), weight, 1, ceiling}});
   };
   EXPECT_FALSE(malformed(raw(2, 100, 0)));
   EXPECT_TRUE(malformed(raw(3, 1, 0)));
@@ -158,11 +158,11 @@ TEST(ParityTail, RoundTrips) {
   Bytes part{1, 2, 3};
   Bytes bytes(kParityTailHeader);
   Writer writer(bytes);
-  writeParityTailHeader(writer, {.block = 0x1234, .index = 3, .offset = 1400, .part = part});
+  writeParityTailHeader(writer, {.block = 0x1234_block, .index = 3, .offset = 1400, .part = part});
   ASSERT_EQ(writer.size(), kParityTailHeader);
   bytes.insert(bytes.end(), part.begin(), part.end());
   ParityTailFrame tail = decodeOne<ParityTailFrame>(bytes);
-  EXPECT_EQ(tail.block, 0x1234);
+  EXPECT_EQ(tail.block, 0x1234_block);
   EXPECT_EQ(tail.index, 3);
   EXPECT_EQ(tail.offset, 1400);
   EXPECT_EQ(Bytes(tail.part.begin(), tail.part.end()), part);
@@ -175,8 +175,9 @@ TEST(ParityTail, OfNothingIsMalformed) {
 }
 
 TEST(Recovered, RoundTrips) {
-  RecoveredFrame frame = decodeOne<RecoveredFrame>(encode(RecoveredFrame{200, 123456789, kMaxBlockSymbols}));
-  EXPECT_EQ(frame.subflow, 200);
+  RecoveredFrame frame =
+      decodeOne<RecoveredFrame>(encode(RecoveredFrame{200_subflow, 123456789, kMaxBlockSymbols}));
+  EXPECT_EQ(frame.subflow, 200_subflow);
   EXPECT_EQ(frame.first, 123456789u);
   EXPECT_EQ(frame.count, kMaxBlockSymbols);
 }
@@ -190,7 +191,7 @@ TEST(Recovered, OneTo128Packets) {
 
 TEST(Frames, EveryPrefixOfARecoveryFrameIsMalformed) {
   for (const Bytes& whole :
-       {Bytes{0x0a, 0, 1, 0, 0, 9, 0, 3, 7, 8, 9}, encode(RecoveredFrame{1, 70000, 100})}) {
+       {Bytes{0x0a, 0, 1, 0, 0, 9, 0, 3, 7, 8, 9}, encode(RecoveredFrame{1_subflow, 70000, 100})}) {
     ASSERT_FALSE(malformed(whole));
     for (size_t n = 1; n < whole.size(); ++n)
       EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(n)))) << n;

@@ -38,7 +38,7 @@ Ranges rangesOf(const BlockDescription& block) {
 
 /// What a receiver reads that expects `next` on every subflow.
 Ranges described(const ParityFrame& frame, uint64_t next) {
-  return rangesOf(describe(frame, [next](uint8_t) { return next; }));
+  return rangesOf(describe(frame, [next](SubflowId) { return next; }));
 }
 
 /// PARITY of block 1, index 0 of M 1, symbol size 4, with these groups and parts of 4 bytes.
@@ -57,7 +57,7 @@ TEST(Parity, OneRunTakesSeventeenBytesAndRoundTrips) {
   Bytes bytes = encodeParity(blockOf({{7, 1000, 10}}), 2, part);
   EXPECT_EQ(bytes.size(), 17u + part.size());
   ParityFrame frame = decodeOne<ParityFrame>(bytes);
-  EXPECT_EQ(frame.block, 0xbeef);
+  EXPECT_EQ(frame.block, 0xbeef_block);
   EXPECT_EQ(frame.index, 2);
   EXPECT_EQ(frame.parities, 3);
   EXPECT_EQ(frame.symbolSize, 40);
@@ -94,8 +94,8 @@ TEST(Parity, PacketNumbersExpandNextToWhatIsExpectedOnEachSubflow) {
   Ranges ranges{{1, base - 2, 5}, {2, 0xfffffffeu, 5}};  // both runs cross a multiple of 2^32
   Bytes bytes = encodeParity(blockOf(ranges), 0, {9});
   ParityFrame frame = decodeOne<ParityFrame>(bytes);
-  BlockDescription read =
-      describe(frame, [&](uint8_t subflow) { return subflow == 1 ? base + 9 : uint64_t{0x100000009}; });
+  BlockDescription read = describe(
+      frame, [&](SubflowId subflow) { return subflow == 1_subflow ? base + 9 : uint64_t{0x100000009}; });
   EXPECT_EQ(rangesOf(read), ranges);
 }
 

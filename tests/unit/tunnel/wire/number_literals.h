@@ -1,0 +1,39 @@
+#pragma once
+
+// The numbers of the wire as literals for tests, `3_subflow`, and in what a failed test prints.
+
+#include <limits>
+#include <ostream>
+
+#include "tunnel/wire/numbers.h"
+
+namespace braid {
+
+template <class N>
+consteval N numberLiteral(unsigned long long value) {
+  if (value > std::numeric_limits<decltype(N{}.value())>::max()) throw "beyond the range of that number";
+  return N(static_cast<decltype(N{}.value())>(value));
+}
+
+consteval SubflowId operator""_subflow(unsigned long long value) {
+  return numberLiteral<SubflowId>(value);
+}
+
+consteval FlowNumber operator""_flow(unsigned long long value) {
+  return numberLiteral<FlowNumber>(value);
+}
+
+consteval BlockId operator""_block(unsigned long long value) {
+  return numberLiteral<BlockId>(value);
+}
+
+consteval Dsn operator""_dsn(unsigned long long value) {
+  return numberLiteral<Dsn>(value);
+}
+
+template <class Tag, class Rep>
+void PrintTo(Number<Tag, Rep> number, std::ostream* out) {
+  *out << +number.value();
+}
+
+}  // namespace braid
