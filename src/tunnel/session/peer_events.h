@@ -18,7 +18,7 @@ class PeerEvents {
   /// "wifi (192.0.2.1:4433) `what`".
   void tell(Event::Kind kind, const Subflow& subflow, const char* what) {
     const std::string& uplink = subflow.uplink();
-    std::string name = uplink.empty() ? "subflow " + std::to_string(subflow.id()) : uplink;
+    std::string name = uplink.empty() ? "subflow " + std::to_string(subflow.id().value()) : uplink;
     tell(kind, name + " (" + subflow.route().remote.toString() + ") " + what);
   }
 
