@@ -61,7 +61,6 @@ class Outbound {
   bool isAtRest(Time now) const;
   const DropCounts& drops() const { return drops_; }
   const OutboundCounts& counts() const { return counts_; }
-  const DropCounts& drops() const { return drops_; }
 
  private:
   /// What became of new data.
@@ -105,7 +104,6 @@ class Outbound {
   size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
   DropCounts drops_{};
   OutboundCounts counts_;
-  DropCounts drops_{};
 };
 
 }  // namespace braid
