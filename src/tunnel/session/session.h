@@ -113,7 +113,7 @@ class Session final {
   /// Says CLOSE on every usable subflow and sends nothing more.
   void close() { closesLeft_ = paths_.subflows().size(); }
   Time nextDeadline(Time now) const;
-  /// After a timer call and a poll that gave nothing: no data is queued or unacknowledged, so that before
+  /// After a poll that gave nothing: no data is queued or unacknowledged, so that before
   /// nextDeadline() nothing but an on... call can change what is sent.
   bool isAtRest(Time now) const { return outbound_.isAtRest(now) && paths_.isAtRest(); }
   void fill(SessionStatus& status, Time now) const;
