@@ -140,8 +140,8 @@ table inet loss {{
         self.all_is_counted(duplicates, again)
         counts = self.verdicts(self.receivers_gateway(direction))
         spurious = sum(a["spurious"] for a in counts.values())
-        text = (f"lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms; {duplicates} segments came twice, "
-                f"{again} sent again by the sender's kernel; {counts}")
+        text = (f"lossy {without * 1e3:.0f} ms, with the shim {helped * 1e3:.0f} ms; {duplicates} segments came "
+                f"twice, {again} were sent again by the sender's kernel; {counts}")
         print(f"{self.id()}: {text}")
         self.assertGreater(without, RTO)
         # A busy machine makes the sender's timer come first, or the leg look longer than it is: then replays are not
@@ -152,8 +152,8 @@ table inet loss {{
         self.in_time(helped < RTO / 2, text)
 
     def all_is_counted(self, duplicates, again):
-        """True on a busy machine as well: of what the receiver's kernel got twice each copy is known, and a lost segment
-        came in the end by a gateway's shim or by the sender's kernel. Word of it may still be on its way."""
+        """True on a busy machine as well: of what the receiver's kernel got twice each copy is known, and a lost
+        segment came in the end by a gateway's shim or by the sender's kernel. Word of it may still be on its way."""
         told = {}
 
         def holds():
