@@ -25,7 +25,7 @@ Trials::Known Trials::known(Newest newest) {
 
 void Trials::onFired(ShimCounters& counters, Newest& newest, Actuator actuator, Seq at, bool sent) {
   Trial* trial = find(newest);
-  bool sameSegment = trial && trial->at == at;
+  bool sameSegment = trial && trial->at == at && !trial->answered;
   bool waiting = sameSegment && trial->told == Told::kWaiting;
   if (sameSegment && trial->actuator == actuator) {
     if (waiting) return;  // once more, no new attempt

@@ -55,7 +55,7 @@ class Trials {
     bool wasted = false;    // the caller knows that the shim should have waited
   };
 
-  /// Of one direction of a flow, the newest one first.
+  /// Those that are looked at of one direction of a flow, the newest one first.
   struct Known {
     std::array<Trial*, kLookedAt> trials;
     size_t count = 0;
