@@ -9,7 +9,7 @@
 #include "ackshim/half.h"
 #include "ackshim/tail_cache.h"
 #include "ackshim/tracks.h"
-#include "ackshim/trial.h"
+#include "ackshim/trials.h"
 #include "base/timer_wheel.h"
 #include "inet/flow_key.h"
 
@@ -17,6 +17,12 @@ namespace braid {
 
 /// A TCP connection between a local host and one behind the tunnel: what every packet needs, in three cache
 /// lines, the 5-tuple in the first.
+///
+/// AckShim lets both halves take note of each packet, and writes lastUse and doubtful; TrackedFlows writes
+/// timerAt; Openings begins a flow, with what its handshake tells. From then on the rest belongs to ToReceiver
+/// (replays, spurious, received, inTail) or to ToSender (all others). Shared are `tried`, which each sets and
+/// nobody takes back, and the RTT of a half, of which ToReceiver (in) or ToSender (out) ends the sample that a
+/// copy has spoilt.
 struct alignas(64) ShimFlow {
   FlowKey key;               ///< from the local host
   uint8_t replays : 4 = 0;   ///< to the local host, of the same segment
@@ -55,9 +61,9 @@ static_assert(sizeof(ShimFlow) == 192 && offsetof(ShimFlow, out) == 64 && offset
 
 /// What a flow needs only when something went wrong.
 struct Troubles {
-  Arrivals arrivals;  ///< of the local host's data, while there is a gap
-  Trial outTrial;     ///< what was done for the local host as a sender
-  Trial inTrial;      ///< as a receiver
+  Arrivals arrivals;            ///< of the local host's data, while there is a gap
+  Trials::Newest outTrial = 0;  ///< what was done for the local host as a sender
+  Trials::Newest inTrial = 0;   ///< as a receiver
 };
 
 /// What a tracked flow takes: its record, timer and place in the index, without cached packets.

@@ -40,7 +40,7 @@ void ToReceiver::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
     const TailCache::Entry* first = cache_.front(flow.inTail);
     Duration rtt = flow.in.rtt.smoothed();
     bool tooEarly = first && rtt >= kReadableRtt && flows_.stamp() - first->givenAt < rtt / 2;
-    bool waste = flows_.troubles(flow).inTrial.onAck(counters_, s, isNew, tooEarly);
+    bool waste = flows_.trials().onAck(counters_, flows_.troubles(flow).inTrial, s, isNew, tooEarly);
     if (waste && flow.spurious < kMaxSpurious) ++flow.spurious;
     // Karn has no sample then. The likely one lets a leg that has become slower be noticed.
     if (isNew && first && flow.replays > 0 && !tooEarly)
@@ -83,7 +83,7 @@ Duration ToReceiver::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
   if (age < wait) return wait - age;
   if (outbox_.replayToHost(first.packet.view())) {
     flow.tried = true;
-    flows_.troubles(flow).inTrial.onFired(counters_, Actuator::kFarReplay, in.una, true);
+    flows_.trials().onFired(counters_, flows_.troubles(flow).inTrial, Actuator::kFarReplay, in.una, true);
   }
   flow.in.timing = false;  // Karn: two copies, one timestamp
   first.givenAt = flows_.stamp();

@@ -18,6 +18,7 @@ constexpr Duration kLook = 1ms;
 void ToSender::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data,
                       const Half::Before& before) {
   ShimFlow& flow = flows_[i];
+  if (flow.tried && data != Half::Data::kNew) flows_.trials().onAgain(flows_.troubles(flow).outTrial, s);
   if (data == Half::Data::kNone) return;
   if (flow.received > 0 && s.length > 0) flow.hostTalks = true;
   if (flow.out.large) return;
@@ -34,9 +35,8 @@ void ToSender::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Da
   flow.tracks.onData();
   if (data == Half::Data::kNew) {
     flow.boundaries.push(length, s.seq == before.nxt);
-  } else {
-    if (flow.tried) flows_.troubles(flow).outTrial.onAgain(s);
-    if (s.seq <= flow.out.una && !before.wasSilent) keepAgain(flow, packet, {s.seq, s.end});
+  } else if (s.seq <= flow.out.una && !before.wasSilent) {
+    keepAgain(flow, packet, {s.seq, s.end});
   }
   onArrived(flow, {s.seq, s.end}, before.nxt);
   if (hasHole(flow) && !flow.toldHole) flows_.armIn(i, options_.reorderAllowance);
@@ -89,9 +89,10 @@ bool ToSender::onPeerAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
   flow.ackFlowLabel = s.flowLabel & 0xfffff;
   if (s.options.sackCount > 0) flow.sack = true;
   if (out.large) return true;
-  if (flow.tried) flows_.troubles(flow).outTrial.onAck(counters_, s, ack == Half::Ack::kNew, false);
+  bool isNew = ack == Half::Ack::kNew;
+  if (flow.tried) flows_.trials().onAck(counters_, flows_.troubles(flow).outTrial, s, isNew, false);
   bool recovering = flow.tracks.isRecovering();
-  if (ack == Half::Ack::kNew) {
+  if (isNew) {
     flow.tracks.onNewAck();
     flow.carried = true;
     flow.again = false;
@@ -234,7 +235,7 @@ void ToSender::speak(ShimFlow& flow, uint8_t acks) {
 
 void ToSender::onFired(ShimFlow& flow, Actuator actuator, Seq at, bool sent) {
   flow.tried = true;
-  flows_.troubles(flow).outTrial.onFired(counters_, actuator, at, sent);
+  flows_.trials().onFired(counters_, flows_.troubles(flow).outTrial, actuator, at, sent);
 }
 
 void ToSender::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> sacks) {

@@ -5,11 +5,12 @@
 #include "ackshim/flow_table.h"
 #include "ackshim/options.h"
 #include "ackshim/tail_cache.h"
+#include "ackshim/trials.h"
 #include "base/timer_wheel.h"
 
 namespace braid {
 
-/// The flows with what lives and dies with a proven one: its record, its timer and its kept packets. The time
+/// The flows with what lives and dies with a proven one: its record, its timer, its kept packets and trials. The time
 /// of the shim is kept here, too, because all stamps in these are of it.
 class TrackedFlows {
  public:
@@ -33,6 +34,7 @@ class TrackedFlows {
   const FlowTable& table() const { return table_; }
   TailCache& cache() { return cache_; }
   const TailCache& cache() const { return cache_; }
+  Trials& trials() { return trials_; }
   ShimFlow& operator[](uint32_t i) { return table_[i]; }
   Troubles& troubles(const ShimFlow& flow) { return table_.troubles(flow); }
 
@@ -74,6 +76,7 @@ class TrackedFlows {
   FlowTable table_;
   TimerWheel wheel_;
   TailCache cache_;
+  Trials trials_;
   Time now_{};
   Stamp stamp_;  // now_
 };

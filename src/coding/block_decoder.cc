@@ -217,7 +217,7 @@ BlockDecoder::Verdict BlockDecoder::take(Block& block, Parity& parity, size_t of
   if (parity.size < block.description.symbolSize) return Verdict::kTaken;
   padSymbol(buffer, parity.size);
   ++block.whole;
-  ++counts_.parities;
+  ++counts_.wholeParities;
   settle();
   return Verdict::kTaken;
 }

@@ -45,7 +45,7 @@ class BlockDecoder {
     ByteView symbol;
   };
   struct Counts {
-    uint64_t parities = 0, blocksDecoded = 0, restored = 0, evicted = 0;
+    uint64_t wholeParities = 0, blocksDecoded = 0, restored = 0, evicted = 0;
   };
 
   explicit BlockDecoder(const DecoderOptions& options);
@@ -102,7 +102,8 @@ class BlockDecoder {
 template <>
 inline constexpr auto kFieldsOf<BlockDecoder::Counts> = field::table<BlockDecoder::Counts>(
     field::counter("whole_parities", FieldUnit::kPackets,
-                   "parities that came whole, with their tail, as receiver", &BlockDecoder::Counts::parities),
+                   "parities that came whole, with their tail, as receiver",
+                   &BlockDecoder::Counts::wholeParities),
     field::counter("blocks_decoded", FieldUnit::kNone, "coding blocks that parities completed, as receiver",
                    &BlockDecoder::Counts::blocksDecoded),
     field::counter("packets_decoded", FieldUnit::kPackets, "packets that decoding gave back, as receiver",

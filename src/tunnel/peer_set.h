@@ -55,9 +55,9 @@ class PeerSet {
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A handshake that a peer began is done. A peer that is not configured any more gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// The kernel refused a datagram because of its route. Told are sessions with a subflow there: those of the peer
-  /// whose session sent the datagram, or of the peers whose handshakes with us are under way there. Who else uses the
-  /// route learns of it by a datagram of its own.
+  /// The kernel refused a datagram that one of the peers sent, because of its route. Told is the peer of the
+  /// session, or whoever tries a handshake on the route. Others on it, a session that came after this one, and
+  /// who answers handshakes learn it by their own next datagram.
   void onSendError(const Datagram& refused, Time now);
   /// Or because of its size.
   void onTooBig(const Datagram& refused, Time now);

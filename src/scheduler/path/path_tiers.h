@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 
+#include "base/field.h"
 #include "base/time.h"
 
 namespace braid {
@@ -31,6 +32,14 @@ struct PathPreference {
   uint64_t ceiling = 0;  ///< bytes per second of all subflows of the uplink together; 0: none
   auto operator<=>(const PathPreference&) const = default;
 };
+template <>
+inline constexpr auto kFieldsOf<PathPreference> = field::table<PathPreference>(
+    field::text("use", "what its uplink is for: `normal`, `metered`, `backup`", &PathPreference::use),
+    field::gauge("weight", FieldUnit::kNone, "share of its uplink among the normal ones",
+                 &PathPreference::weight),
+    field::unlisted(&PathPreference::uplink),
+    field::gauge("limit_bytes_per_s", FieldUnit::kBytesPerSecond,
+                 "ceiling of all subflows of the uplink together; 0: none", &PathPreference::ceiling));
 
 /// What a usable path may carry now.
 enum class PathDuty : uint8_t {

@@ -22,7 +22,7 @@ class FullPipe {
   /// A round brought this rate (bytes per second), which its sender did not limit.
   void onRound(double rate) {
     if (rate < highest_ * kGrowth) {
-      ++rounds_;
+      if (!isFull()) ++rounds_;
     } else {
       highest_ = rate;
       rounds_ = 0;
@@ -32,7 +32,7 @@ class FullPipe {
 
  private:
   double highest_ = 0;  // of the last round that brought a quarter more
-  int rounds_ = 0;      // in turn since
+  int rounds_ = 0;      // in turn since; no more than say that it is full
 };
 
 }  // namespace braid

@@ -85,6 +85,7 @@ Packet Round::take() {
       list.pushFront(*seat);
     }
   } else {
+    if (!fair_->settled_ || !fair_->settled_->unit_) return {};
     seat = std::exchange(fair_->settled_, nullptr);
   }
   seat->unit_ = nullptr;
@@ -108,7 +109,9 @@ bool Round::pass(Time now) {
 }
 
 void Round::endClaim(size_t bytes, bool again) {
-  RoundSeat* seat = std::exchange(fair_->settled_, nullptr);
+  RoundSeat* seat = fair_->settled_;
+  if (!seat || seat->unit_) return;
+  fair_->settled_ = nullptr;
   seat->deficit_ -= static_cast<int64_t>(bytes);
   seat->claims_ = again;
   fair_->claims_ -= !again;

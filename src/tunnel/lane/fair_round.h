@@ -130,12 +130,13 @@ class Round {
 
   Offer offer(Time now);
   /// The unit that offer() has shown goes, and costs its flow as many bytes of credit. Its lane hands it out.
+  /// An empty handle, and no change, when it has shown none.
   Packet take();
   /// The unit that is offered is to wait. Its flow keeps its place among the others. False when too many flows wait
   /// so or no unit is offered: then nothing changes.
   bool pass(Time now);
   /// The turn without new data that is offered is over: the flow has sent so many bytes in it. `again`: it wants
-  /// another one.
+  /// another one. Without such a turn nothing changes.
   void endClaim(size_t bytes, bool again);
 
  private:

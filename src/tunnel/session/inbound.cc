@@ -1,6 +1,7 @@
 #include "tunnel/session/inbound.h"
 
 #include <array>
+#include <optional>
 #include <utility>
 
 namespace braid {

@@ -22,11 +22,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "tunnel/lane/packet_receiver.h"
 #include "tunnel/session/session_parts.h"
-#include "tunnel/session/session_status.h"
 #include "tunnel/wire/frame_reader.h"
 
 namespace braid {

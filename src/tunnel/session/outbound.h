@@ -33,9 +33,9 @@
 #include <vector>
 
 #include "scheduler/path/path_scheduler.h"
+#include "tunnel/lane/inner_counts.h"
 #include "tunnel/session/repairs.h"
 #include "tunnel/session/session_parts.h"
-#include "tunnel/session/session_status.h"
 
 namespace braid {
 

@@ -3,7 +3,6 @@
 // What protection cost a subflow and what it was good for: one tally for each subflow, shown to the operator.
 
 #include <cstddef>
-#include <cstdint>
 
 #include "tunnel/subflow/sent_packets.h"
 #include "tunnel/subflow/subflow_status.h"

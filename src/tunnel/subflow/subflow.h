@@ -18,7 +18,8 @@
 
 namespace braid {
 
-/// One subflow: a packet-number space on one route. Its parts do not know each other:
+/// One subflow: a packet-number space on one route. Its parts do not know each other, but for the PTO, for which
+/// life is told of the flight and the RTT:
 ///
 ///     life      whether the path answers: the states
 ///     route     where the peer is, and the proof of it
@@ -37,6 +38,8 @@ class Subflow {
   /// subflow.
   Subflow(SubflowId id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
           SubflowEvents& events, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
+  Subflow(const Subflow&) = delete;
+  Subflow& operator=(const Subflow&) = delete;
 
   SubflowId id() const { return id_; }
   const std::string& uplink() const { return uplink_; }

@@ -1,7 +1,6 @@
 #include "tunnel/subflow/subflow_sender.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace braid {
 

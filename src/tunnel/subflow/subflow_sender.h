@@ -15,6 +15,7 @@
 #include "tunnel/subflow/route.h"
 #include "tunnel/subflow/subflow_events.h"
 #include "tunnel/subflow/subflow_options.h"
+#include "tunnel/subflow/subflow_status.h"
 
 namespace braid {
 
@@ -72,7 +73,7 @@ class SubflowSender {
   /// The sender had nothing more to send while this subflow was open.
   void setAppLimited() { path_.setAppLimited(flight_.bytes()); }
   Time lastSentAt() const { return lastSentAt_; }
-  /// For the path scheduler; `overflow` as in Gate::takesData().
+  /// For the path scheduler, without weight and uplink; `overflow` as in Gate::takesData().
   PathView view(Time now, bool overflow) const;
 
   // ---- what becomes of it

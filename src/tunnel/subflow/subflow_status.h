@@ -62,15 +62,6 @@ inline constexpr auto kFieldsOf<ProtectionCounts> = field::table<ProtectionCount
     field::counter("useless_packets", FieldUnit::kPackets, "protected packets delivered here all the same",
                    &ProtectionCounts::useless));
 
-template <>
-inline constexpr auto kFieldsOf<PathPreference> = field::table<PathPreference>(
-    field::text("use", "what its uplink is for: `normal`, `metered`, `backup`", &PathPreference::use),
-    field::gauge("weight", FieldUnit::kNone, "share of its uplink among the normal ones",
-                 &PathPreference::weight),
-    field::unlisted(&PathPreference::uplink),
-    field::gauge("limit_bytes_per_s", FieldUnit::kBytesPerSecond,
-                 "ceiling of all subflows of the uplink together; 0: none", &PathPreference::ceiling));
-
 /// One subflow, for the operator.
 struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   unsigned id = 0;

@@ -169,7 +169,7 @@ TEST_F(Tail, CompletesItsHead) {
   }
   expectRestored(decoder, block, {4, 5});
   EXPECT_EQ(block.onlyTail(decoder, 1, size / 2), Verdict::kUseless) << "decoded";
-  EXPECT_EQ(decoder.counts().parities, 2u);
+  EXPECT_EQ(decoder.counts().wholeParities, 2u);
 }
 TEST_F(Tail, WithoutItsHead) {
   EXPECT_EQ(block.onlyTail(decoder, 0, size / 2), Verdict::kUseless) << "no block";
@@ -184,7 +184,7 @@ TEST_F(Tail, Twice) {
   EXPECT_EQ(block.onlyHead(decoder, 0, 10), Verdict::kTaken);
   EXPECT_EQ(block.onlyTail(decoder, 0, 10), Verdict::kTaken);
   EXPECT_EQ(block.onlyTail(decoder, 0, 10), Verdict::kUseless);
-  EXPECT_EQ(decoder.counts().parities, 1u);
+  EXPECT_EQ(decoder.counts().wholeParities, 1u);
 }
 TEST_F(Tail, AtAWrongOffset) {
   EXPECT_EQ(block.onlyHead(decoder, 0, 10), Verdict::kTaken);
@@ -223,7 +223,7 @@ TEST_F(Tail, AHeadAloneDoesNotCount) {
   for (size_t j = 1; j < 6; ++j) block.send(decoder, j);
   EXPECT_EQ(block.onlyHead(decoder, 0, size - 1), Verdict::kTaken);
   EXPECT_TRUE(drain(decoder).empty());
-  EXPECT_EQ(decoder.counts().parities, 0u);
+  EXPECT_EQ(decoder.counts().wholeParities, 0u);
   EXPECT_EQ(block.protect(decoder, 1), Verdict::kTaken);
   expectRestored(decoder, block, {0});
 }

@@ -30,7 +30,7 @@ TEST_F(BlockDecoderTest, RestoresOneSymbolFromTheXor) {
   sendAllBut(block, {2});
   EXPECT_EQ(block.protect(decoder, 0), Verdict::kTaken);
   expectRestored(decoder, block, {2});
-  EXPECT_EQ(decoder.counts().parities, 1u);
+  EXPECT_EQ(decoder.counts().wholeParities, 1u);
   EXPECT_EQ(decoder.counts().blocksDecoded, 1u);
   EXPECT_EQ(decoder.counts().restored, 1u);
   EXPECT_EQ(decoder.counts().evicted, 0u);
@@ -168,7 +168,7 @@ TEST_F(BlockDecoderTest, ABlockWhoseSymbolsAreAllHereIsUseless) {
   sendAllBut(block, {});
   EXPECT_EQ(block.protect(decoder, 0), Verdict::kUseless);
   EXPECT_EQ(block.protect(decoder, 1), Verdict::kUseless);
-  EXPECT_EQ(decoder.counts().parities, 0u);
+  EXPECT_EQ(decoder.counts().wholeParities, 0u);
 }
 
 TEST_F(BlockDecoderTest, ABlockThatWasWholeStaysUselessWhenItsSymbolsAreWipedOut) {
@@ -197,7 +197,7 @@ TEST_F(BlockDecoderTest, ADuplicateOfAParityIsUseless) {
   CodedBlock block = make(1, {{0, 0, 4}}, 3);
   EXPECT_EQ(block.protect(decoder, 1), Verdict::kTaken);
   EXPECT_EQ(block.protect(decoder, 1), Verdict::kUseless);
-  EXPECT_EQ(decoder.counts().parities, 1u);
+  EXPECT_EQ(decoder.counts().wholeParities, 1u);
 }
 
 TEST_F(BlockDecoderTest, ADuplicateOfASymbolDoesNotCount) {

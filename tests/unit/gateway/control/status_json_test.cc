@@ -40,7 +40,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.innerMtu = 1400, p.innerSentPackets = 3, p.innerSentBytes = 4, p.innerReceivedPackets = 5;
   p.innerReceivedBytes = 6, p.retransmitted = 7, p.heldPackets = 8, p.heldBytes = 9;
   p.recovery = "cofuso", p.blocks = 10, p.paritiesReceived = 11, p.blocksDecoded = 12, p.restored = 13;
-  p.evicted = 14, p.suppressions = 15, p.parities = 16;
+  p.evicted = 14, p.suppressions = 15, p.wholeParities = 16;
   p.subflows.resize(2), p.flows.resize(3);
   EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
     "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,

@@ -25,6 +25,34 @@ TEST(FairRound, AnEmptyRoundOffersNothing) {
   EXPECT_FALSE(b.round.hasWork());
 }
 
+TEST(FairRound, WhatIsNotOfferedCannotBeTaken) {
+  RoundBench b;
+  Round nothing(b.round);
+  EXPECT_FALSE(nothing.take());
+  nothing.endClaim(500, true);
+  EXPECT_EQ(b.round.claims(), 0u);
+
+  b.round.claim(b.flow(1));
+  Round turn(b.round);
+  EXPECT_FALSE(turn.take()) << "nobody has looked yet";
+  ASSERT_TRUE(turn.offer(b.kNow).isClaim());
+  EXPECT_FALSE(turn.take()) << "a turn has no unit";
+  EXPECT_EQ(RoundBench::look(turn), -1) << "it still goes on";
+  EXPECT_EQ(b.serve(2), (Order{-1, 0}));
+
+  b.in(2, 700);
+  Round unit(b.round);
+  ASSERT_EQ(RoundBench::look(unit), 2);
+  unit.endClaim(500, true);
+  EXPECT_EQ(b.round.claims(), 0u) << "a unit is no turn";
+  EXPECT_EQ(RoundBench::look(unit), 2);
+  EXPECT_EQ(b.round.bytes(), 700u);
+  EXPECT_EQ(unit.take().size(), 700u);
+  EXPECT_FALSE(unit.take()) << "once";
+  EXPECT_EQ(b.round.bytes(), 0u);
+  EXPECT_EQ(b.serve(1), Order{0});
+}
+
 TEST(FairRound, AnOfferStaysUntilItIsTaken) {
   RoundBench b;
   b.in(1, 700);

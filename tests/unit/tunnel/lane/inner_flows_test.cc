@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/lane/lane.h"
 #include "tunnel/wire/frames.h"
@@ -22,17 +24,28 @@ constexpr FlowKey key(uint16_t n) {
   return k;
 }
 
-/// Flows of a lane without data; those with a claim have a seat in the round.
+/// Flows of a lane; those with a claim have a seat in the round, those that queued() also a unit.
 struct Bench final : Lane {
   PacketPool pool{100, 10};
+  Flow* full = nullptr;  // the one with a unit
+  Packet unit;
   FairRound round;
   DataLedger ledger{3s};
   InnerFlows flows;
 
   explicit Bench(InnerFlowOptions options = {}) : flows(options, 1) {}
 
-  const Packet* prepare(Flow&, Time) override { return nullptr; }
-  Packet handOut(Flow&) override { return {}; }
+  const Packet* prepare(Flow& flow, Time) override { return &flow == full ? &unit : nullptr; }
+  Packet handOut(Flow&) override {
+    full = nullptr;
+    return std::move(unit);
+  }
+  void queue(Flow& flow) {
+    full = &flow;
+    unit = pool.allocate();
+    unit.append(100);
+    round.onData(flow, unit.size());
+  }
 
   Flow* use(uint16_t n, Time now = at(1s), bool reliable = true, uint8_t recoveryClass = 0) {
     Flow* flow = flows.findOrAdd(*this, key(n), reliable, recoveryClass, now);
@@ -102,6 +115,30 @@ TEST(InnerFlows, BusyFlowsAreNotEvicted) {
   walk.endClaim(0, false);
   EXPECT_FALSE(walk.offer(at(1s)));
   EXPECT_TRUE(b.flow(2)->isIdle());
+}
+
+// A flow that was passed is in no list of the round, and still has its seat.
+TEST(InnerFlows, AFlowThatIsOfferedOrWasPassedIsNeitherEvictedNorForgotten) {
+  for (bool passed : {false, true}) {
+    Bench b({.maxFlows = 1, .idle = 60s});
+    b.queue(*b.use(1));
+    {
+      Round walk(b.round);
+      ASSERT_EQ(walk.offer(at(1s)).flow, b.flow(1));
+      if (passed) ASSERT_TRUE(walk.pass(at(1s)));
+      EXPECT_EQ(b.round.held(), passed ? 1u : 0u);
+      EXPECT_EQ(b.use(2), nullptr);
+      b.flows.onTimer(at(61s));
+      ASSERT_NE(b.flow(1), nullptr) << passed;
+    }
+    Round walk(b.round);
+    ASSERT_EQ(walk.offer(at(61s)).flow, b.flow(1)) << "also in another walk";
+    EXPECT_EQ(walk.take().size(), 100u);
+    EXPECT_FALSE(walk.offer(at(61s)));
+    b.flows.onTimer(at(121s));
+    EXPECT_EQ(b.flow(1), nullptr) << "now it may go";
+    EXPECT_NE(b.use(2, at(121s)), nullptr);
+  }
 }
 
 TEST(InnerFlows, ANumberGoesOnWithItsDsn) {

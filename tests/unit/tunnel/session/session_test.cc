@@ -92,6 +92,24 @@ TEST_F(SessionTest, OpeningASubflowAgainOnItsRouteChangesNothing) {
   EXPECT_EQ(hubEnd.delivered, 1u);
 }
 
+TEST_F(SessionTest, AFlowIsCarriedUntilTheOtherEndHasIt) {
+  start();
+  FlowKey known, unknown;
+  known.sport = 1, unknown.sport = 2;
+  EXPECT_FALSE(edge->isCarrying(known)) << "not seen yet";
+  offer(*edge, 1);
+  EXPECT_TRUE(edge->isCarrying(known));
+  EXPECT_FALSE(edge->isCarrying(unknown));
+  cut = true;
+  run(2ms);
+  EXPECT_TRUE(edge->isCarrying(known)) << "on its way, as far as is known";
+  cut = false;
+  run(2s);
+  EXPECT_EQ(hubEnd.delivered, 1u);
+  EXPECT_FALSE(edge->isCarrying(known));
+  EXPECT_FALSE(hub->isCarrying(known)) << "what it receives";
+}
+
 TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
   options.outerMtu = options.maxOuterMtu = 9000;
   options.repairTime = 100ms;
