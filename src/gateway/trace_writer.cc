@@ -29,8 +29,8 @@ constexpr size_t kChunk = 64 << 10;  // bytes of one write
 
 ordered_json traceData(const TraceEvent& e) {
   ordered_json data{{"session", e.session}};
-  auto packet = [&] { data.update({{"subflow", e.subflow.value()}, {"packet_number", e.pn}}); };
-  auto carrier = [&] { data.update({{"on_subflow", e.on.value()}, {"on_packet_number", e.onPn}}); };
+  auto packet = [&] { data.update({{"subflow", e.subflow.value()}, {"packet_number", e.pn.value()}}); };
+  auto carrier = [&] { data.update({{"on_subflow", e.on.value()}, {"on_packet_number", e.onPn.value()}}); };
   auto block = [&] { data.update({{"block", e.block.value()}, {"k", e.k}, {"m", e.m}}); };
   switch (e.kind) {
     case TraceKind::kPacketLost:

@@ -12,8 +12,8 @@ namespace {
 using namespace braid;
 
 BlockDescription describe(const ParityFrame& parity) {
-  BlockDescription block =
-      braid::describe(parity, [](SubflowId subflow) { return uint64_t{subflow.value()} << 30; });
+  BlockDescription block = braid::describe(
+      parity, [](SubflowId subflow) { return PacketNumber(uint64_t{subflow.value()} << 30); });
   if (block.rangeCount == 0 || block.rangeCount > kMaxBlockSymbols || block.symbols() > kMaxBlockSymbols)
     std::abort();
   return block;

@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   KeySchedule peer(secrets(), KeySchedule::Role::kInitiator, {}, now);
   {
     Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, Random(1), now);
-    uint64_t numbers[256] = {};
+    PacketNumber numbers[256] = {};
     Reader in({data, size});
     while (in.remaining() > 4) {
       SubflowId subflow(in.u8());
@@ -67,9 +67,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (frames.empty()) continue;
       now += Duration(how & 0x70) * 100000;
       Packet datagram = pool.allocate();
-      uint64_t pn = numbers[subflow.value()]++;
+      PacketNumber pn = numbers[subflow.value()]++;
       uint8_t* out = datagram.append(kHeaderSize + frames.size() + kTagSize);
-      DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow, static_cast<uint32_t>(pn)};
+      DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow, static_cast<uint32_t>(pn.value())};
       writeHeader(header, out);
       require(peer.seal(subflow, pn, {out, kHeaderSize}, {&frames, 1}, out + kHeaderSize));
       Route from{1, {}, *Endpoint::parse(how & 4 ? "192.0.2.1:1" : "192.0.2.2:2")};

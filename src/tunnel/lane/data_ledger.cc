@@ -27,7 +27,7 @@ const Datum* DataLedger::create(Flow& flow, Packet packet, Time now) {
   return &d;
 }
 
-void DataLedger::onSent(const Datum* datum, SubflowId subflow, uint64_t pn) {
+void DataLedger::onSent(const Datum* datum, SubflowId subflow, PacketNumber pn) {
   Datum& d = own(datum);
   d.subflow = subflow;
   d.pn = pn;

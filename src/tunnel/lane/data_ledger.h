@@ -41,7 +41,7 @@ class DataLedger {
   /// A new inner packet of `flow` is about to be sent: it gets the next number of the flow's slot.
   const Datum* create(Flow& flow, Packet packet, Time now);
   /// The datagram `pn` that carries the datum leaves. Takes the datum off the repair queue.
-  void onSent(const Datum* datum, SubflowId subflow, uint64_t pn);
+  void onSent(const Datum* datum, SubflowId subflow, PacketNumber pn);
   /// A copy of the datum leaves, in protection: where it last went stays what it was.
   void onCopied(const Datum* datum, Time answerDue = Time::min());
   /// No copy of the datum is wanted any more: it is too old, or there was no room.

@@ -19,7 +19,7 @@ struct Datum {
   Packet packet;                 ///< the inner packet; empty once delivered or given up
   Flow* flow = nullptr;          ///< the flow that it is of; nullptr once delivered or given up
   Dsn dsn{};                     ///< its number in `slot`
-  uint64_t pn = 0;               ///< of the datagram that it last went in, on `subflow`
+  PacketNumber pn{};             ///< of the datagram that it last went in, on `subflow`
   Time firstSent;                ///< when its first datagram left
   Time answerDue = Time::min();  ///< when the peer's word on its copy or parity should be here
   uint32_t refs = 0;             ///< sent datagrams that remember it, and the repair queue

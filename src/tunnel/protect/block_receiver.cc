@@ -27,16 +27,16 @@ BlockReceiver::BlockReceiver(const ProtectOptions& options, size_t symbolCapacit
   recovered_.reserve(kMaxRecovered);
 }
 
-void BlockReceiver::onSymbol(SubflowId subflow, uint64_t pn, std::span<const ByteView> pieces) {
-  if (options_.decodeBuffer > 0) decoder_.onSymbol(subflow.value(), pn, pieces);
+void BlockReceiver::onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces) {
+  if (options_.decodeBuffer > 0) decoder_.onSymbol(subflow.value(), pn.value(), pieces);
 }
 
-bool BlockReceiver::onParity(const ParityFrame& frame, SubflowId on, uint64_t pn, Time now) {
+bool BlockReceiver::onParity(const ParityFrame& frame, SubflowId on, PacketNumber pn, Time now) {
   ++parities_;
   if (options_.decodeBuffer == 0) return true;
   BlockDescription block = describe(frame, [this](SubflowId subflow) {
     const Subflow* s = subflows_.find(subflow);
-    return s ? s->receiver().expected() : 0;
+    return s ? s->receiver().expected() : PacketNumber{};
   });
   if (decoder_.onParity(block, frame.index, frame.part) == BlockDecoder::Verdict::kBad) return false;
   if (!options_.trace) return true;  // counting the symbols would cost
@@ -59,15 +59,16 @@ bool BlockReceiver::onTail(const ParityTailFrame& frame) {
 
 void BlockReceiver::onTaken(const BlockDecoder::Restored& restored, bool whole, Time now) {
   SubflowId subflow(restored.subflow);
-  if (whole) tell(subflow, restored.pn);
+  PacketNumber pn(restored.pn);
+  if (whole) tell(subflow, pn);
   trace_.note({.kind = TraceEvent::Kind::kBlockDecoded,
                .time = now,
                .subflow = subflow,
                .block = BlockId(restored.block),
-               .pn = restored.pn});
+               .pn = pn});
 }
 
-void BlockReceiver::tell(SubflowId subflow, uint64_t pn) {
+void BlockReceiver::tell(SubflowId subflow, PacketNumber pn) {
   if (!recovered_.empty()) {
     RecoveredFrame& last = recovered_.back();
     if (last.subflow == subflow && last.first + last.count == pn && last.count < kMaxBlockSymbols) {

@@ -29,9 +29,9 @@ class BlockReceiver {
                 const RecoveryTrace& trace);
 
   /// A datagram with data arrived; the pieces are its DATA frames.
-  void onSymbol(SubflowId subflow, uint64_t pn, std::span<const ByteView> pieces);
+  void onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces);
   /// A PARITY came in packet `pn` of subflow `on`. False when it is absurd or contradicts its block.
-  bool onParity(const ParityFrame& frame, SubflowId on, uint64_t pn, Time now);
+  bool onParity(const ParityFrame& frame, SubflowId on, PacketNumber pn, Time now);
   bool onTail(const ParityTailFrame& frame);
 
   /// The next datagram's data that decoding gave back; false when there is none. Valid until the next call.
@@ -53,7 +53,7 @@ class BlockReceiver {
   /// RECOVERED frames that wait; what decoding gives back beyond it the peer repairs. Ours.
   static constexpr size_t kMaxRecovered = 64;
 
-  void tell(SubflowId subflow, uint64_t pn);
+  void tell(SubflowId subflow, PacketNumber pn);
 
   const ProtectOptions& options_;
   const SubflowSet& subflows_;

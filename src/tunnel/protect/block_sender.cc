@@ -43,7 +43,7 @@ bool BlockSender::isWanted(const ProtectionBlock& block) const {
   for (size_t i = 0; i < d.rangeCount; ++i) {
     const Subflow& s = context_.subflows.at(SubflowId(d.ranges[i].subflow));
     for (uint64_t n = 0; n < d.ranges[i].count; ++n) {
-      if (s.sender().flight().isDataMissing(d.ranges[i].first + n)) return true;
+      if (s.sender().flight().isDataMissing(PacketNumber(d.ranges[i].first + n))) return true;
     }
   }
   return false;
@@ -106,14 +106,14 @@ void BlockSender::gather(ProtectionBlock& block, const Protection& choice) {
       continue;
     }
     const SentPackets& sent = of.sender().sent();
-    for (uint64_t pn = marks_[i].firstUncoded(sent, block.recoveryClass);
+    for (PacketNumber pn = marks_[i].firstUncoded(sent, block.recoveryClass);
          pn < sent.next() && block.encoder.symbols() < most && sent.at(pn).sentAt <= choice.sentUntil;
          pn = marks_[i].firstUncoded(sent, block.recoveryClass, pn + 1))
       addSymbol(block, of, on, pn);
   }
 }
 
-bool BlockSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn) {
+bool BlockSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, PacketNumber pn) {
   if (!ProtectionMarks::isCodable(of.sender().sent(), pn)) return false;
   const SentPacket& packet = of.sender().sent().at(pn);
   for (size_t i = 0; i < packet.dataCount; ++i) {
@@ -135,10 +135,10 @@ bool BlockSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& 
   of.sender().tally().onProtected();
   BlockDescription& d = block.description;
   SymbolRange* last = d.rangeCount > 0 ? &d.ranges[d.rangeCount - 1] : nullptr;
-  if (last && last->subflow == of.id().value() && last->first + last->count == pn) {
+  if (last && last->subflow == of.id().value() && last->first + last->count == pn.value()) {
     ++last->count;
   } else {
-    d.ranges[d.rangeCount++] = {of.id().value(), pn, 1};
+    d.ranges[d.rangeCount++] = {of.id().value(), pn.value(), 1};
   }
   return true;
 }

@@ -53,7 +53,7 @@ class BlockSender {
   ProtectionBlock& place(uint8_t recoveryClass, const Flow* flow);
   bool isWanted(const ProtectionBlock& block) const;
   void gather(ProtectionBlock& block, const Protection& choice);
-  bool addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, uint64_t pn);
+  bool addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, PacketNumber pn);
 
   const ProtectionContext& context_;
   std::vector<ProtectionMarks>& marks_;

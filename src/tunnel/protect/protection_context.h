@@ -31,7 +31,7 @@ inline Duration answerTime(const Subflow& of, const Subflow& on) {
 }
 
 /// Sends the datagram, which holds copies of what went in packet `pn` of `of`.
-inline bool sendCopies(const ProtectionContext& context, DatagramBuilder& build, Subflow& of, uint64_t pn,
+inline bool sendCopies(const ProtectionContext& context, DatagramBuilder& build, Subflow& of, PacketNumber pn,
                        Datagram& out, Time now) {
   Subflow& on = build.subflow();
   for (const Datum* datum : build.data()) context.ledger.onCopied(datum, now + answerTime(of, on));

@@ -40,17 +40,18 @@ bool isUncoded(const SentPacket& p, uint8_t recoveryClass) {
 }
 }  // namespace
 
-uint64_t ProtectionMarks::firstUncopied(const SentPackets& sent, uint8_t recoveryClass) {
-  uint64_t& pn = classes_[recoveryClass].copy;
+PacketNumber ProtectionMarks::firstUncopied(const SentPackets& sent, uint8_t recoveryClass) {
+  PacketNumber& pn = classes_[recoveryClass].copy;
   pn = std::max(pn, sent.first());
   while (pn < sent.next() && !isUncopied(sent.at(pn), recoveryClass)) ++pn;
   return pn;
 }
 
-uint64_t ProtectionMarks::firstUncoded(const SentPackets& sent, uint8_t recoveryClass, uint64_t from) {
-  uint64_t& mark = classes_[recoveryClass].code;
+PacketNumber ProtectionMarks::firstUncoded(const SentPackets& sent, uint8_t recoveryClass,
+                                           PacketNumber from) {
+  PacketNumber& mark = classes_[recoveryClass].code;
   mark = std::max(mark, sent.first());
-  uint64_t pn = std::max(mark, from);
+  PacketNumber pn = std::max(mark, from);
   while (pn < sent.next() && !isUncoded(sent.at(pn), recoveryClass)) ++pn;
   if (from <= mark) mark = pn;
   return pn;
@@ -58,21 +59,22 @@ uint64_t ProtectionMarks::firstUncoded(const SentPackets& sent, uint8_t recovery
 
 void ProtectionMarks::countUnacked(const SentPackets& sent, RecoveryPath& path, uint8_t recoveryClass,
                                    size_t most) {
-  uint64_t newest = newestUnacked(sent, recoveryClass);
+  PacketNumber newest = newestUnacked(sent, recoveryClass);
   if (newest != sent.next()) {
     path.unacked = 1;
     path.newestSent = sent.at(newest).sentAt;
   }
   if (firstUncopied(sent, recoveryClass) == sent.next()) return;
   path.uncopied = 1;
-  uint64_t first = firstUncoded(sent, recoveryClass);
-  uint64_t end = std::min(sent.next(), first + kMostScanned);
-  for (uint64_t pn = first; pn < end && path.uncoded < most; pn = firstUncoded(sent, recoveryClass, pn + 1)) {
+  PacketNumber first = firstUncoded(sent, recoveryClass);
+  PacketNumber end = std::min(sent.next(), first + kMostScanned);
+  for (PacketNumber pn = first; pn < end && path.uncoded < most;
+       pn = firstUncoded(sent, recoveryClass, pn + 1)) {
     if (path.uncoded++ == 0) path.oldestUncoded = sent.at(pn).sentAt;
   }
 }
 
-uint64_t ProtectionMarks::newestUnacked(const SentPackets& sent, uint8_t recoveryClass) {
+PacketNumber ProtectionMarks::newestUnacked(const SentPackets& sent, uint8_t recoveryClass) {
   for (uint64_t i = 1; i <= kNewestSearch && i <= sent.next() - sent.first(); ++i) {
     const SentPacket& p = sent.at(sent.next() - i);
     if (!isProtectable(p)) continue;
@@ -83,7 +85,7 @@ uint64_t ProtectionMarks::newestUnacked(const SentPackets& sent, uint8_t recover
   return sent.next();
 }
 
-bool ProtectionMarks::isCodable(const SentPackets& sent, uint64_t pn) {
+bool ProtectionMarks::isCodable(const SentPackets& sent, PacketNumber pn) {
   if (!sent.contains(pn)) return false;
   const SentPacket& p = sent.at(pn);
   for (size_t i = 0; i < p.dataCount; ++i) {

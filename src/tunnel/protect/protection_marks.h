@@ -26,21 +26,21 @@ class ProtectionMarks {
   Time lastSent(uint8_t recoveryClass) const { return classes_[recoveryClass].lastSent; }
 
   /// The oldest packet in flight with data of the class that was never copied.
-  uint64_t firstUncopied(const SentPackets& sent, uint8_t recoveryClass);
+  PacketNumber firstUncopied(const SentPackets& sent, uint8_t recoveryClass);
   /// The oldest one from `from` on that is in no block and may go into one.
-  uint64_t firstUncoded(const SentPackets& sent, uint8_t recoveryClass, uint64_t from = 0);
+  PacketNumber firstUncoded(const SentPackets& sent, uint8_t recoveryClass, PacketNumber from = {});
   /// Fills in what a policy may know of the class's un-ACKed data: `uncoded` is counted up to `most`.
   void countUnacked(const SentPackets& sent, RecoveryPath& path, uint8_t recoveryClass, size_t most);
 
   /// The newest packet in flight with data of the class, among the last few.
-  static uint64_t newestUnacked(const SentPackets& sent, uint8_t recoveryClass);
+  static PacketNumber newestUnacked(const SentPackets& sent, uint8_t recoveryClass);
   /// Whether all data of the packet can be put into a block.
-  static bool isCodable(const SentPackets& sent, uint64_t pn);
+  static bool isCodable(const SentPackets& sent, PacketNumber pn);
 
  private:
   struct ClassMarks {
-    uint64_t copy = 0;  ///< no packet below can be copied
-    uint64_t code = 0;  ///< or coded
+    PacketNumber copy{};  ///< no packet below can be copied
+    PacketNumber code{};  ///< or coded
     Time lastSent = Time::min();
   };
   std::array<ClassMarks, kMaxRecoveryClasses + 1> classes_{};

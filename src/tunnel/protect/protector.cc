@@ -44,7 +44,7 @@ void Protector::onDataSent(const Datum& datum, Time now) {
 void Protector::onRecovered(const RecoveredFrame& frame, Time now) {
   Subflow* subflow = context_.subflows.find(frame.subflow);
   if (!subflow) return;
-  for (uint64_t pn = frame.first; pn < frame.first + frame.count; ++pn) {
+  for (PacketNumber pn = frame.first; pn < frame.first + frame.count; ++pn) {
     if (!subflow->sender().onRecovered(pn)) continue;
     context_.trace.note(
         {.kind = TraceEvent::Kind::kPacketRecovered, .time = now, .subflow = frame.subflow, .pn = pn});
@@ -162,13 +162,13 @@ void Protector::countUnacked(uint8_t recoveryClass, const Flow* flow) {
 // ---- copies
 
 // Number of the packet whose data is to be copied; of none, the next number of that subflow.
-uint64_t Protector::choosePacket(uint8_t recoveryClass, const Flow* flow, const Protection& choice) {
+PacketNumber Protector::choosePacket(uint8_t recoveryClass, const Flow* flow, const Protection& choice) {
   const Subflow& of = context_.subflows[choice.of];
   ProtectionMarks& marks = marks_[choice.of];
-  uint64_t pn = choice.kind == Protection::Kind::kNewest
-                    ? ProtectionMarks::newestUnacked(of.sender().sent(), recoveryClass)
-                : choice.uncoded ? marks.firstUncoded(of.sender().sent(), recoveryClass)
-                                 : marks.firstUncopied(of.sender().sent(), recoveryClass);
+  PacketNumber pn = choice.kind == Protection::Kind::kNewest
+                        ? ProtectionMarks::newestUnacked(of.sender().sent(), recoveryClass)
+                    : choice.uncoded ? marks.firstUncoded(of.sender().sent(), recoveryClass)
+                                     : marks.firstUncopied(of.sender().sent(), recoveryClass);
   if (!flow) return pn;
   auto skip = [&](const Datum& d) {
     return d.copied || d.queued || (d.coded && choice.uncoded) || d.subflow != of.id();
@@ -183,7 +183,7 @@ bool Protector::sendCopy(uint8_t recoveryClass, const Flow* flow, const Protecti
   if (choice.of >= context_.subflows.size()) return false;
   Subflow& of = context_.subflows[choice.of];
   Subflow& on = context_.subflows[choice.on];
-  uint64_t pn = choosePacket(recoveryClass, flow, choice);
+  PacketNumber pn = choosePacket(recoveryClass, flow, choice);
   if (pn == of.sender().sent().next()) return false;
   Packet buffer = context_.pool.allocate();
   if (!buffer) return false;

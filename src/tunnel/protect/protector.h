@@ -78,7 +78,7 @@ class Protector {
   void countUnacked(uint8_t recoveryClass, const Flow* flow);
   void askAgain(const RecoveryPolicy& policy, Time now);
   bool sendCopy(uint8_t recoveryClass, const Flow* flow, const Protection& choice, Datagram& out, Time now);
-  uint64_t choosePacket(uint8_t recoveryClass, const Flow* flow, const Protection& choice);
+  PacketNumber choosePacket(uint8_t recoveryClass, const Flow* flow, const Protection& choice);
   void growMarks();
 
   ProtectionContext context_;

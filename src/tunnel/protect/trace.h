@@ -30,8 +30,8 @@ struct TraceEvent {
   uint8_t k = 0;
   uint8_t m = 0;
   BlockId block{};
-  uint64_t pn = 0;
-  uint64_t onPn = 0;
+  PacketNumber pn{};
+  PacketNumber onPn{};
   double lossRate = 0;
 };
 

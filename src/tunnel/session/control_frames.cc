@@ -28,7 +28,7 @@ void ControlFrames::write(DatagramBuilder& build) {
   }
 }
 
-void ControlFrames::onFate(SubflowId subflow, uint64_t packetNumber, bool delivered) {
+void ControlFrames::onFate(SubflowId subflow, PacketNumber packetNumber, bool delivered) {
   auto carried = [&](const Entry& e) {
     return e.inFlight && e.subflow == subflow && e.packetNumber == packetNumber;
   };

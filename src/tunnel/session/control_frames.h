@@ -42,14 +42,14 @@ class ControlFrames {
   /// Writes what waits, as far as it fits; it is in flight with that packet then.
   void write(DatagramBuilder& build);
   /// The packet with control frames has arrived, or is lost.
-  void onFate(SubflowId subflow, uint64_t packetNumber, bool delivered);
+  void onFate(SubflowId subflow, PacketNumber packetNumber, bool delivered);
 
  private:
   struct Entry {
     ControlFrame frame;
     bool inFlight = false;
     SubflowId subflow{};  ///< and number of the packet that carries it
-    uint64_t packetNumber = 0;
+    PacketNumber packetNumber{};
   };
   std::vector<Entry> entries_;
   uint64_t sequence_ = 0;

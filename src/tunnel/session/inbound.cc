@@ -39,7 +39,7 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
       onFrame(subflow, *frame, arrival);
     }
   }
-  uint64_t pn = arrival.packetNumber;
+  PacketNumber pn = arrival.packetNumber;
   if (!frames.ok()) {
     subflow.receiver().onMalformed(pn);
   } else {

@@ -33,7 +33,7 @@ class Inbound {
  public:
   /// How a datagram arrived.
   struct Arrival {
-    uint64_t packetNumber = 0;
+    PacketNumber packetNumber{};
     Ecn ecn = Ecn::kNotEct;
     size_t size = 0;  ///< bytes of UDP payload
     Route from;

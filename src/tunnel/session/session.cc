@@ -90,7 +90,8 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
                                         Packet datagram, Time now) {
   size_t size = datagram.size();
   Subflow* subflow = paths_.subflows().find(header.subflow);
-  uint64_t pn = expandPacketNumber(header.packetNumber, subflow ? subflow->receiver().expected() : 0);
+  PacketNumber pn =
+      expandPacketNumber(header.packetNumber, subflow ? subflow->receiver().expected() : PacketNumber{});
   if (subflow && subflow->receiver().isReplay(pn)) return Drop::kReplay;
 
   unsigned epoch = keys_.epoch();

@@ -6,7 +6,7 @@
 
 namespace braid {
 
-void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Time now) {
+void AckSender::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, Duration rtt, Time now) {
   bool inOrder = pn == expected_;
   if (pn > expected_) lostFrom_ = std::min(lostFrom_, pn - 1 + LossDetector::kPacketThreshold);
   if (pn >= expected_) {
@@ -30,7 +30,7 @@ void AckSender::onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Tim
   if (!eliciting) return;
   if (pending_++ == 0) deadline_ = now + std::min<Duration>(kMaxAckDelay, rtt / kDelaysPerRtt);
   if (pn >= lostFrom_) {
-    lostFrom_ = UINT64_MAX;
+    lostFrom_ = kNoLoss;
     immediate_ = tellsLoss_ = true;
   }
   if (!inOrder || ecn == Ecn::kCe || pending_ >= kAckEvery) immediate_ = true;

@@ -26,7 +26,7 @@ class AckSender {
 
   /// A new packet was opened. `eliciting`: it asks for an ACK. `rtt`: of the path, kMaxAckDelay or more when
   /// not known.
-  void onPacket(uint64_t pn, bool eliciting, Ecn ecn, Duration rtt, Time now);
+  void onPacket(PacketNumber pn, bool eliciting, Ecn ecn, Duration rtt, Time now);
   /// An ACK should go now, even alone in its datagram.
   bool due(Time now) const { return pending_ > 0 && (immediate_ || now >= deadline_); }
   /// A packet came that the sender has not been told of: worth a place in a datagram that goes anyway.
@@ -40,18 +40,19 @@ class AckSender {
   AckFrame frame(SubflowId subflow, Time now) const;
   void onSent();
   /// The packet number after the largest one seen.
-  uint64_t expected() const { return expected_; }
+  PacketNumber expected() const { return expected_; }
 
  private:
   AckRanges received_;
   EcnCounts ecn_;
-  uint64_t expected_ = 0;
+  PacketNumber expected_{};
   Time largestAt_;
   Time deadline_ = kNever;
   unsigned pending_ = 0;
   bool immediate_ = false;
   bool tellsLoss_ = false;
-  uint64_t lostFrom_ = UINT64_MAX;  ///< the least number whose arrival shows that a missing packet is lost
+  static constexpr PacketNumber kNoLoss{UINT64_MAX};
+  PacketNumber lostFrom_ = kNoLoss;  ///< the least number whose arrival shows that a missing packet is lost
 };
 
 }  // namespace braid

@@ -16,10 +16,11 @@ constexpr std::array<uint8_t, 9216> kZeros{};
 constexpr size_t kMaxAckBytes = 512;
 }  // namespace
 
-bool DatagramSealer::seal(SubflowId subflow, uint64_t packetNumber, std::span<const ByteView> pieces,
+bool DatagramSealer::seal(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces,
                           uint8_t* out, Time now) {
   if (keys_.wantsRekey(now)) keys_.rekey(now);
-  writeHeader({kWireVersion, keys_.epochBits(), session_, subflow, static_cast<uint32_t>(packetNumber)}, out);
+  writeHeader(
+      {kWireVersion, keys_.epochBits(), session_, subflow, static_cast<uint32_t>(packetNumber.value())}, out);
   bool sealed = keys_.seal(subflow, packetNumber, {out, kHeaderSize}, pieces, out + kHeaderSize);
   failed_ |= !sealed;
   return sealed;

@@ -52,7 +52,7 @@ class DatagramSealer {
 
   /// Writes header, sealed pieces and tag to `out`. False when the keys are used up: then nothing more can
   /// leave.
-  bool seal(SubflowId subflow, uint64_t packetNumber, std::span<const ByteView> pieces, uint8_t* out,
+  bool seal(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces, uint8_t* out,
             Time now);
   /// seal() has failed.
   bool failed() const { return failed_; }
@@ -75,7 +75,7 @@ class DatagramBuilder {
   DatagramBuilder& operator=(const DatagramBuilder&) = delete;
 
   Subflow& subflow() const { return subflow_; }
-  uint64_t packetNumber() const { return packetNumber_; }
+  PacketNumber packetNumber() const { return packetNumber_; }
   /// Bytes of frames so far, payloads included.
   size_t used() const { return used_; }
   /// The inner packets in it.
@@ -139,7 +139,7 @@ class DatagramBuilder {
   void addPayload(ByteView parity);
 
   Subflow& subflow_;
-  uint64_t packetNumber_;
+  PacketNumber packetNumber_;
   Route route_;
   Packet buffer_;
   std::array<uint8_t, 1200> small_;

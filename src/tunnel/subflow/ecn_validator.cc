@@ -5,7 +5,7 @@
 
 namespace braid {
 
-bool EcnValidator::onSent(uint64_t pn, Duration pto, Time now) {
+bool EcnValidator::onSent(PacketNumber pn, Duration pto, Time now) {
   if (state_ == State::kFailed && now >= retryAt_) begin(pn);
   if (state_ == State::kTesting && now >= testEnd_) state_ = State::kUnknown;
   if (state_ == State::kUnknown || state_ == State::kFailed) return false;
@@ -18,12 +18,12 @@ bool EcnValidator::onSent(uint64_t pn, Duration pto, Time now) {
 
 // What is at or below the largest number of an earlier ACK may be in the counts of that one already: ACKs
 // hold only the newest ranges, and an older one can come back into the list.
-void EcnValidator::onAcked(uint64_t pn) {
+void EcnValidator::onAcked(PacketNumber pn) {
   if (pn >= above_) ++fresh_;
   if (pn >= testFirst_) ++testAcked_;
 }
 
-bool EcnValidator::onLost(uint64_t pn, Time now) {
+bool EcnValidator::onLost(PacketNumber pn, Time now) {
   if (pn < testFirst_) return false;
   ++testLost_;
   if (testAcked_ > 0) return false;  // the counts decide
@@ -31,7 +31,7 @@ bool EcnValidator::onLost(uint64_t pn, Time now) {
   return true;
 }
 
-uint64_t EcnValidator::onAck(uint64_t largest, const EcnCounts& counts, Time now) {
+uint64_t EcnValidator::onAck(PacketNumber largest, const EcnCounts& counts, Time now) {
   // RFC 9000 section 13.4.2.1: an ACK that was overtaken proves nothing.
   if (largest < above_) return 0;
   above_ = largest + 1;
@@ -79,21 +79,21 @@ void EcnValidator::fail(Time now) {
   pause_ = std::min(pause_ * 2, kLongestPause);
 }
 
-void EcnValidator::begin(uint64_t next) {
+void EcnValidator::begin(PacketNumber next) {
   state_ = State::kTesting;
   testFirst_ = next;
   testSent_ = testAcked_ = testLost_ = 0;
   testEnd_ = kNever;
 }
 
-void EcnValidator::onNewPath(uint64_t next) {
+void EcnValidator::onNewPath(PacketNumber next) {
   begin(next);
   proven_ = false;
   pause_ = kFirstPause;
   givenMarks_ = counts_.ce;
 }
 
-void EcnValidator::onSilence(uint64_t next) {
+void EcnValidator::onSilence(PacketNumber next) {
   if (state_ == State::kCapable) begin(next);
 }
 

@@ -32,22 +32,22 @@ class EcnValidator {
   static constexpr Duration kLongestPause = 300s;
 
   /// The next datagram that asks for an ACK leaves as `pn`. True: as ECT(0).
-  bool onSent(uint64_t pn, Duration pto, Time now);
+  bool onSent(PacketNumber pn, Duration pto, Time now);
   /// A datagram that nobody acknowledges leaves as ECT(0). When it arrives so before there is any traffic,
   /// the peer's count of it shows that marks which come later are no forgery.
   void onProbeSent() { ++unclaimed_; }
   /// Packet `pn`, sent as ECT(0), is newly acknowledged, by the ACK that onAck() tells of afterwards.
-  void onAcked(uint64_t pn);
+  void onAcked(PacketNumber pn);
   /// Packet `pn`, sent as ECT(0), is declared lost. True: nothing of its test has arrived, so that the loss
   /// need not be congestion.
-  bool onLost(uint64_t pn, Time now);
+  bool onLost(PacketNumber pn, Time now);
   /// An ACK came, with its largest number and the peer's counts. Gives how many more datagrams the counts
   /// prove to be marked CE, for the rate control: always 0 while the path is not known to be capable.
-  uint64_t onAck(uint64_t largest, const EcnCounts& counts, Time now);
+  uint64_t onAck(PacketNumber largest, const EcnCounts& counts, Time now);
   /// Packets from `next` on take a new route.
-  void onNewPath(uint64_t next);
+  void onNewPath(PacketNumber next);
   /// A PTO: the path may have begun to drop what is marked. `next`: the first packet not sent yet.
-  void onSilence(uint64_t next);
+  void onSilence(PacketNumber next);
 
   State state() const { return state_; }
   /// "testing", "unknown", "capable", "failed".
@@ -56,7 +56,7 @@ class EcnValidator {
   uint64_t ceCount() const { return counts_.ce; }
 
  private:
-  void begin(uint64_t next);
+  void begin(PacketNumber next);
   bool isValid(const EcnCounts& counts, uint64_t increase, uint64_t fresh) const;
   void judge(Time now);
   void fail(Time now);
@@ -64,7 +64,7 @@ class EcnValidator {
   State state_ = State::kTesting;
   bool proven_ = false;  ///< the route has delivered ECT(0) unchanged
   // of the test
-  uint64_t testFirst_ = 0;
+  PacketNumber testFirst_{};
   uint64_t testSent_ = 0, testAcked_ = 0, testLost_ = 0;
   Time testEnd_ = kNever;
   // of failure
@@ -72,7 +72,7 @@ class EcnValidator {
   Time retryAt_ = kNever;
   // of the counts
   EcnCounts counts_;         ///< of the last ACK that raised the largest number
-  uint64_t above_ = 0;       ///< one more than that number
+  PacketNumber above_{};     ///< one more than that number
   uint64_t fresh_ = 0;       ///< ECT(0) packets newly acknowledged from there on
   uint64_t unclaimed_ = 0;   ///< sent as ECT(0) and in no count so far
   uint64_t givenMarks_ = 0;  ///< counts_.ce up to which the rate control knows

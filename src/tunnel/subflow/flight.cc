@@ -6,18 +6,18 @@ Flight::~Flight() {
   while (!sent_.empty()) popFront();
 }
 
-uint64_t Flight::oldest() const {
+PacketNumber Flight::oldest() const {
   oldest_ = std::max(oldest_, sent_.first());
   while (oldest_ < sent_.next() && sent_.at(oldest_).state != SentPacket::State::kInFlight) ++oldest_;
   return oldest_;
 }
 
 const SentPacket* Flight::oldestPacket() const {
-  uint64_t pn = oldest();
+  PacketNumber pn = oldest();
   return pn < sent_.next() ? &sent_.at(pn) : nullptr;
 }
 
-bool Flight::isDataMissing(uint64_t pn) const {
+bool Flight::isDataMissing(PacketNumber pn) const {
   if (!sent_.contains(pn)) return false;
   const SentPacket& p = sent_.at(pn);
   return std::any_of(p.data.data(), p.data.data() + p.dataCount, [](const Datum* d) { return !d->done; });
@@ -39,7 +39,7 @@ SentPacket& Flight::push(size_t bytes, bool tracked, Time now) {
   return p;
 }
 
-void Flight::onAcked(uint64_t pn) {
+void Flight::onAcked(PacketNumber pn) {
   SentPacket& p = sent_.at(pn);
   bool wasInFlight = p.state == SentPacket::State::kInFlight;
   loss_.onAcked(pn);
@@ -83,13 +83,13 @@ void Flight::moveData(SentPacket& p, Time now) {
   for (size_t i = 0; i < p.dataCount; ++i) ledger_.onMoved(p.data[i], now, p.role == SentPacket::Role::kCopy);
 }
 
-void Flight::recoverData(uint64_t pn) {
+void Flight::recoverData(PacketNumber pn) {
   const SentPacket& p = sent_.at(pn);
   for (size_t i = 0; i < p.dataCount; ++i) ledger_.onRecovered(p.data[i]);
 }
 
 void Flight::giveUpData(Drop cause) {
-  for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+  for (PacketNumber pn = sent_.first(); pn < sent_.next(); ++pn) {
     SentPacket& p = sent_.at(pn);
     for (size_t i = 0; i < p.dataCount; ++i) ledger_.giveUp(p.data[i], cause);
   }

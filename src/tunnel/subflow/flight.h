@@ -33,18 +33,18 @@ class Flight {
   Flight& operator=(const Flight&) = delete;
 
   const SentPackets& packets() const { return sent_; }
-  SentPacket& packet(uint64_t pn) { return sent_.at(pn); }
+  SentPacket& packet(PacketNumber pn) { return sent_.at(pn); }
   /// Bytes in flight.
   uint64_t bytes() const { return bytes_; }
   /// Number of the oldest packet in flight; packets().next() when there is none.
-  uint64_t oldest() const;
+  PacketNumber oldest() const;
   const SentPacket* oldestPacket() const;
   /// When an ACK last acknowledged something new, or, if later, when the first packet went into empty flight.
   Time progressAt() const { return progressAt_; }
   /// When the next packet may count as lost; kNever: not before an ACK.
   Time lossTime() const { return loss_.lossTime(); }
   /// Whether data of packet `pn` is neither delivered nor given up.
-  bool isDataMissing(uint64_t pn) const;
+  bool isDataMissing(PacketNumber pn) const;
 
   /// A datagram leaves under the next packet number. `tracked`: it asks for an ACK, and is in flight from now
   /// on.
@@ -56,7 +56,7 @@ class Flight {
   template <typename OnNew>
   void forEachNew(const AckFrame& ack, OnNew&& onNew);
   /// `pn` is acknowledged for the first time: it was in flight, or counted as lost.
-  void onAcked(uint64_t pn);
+  void onAcked(PacketNumber pn);
   /// An ACK acknowledged something new, or the path is proven anew.
   void onProgress(Time now) { progressAt_ = now; }
   /// Calls onLost(pn, packet) for each packet that counts as lost from now on, oldest first. Its data is not
@@ -64,7 +64,7 @@ class Flight {
   template <typename OnLost>
   void detectLosses(const RttEstimator& rtt, Time now, OnLost&& onLost) {
     loss_.detect(sent_, rtt.latest(), rtt.smoothed(), rtt.windowedMin(), now,
-                 [&](uint64_t pn, SentPacket& p) {
+                 [&](PacketNumber pn, SentPacket& p) {
                    setLost(p);
                    onLost(pn, p);
                  });
@@ -79,7 +79,7 @@ class Flight {
   /// Whether the packet arrives is in doubt: what it carries is to go elsewhere as soon as possible.
   void moveData(SentPacket& packet, Time now);
   /// The peer has decoded what packet `pn` carried, which is remembered.
-  void recoverData(uint64_t pn);
+  void recoverData(PacketNumber pn);
   /// Nobody waits any more for the data of any packet.
   void giveUpData(Drop cause);
 
@@ -88,7 +88,7 @@ class Flight {
   /// Moves their data; calls then(pn, packet) for each.
   template <typename Then>
   void moveAll(Time now, Then&& then) {
-    for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    for (PacketNumber pn = sent_.first(); pn < sent_.next(); ++pn) {
       SentPacket& p = sent_.at(pn);
       if (p.state != SentPacket::State::kInFlight) continue;
       moveData(p, now);
@@ -98,7 +98,7 @@ class Flight {
   /// Loses them with their data, for a reason that says nothing of the path; calls then(pn, packet) for each.
   template <typename Then>
   void loseAll(Time now, Then&& then) {
-    for (uint64_t pn = sent_.first(); pn < sent_.next(); ++pn) {
+    for (PacketNumber pn = sent_.first(); pn < sent_.next(); ++pn) {
       SentPacket& p = sent_.at(pn);
       if (p.state != SentPacket::State::kInFlight) continue;
       setLost(p);
@@ -128,8 +128,8 @@ class Flight {
   }
   void popFront();
   template <typename OnNew>
-  void forEachIn(uint64_t first, uint64_t last, OnNew& onNew) {
-    for (uint64_t pn = std::max(first, sent_.first()); pn <= last; ++pn) onNew(pn, sent_.at(pn));
+  void forEachIn(PacketNumber first, PacketNumber last, OnNew& onNew) {
+    for (PacketNumber pn = std::max(first, sent_.first()); pn <= last; ++pn) onNew(pn, sent_.at(pn));
   }
 
   DataLedger& ledger_;
@@ -137,7 +137,7 @@ class Flight {
   LossDetector loss_;
   AckFrame lastAck_;
   uint64_t bytes_ = 0;
-  mutable uint64_t oldest_ = 0;  ///< no packet in flight has a smaller number
+  mutable PacketNumber oldest_{};  ///< no packet in flight has a smaller number
   Time progressAt_;
 };
 

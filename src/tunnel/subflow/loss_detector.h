@@ -23,10 +23,10 @@ class LossDetector {
   static constexpr int kPersist = 16;
 
   /// `pn` is newly acknowledged.
-  void onAcked(uint64_t pn) {
+  void onAcked(PacketNumber pn) {
     if (!largestAcked_ || pn > *largestAcked_) largestAcked_ = pn;
   }
-  std::optional<uint64_t> largestAcked() const { return largestAcked_; }
+  std::optional<PacketNumber> largestAcked() const { return largestAcked_; }
 
   /// Calls onLost(pn, SentPacket&) for each packet in flight that now counts as lost, oldest first; the
   /// callee changes its state. Sets lossTime() to when the next one may.
@@ -36,7 +36,7 @@ class LossDetector {
     if (!largestAcked_) return;
     Duration wait = timeThreshold(latest, srtt, minRtt);
     bool any = false;
-    for (uint64_t pn = sent.first(); pn < sent.next() && pn < *largestAcked_; ++pn) {
+    for (PacketNumber pn = sent.first(); pn < sent.next() && pn < *largestAcked_; ++pn) {
       SentPacket& p = sent.at(pn);
       if (p.state != SentPacket::State::kInFlight) continue;
       bool byCount = steps_ == 0 && *largestAcked_ >= pn + kPacketThreshold;
@@ -69,7 +69,7 @@ class LossDetector {
   bool seesReordering() const { return steps_ > 0; }
 
  private:
-  std::optional<uint64_t> largestAcked_;
+  std::optional<PacketNumber> largestAcked_;
   Time lossTime_ = kNever;
   int steps_ = 0;  ///< quarters of the minimum RTT that reordering has earned
   int persist_ = 0;

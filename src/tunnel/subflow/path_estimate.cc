@@ -31,8 +31,8 @@ void PathEstimate::onAcked(const SentPacket& packet, bool wasLost, AckSample& sa
   rate_.onAcked(packet, sample, now);
 }
 
-void PathEstimate::onLost(uint64_t pn, SentPacket& packet) {
-  losses_.onLost(pn);
+void PathEstimate::onLost(PacketNumber pn, SentPacket& packet) {
+  losses_.onLost(pn.value());
   packet.countedLost = true;
 }
 

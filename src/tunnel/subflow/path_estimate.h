@@ -41,7 +41,7 @@ class PathEstimate {
   /// A packet is newly acknowledged; `wasLost`: it had counted as lost. Adds to the ACK's sample.
   void onAcked(const SentPacket& packet, bool wasLost, AckSample& sample, Time now);
   /// A packet counts as lost, which tells of the path; of several in the order of their numbers.
-  void onLost(uint64_t pn, SentPacket& packet);
+  void onLost(PacketNumber pn, SentPacket& packet);
   /// An ACK came `latest` after the largest packet that it acknowledges; the peer held it back for `ackDelay`.
   void onRtt(Duration latest, Duration ackDelay, Time now);
   /// A challenge was answered after `rtt`: the first sample, or none.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "tunnel/wire/numbers.h"
 
 namespace braid {
 
@@ -50,38 +51,39 @@ class SentPackets {
   SentPackets() : ring_(256) {}
 
   /// Smallest number that is remembered; next() when none is.
-  uint64_t first() const { return first_; }
+  PacketNumber first() const { return first_; }
   /// Number of the packet that leaves next.
-  uint64_t next() const { return next_; }
+  PacketNumber next() const { return next_; }
   bool empty() const { return first_ == next_; }
   /// No number can be taken until the oldest packet is forgotten.
   bool full() const { return next_ - first_ == kMaxSpan; }
-  bool contains(uint64_t pn) const { return pn >= first_ && pn < next_; }
-  SentPacket& at(uint64_t pn) {
+  bool contains(PacketNumber pn) const { return pn >= first_ && pn < next_; }
+  SentPacket& at(PacketNumber pn) {
     assert(contains(pn));
-    return ring_[pn & (ring_.size() - 1)];
+    return ring_[place(pn)];
   }
-  const SentPacket& at(uint64_t pn) const { return const_cast<SentPackets*>(this)->at(pn); }
+  const SentPacket& at(PacketNumber pn) const { return const_cast<SentPackets*>(this)->at(pn); }
 
   /// The entry of packet number next(), which thereby is used up; full() must be false.
   SentPacket& push() {
     assert(!full());
     if (next_ - first_ == ring_.size()) grow();
-    SentPacket& p = ring_[next_++ & (ring_.size() - 1)];
+    SentPacket& p = ring_[place(next_++)];
     p = SentPacket{};
     return p;
   }
   void popFront() { ++first_; }
 
  private:
+  size_t place(PacketNumber pn) const { return pn.value() & (ring_.size() - 1); }
   void grow() {
     std::vector<SentPacket> larger(ring_.size() * 2);
-    for (uint64_t pn = first_; pn < next_; ++pn) larger[pn & (larger.size() - 1)] = at(pn);
+    for (PacketNumber pn = first_; pn < next_; ++pn) larger[pn.value() & (larger.size() - 1)] = at(pn);
     ring_.swap(larger);
   }
   std::vector<SentPacket> ring_;
-  uint64_t first_ = 0;
-  uint64_t next_ = 0;
+  PacketNumber first_{};
+  PacketNumber next_{};
 };
 
 }  // namespace braid

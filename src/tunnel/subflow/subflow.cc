@@ -24,7 +24,7 @@ void Subflow::onNewState(Time now) {
 
 // ---- what arrives
 
-void Subflow::onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now) {
+void Subflow::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now) {
   bool isNewest = receiver_.onPacket(pn, eliciting, ecn, bytes, path().rtt().smoothed(), now);
   peerRoute_.onPacket(from, bytes, isNewest, life_.isUnproven(), path().pto(), now);
   life_.onPacket(path().pto(), now);
@@ -175,7 +175,7 @@ SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
   return sender_.onSent(bytes, outerHeaders(route()), tracked, now);
 }
 
-Ecn Subflow::codepoint(uint64_t pn, SentPacket& packet, Time now) {
+Ecn Subflow::codepoint(PacketNumber pn, SentPacket& packet, Time now) {
   return sender_.codepoint(pn, packet, life_.isSilent(), now);
 }
 

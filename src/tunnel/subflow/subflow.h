@@ -67,7 +67,7 @@ class Subflow {
   // ---- what arrives
 
   /// A datagram with a new packet number was opened and all its frames understood.
-  void onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now);
+  void onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now);
   /// `samePath`: the ACK came over this subflow, so that its delay says something of the path.
   void onAck(const AckFrame& ack, bool samePath, Time now);
   void onPathChallenge(const PathToken& token, const Route& from);
@@ -99,7 +99,7 @@ class Subflow {
   /// then the caller fills in the data.
   SentPacket& onSent(size_t bytes, bool tracked, Time now);
   /// Decides on the ECN field of that datagram, which takes the subflow's own route.
-  Ecn codepoint(uint64_t pn, SentPacket& packet, Time now);
+  Ecn codepoint(PacketNumber pn, SentPacket& packet, Time now);
   /// For the path scheduler; `overflow` as in Gate::takesData().
   PathView view(Time now, bool overflow = false) const;
 

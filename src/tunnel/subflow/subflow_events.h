@@ -20,7 +20,7 @@ struct SubflowEvent {
   };
   Kind kind{};
   SubflowId subflow{};
-  uint64_t packetNumber = 0;
+  PacketNumber packetNumber{};
   double lossRate = 0;  ///< kPacketLost: share lost among the latest packets, this one included
 };
 
@@ -46,7 +46,7 @@ class SubflowVoice {
  public:
   /// `events` must outlive it.
   SubflowVoice(SubflowId subflow, SubflowEvents& events) : subflow_(subflow), events_(events) {}
-  void tell(SubflowEvent::Kind kind, uint64_t pn = 0, double lossRate = 0) {
+  void tell(SubflowEvent::Kind kind, PacketNumber pn = {}, double lossRate = 0) {
     events_.push({kind, subflow_, pn, lossRate});
   }
 

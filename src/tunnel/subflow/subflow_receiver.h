@@ -12,13 +12,13 @@ namespace braid {
 /// What arrives on one subflow: which packet numbers are new, what is to be acknowledged, and how much it was.
 class SubflowReceiver {
  public:
-  bool isReplay(uint64_t pn) const { return !replay_.check(pn); }
+  bool isReplay(PacketNumber pn) const { return !replay_.check(pn); }
   /// The packet number after the largest one that came.
-  uint64_t expected() const { return acks_.expected(); }
+  PacketNumber expected() const { return acks_.expected(); }
 
   /// A datagram of `bytes` with a new packet number was opened and all its frames understood; `eliciting` and
   /// `rtt` as in AckSender. True: none with a larger number came before.
-  bool onPacket(uint64_t pn, bool eliciting, Ecn ecn, size_t bytes, Duration rtt, Time now) {
+  bool onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, Duration rtt, Time now) {
     bool isNewest = pn >= expected();
     replay_.commit(pn);
     acks_.onPacket(pn, eliciting, ecn, rtt, now);
@@ -27,7 +27,7 @@ class SubflowReceiver {
     return isNewest;
   }
   /// A datagram was opened and not understood: it is not acknowledged, and must not take effect again.
-  void onMalformed(uint64_t pn) { replay_.commit(pn); }
+  void onMalformed(PacketNumber pn) { replay_.commit(pn); }
 
   AckSender& acks() { return acks_; }
   const AckSender& acks() const { return acks_; }

@@ -36,7 +36,7 @@ SentPacket& SubflowSender::onSent(size_t bytes, size_t headers, bool tracked, Ti
 }
 
 // A silent path may drop what is marked: what shall bring it back is not.
-Ecn SubflowSender::codepoint(uint64_t pn, SentPacket& p, bool silent, Time now) {
+Ecn SubflowSender::codepoint(PacketNumber pn, SentPacket& p, bool silent, Time now) {
   p.ect =
       p.state == SentPacket::State::kInFlight && !p.mtuProbe && !silent && ecn_.onSent(pn, path_.pto(), now);
   return p.ect ? Ecn::kEct0 : Ecn::kNotEct;
@@ -55,7 +55,7 @@ PathView SubflowSender::view(Time now, bool overflow) const {
 // ---- what becomes of it
 
 std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, Time now) {
-  uint64_t largest = ack.ranges[0].last;
+  PacketNumber largest = ack.ranges[0].last;
   if (largest >= sent().next()) return std::nullopt;
   AckNews news;
   AckSample& sample = news.sample;
@@ -66,7 +66,7 @@ std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, 
     newLargest = p.state == SentPacket::State::kInFlight || p.state == SentPacket::State::kLost;
     news.largestSentAt = p.sentAt;
   }
-  flight_.forEachNew(ack, [&](uint64_t pn, SentPacket& p) { acknowledge(pn, p, sample, now); });
+  flight_.forEachNew(ack, [&](PacketNumber pn, SentPacket& p) { acknowledge(pn, p, sample, now); });
   if (!samePath) sample.deliveryRate = 0;  // earlier than others: not the path's rate
   if (sample.bytes == 0) return std::nullopt;
   sample.marks = ecn_.onAck(largest, ack.ecn, now);
@@ -79,7 +79,7 @@ std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, 
   return news;
 }
 
-void SubflowSender::acknowledge(uint64_t pn, SentPacket& p, AckSample& sample, Time now) {
+void SubflowSender::acknowledge(PacketNumber pn, SentPacket& p, AckSample& sample, Time now) {
   bool wasLost = p.state == SentPacket::State::kLost;
   if (!wasLost && p.state != SentPacket::State::kInFlight) return;
   if (!wasLost) tally_.onAcked(p);
@@ -113,11 +113,11 @@ void SubflowSender::detectLosses(Time now) {
   LossSample lost;
   lost.now = now;
   lost.inFlight = flight_.bytes();
-  uint64_t before = 0;
+  PacketNumber before{};
   Time runStart{};
   bool haveRun = false;
   Duration longestRun{};
-  flight_.detectLosses(path_.rtt(), now, [&](uint64_t pn, SentPacket& p) {
+  flight_.detectLosses(path_.rtt(), now, [&](PacketNumber pn, SentPacket& p) {
     noteLoss(pn, p);
     bool ofEcnTest = p.ect && ecn_.onLost(pn, now);
     flight_.loseData(p, now);
@@ -139,14 +139,14 @@ void SubflowSender::detectLosses(Time now) {
   gate_.onLoss(lost);
 }
 
-void SubflowSender::noteLoss(uint64_t pn, SentPacket& p) {
+void SubflowSender::noteLoss(PacketNumber pn, SentPacket& p) {
   if (p.mtuProbe) return;
   path_.onLost(pn, p);
   tally_.onLost(p);
   voice_.tell(SubflowEvent::Kind::kPacketLost, pn, path_.losses().recentRate());
 }
 
-bool SubflowSender::onRecovered(uint64_t pn) {
+bool SubflowSender::onRecovered(PacketNumber pn) {
   if (!sent().contains(pn)) return false;
   bool news = tally_.onDecoded(sent().at(pn));
   flight_.recoverData(pn);
@@ -154,7 +154,7 @@ bool SubflowSender::onRecovered(uint64_t pn) {
 }
 
 void SubflowSender::moveAllData(Time now) {
-  flight_.moveAll(now, [&](uint64_t pn, const SentPacket& p) {
+  flight_.moveAll(now, [&](PacketNumber pn, const SentPacket& p) {
     if (p.hasControl) voice_.tell(SubflowEvent::Kind::kControlLost, pn);
   });
 }
@@ -170,7 +170,7 @@ void SubflowSender::setUsable(bool usable, Time now) {
 
 void SubflowSender::onNewRoute(bool samePath, Time now) {
   // What went to the old route has most likely not arrived, which is no sign of congestion on the new one.
-  flight_.loseAll(now, [&](uint64_t pn, const SentPacket& p) {
+  flight_.loseAll(now, [&](PacketNumber pn, const SentPacket& p) {
     if (p.hasControl) voice_.tell(SubflowEvent::Kind::kControlLost, pn);
     if (p.mtuProbe) mtu_.onProbeLost(p.bytes, now);
   });
@@ -190,7 +190,7 @@ void SubflowSender::onLossTimer(Time now) {
 
 void SubflowSender::onPto(bool isFirst, Time now) {
   if (isFirst) ecn_.onSilence(sent().next());
-  uint64_t oldest = flight_.oldest();
+  PacketNumber oldest = flight_.oldest();
   counts_.timeouts += flight_.isDataMissing(oldest);
   flight_.moveData(flight_.packet(oldest), now);
 }
@@ -210,7 +210,7 @@ void SubflowSender::onSuppressionTimer(Time now) {
 }
 
 void SubflowSender::onProbe(Time now) {
-  flight_.abandonOld(now, [&](uint64_t pn, const SentPacket& p) {
+  flight_.abandonOld(now, [&](PacketNumber pn, const SentPacket& p) {
     if (p.ect) ecn_.onLost(pn, now);
   });
 }

@@ -62,7 +62,7 @@ class SubflowSender {
   /// around it. `tracked`: something in it asks for an ACK; then the caller fills in the data.
   SentPacket& onSent(size_t bytes, size_t headers, bool tracked, Time now);
   /// Decides on the ECN field of that datagram; `silent`: the path is (SubflowLife::isSilent()).
-  Ecn codepoint(uint64_t pn, SentPacket& packet, bool silent, Time now);
+  Ecn codepoint(PacketNumber pn, SentPacket& packet, bool silent, Time now);
   /// A challenge leaves as ECT(0).
   void onMarkedChallenge() { ecn_.onProbeSent(); }
   /// Size of the MTU probe to send now; 0: none.
@@ -84,7 +84,7 @@ class SubflowSender {
   /// Draws the conclusions: losses, rate control. `startAnew`: the path is back after a long silence.
   void learn(AckNews news, bool startAnew, Time now);
   /// The peer has decoded the data of the packet. False when that is no news.
-  bool onRecovered(uint64_t pn);
+  bool onRecovered(PacketNumber pn);
   /// Whether the packet arrives is in doubt: its data is to go elsewhere as soon as it can.
   void moveData(SentPacket& packet, Time now) { flight_.moveData(packet, now); }
   /// Nobody waits any more for the data that is in flight.
@@ -113,9 +113,9 @@ class SubflowSender {
   void onProbe(Time now);
 
  private:
-  void acknowledge(uint64_t pn, SentPacket& packet, AckSample& sample, Time now);
+  void acknowledge(PacketNumber pn, SentPacket& packet, AckSample& sample, Time now);
   void detectLosses(Time now);
-  void noteLoss(uint64_t pn, SentPacket& packet);
+  void noteLoss(PacketNumber pn, SentPacket& packet);
   void moveAllData(Time now);
 
   SubflowVoice voice_;

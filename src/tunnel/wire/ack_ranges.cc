@@ -4,7 +4,7 @@
 
 namespace braid {
 
-bool AckRanges::add(uint64_t pn) {
+bool AckRanges::add(PacketNumber pn) {
   size_t above = startingUpTo(pn);
   if (above > 0) {
     Range& below = at(above - 1);
@@ -31,12 +31,12 @@ bool AckRanges::add(uint64_t pn) {
   return true;
 }
 
-void AckRanges::dropBelow(uint64_t pn) {
+void AckRanges::dropBelow(PacketNumber pn) {
   while (count_ > 0 && at(0).last < pn) popLowest();
   if (count_ > 0) at(0).first = std::max(at(0).first, pn);
 }
 
-bool AckRanges::contains(uint64_t pn) const {
+bool AckRanges::contains(PacketNumber pn) const {
   size_t above = startingUpTo(pn);
   return above > 0 && pn <= at(above - 1).last;
 }
@@ -46,7 +46,7 @@ void AckRanges::fill(AckFrame& frame) const {
   for (size_t i = 0; i < frame.count; ++i) frame.ranges[i] = range(i);
 }
 
-size_t AckRanges::startingUpTo(uint64_t pn) const {
+size_t AckRanges::startingUpTo(PacketNumber pn) const {
   size_t n = count_;
   while (n > 0 && at(n - 1).first > pn) --n;
   return n;

@@ -17,19 +17,19 @@ class AckRanges {
 
   /// Notes a packet number. False when it was there already, or is below kMax ranges and forgotten at once.
   /// O(1) when pn is at or above the largest, else O(kMax).
-  bool add(uint64_t pn);
+  bool add(PacketNumber pn);
   /// Forgets every packet number below pn (RFC 9000 section 13.2.4).
-  void dropBelow(uint64_t pn);
+  void dropBelow(PacketNumber pn);
   void clear() { count_ = 0; }
 
-  bool contains(uint64_t pn) const;
+  bool contains(PacketNumber pn) const;
   bool empty() const { return count_ == 0; }
   /// Number of ranges.
   size_t size() const { return count_; }
   /// Ranges from the largest (0) down to the smallest (size() - 1); disjoint and not adjacent.
   const Range& range(size_t i) const { return ring_[index(count_ - 1 - i)]; }
   /// The largest packet number; there must be one.
-  uint64_t largest() const { return range(0).last; }
+  PacketNumber largest() const { return range(0).last; }
   /// Copies the largest ranges, as many as the frame takes.
   void fill(AckFrame& frame) const;
 
@@ -38,7 +38,7 @@ class AckRanges {
   Range& at(size_t i) { return ring_[index(i)]; }
   const Range& at(size_t i) const { return ring_[index(i)]; }
   /// How many ranges, counted from the smallest, begin at or below pn.
-  size_t startingUpTo(uint64_t pn) const;
+  size_t startingUpTo(PacketNumber pn) const;
   void insert(size_t i, Range range);
   void erase(size_t i);
   void popLowest();

@@ -31,7 +31,7 @@ bool readFields(Reader& in, PathResponseFrame& response) {
 
 bool readFields(Reader& in, AckFrame& ack) {
   ack.subflow = SubflowId(in.u8());
-  uint64_t largest = in.varint();
+  PacketNumber largest(in.varint());
   uint64_t delay = in.varint();
   ack.count = in.varint();
   if (!in.ok() || ack.count == 0 || ack.count > kMaxAckRanges) return false;
@@ -39,11 +39,11 @@ bool readFields(Reader& in, AckFrame& ack) {
   for (size_t i = 0; i < ack.count; ++i) {
     if (i > 0) {
       uint64_t gap = in.varint();  // unacknowledged packets between the ranges, minus one
-      if (gap + 2 > ack.ranges[i - 1].first) return false;
+      if (gap + 2 > ack.ranges[i - 1].first.value()) return false;
       largest = ack.ranges[i - 1].first - gap - 2;
     }
     uint64_t length = in.varint();  // packets in the range, minus one
-    if (length > largest) return false;
+    if (length > largest.value()) return false;
     ack.ranges[i] = {largest - length, largest};
   }
   ack.ecn = {in.varint(), in.varint(), in.varint()};
@@ -115,7 +115,7 @@ bool readFields(Reader& in, ParityTailFrame& tail) {
 
 bool readFields(Reader& in, RecoveredFrame& recovered) {
   recovered.subflow = SubflowId(in.u8());
-  recovered.first = in.varint();
+  recovered.first = PacketNumber(in.varint());
   recovered.count = in.varint();
   return recovered.count >= 1 && recovered.count <= kMaxBlockSymbols;
 }

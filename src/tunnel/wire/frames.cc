@@ -47,7 +47,7 @@ void writeFrame(Writer& out, const CloseFrame& frame) {
 void writeFrame(Writer& out, const RecoveredFrame& frame) {
   writeNumber<RecoveredFrame>(out);
   out.u8(frame.subflow.value());
-  out.varint(frame.first);
+  out.varint(frame.first.value());
   out.varint(frame.count);
 }
 
@@ -70,8 +70,9 @@ void writeParityTailHeader(Writer& out, const ParityTailFrame& tail) {
 }
 
 bool writeFrame(Writer& out, const AckFrame& ack) {
-  size_t size = 2 + varintSize(ack.ranges[0].last) + varintSize(static_cast<uint64_t>(ack.delay.count())) +
-                1 + varintSize(ack.ecn.ect0) + varintSize(ack.ecn.ect1) + varintSize(ack.ecn.ce);
+  size_t size = 2 + varintSize(ack.ranges[0].last.value()) +
+                varintSize(static_cast<uint64_t>(ack.delay.count())) + 1 + varintSize(ack.ecn.ect0) +
+                varintSize(ack.ecn.ect1) + varintSize(ack.ecn.ce);
   size_t count = 0;
   for (; count < ack.count; ++count) {
     size += varintSize(ack.ranges[count].last - ack.ranges[count].first);
@@ -81,7 +82,7 @@ bool writeFrame(Writer& out, const AckFrame& ack) {
   if (count == 0) return false;
   writeNumber<AckFrame>(out);
   out.u8(ack.subflow.value());
-  out.varint(ack.ranges[0].last);
+  out.varint(ack.ranges[0].last.value());
   out.varint(static_cast<uint64_t>(ack.delay.count()));
   out.varint(count);
   for (size_t i = 0; i < count; ++i) {

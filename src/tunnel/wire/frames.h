@@ -48,7 +48,7 @@ struct EcnCounts {
 };
 struct AckFrame {
   struct Range {
-    uint64_t first, last;  ///< packet numbers, inclusive
+    PacketNumber first, last;  ///< inclusive
   };
   SubflowId subflow{};
   std::chrono::microseconds delay{};
@@ -102,7 +102,7 @@ struct ParityTailFrame {
 /// their subflow's ACKs say.
 struct RecoveredFrame {
   SubflowId subflow{};
-  uint64_t first = 0;  ///< packet number
+  PacketNumber first{};
   uint64_t count = 0;  ///< 1..kMaxBlockSymbols
 };
 

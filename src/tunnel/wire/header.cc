@@ -27,7 +27,7 @@ std::optional<DatagramHeader> readHeader(ByteView datagram) {
   return header;
 }
 
-uint64_t expandPacketNumber(uint32_t low, uint64_t expected) {
+uint64_t expandNumber(uint32_t low, uint64_t expected) {
   constexpr uint64_t kWindow = uint64_t{1} << 32;
   constexpr uint64_t kHalf = kWindow / 2;
   uint64_t candidate = (expected & ~(kWindow - 1)) | low;

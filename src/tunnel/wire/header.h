@@ -39,11 +39,13 @@ void writeHeader(const DatagramHeader& header, uint8_t* out);
 /// nullopt when shorter than kMinDatagram, not a session datagram, or a reserved bit is set.
 std::optional<DatagramHeader> readHeader(ByteView datagram);
 
-/// The packet number nearest to `expected` (largest + 1) with these low 32 bits (RFC 9000 appendix A.3).
-uint64_t expandPacketNumber(uint32_t low, uint64_t expected);
-/// The same for a flow's 32-bit DSN.
+/// The number nearest to `expected` (largest + 1) with these low 32 bits (RFC 9000 appendix A.3).
+uint64_t expandNumber(uint32_t low, uint64_t expected);
+inline PacketNumber expandPacketNumber(uint32_t low, PacketNumber expected) {
+  return PacketNumber(expandNumber(low, expected.value()));
+}
 inline Dsn expandDsn(uint32_t low, Dsn expected) {
-  return Dsn(expandPacketNumber(low, expected.value()));
+  return Dsn(expandNumber(low, expected.value()));
 }
 
 }  // namespace braid

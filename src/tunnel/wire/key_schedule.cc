@@ -121,14 +121,14 @@ void KeySchedule::confirm(Time now) {
   if (previous_) dropPreviousAt_ = now + limits_.keepPrevious;
 }
 
-bool KeySchedule::seal(SubflowId subflow, uint64_t packetNumber, ByteView header,
+bool KeySchedule::seal(SubflowId subflow, PacketNumber packetNumber, ByteView header,
                        std::span<const ByteView> pieces, uint8_t* out) {
   if (spent()) return false;
   ++sealed_;
-  return seal_.seal(subflow.value(), packetNumber, header, pieces, out);
+  return seal_.seal(subflow.value(), packetNumber.value(), header, pieces, out);
 }
 
-bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, uint64_t packetNumber, ByteView header,
+bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber, ByteView header,
                        ByteSpan ciphertextAndTag, Time now) {
   if (spent()) return false;
   onTimer(now);
@@ -136,7 +136,7 @@ bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, uint64_t packetNumb
   // Two epochs ahead, or back to keys that are gone: tried under the next keys, for equal work, and refused.
   Aead& keys = ahead == 0 ? current_ : ahead == 3 && previous_ ? previous_ : next_;
   bool known = &keys != &next_ || ahead == 1;
-  if (!keys.open(subflow.value(), packetNumber, header, ciphertextAndTag) || !known) {
+  if (!keys.open(subflow.value(), packetNumber.value(), header, ciphertextAndTag) || !known) {
     ++failedOpens_;
     return false;
   }

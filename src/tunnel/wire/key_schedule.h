@@ -51,11 +51,11 @@ class KeySchedule {
   uint8_t epochBits() const { return epoch_ & 3; }
 
   /// Aead::seal under the current epoch. False also once the cipher's limit is reached (spent()).
-  [[nodiscard]] bool seal(SubflowId subflow, uint64_t packetNumber, ByteView header,
+  [[nodiscard]] bool seal(SubflowId subflow, PacketNumber packetNumber, ByteView header,
                           std::span<const ByteView> pieces, uint8_t* out);
   /// Aead::open under the epoch that the header names: previous, current or next. The first packet of the
   /// next epoch moves this side into it. Other epochs fail after the same work (RFC 9001 section 6.3).
-  [[nodiscard]] bool open(uint8_t epochBits, SubflowId subflow, uint64_t packetNumber, ByteView header,
+  [[nodiscard]] bool open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber, ByteView header,
                           ByteSpan ciphertextAndTag, Time now);
 
   /// True when an epoch has lasted long enough and mayRekey().

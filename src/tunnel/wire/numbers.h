@@ -12,6 +12,10 @@ namespace braid {
 /// Which subflow of a session: 0..255, given by the initiator and never to another one (section 3).
 using SubflowId = Number<struct SubflowIdTag, uint8_t>;
 
+/// Which datagram of a subflow and direction (section 3): counts up from 0 by one a datagram, below 2^62, and is never used
+/// again. A header carries the low 32 bits.
+using PacketNumber = Number<struct PacketNumberTag, uint64_t>;
+
 /// Which flow of a session and direction (section 6): below kDatagramFlow (frames.h) the ordered and repaired ones, from
 /// there on the timely ones. Given by the sender; another flow takes it over when its flow is forgotten.
 using FlowNumber = Number<struct FlowNumberTag, uint16_t>;

@@ -34,11 +34,11 @@ BlockDescription describe(const ParityFrame& parity, Expected&& expected) {
   Reader in(parity.symbols);  // takeSymbols() has checked all that follows
   for (size_t groups = in.u8(); groups > 0; --groups) {
     SubflowId subflow(in.u8());
-    uint64_t pn = expandPacketNumber(in.u32(), expected(subflow));
+    PacketNumber pn = expandPacketNumber(in.u32(), expected(subflow));
     for (size_t run = 0, runs = in.u8(); run < runs; ++run) {
       if (run > 0) pn += in.varint() + 1;
       uint64_t count = in.varint() + 1;
-      b.ranges[b.rangeCount++] = {subflow.value(), pn, static_cast<uint32_t>(count)};
+      b.ranges[b.rangeCount++] = {subflow.value(), pn.value(), static_cast<uint32_t>(count)};
       pn += count;
     }
   }

@@ -31,11 +31,11 @@ constexpr Kind kKinds[] = {Kind::kPacketLost,     Kind::kCopySent,       Kind::k
                            Kind::kPacketRecovered};
 const Time kStart{100s};
 
-TraceEvent event(Kind kind = Kind::kPacketLost, uint64_t pn = 9) {
+TraceEvent event(Kind kind = Kind::kPacketLost, PacketNumber pn = 9_pn) {
   TraceEvent e;
   e.kind = kind, e.time = kStart + 12345678ns, e.session = 7, e.subflow = 1_subflow, e.on = 2_subflow,
   e.index = 3, e.k = 30;
-  e.m = 4, e.block = 500_block, e.pn = pn, e.onPn = 11, e.lossRate = 0.25;
+  e.m = 4, e.block = 500_block, e.pn = pn, e.onPn = 11_pn, e.lossRate = 0.25;
   return e;
 }
 
@@ -112,7 +112,7 @@ TEST(TraceLine, EachKindHasANameOfItsOwn) {
 TEST_F(TraceWriterTest, WritesEveryEventInItsOrder) {
   {
     TraceWriter writer(openTraceFile(path_), kStart);
-    for (uint64_t pn = 0; pn < 5000; ++pn) writer.onTrace(event(Kind::kPacketLost, pn));
+    for (PacketNumber pn{}; pn < 5000_pn; ++pn) writer.onTrace(event(Kind::kPacketLost, pn));
     TraceStatus s = settled(writer, 5000);
     EXPECT_TRUE(s.on);
     EXPECT_EQ(s.written, 5000u);
@@ -170,7 +170,7 @@ TEST_F(TraceWriterTest, FullDiskDropsEventsAndCutsNoLine) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   {
     TraceWriter writer(openTraceFile(path_), kStart);
-    for (uint64_t pn = 0; pn < 20; ++pn) writer.onTrace(event(Kind::kPacketLost, pn));
+    for (PacketNumber pn{}; pn < 20_pn; ++pn) writer.onTrace(event(Kind::kPacketLost, pn));
     TraceStatus s = settled(writer, 20);
     EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
     EXPECT_EQ(s.written + s.dropped, 20u);
@@ -178,7 +178,7 @@ TEST_F(TraceWriterTest, FullDiskDropsEventsAndCutsNoLine) {
     EXPECT_GT(s.dropped, 0u);
     EXPECT_NE(s.problem, "");
     EXPECT_EQ(fs::file_size(path_), 1000u) << "the test wants a line cut in the middle";
-    writer.onTrace(event(Kind::kPacketLost, 99));
+    writer.onTrace(event(Kind::kPacketLost, 99_pn));
     EXPECT_EQ(settled(writer, 21).problem, "");
   }
   signal(SIGXFSZ, handler);

@@ -78,7 +78,7 @@ TEST_F(DropObserverTest, WhatCouldNotBeRepairedInTimeIsShown) {
   SomeFlows some;
   for (bool reliable : {true, false}) {
     const Datum* datum = ledger.create(some.make(reliable), packet(reliable, 100), at(1s));
-    ledger.onSent(datum, 0_subflow, 0);
+    ledger.onSent(datum, 0_subflow, 0_pn);
     ledger.onLost(datum, at(5s));
     ledger.forget(datum);
   }
@@ -90,7 +90,7 @@ TEST_F(DropObserverTest, WhatADownPeerLosesIsNotShown) {
   DataLedger ledger(3s, &observer);
   SomeFlows some;
   const Datum* datum = ledger.create(some.make(), packet(1, 100), at(1s));
-  ledger.onSent(datum, 0_subflow, 0);
+  ledger.onSent(datum, 0_subflow, 0_pn);
   ledger.onLost(datum, at(1s));
   ledger.giveUpAll(Drop::kPeerDown);
   EXPECT_TRUE(observer.first.empty());

@@ -25,7 +25,7 @@ struct DataLedgerTest : testing::Test {
   /// A packet that leaves on subflow 0.
   const Datum* send(bool reliable = true) {
     const Datum* d = make(reliable ? flow : calls);
-    ledger.onSent(d, 0_subflow, 0);
+    ledger.onSent(d, 0_subflow, 0_pn);
     return d;
   }
   uint64_t drops(Drop cause) { return ledger.drops()[static_cast<size_t>(cause)]; }
@@ -49,10 +49,10 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
   ledger.onLost(a, now);
   ledger.onLost(b, now);
   EXPECT_EQ(ledger.nextRepair(now), a);
-  ledger.onSent(a, 1_subflow, 0);
+  ledger.onSent(a, 1_subflow, 0_pn);
   EXPECT_EQ(a->subflow, 1_subflow);
   EXPECT_EQ(ledger.nextRepair(now), b);
-  ledger.onSent(b, 1_subflow, 0);
+  ledger.onSent(b, 1_subflow, 0_pn);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   for (const Datum* d : {a, b}) {
     ledger.onDelivered(d, true);
@@ -68,7 +68,7 @@ TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
   EXPECT_EQ(ledger.repairChanges(), 0u);
   ledger.onLost(a, now);
   EXPECT_EQ(ledger.repairChanges(), 1u);
-  ledger.onSent(a, 1_subflow, 0);
+  ledger.onSent(a, 1_subflow, 0_pn);
   EXPECT_EQ(ledger.repairChanges(), 2u);
   ledger.onLost(b, now);
   ledger.onRecovered(b);
@@ -83,7 +83,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
   const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_EQ(d->copies, 0);
-  ledger.onSent(ledger.nextRepair(now), 1_subflow, 0);
+  ledger.onSent(ledger.nextRepair(now), 1_subflow, 0_pn);
   EXPECT_EQ(d->copies, 1);
   ledger.onDelivered(d, false);
   ledger.onLost(d, now);
@@ -96,7 +96,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
 
 TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
   const Datum* d = send();
-  ledger.onSent(d, 1_subflow, 0);
+  ledger.onSent(d, 1_subflow, 0_pn);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
   ledger.onLost(d, now);
@@ -111,11 +111,11 @@ TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
   const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_TRUE(d->moved);
-  ledger.onSent(ledger.nextRepair(now), 1_subflow, 0);
+  ledger.onSent(ledger.nextRepair(now), 1_subflow, 0_pn);
   EXPECT_FALSE(d->moved);
   ledger.onMoved(d, now);
   ASSERT_EQ(ledger.nextRepair(now), d);
-  ledger.onSent(d, 2_subflow, 0);
+  ledger.onSent(d, 2_subflow, 0_pn);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), d);
   ledger.onDelivered(d, false);
@@ -225,7 +225,7 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
       }
       if (what == 5) {
         if (const Datum* d = ledger.nextRepair(now)) {
-          ledger.onSent(d, 1_subflow, 0);
+          ledger.onSent(d, 1_subflow, 0_pn);
           copies.push_back({d, true});
         }
       }
@@ -250,12 +250,12 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
 
 TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
   const Datum* d = make(flow);
-  ledger.onSent(d, 2_subflow, 77);
+  ledger.onSent(d, 2_subflow, 77_pn);
   ledger.onCopied(d);
   EXPECT_TRUE(d->copied);
   EXPECT_EQ(d->copies, 2);
   EXPECT_EQ(d->subflow, 2_subflow);
-  EXPECT_EQ(d->pn, 77u);
+  EXPECT_EQ(d->pn, 77_pn);
   ledger.onLost(d, now, true);
   EXPECT_EQ(ledger.nextRepair(now), nullptr) << "only the copy is lost";
   ledger.onLost(d, now);
@@ -268,7 +268,7 @@ TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
 
 TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
   const Datum* d = make(flow);
-  ledger.onSent(d, 2_subflow, 77);
+  ledger.onSent(d, 2_subflow, 77_pn);
   ledger.onCopied(d, now + 30ms);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.nextRepair(now), d) << "queued, though the copy is in flight";
@@ -282,7 +282,7 @@ TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
 
 TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
   const Datum* d = make(calls);
-  ledger.onSent(d, 2_subflow, 77);
+  ledger.onSent(d, 2_subflow, 77_pn);
   ledger.onCopied(d, now + 30ms);
   ledger.onLost(d, now);
   EXPECT_EQ(ledger.queued(), 0u);
@@ -296,7 +296,7 @@ TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
 
 TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
   const Datum* d = make(flow);
-  ledger.onSent(d, 2_subflow, 77);
+  ledger.onSent(d, 2_subflow, 77_pn);
   ledger.onCopied(d);
   ledger.onMoved(d, now, true);
   EXPECT_FALSE(d->moved);
@@ -363,9 +363,9 @@ TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
   const Datum* d = send();
   ledger.onMoved(d, now);
   EXPECT_TRUE(d->moved);
-  ledger.onSent(d, 3_subflow, 9);
+  ledger.onSent(d, 3_subflow, 9_pn);
   EXPECT_EQ(d->subflow, 3_subflow);
-  EXPECT_EQ(d->pn, 9u);
+  EXPECT_EQ(d->pn, 9_pn);
   EXPECT_FALSE(d->moved);
   ledger.onDelivered(d, true);
   ledger.forget(d);
@@ -444,7 +444,7 @@ TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
   Flow& other = flows.make();
   const Datum* a = send();
   const Datum* b = make(other);
-  ledger.onSent(b, 0_subflow, 1);
+  ledger.onSent(b, 0_subflow, 1_pn);
   EXPECT_EQ(listOf(flow).size(), 1u);
   EXPECT_EQ(listOf(other).size(), 1u);
   ledger.onDelivered(a, true);

@@ -56,7 +56,7 @@ struct Bench final : Lane {
   /// Data of the flow leaves.
   const Datum* send(Flow& flow) {
     const Datum* datum = ledger.create(flow, pool.allocate(), at(1s));
-    ledger.onSent(datum, 0_subflow, 0);
+    ledger.onSent(datum, 0_subflow, 0_pn);
     return datum;
   }
   void deliver(const Datum* datum) {

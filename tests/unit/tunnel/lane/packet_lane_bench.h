@@ -70,7 +70,7 @@ struct PacketLaneBench {
     Offer offer = walk.offer(now);
     if (!offer.unit) return nullptr;
     const Datum* datum = ledger.create(*offer.flow, walk.take(), now);
-    ledger.onSent(datum, 0_subflow, 0);
+    ledger.onSent(datum, 0_subflow, 0_pn);
     return datum;
   }
   void deliver(const Datum* datum) {

@@ -25,7 +25,7 @@ struct BlockReceiverTest : ProtectionBench {
   }
   void onSymbol(const CodedBlock& b, size_t column) {
     ByteView piece(b.symbols[column]);
-    receiver->onSymbol(0_subflow, b.place(column).first, {&piece, 1});
+    receiver->onSymbol(0_subflow, PacketNumber(b.place(column).first), {&piece, 1});
   }
   /// The frame with the first `size` bytes of a parity.
   ParityFrame frame(const CodedBlock& b, size_t index = 0, size_t size = SIZE_MAX) {
@@ -38,7 +38,7 @@ struct BlockReceiverTest : ProtectionBench {
     return std::get<ParityFrame>(*FrameReader(wire).next());
   }
   bool onParity(const CodedBlock& b, size_t index = 0, size_t size = SIZE_MAX) {
-    return receiver->onParity(frame(b, index, size), 0_subflow, 50, now);
+    return receiver->onParity(frame(b, index, size), 0_subflow, 50_pn, now);
   }
   /// Exactly this column of the block, or nothing, is given back.
   void expectBack(const CodedBlock& b, std::optional<size_t> column) {
@@ -109,7 +109,7 @@ TEST_F(BlockReceiverTest, AParityIsWholeWithItsTail) {
 TEST_F(BlockReceiverTest, ThePacketNumbersAreThoseThatTheSubflowExpects) {
   constexpr uint64_t kFirst = (uint64_t{1} << 32) + 7;
   Subflow& s = subflows.at(0_subflow);
-  s.onPacket(kFirst, true, Ecn::kNotEct, 100, s.route(), now);
+  s.onPacket(PacketNumber(kFirst), true, Ecn::kNotEct, 100, s.route(), now);
   CodedBlock b = block(1, kFirst, 2);
   onSymbol(b, 0);
   EXPECT_TRUE(onParity(b)) << "says the low 32 bits only";
@@ -120,14 +120,14 @@ TEST_F(BlockReceiverTest, WhatContradictsItsBlockIsRefused) {
   CodedBlock b = block(1, 10, 2);
   ParityFrame absurd = frame(b);
   absurd.index = absurd.parities;
-  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50, now));
+  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50_pn, now));
   absurd = frame(b);
   absurd.symbolSize = kCapacity + 1;
-  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50, now));
+  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50_pn, now));
   EXPECT_TRUE(onParity(b));
   absurd = frame(b);
   ++absurd.symbolSize;
-  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50, now));
+  EXPECT_FALSE(receiver->onParity(absurd, 0_subflow, 50_pn, now));
   EXPECT_EQ(receiver->parities(), 4u) << "all that came";
 }
 
@@ -183,7 +183,7 @@ TEST_F(BlockReceiverTest, WhatWasTakenWholeIsToldOnce) {
   auto frames = told();
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(frames[0].subflow, 0_subflow);
-  EXPECT_EQ(frames[0].first, 12u);
+  EXPECT_EQ(frames[0].first, 12_pn);
   EXPECT_EQ(frames[0].count, 1u);
   EXPECT_FALSE(receiver->hasWord());
   EXPECT_TRUE(told().empty());
@@ -195,9 +195,9 @@ TEST_F(BlockReceiverTest, NeighboursAreToldTogetherUpToABlock) {
   auto frames = told();
   ASSERT_EQ(frames.size(), 3u);
   EXPECT_EQ(frames[0].subflow, 1_subflow) << "the newest first";
-  EXPECT_EQ(frames[1].first, 10 + kMaxBlockSymbols);
+  EXPECT_EQ(frames[1].first, 10_pn + kMaxBlockSymbols);
   EXPECT_EQ(frames[1].count, 1u);
-  EXPECT_EQ(frames[2].first, 10u);
+  EXPECT_EQ(frames[2].first, 10_pn);
   EXPECT_EQ(frames[2].count, kMaxBlockSymbols);
 }
 
@@ -215,7 +215,7 @@ TEST_F(BlockReceiverTest, ADatagramTellsNoMoreThanTheSenderActsOn) {
 
 TEST_F(BlockReceiverTest, ParitiesAndWhatTheyGiveBackAreTraced) {
   CodedBlock b = block(5, 10, 2, 3);
-  receiver->onParity(frame(b, 2), 4_subflow, 77, now);
+  receiver->onParity(frame(b, 2), 4_subflow, 77_pn, now);
   ASSERT_EQ(traced.size(), 1u);
   EXPECT_EQ(traced[0].kind, TraceEvent::Kind::kParityReceived);
   EXPECT_EQ(traced[0].block, 5_block);
@@ -223,11 +223,11 @@ TEST_F(BlockReceiverTest, ParitiesAndWhatTheyGiveBackAreTraced) {
   EXPECT_EQ(traced[0].k, 2);
   EXPECT_EQ(traced[0].m, 3);
   EXPECT_EQ(traced[0].on, 4_subflow);
-  EXPECT_EQ(traced[0].onPn, 77u);
+  EXPECT_EQ(traced[0].onPn, 77_pn);
   taken(0, 11);
   ASSERT_EQ(traced.size(), 2u);
   EXPECT_EQ(traced[1].kind, TraceEvent::Kind::kBlockDecoded);
-  EXPECT_EQ(traced[1].pn, 11u);
+  EXPECT_EQ(traced[1].pn, 11_pn);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ struct BlockSenderTest : ProtectionBench {
 
 TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
   Subflow& s = openMarked(0);
-  uint64_t first = send(s, {make(50)});
-  uint64_t lost = send(s, {make(80), make(70)});
+  PacketNumber first = send(s, {make(50)});
+  PacketNumber lost = send(s, {make(80), make(70)});
   ASSERT_TRUE(start(1));
   EXPECT_EQ(left(), 1u);
   ASSERT_TRUE(sendParity(s));
@@ -40,7 +40,7 @@ TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
   ASSERT_EQ(parities.size(), 1u);
   BlockDescription block = describe(parities[0], [&](SubflowId) { return lost + 1; });
   ASSERT_EQ(block.rangeCount, 1u);
-  EXPECT_EQ(block.ranges[0], (SymbolRange{0, first, 2}));
+  EXPECT_EQ(block.ranges[0], (SymbolRange{0, first.value(), 2}));
   EXPECT_EQ(block.symbolSize, 2 * kDataFrameHeader + 150);
 
   BlockReceiver receiver(protectOptions, 2048, subflows, trace);
@@ -53,7 +53,7 @@ TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
   ASSERT_TRUE(receiver.onParity(parities[0], 0_subflow, lost + 1, now));
   BlockDecoder::Restored restored;
   ASSERT_TRUE(receiver.poll(restored));
-  EXPECT_EQ(restored.pn, lost);
+  EXPECT_EQ(restored.pn, lost.value());
   FrameReader reader(restored.symbol);
   EXPECT_EQ(std::get<DataFrame>(*reader.next()).payload.size(), 80u);
   EXPECT_EQ(std::get<DataFrame>(*reader.next()).payload.size(), 70u);
@@ -81,7 +81,7 @@ TEST_F(BlockSenderTest, APacketIsInOneBlockOnly) {
 
 TEST_F(BlockSenderTest, ABlockEndsWhenItsPacketsHaveArrived) {
   Subflow& s = openMarked(0);
-  uint64_t pn = send(s, {make()});
+  PacketNumber pn = send(s, {make()});
   send(s, {make()});
   ASSERT_TRUE(start(3));
   ASSERT_TRUE(sendParity(s));
@@ -142,13 +142,13 @@ TEST_F(BlockSenderTest, OnlyTheChosenPathIsProtected) {
   Subflow& a = openMarked(0);
   Subflow& b = openMarked(1);
   send(a, {make()});
-  uint64_t pn = send(b, {make()});
+  PacketNumber pn = send(b, {make()});
   ASSERT_TRUE(start(1, 128, 1));
   ASSERT_TRUE(sendParity(a));
   auto parities = only<ParityFrame>(read(out));
   BlockDescription block = describe(parities.at(0), [&](SubflowId) { return pn + 1; });
   ASSERT_EQ(block.rangeCount, 1u);
-  EXPECT_EQ(block.ranges[0], (SymbolRange{1, pn, 1}));
+  EXPECT_EQ(block.ranges[0], (SymbolRange{1, pn.value(), 1}));
 }
 
 }  // namespace

@@ -15,15 +15,15 @@ struct ProtectionMarksTest : CarryingSubflow {
     marks = {};
   }
   const SentPackets& sent() { return s->sender().sent(); }
-  uint64_t none() { return sent().next(); }
-  uint64_t firstUncopied(uint8_t recoveryClass) { return marks.firstUncopied(sent(), recoveryClass); }
-  uint64_t firstUncoded(uint8_t recoveryClass, uint64_t from = 0) {
+  PacketNumber none() { return sent().next(); }
+  PacketNumber firstUncopied(uint8_t recoveryClass) { return marks.firstUncopied(sent(), recoveryClass); }
+  PacketNumber firstUncoded(uint8_t recoveryClass, PacketNumber from = {}) {
     return marks.firstUncoded(sent(), recoveryClass, from);
   }
-  uint64_t newestUnacked(uint8_t recoveryClass) {
+  PacketNumber newestUnacked(uint8_t recoveryClass) {
     return ProtectionMarks::newestUnacked(sent(), recoveryClass);
   }
-  bool isCodable(uint64_t pn) { return ProtectionMarks::isCodable(sent(), pn); }
+  bool isCodable(PacketNumber pn) { return ProtectionMarks::isCodable(sent(), pn); }
   RecoveryPath path(uint8_t recoveryClass = 0, size_t most = 128) {
     RecoveryPath p = recoveryPath(*s, marks.lastSent(recoveryClass), now);
     marks.countUnacked(sent(), p, recoveryClass, most);
@@ -43,8 +43,8 @@ TEST_F(ProtectionMarksTest, NothingBeforeDataIsInFlight) {
 }
 
 TEST_F(ProtectionMarksTest, TheOldestInFlightIsFirst) {
-  uint64_t a = send();
-  uint64_t b = send();
+  PacketNumber a = send();
+  PacketNumber b = send();
   EXPECT_EQ(firstUncopied(0), a);
   EXPECT_EQ(firstUncoded(0), a);
   EXPECT_EQ(firstUncoded(0, a + 1), b);
@@ -54,8 +54,8 @@ TEST_F(ProtectionMarksTest, TheOldestInFlightIsFirst) {
 }
 
 TEST_F(ProtectionMarksTest, AcknowledgedPacketsNeedNothing) {
-  uint64_t a = send();
-  uint64_t b = send();
+  PacketNumber a = send();
+  PacketNumber b = send();
   ack(a);
   EXPECT_EQ(firstUncopied(0), b);
   EXPECT_EQ(firstUncoded(0), b);
@@ -65,8 +65,8 @@ TEST_F(ProtectionMarksTest, AcknowledgedPacketsNeedNothing) {
 }
 
 TEST_F(ProtectionMarksTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
-  uint64_t a = send();
-  uint64_t b = send();
+  PacketNumber a = send();
+  PacketNumber b = send();
   ledger.refuseCopy(&datum(a));
   EXPECT_EQ(firstUncopied(0), b);
   EXPECT_EQ(firstUncoded(0), b);
@@ -77,17 +77,17 @@ TEST_F(ProtectionMarksTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
 }
 
 TEST_F(ProtectionMarksTest, WhatIsCodedMayBeCopied) {
-  uint64_t a = send();
-  uint64_t b = send();
+  PacketNumber a = send();
+  PacketNumber b = send();
   ledger.refuseCode(&datum(a));
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_EQ(firstUncopied(0), a);
 }
 
 TEST_F(ProtectionMarksTest, CopiesAndParitiesAreNotProtected) {
-  uint64_t a = send();
+  PacketNumber a = send();
   ledger.refuseCopy(&datum(a));
-  uint64_t copy = carry({&datum(a)}, SentPacket::Role::kCopy);
+  PacketNumber copy = carry({&datum(a)}, SentPacket::Role::kCopy);
   carry({}, SentPacket::Role::kParity);
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(firstUncoded(0), none());
@@ -96,7 +96,7 @@ TEST_F(ProtectionMarksTest, CopiesAndParitiesAreNotProtected) {
 }
 
 TEST_F(ProtectionMarksTest, LostPacketsAreRepairedNotProtected) {
-  uint64_t a = send();
+  PacketNumber a = send();
   lose(a);
   ASSERT_NE(ledger.nextRepair(now), nullptr);
   EXPECT_EQ(firstUncopied(0), none());
@@ -104,7 +104,7 @@ TEST_F(ProtectionMarksTest, LostPacketsAreRepairedNotProtected) {
 }
 
 TEST_F(ProtectionMarksTest, MovedPacketsAreNot) {
-  uint64_t a = send();
+  PacketNumber a = send();
   s->sender().moveData(const_cast<SentPacket&>(sent().at(a)), now);
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(firstUncoded(0), none());
@@ -112,14 +112,14 @@ TEST_F(ProtectionMarksTest, MovedPacketsAreNot) {
 }
 
 TEST_F(ProtectionMarksTest, RecoveredDataNeedsNothing) {
-  uint64_t a = send();
+  PacketNumber a = send();
   ASSERT_TRUE(s->sender().onRecovered(a));
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(newestUnacked(0), none());
 }
 
 TEST_F(ProtectionMarksTest, ADatagramIsCodedWholeOrNotAtAll) {
-  uint64_t a = carry({make(flow), make(flow)});
+  PacketNumber a = carry({make(flow), make(flow)});
   EXPECT_TRUE(isCodable(a));
   ledger.onRecovered(&datum(a));
   EXPECT_FALSE(isCodable(a)) << "its symbol can not be made any more";
@@ -128,7 +128,7 @@ TEST_F(ProtectionMarksTest, ADatagramIsCodedWholeOrNotAtAll) {
 }
 
 TEST_F(ProtectionMarksTest, SixPacketsOfOneDatagram) {
-  uint64_t a = carry({make(flow), make(flow), make(flow), make(flow), make(flow), make(flow)});
+  PacketNumber a = carry({make(flow), make(flow), make(flow), make(flow), make(flow), make(flow)});
   EXPECT_TRUE(isCodable(a));
   EXPECT_TRUE(s->sender().flight().isDataMissing(a));
   for (size_t i = 0; i < 5; ++i) ledger.onRecovered(&datum(a, i));
@@ -138,9 +138,9 @@ TEST_F(ProtectionMarksTest, SixPacketsOfOneDatagram) {
 }
 
 TEST_F(ProtectionMarksTest, EachClassSeesItsOwn) {
-  uint64_t a = send();
-  uint64_t b = send(other);
-  uint64_t both = carry({make(flow), make(other)});
+  PacketNumber a = send();
+  PacketNumber b = send(other);
+  PacketNumber both = carry({make(flow), make(other)});
   EXPECT_EQ(firstUncopied(0), a);
   EXPECT_EQ(firstUncopied(2), b);
   EXPECT_EQ(firstUncoded(2, b + 1), both);
@@ -152,7 +152,7 @@ TEST_F(ProtectionMarksTest, EachClassSeesItsOwn) {
 }
 
 TEST_F(ProtectionMarksTest, NumbersThatAreForgottenAreNotMissing) {
-  uint64_t a = send();
+  PacketNumber a = send();
   ack(a);
   EXPECT_FALSE(s->sender().flight().isDataMissing(a));
   EXPECT_FALSE(isCodable(a));
@@ -164,9 +164,9 @@ TEST_F(ProtectionMarksTest, NumbersThatAreForgottenAreNotMissing) {
 
 TEST_F(ProtectionMarksTest, APathTellsWhatIsUnprotected) {
   Time first = now;
-  uint64_t a = send();
+  PacketNumber a = send();
   now += 1ms;
-  uint64_t b = send();
+  PacketNumber b = send();
   now += 1ms;
   send();
   RecoveryPath p = path();
@@ -229,7 +229,7 @@ TEST_F(ProtectionMarksTest, UnprotectedPacketsAreCountedUpToTheMost) {
 
 // Found by reading: the search for the newest packet ends after 64, and nothing was protected behind that.
 TEST_F(ProtectionMarksTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
-  uint64_t a = send();
+  PacketNumber a = send();
   for (int i = 0; i < 100; ++i) carry({}, SentPacket::Role::kParity);
   EXPECT_EQ(newestUnacked(0), none()) << "too far back for a probe";
   EXPECT_EQ(firstUncopied(0), a);
@@ -238,7 +238,7 @@ TEST_F(ProtectionMarksTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
 }
 
 TEST_F(ProtectionMarksTest, AllCopiedAndUnackedIsStillUnacked) {
-  uint64_t a = send();
+  PacketNumber a = send();
   ledger.refuseCopy(&datum(a));
   EXPECT_EQ(path().uncopied, 0u);
   EXPECT_EQ(path().uncoded, 0u);
@@ -260,7 +260,7 @@ TEST_F(ProtectionMarksTest, LossesShowInThePath) {
 }
 
 TEST_F(ProtectionMarksTest, ABurstShowsInThePath) {
-  uint64_t a = send();
+  PacketNumber a = send();
   send();
   send();
   lose(a + 2);

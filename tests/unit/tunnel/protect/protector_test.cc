@@ -66,7 +66,7 @@ TEST_F(ProtectorTest, ACopyLeavesOutWhatHasArrived) {
   const Datum* a = make();
   const Datum* b = make();
   const Datum* c = make();
-  uint64_t pn = send(*slow, {a, b, c});
+  PacketNumber pn = send(*slow, {a, b, c});
   ledger.onRecovered(b);
   ASSERT_TRUE(idle());
   EXPECT_EQ(newest(*fast), (Data{a, c}));
@@ -116,11 +116,11 @@ TEST_F(ProtectorTest, ProtectionKeepsToTheWindows) {
   for (Subflow* s : {slow, fast}) {
     while (s->gate().isOpen(now)) carry(*s);
   }
-  uint64_t next = fast->sender().sent().next();
+  PacketNumber next = fast->sender().sent().next();
   EXPECT_FALSE(idle());
   EXPECT_EQ(fast->sender().sent().next(), next);
   now += 20ms;
-  ack(*fast, 0, next - 1);
+  ack(*fast, 0_pn, next - 1);
   now = std::max(now, fast->gate().opensAt());
   EXPECT_TRUE(idle());
 }
@@ -197,9 +197,9 @@ TEST_F(ProtectorTest, ABlockHoldsWhatIsUnackedOnTheWorstPath) {
   ASSERT_TRUE(idle());
   auto parities = only<ParityFrame>(read(out));
   ASSERT_EQ(parities.size(), 1u);
-  BlockDescription block = describe(parities[0], [](SubflowId) { return uint64_t{0}; });
+  BlockDescription block = describe(parities[0], [](SubflowId) { return 0_pn; });
   ASSERT_EQ(block.rangeCount, 1u);
-  EXPECT_EQ(block.ranges[0], (SymbolRange{0, first->pn, 3}));
+  EXPECT_EQ(block.ranges[0], (SymbolRange{0, first->pn.value(), 3}));
   EXPECT_TRUE(first->coded && last->coded);
   EXPECT_FALSE(near->coded);
   EXPECT_EQ(protector->blocks(), 1u);
@@ -234,17 +234,17 @@ TEST_F(ProtectorTest, TheDecoderOfThePeerGivesALostPacketBack) {
   const Datum* lost = carry(*slow);
   ASSERT_TRUE(idle());
   BlockReceiver receiver(protectOptions, 1500, subflows, trace);
-  ASSERT_TRUE(receiver.onParity(only<ParityFrame>(read(out)).at(0), 1_subflow, 1, now));
+  ASSERT_TRUE(receiver.onParity(only<ParityFrame>(read(out)).at(0), 1_subflow, 1_pn, now));
   BlockDecoder::Restored restored;
   ASSERT_TRUE(receiver.poll(restored));
   DataFrame data = std::get<DataFrame>(*FrameReader(restored.symbol).next());
   EXPECT_EQ(data.dsn, lost->dsn.value());
   EXPECT_EQ(data.payload.size(), 100u);
 
-  protector->onRecovered({SubflowId(restored.subflow), restored.pn, 1}, now);
+  protector->onRecovered({SubflowId(restored.subflow), PacketNumber(restored.pn), 1}, now);
   EXPECT_TRUE(lost->delivered);
   EXPECT_EQ(traced.back().kind, TraceEvent::Kind::kPacketRecovered);
-  EXPECT_EQ(traced.back().pn, restored.pn);
+  EXPECT_EQ(traced.back().pn, PacketNumber(restored.pn));
   EXPECT_FALSE(idle()) << "no copy follows";
 }
 

@@ -30,7 +30,7 @@ TEST_F(SecondSendingsTest, ACopyGoesOnAnotherPath) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   const Datum* d = sendOn(a);
-  uint64_t pn = b.sender().sent().next();
+  PacketNumber pn = b.sender().sent().next();
   ASSERT_TRUE(second->poll(out, now));
   EXPECT_EQ(b.sender().sent().at(pn).data[0], d);
   EXPECT_EQ(b.sender().sent().at(pn).role, SentPacket::Role::kCopy);
@@ -49,7 +49,7 @@ TEST_F(SecondSendingsTest, OnItsOwnPathWhenThePolicySaysSo) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   sendOn(a);
-  uint64_t idle = b.sender().sent().next();
+  PacketNumber idle = b.sender().sent().next();
   ASSERT_TRUE(second->poll(out, now));
   EXPECT_EQ(b.sender().sent().next(), idle);
 }
@@ -77,7 +77,7 @@ TEST_F(SecondSendingsTest, ItWaitsForItsPathToOpen) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   sendOn(a);
-  uint64_t first = b.sender().sent().next();
+  PacketNumber first = b.sender().sent().next();
   while (b.gate().isOpen(now)) send(b, {make(1000)});
   EXPECT_FALSE(second->poll(out, now));
   EXPECT_FALSE(second->empty());

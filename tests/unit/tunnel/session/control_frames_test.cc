@@ -25,7 +25,7 @@ TEST_F(ControlFramesTest, AFrameWaitsUntilItsPacketIsAcknowledged) {
   EXPECT_FALSE(controls.isWaiting());
   controls.add(skip(5_dsn));
   EXPECT_TRUE(controls.isWaiting());
-  uint64_t pn = s.sender().sent().next();
+  PacketNumber pn = s.sender().sent().next();
   EXPECT_EQ(only<SkipFrame>(leave(s)).size(), 1u);
   EXPECT_TRUE(s.sender().sent().at(pn).hasControl);
   EXPECT_FALSE(controls.isWaiting());
@@ -39,7 +39,7 @@ TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
   Subflow& s = open(3);
   controls.add(skip(5_dsn));
   controls.add(skip(9_dsn));
-  uint64_t pn = s.sender().sent().next();
+  PacketNumber pn = s.sender().sent().next();
   leave(s);
   controls.onFate(3_subflow, pn + 1, false);
   controls.onFate(4_subflow, pn, false);
@@ -70,7 +70,7 @@ TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
 TEST_F(ControlFramesTest, AWordInFlightIsReplacedToo) {
   Subflow& s = open(0);
   controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), true});
-  uint64_t first = s.sender().sent().next();
+  PacketNumber first = s.sender().sent().next();
   leave(s);
   controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), false});
   leave(s);

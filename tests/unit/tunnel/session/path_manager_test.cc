@@ -93,7 +93,7 @@ TEST_F(PathManagerTest, ASubflowThatIsOpenedAgainGoesOnWithItsNumbers) {
   EXPECT_TRUE(frames[0].available);
   EXPECT_GT(frames[0].sequence, sequence) << "the larger one counts";
   EXPECT_EQ(paths->subflows().size(), 2u);
-  EXPECT_EQ(a.sender().sent().next(), 1u);
+  EXPECT_EQ(a.sender().sent().next(), 1_pn);
   EXPECT_TRUE(a.hasPathFrame(now)) << "it is to be proven anew";
 }
 
@@ -129,7 +129,7 @@ TEST_F(PathManagerTest, TheOperatorHearsOfEveryState) {
 TEST_F(PathManagerTest, ControlFramesHearOfTheirFate) {
   Subflow& s = use("a", home);
   controls.add(SkipFrame{1_flow, 5_dsn, 1});
-  uint64_t pn = s.sender().sent().next();
+  PacketNumber pn = s.sender().sent().next();
   told(s);
   lose(s, pn);
   EXPECT_FALSE(controls.isWaiting());

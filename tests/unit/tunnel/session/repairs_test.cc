@@ -23,7 +23,7 @@ struct RepairsTest : SubflowBench {
   /// A packet that was sent on `s` and is lost.
   const Datum* lost(Subflow& s, size_t size = 100) {
     const Datum* d = make(size);
-    uint64_t pn = send(s, {d});
+    PacketNumber pn = send(s, {d});
     lose(s, pn);
     EXPECT_TRUE(d->queued);
     return d;
@@ -55,7 +55,7 @@ TEST_F(RepairsTest, LikeMptcpItStaysOnItsPathAsLongAsThatIsAlive) {
 TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
   Subflow& a = open(0);
   const Datum* d = make();
-  uint64_t pn = send(a, {d});
+  PacketNumber pn = send(a, {d});
   a.sender().moveData(const_cast<SentPacket&>(a.sender().sent().at(pn)), now);
   ASSERT_TRUE(d->queued && d->moved);
   EXPECT_TRUE(repairs->mayUse(*d, a)) << "there is no other";

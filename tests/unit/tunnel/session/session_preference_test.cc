@@ -128,7 +128,8 @@ struct SessionPreferenceTest : testing::Test {
     Packet packet = pool.allocate();
     uint8_t* bytes = packet.append(kHeaderSize + piece.size() + kTagSize);
     writeHeader(header, bytes);
-    EXPECT_TRUE(keys.seal(0_subflow, forged, {bytes, kHeaderSize}, {&piece, 1}, bytes + kHeaderSize));
+    EXPECT_TRUE(
+        keys.seal(0_subflow, PacketNumber(forged), {bytes, kHeaderSize}, {&piece, 1}, bytes + kHeaderSize));
     bool toHub = from == KeySchedule::Role::kInitiator;
     Session& to = toHub ? *hub : *edge;
     Route arrival = toHub ? atHub(1) : atEdge(1);

@@ -93,7 +93,8 @@ struct SessionRecoveryTest : testing::Test {
     uint8_t* bytes = packet.append(kHeaderSize + frames.size() + kTagSize);
     writeHeader(header, bytes);
     std::array<ByteView, 1> pieces{frames};
-    EXPECT_TRUE(keys->seal(header.subflow, pn, {bytes, kHeaderSize}, pieces, bytes + kHeaderSize));
+    EXPECT_TRUE(
+        keys->seal(header.subflow, PacketNumber(pn), {bytes, kHeaderSize}, pieces, bytes + kHeaderSize));
     return hub->onDatagram(header, route, Ecn::kNotEct, std::move(packet), now);
   }
   /// The hub has proven the address of subflow 0, so it speaks there.
@@ -112,7 +113,7 @@ struct SessionRecoveryTest : testing::Test {
   }
   Bytes open(Datagram& out) {
     auto header = readHeader(out.bytes.view());
-    EXPECT_TRUE(keys->open(header->epoch, header->subflow, header->packetNumber,
+    EXPECT_TRUE(keys->open(header->epoch, header->subflow, PacketNumber(header->packetNumber),
                            out.bytes.view().first(kHeaderSize), out.bytes.span().subspan(kHeaderSize), now));
     ByteView frames = out.bytes.view().subspan(kHeaderSize, out.bytes.size() - kHeaderSize - kTagSize);
     return {frames.begin(), frames.end()};
@@ -147,7 +148,7 @@ TEST_F(SessionRecoveryTest, AParityGivesBackWhatIsMissingAndTheSenderIsTold) {
   listen();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].subflow, 0_subflow);
-  EXPECT_EQ(told[0].first, 3u);
+  EXPECT_EQ(told[0].first, 3_pn);
   EXPECT_EQ(told[0].count, 1u);
   EXPECT_EQ(status().restored, 1u);
   EXPECT_EQ(status().paritiesReceived, 1u);
@@ -189,7 +190,7 @@ TEST_F(SessionRecoveryTest, NeighboursAreToldTogether) {
   receive(0, 11, parity(blockOf(3, {{0, 6, 1}}, d.size()), d));
   listen();
   ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0].first + told[1].first, 2u + 6u);
+  EXPECT_EQ(told[0].first.value() + told[1].first.value(), 2u + 6u);
   EXPECT_EQ(told[0].count + told[1].count, 3u);
 }
 
@@ -207,7 +208,7 @@ TEST_F(SessionRecoveryTest, ParitiesAndTailsAskForAnAckAndRecoveredDoesNot) {
   prove();
   Bytes recovered(8);
   Writer writer(recovered);
-  writeFrame(writer, RecoveredFrame{0_subflow, 5, 1});
+  writeFrame(writer, RecoveredFrame{0_subflow, 5_pn, 1});
   recovered.resize(writer.size());
   receive(0, 2, recovered);
   now += 10ms;
@@ -305,8 +306,8 @@ TEST_F(SessionRecoveryTest, AFloodOfBlocksKeepsNoBuffers) {
 TEST_F(SessionRecoveryTest, NonsenseRecoveredChangesNothing) {
   prove();
   uint64_t pn = 2;
-  for (RecoveredFrame frame : {RecoveredFrame{0_subflow, 0, 128}, RecoveredFrame{9_subflow, 5, 1},
-                               RecoveredFrame{0_subflow, (uint64_t{1} << 62) - 1, 128}}) {
+  for (RecoveredFrame frame : {RecoveredFrame{0_subflow, 0_pn, 128}, RecoveredFrame{9_subflow, 5_pn, 1},
+                               RecoveredFrame{0_subflow, PacketNumber((uint64_t{1} << 62) - 1), 128}}) {
     Bytes bytes(20);
     Writer writer(bytes);
     writeFrame(writer, frame);

@@ -138,7 +138,7 @@ TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
   writeHeader(header, bytes.data());
   std::array<ByteView, 1> pieces{frames};
   ASSERT_TRUE(
-      keys.seal(0_subflow, 1000, ByteView(bytes).first(kHeaderSize), pieces, bytes.data() + kHeaderSize));
+      keys.seal(0_subflow, 1000_pn, ByteView(bytes).first(kHeaderSize), pieces, bytes.data() + kHeaderSize));
   for (Drop expected : {Drop::kBadFrame, Drop::kReplay, Drop::kReplay}) {
     EXPECT_EQ(hub->onDatagram(header, hubRoute, Ecn::kNotEct, pool.copy(bytes), now), expected);
   }

@@ -13,12 +13,12 @@ struct AckSenderTest : testing::Test {
 };
 
 TEST_F(AckSenderTest, WaitsForTheEighthPacketOrFiveMilliseconds) {
-  for (uint64_t pn = 0; pn < 7; ++pn) acks.onPacket(pn, true, Ecn::kEct0, 100ms, now);
+  for (PacketNumber pn{}; pn < 7_pn; ++pn) acks.onPacket(pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.pending());
   EXPECT_FALSE(acks.due(now));
   EXPECT_EQ(acks.deadline(), now + kMaxAckDelay);
   EXPECT_TRUE(acks.due(now + kMaxAckDelay));
-  acks.onPacket(7, true, Ecn::kEct0, 100ms, now);
+  acks.onPacket(7_pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.due(now));
   acks.onSent();
   EXPECT_FALSE(acks.pending());
@@ -26,61 +26,61 @@ TEST_F(AckSenderTest, WaitsForTheEighthPacketOrFiveMilliseconds) {
 }
 
 TEST_F(AckSenderTest, AGapIsToldAtOnce) {
-  acks.onPacket(0, true, Ecn::kEct0, 100ms, now);
+  acks.onPacket(0_pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_FALSE(acks.due(now));
-  acks.onPacket(2, true, Ecn::kEct0, 100ms, now);
+  acks.onPacket(2_pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.due(now));
   acks.onSent();
-  acks.onPacket(1, true, Ecn::kEct0, 100ms, now);  // fills it: the sender wants to know that too
+  acks.onPacket(1_pn, true, Ecn::kEct0, 100ms, now);  // fills it: the sender wants to know that too
   EXPECT_TRUE(acks.due(now));
 }
 
 TEST_F(AckSenderTest, ALossIsToldWithTheThirdPacketAfterIt) {
-  acks.onPacket(0, true, Ecn::kEct0, 100ms, now);
-  for (uint64_t pn : {3, 4}) {  // 1 and 2 are missing; 5 - 3 = 2
+  acks.onPacket(0_pn, true, Ecn::kEct0, 100ms, now);
+  for (PacketNumber pn : {3_pn, 4_pn}) {  // 1 and 2 are missing; 5 - 3 = 2
     acks.onPacket(pn, true, Ecn::kEct0, 100ms, now);
-    EXPECT_FALSE(acks.tellsLoss()) << pn;
+    EXPECT_FALSE(acks.tellsLoss()) << pn.value();
     acks.onSent();
   }
-  acks.onPacket(5, true, Ecn::kEct0, 100ms, now);
+  acks.onPacket(5_pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.tellsLoss());
   EXPECT_TRUE(acks.due(now));
   acks.onSent();
   EXPECT_FALSE(acks.tellsLoss());
-  acks.onPacket(6, true, Ecn::kEct0, 100ms, now);
+  acks.onPacket(6_pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_FALSE(acks.due(now)) << "once";
 }
 
 TEST_F(AckSenderTest, ACongestionMarkIsToldAtOnce) {
-  acks.onPacket(0, true, Ecn::kCe, 100ms, now);
+  acks.onPacket(0_pn, true, Ecn::kCe, 100ms, now);
   EXPECT_TRUE(acks.due(now));
   EXPECT_EQ(acks.frame(0_subflow, now).ecn.ce, 1u);
 }
 
 TEST_F(AckSenderTest, PacketsThatDoNotAskAreReportedButNotAnswered) {
-  acks.onPacket(0, false, Ecn::kNotEct, 100ms, now);
+  acks.onPacket(0_pn, false, Ecn::kNotEct, 100ms, now);
   EXPECT_FALSE(acks.pending());
-  EXPECT_EQ(acks.expected(), 1u);
-  acks.onPacket(1, true, Ecn::kEct0, 100ms, now);
+  EXPECT_EQ(acks.expected(), 1_pn);
+  acks.onPacket(1_pn, true, Ecn::kEct0, 100ms, now);
   AckFrame frame = acks.frame(3_subflow, now + 2ms);
   EXPECT_EQ(frame.subflow, 3_subflow);
   EXPECT_EQ(frame.delay, std::chrono::microseconds(2000));
   ASSERT_EQ(frame.count, 1u);
-  EXPECT_EQ(frame.ranges[0].first, 0u);
-  EXPECT_EQ(frame.ranges[0].last, 1u);
+  EXPECT_EQ(frame.ranges[0].first, 0_pn);
+  EXPECT_EQ(frame.ranges[0].last, 1_pn);
   EXPECT_EQ(frame.ecn.ect0, 1u);
 }
 
 TEST_F(AckSenderTest, TheDelayIsThatOfTheLargest) {
-  acks.onPacket(5, true, Ecn::kEct0, 100ms, now);
-  acks.onPacket(4, true, Ecn::kEct0, 100ms, now + 3ms);
+  acks.onPacket(5_pn, true, Ecn::kEct0, 100ms, now);
+  acks.onPacket(4_pn, true, Ecn::kEct0, 100ms, now + 3ms);
   EXPECT_EQ(acks.frame(0_subflow, now + 4ms).delay, std::chrono::microseconds(4000));
 }
 
 TEST(AckSender, OnAFastPathItWaitsForAQuarterOfTheRtt) {
   AckSender acks;
   Time now{};
-  acks.onPacket(0, true, Ecn::kEct0, 280us, now);
+  acks.onPacket(0_pn, true, Ecn::kEct0, 280us, now);
   EXPECT_EQ(acks.deadline(), now + 70us);
 }
 
@@ -88,7 +88,7 @@ TEST(AckSender, FiveMillisecondsAreTheMost) {
   for (auto [rtt, wait] : {std::pair<Duration, Duration>{20ms, 5ms}, {19ms, 4750us}, {2s, 5ms}, {0ms, 0ms}}) {
     AckSender acks;
     Time now{};
-    acks.onPacket(0, true, Ecn::kEct0, rtt, now);
+    acks.onPacket(0_pn, true, Ecn::kEct0, rtt, now);
     EXPECT_EQ(acks.deadline(), now + wait);
     EXPECT_TRUE(acks.due(now + wait));
   }
@@ -97,8 +97,8 @@ TEST(AckSender, FiveMillisecondsAreTheMost) {
 TEST(AckSender, TheFirstPacketThatAsksBeginsTheWait) {
   AckSender acks;
   Time now{};
-  acks.onPacket(0, true, Ecn::kEct0, 280us, now);
-  acks.onPacket(1, true, Ecn::kEct0, 280us, now + 50us);
+  acks.onPacket(0_pn, true, Ecn::kEct0, 280us, now);
+  acks.onPacket(1_pn, true, Ecn::kEct0, 280us, now + 50us);
   EXPECT_EQ(acks.deadline(), now + 70us);
 }
 

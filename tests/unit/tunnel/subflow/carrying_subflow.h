@@ -34,12 +34,12 @@ struct CarryingSubflow : testing::Test {
     ASSERT_TRUE(s->usable());
     ping();
     now += kRtt;
-    ack(0);
+    ack(0_pn);
   }
   const Datum* make(Flow& f) { return ledger.create(f, pool.copy(std::array<uint8_t, 1>{}), now); }
-  uint64_t carry(std::initializer_list<const Datum*> data,
-                 SentPacket::Role role = SentPacket::Role::kOrdinary) {
-    uint64_t pn = s->sender().sent().next();
+  PacketNumber carry(std::initializer_list<const Datum*> data,
+                     SentPacket::Role role = SentPacket::Role::kOrdinary) {
+    PacketNumber pn = s->sender().sent().next();
     SentPacket& p = s->onSent(1200, true, now);
     p.role = role;
     for (const Datum* d : data) {
@@ -52,24 +52,24 @@ struct CarryingSubflow : testing::Test {
     }
     return pn;
   }
-  uint64_t send(Flow& f) { return carry({make(f)}); }
-  uint64_t send() { return send(flow); }
-  uint64_t ping() {
+  PacketNumber send(Flow& f) { return carry({make(f)}); }
+  PacketNumber send() { return send(flow); }
+  PacketNumber ping() {
     s->onSent(40, true, now);
     return s->sender().sent().next() - 1;
   }
-  void ack(uint64_t first, uint64_t last) {
+  void ack(PacketNumber first, PacketNumber last) {
     AckFrame frame;
     frame.subflow = s->id();
     frame.count = 1;
     frame.ranges[0] = {first, last};
     s->onAck(frame, true, now);
   }
-  void ack(uint64_t pn) { ack(pn, pn); }
-  const Datum& datum(uint64_t pn, size_t i = 0) { return *s->sender().sent().at(pn).data[i]; }
+  void ack(PacketNumber pn) { ack(pn, pn); }
+  const Datum& datum(PacketNumber pn, size_t i = 0) { return *s->sender().sent().at(pn).data[i]; }
   /// Three later packets are acknowledged, so that packet `pn` counts as lost.
-  void lose(uint64_t pn) {
-    uint64_t first = ping();
+  void lose(PacketNumber pn) {
+    PacketNumber first = ping();
     ping();
     ping();
     now += kRtt;

@@ -12,7 +12,7 @@ struct DatagramBuilderTest : SubflowBench {
 
 TEST_F(DatagramBuilderTest, ANumberIsUsedUpByFinishOnly) {
   Subflow& s = open(0);
-  uint64_t pn = s.sender().sent().next();
+  PacketNumber pn = s.sender().sent().next();
   { DatagramBuilder thrownAway(s, pool.allocate()); }
   EXPECT_EQ(s.sender().sent().next(), pn);
   DatagramBuilder build(s, pool.allocate());
@@ -20,7 +20,7 @@ TEST_F(DatagramBuilderTest, ANumberIsUsedUpByFinishOnly) {
   build.addTracked(PingFrame{});
   ASSERT_TRUE(finish(build));
   EXPECT_EQ(s.sender().sent().next(), pn + 1);
-  EXPECT_EQ(readHeader(out.bytes.view())->packetNumber, pn);
+  EXPECT_EQ(readHeader(out.bytes.view())->packetNumber, pn.value());
   EXPECT_EQ(s.sender().sent().at(pn).bytes, out.bytes.size());
   EXPECT_EQ(s.sender().sent().at(pn).state, SentPacket::State::kInFlight);
 }
@@ -50,19 +50,19 @@ TEST_F(DatagramBuilderTest, APathThatStillSearchesMayCarryMore) {
 
 TEST_F(DatagramBuilderTest, FramesArriveInTheirOrder) {
   Subflow& s = open(0);
-  s.onPacket(5, true, Ecn::kNotEct, 100, s.route(), now);
+  s.onPacket(5_pn, true, Ecn::kNotEct, 100, s.route(), now);
   DatagramBuilder build(s, pool.allocate());
   build.addAck(now);
   put(build, make(50));
-  build.add(RecoveredFrame{3_subflow, 9, 2});
+  build.add(RecoveredFrame{3_subflow, 9_pn, 2});
   put(build, make(80));
   EXPECT_EQ(build.data().size(), 2u);
   ASSERT_TRUE(finish(build));
   std::vector<WireFrame> frames = read(out);
   ASSERT_EQ(frames.size(), 4u);
-  EXPECT_EQ(std::get<AckFrame>(frames[0]).ranges[0].last, 5u);
+  EXPECT_EQ(std::get<AckFrame>(frames[0]).ranges[0].last, 5_pn);
   EXPECT_EQ(std::get<DataFrame>(frames[1]).payload.size(), 50u);
-  EXPECT_EQ(std::get<RecoveredFrame>(frames[2]).first, 9u);
+  EXPECT_EQ(std::get<RecoveredFrame>(frames[2]).first, 9_pn);
   EXPECT_EQ(std::get<DataFrame>(frames[3]).payload.size(), 80u);
   EXPECT_EQ(s.sender().sent().at(build.packetNumber()).dataCount, 2);
 }
@@ -131,7 +131,7 @@ TEST_F(DatagramBuilderTest, AReserveIsKeptForTheParity) {
   block.parities = 1;
   block.symbolSize = static_cast<uint16_t>(room);
   block.ranges[block.rangeCount++] = {0, 1, 2};
-  s.onPacket(5, true, Ecn::kNotEct, 100, s.route(), now);
+  s.onPacket(5_pn, true, Ecn::kNotEct, 100, s.route(), now);
   DatagramBuilder build(s, pool.allocate());
   size_t part = room - 40;
   build.reserve(40 + part);
@@ -163,7 +163,7 @@ TEST_F(DatagramBuilderTest, WithKeysThatAreUsedUpNothingLeaves) {
 TEST_F(DatagramBuilderTest, DataOnAPathThatIsNotUsableIsMovedAtOnce) {
   Subflow& s = add(0);
   const Datum* d = make();
-  uint64_t pn = send(s, {d});
+  PacketNumber pn = send(s, {d});
   EXPECT_TRUE(s.sender().sent().at(pn).moved);
   EXPECT_EQ(ledger.nextRepair(now), d) << "it may arrive; it is sent elsewhere all the same";
 }

@@ -25,8 +25,8 @@ struct FlightTest : testing::Test {
 
   void SetUp() override { rtt.onSample(kRtt, {}, now); }
   /// A datagram of 1000 bytes with one inner packet.
-  uint64_t send() {
-    uint64_t pn = flight.packets().next();
+  PacketNumber send() {
+    PacketNumber pn = flight.packets().next();
     SentPacket& p = flight.push(1000, true, now);
     p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
@@ -34,17 +34,17 @@ struct FlightTest : testing::Test {
     return pn;
   }
   /// What an ACK of these ranges, the newest first, says that is new.
-  Numbers newIn(std::initializer_list<AckFrame::Range> ranges) {
+  Numbers newIn(std::initializer_list<std::pair<uint64_t, uint64_t>> ranges) {
     AckFrame ack;
-    for (const AckFrame::Range& r : ranges) ack.ranges[ack.count++] = r;
+    for (auto [first, last] : ranges) ack.ranges[ack.count++] = {PacketNumber(first), PacketNumber(last)};
     Numbers found;
-    flight.forEachNew(ack, [&](uint64_t pn, SentPacket&) { found.push_back(pn); });
+    flight.forEachNew(ack, [&](PacketNumber pn, SentPacket&) { found.push_back(pn.value()); });
     return found;
   }
   Numbers detect() {
     Numbers lost;
-    flight.detectLosses(rtt, now, [&](uint64_t pn, SentPacket& p) {
-      lost.push_back(pn);
+    flight.detectLosses(rtt, now, [&](PacketNumber pn, SentPacket& p) {
+      lost.push_back(pn.value());
       flight.loseData(p, now);
     });
     return lost;
@@ -57,7 +57,7 @@ TEST_F(FlightTest, OnlyWhatAsksForAnAckIsInFlight) {
   EXPECT_EQ(flight.oldestPacket(), nullptr);
   flight.push(300, true, now);
   EXPECT_EQ(flight.bytes(), 300u);
-  EXPECT_EQ(flight.oldest(), 1u);
+  EXPECT_EQ(flight.oldest(), 1_pn);
 }
 
 TEST_F(FlightTest, ASubflowThatOnlyAnswersDoesNotRunOutOfNumbers) {
@@ -67,10 +67,10 @@ TEST_F(FlightTest, ASubflowThatOnlyAnswersDoesNotRunOutOfNumbers) {
 
 TEST_F(FlightTest, AcknowledgedDataIsDeliveredAndForgotten) {
   send();
-  EXPECT_TRUE(flight.isDataMissing(0));
-  flight.onAcked(0);
+  EXPECT_TRUE(flight.isDataMissing(0_pn));
+  flight.onAcked(0_pn);
   EXPECT_EQ(flight.bytes(), 0u);
-  EXPECT_FALSE(flight.isDataMissing(0));
+  EXPECT_FALSE(flight.isDataMissing(0_pn));
   EXPECT_EQ(ledger.live(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);
 }
@@ -85,10 +85,10 @@ TEST_F(FlightTest, AnAckSaysOnlyWhatThePreviousOneDidNot) {
 
 TEST_F(FlightTest, ThePacketThresholdMakesALoss) {
   for (int i = 0; i < 4; ++i) send();
-  flight.onAcked(3);
+  flight.onAcked(3_pn);
   EXPECT_EQ(detect(), (Numbers{0}));
   EXPECT_EQ(flight.bytes(), 2000u);
-  EXPECT_EQ(flight.oldest(), 1u);
+  EXPECT_EQ(flight.oldest(), 1_pn);
   EXPECT_EQ(flight.lossTime(), now + kRtt * 9 / 8);
   EXPECT_NE(ledger.nextRepair(now), nullptr);
   now = flight.lossTime();
@@ -99,9 +99,9 @@ TEST_F(FlightTest, ThePacketThresholdMakesALoss) {
 
 TEST_F(FlightTest, ALostPacketMayStillBeAcknowledged) {
   for (int i = 0; i < 4; ++i) send();
-  flight.onAcked(3);
+  flight.onAcked(3_pn);
   ASSERT_EQ(detect(), (Numbers{0}));
-  flight.onAcked(0);
+  flight.onAcked(0_pn);
   EXPECT_EQ(flight.bytes(), 2000u) << "it had left the flight before";
   EXPECT_EQ(ledger.nextRepair(now), nullptr);
 }
@@ -110,42 +110,42 @@ TEST_F(FlightTest, DataIsMovedOnceAndIsNotLostAgain) {
   send();
   send();
   Numbers moved;
-  flight.moveAll(now, [&](uint64_t pn, const SentPacket&) { moved.push_back(pn); });
+  flight.moveAll(now, [&](PacketNumber pn, const SentPacket&) { moved.push_back(pn.value()); });
   EXPECT_EQ(moved, (Numbers{0, 1}));
   EXPECT_EQ(ledger.queued(), 2u);
   EXPECT_EQ(flight.bytes(), 2000u) << "the packets may still arrive";
-  flight.moveAll(now, [](uint64_t, const SentPacket&) {});
-  flight.loseAll(now, [](uint64_t, const SentPacket&) {});
+  flight.moveAll(now, [](PacketNumber, const SentPacket&) {});
+  flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
   EXPECT_EQ(ledger.queued(), 2u);
   EXPECT_EQ(flight.bytes(), 0u);
-  flight.onAcked(0);
+  flight.onAcked(0_pn);
   EXPECT_EQ(ledger.queued(), 1u);
 }
 
 TEST_F(FlightTest, GivenUpDataIsNotSentAgain) {
   send();
   flight.giveUpData(Drop::kPeerDown);
-  flight.loseAll(now, [](uint64_t, const SentPacket&) {});
+  flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
   EXPECT_EQ(ledger.queued(), 0u);
-  EXPECT_FALSE(flight.isDataMissing(0));
+  EXPECT_FALSE(flight.isDataMissing(0_pn));
 }
 
 TEST_F(FlightTest, LostPacketsAreRememberedForAWhile) {
   send();
-  flight.loseAll(now, [](uint64_t, const SentPacket&) {});
+  flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
   flight.trim(100ms, now + 99ms);
-  EXPECT_TRUE(flight.packets().contains(0));
+  EXPECT_TRUE(flight.packets().contains(0_pn));
   flight.trim(100ms, now + 100ms);
-  EXPECT_FALSE(flight.packets().contains(0));
+  EXPECT_FALSE(flight.packets().contains(0_pn));
 }
 
 TEST_F(FlightTest, NothingBehindTheOldestInFlightIsForgotten) {
   send();
   send();
-  flight.onAcked(1);
+  flight.onAcked(1_pn);
   flight.trim({}, now + 1h);
-  EXPECT_TRUE(flight.packets().contains(0));
-  flight.onAcked(0);
+  EXPECT_TRUE(flight.packets().contains(0_pn));
+  flight.onAcked(0_pn);
   flight.trim({}, now + 1h);
   EXPECT_TRUE(flight.packets().empty());
 }
@@ -153,9 +153,9 @@ TEST_F(FlightTest, NothingBehindTheOldestInFlightIsForgotten) {
 TEST_F(FlightTest, ASilentPathRemembersTheLatestPacketsOnly) {
   for (uint64_t i = 0; i < Flight::kMaxSilentSpan + 2; ++i) flight.push(40, true, now);
   Numbers lost;
-  flight.abandonOld(now, [&](uint64_t pn, const SentPacket&) { lost.push_back(pn); });
+  flight.abandonOld(now, [&](PacketNumber pn, const SentPacket&) { lost.push_back(pn.value()); });
   EXPECT_EQ(lost, (Numbers{0, 1}));
-  EXPECT_EQ(flight.packets().first(), 2u);
+  EXPECT_EQ(flight.packets().first(), 2_pn);
   EXPECT_EQ(flight.bytes(), Flight::kMaxSilentSpan * 40);
 }
 
@@ -177,7 +177,7 @@ TEST_F(FlightTest, ItsEndReleasesWhatIsLeft) {
     SentPacket& p = other.push(1000, true, now);
     p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
-    ledger.onSent(p.data[0], 0_subflow, 0);
+    ledger.onSent(p.data[0], 0_subflow, 0_pn);
   }
   EXPECT_EQ(ledger.live(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);

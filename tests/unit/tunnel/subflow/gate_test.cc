@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/lane/flow.h"
 
 namespace braid::gate_test {
@@ -114,7 +115,7 @@ TEST_F(GateTest, ASuppressedPathTakesNothing) {
 TEST_F(GateTest, TheWindowBoundsWhatIsInFlight) {
   fillWindow();
   EXPECT_EQ(flight.bytes(), limits.window);
-  flight.onAcked(0);
+  flight.onAcked(0_pn);
   EXPECT_NE(gate.opensAt(), kNever);
 }
 
@@ -133,7 +134,7 @@ TEST_F(GateTest, ARepairMayGoBeyondTheWindowUpToABound) {
     send();
   }
   EXPECT_FALSE(gate.isOpen(now) || gate.isOpenForRepair(now));
-  flight.onAcked(0);
+  flight.onAcked(0_pn);
   EXPECT_TRUE(gate.isOpenForRepair(now));
 }
 

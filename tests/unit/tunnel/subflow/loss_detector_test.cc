@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "tests/unit/tunnel/wire/number_literals.h"
+
 namespace braid::loss_detector_test {
 namespace {
 
@@ -19,15 +21,15 @@ struct LossDetectorTest : testing::Test {
     p.sentAt = at;
     p.state = SentPacket::State::kInFlight;
   }
-  void ack(uint64_t pn) {
+  void ack(PacketNumber pn) {
     sent.at(pn).state = SentPacket::State::kAcked;
     loss.onAcked(pn);
   }
   std::vector<uint64_t> detect(Time now) {
     std::vector<uint64_t> lost;
-    loss.detect(sent, kRtt, kRtt, kRtt, now, [&](uint64_t pn, SentPacket& p) {
+    loss.detect(sent, kRtt, kRtt, kRtt, now, [&](PacketNumber pn, SentPacket& p) {
       p.state = SentPacket::State::kLost;
-      lost.push_back(pn);
+      lost.push_back(pn.value());
     });
     return lost;
   }
@@ -44,9 +46,9 @@ TEST_F(LossDetectorTest, NothingIsLostBeforeSomethingLaterArrives) {
 // RFC 9002 section 6.1.1: at least three packets before the largest acknowledged.
 TEST_F(LossDetectorTest, ThreePacketsLaterIsLost) {
   for (int i = 0; i < 6; ++i) send(kStart);
-  ack(3);
+  ack(3_pn);
   EXPECT_EQ(detect(kStart + kRtt), Numbers{0});
-  ack(4);
+  ack(4_pn);
   EXPECT_EQ(detect(kStart + kRtt), Numbers{1});
 }
 
@@ -54,7 +56,7 @@ TEST_F(LossDetectorTest, ThreePacketsLaterIsLost) {
 TEST_F(LossDetectorTest, NineEighthsOfTheRttLaterIsLost) {
   send(kStart);
   send(kStart + 1ms);
-  ack(1);
+  ack(1_pn);
   EXPECT_EQ(detect(kStart + kRtt), Numbers{});
   EXPECT_EQ(loss.lossTime(), kStart + 90ms);
   EXPECT_EQ(detect(kStart + 90ms - 1ns), Numbers{});
@@ -68,7 +70,7 @@ TEST_F(LossDetectorTest, TheGranularityIsTheLeastWait) {
 
 TEST_F(LossDetectorTest, PacketsSentAfterTheLargestAcknowledgedAreNotLost) {
   for (int i = 0; i < 5; ++i) send(kStart);
-  ack(0);
+  ack(0_pn);
   EXPECT_EQ(detect(kStart + 10s), Numbers{});
 }
 
@@ -78,7 +80,7 @@ TEST_F(LossDetectorTest, ASpuriousLossTurnsToTimeAlone) {
   for (int i = 0; i < 10; ++i) send(kStart);
   loss.onSpurious();
   EXPECT_TRUE(loss.seesReordering());
-  ack(9);
+  ack(9_pn);
   EXPECT_EQ(detect(kStart + kRtt), Numbers{});
   EXPECT_EQ(loss.lossTime(), kStart + 100ms);  // 80 + 80/4 is more than 90
   EXPECT_EQ(detect(kStart + 100ms).size(), 9u);

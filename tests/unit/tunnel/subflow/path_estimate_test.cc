@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/wire/frames.h"
 
 namespace braid::path_estimate_test {
@@ -62,13 +63,13 @@ TEST_F(PathEstimateTest, ALossyPathIsExpectedToDeliverLater) {
   ack(send());
   EXPECT_EQ(path.expectedDelay(), kRtt / 2);
   SentPacket lost = send();
-  path.onLost(1, lost);
+  path.onLost(1_pn, lost);
   EXPECT_GT(path.expectedDelay(), kRtt);
 }
 
 TEST_F(PathEstimateTest, ALateAckTakesTheLossBackWhereItHadCounted) {
   SentPacket lost = send();
-  path.onLost(0, lost);
+  path.onLost(0_pn, lost);
   EXPECT_EQ(path.losses().lost(), 1u);
   SentPacket uncounted = send();  // a probe for the MTU, say
   EXPECT_EQ(ack(uncounted, true), 1000u);
@@ -80,7 +81,7 @@ TEST_F(PathEstimateTest, ALateAckTakesTheLossBackWhereItHadCounted) {
 TEST_F(PathEstimateTest, OfAnotherPathNothingIsKnown) {
   settle();
   SentPacket lost = send();
-  path.onLost(0, lost);
+  path.onLost(0_pn, lost);
   ack(send());
   path.restart();
   EXPECT_FALSE(path.rtt().hasSample());

@@ -14,11 +14,11 @@ using ProtectionTallyTest = CarryingSubflow;
 // ---- what became of it
 
 TEST_F(ProtectionTallyTest, ProtectionIsUselessWhenThePacketArrives) {
-  uint64_t a = send();
-  uint64_t b = send();
+  PacketNumber a = send();
+  PacketNumber b = send();
   ledger.refuseCopy(&datum(a));
   ledger.refuseCode(&datum(b));
-  uint64_t c = send();
+  PacketNumber c = send();
   now += kRtt;
   ack(a, c);
   EXPECT_EQ(s->status(now).useless, 2u);
@@ -28,7 +28,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUselessWhenThePacketArrives) {
 TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThere) {
   for (bool coded : {false, true}) {
     SetUp();
-    uint64_t a = send();
+    PacketNumber a = send();
     coded ? ledger.refuseCode(&datum(a)) : ledger.refuseCopy(&datum(a));
     if (coded) {
       EXPECT_TRUE(s->sender().onRecovered(a));
@@ -46,7 +46,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
 }
 
 TEST_F(ProtectionTallyTest, ProtectionThatCameTooLateIsNeither) {
-  uint64_t a = send();
+  PacketNumber a = send();
   ledger.refuseCopy(&datum(a));
   lose(a);
   EXPECT_EQ(s->status(now).recovered, 0u);
@@ -54,14 +54,14 @@ TEST_F(ProtectionTallyTest, ProtectionThatCameTooLateIsNeither) {
 }
 
 TEST_F(ProtectionTallyTest, WhatIsRecoveredTwiceIsNewsOnce) {
-  uint64_t a = send();
+  PacketNumber a = send();
   EXPECT_TRUE(s->sender().onRecovered(a));
   EXPECT_FALSE(s->sender().onRecovered(a));
   EXPECT_EQ(s->status(now).decoded, 1u);
 }
 
 TEST_F(ProtectionTallyTest, ALateWordOfRecoveryIsNoNews) {
-  uint64_t a = send();
+  PacketNumber a = send();
   send();
   ack(a);
   EXPECT_FALSE(s->sender().onRecovered(a));
@@ -69,7 +69,7 @@ TEST_F(ProtectionTallyTest, ALateWordOfRecoveryIsNoNews) {
 }
 
 TEST_F(ProtectionTallyTest, ARecoveredPacketStaysInFlightUntilItsFateIsKnown) {
-  uint64_t a = send();
+  PacketNumber a = send();
   uint64_t before = s->sender().flight().bytes();
   s->sender().onRecovered(a);
   EXPECT_EQ(s->sender().flight().bytes(), before);
@@ -91,7 +91,7 @@ TEST_F(ProtectionTallyTest, CopiesAndParitiesAreCounted) {
 }
 
 TEST_F(ProtectionTallyTest, ALossIsTold) {
-  uint64_t a = send();
+  PacketNumber a = send();
   lose(a);
   std::vector<SubflowEvent> losses;
   for (SubflowEvent event; events.poll(event);) {
@@ -108,7 +108,7 @@ TEST_F(ProtectionTallyTest, ALossIsTold) {
 TEST_F(ProtectionTallyTest, ATimeoutCountsOnlyWhenDataIsMissing) {
   for (bool recovered : {false, true}) {
     SetUp();
-    uint64_t a = send();
+    PacketNumber a = send();
     if (recovered) s->sender().onRecovered(a);
     now += 1s;
     s->onTimer(now);

@@ -75,21 +75,21 @@ struct SubflowBench : testing::Test {
     ledger.onSent(d, build.subflow().id(), build.packetNumber());
   }
   /// Sends a datagram with these packets; its number.
-  uint64_t send(Subflow& s, std::initializer_list<const Datum*> data) {
+  PacketNumber send(Subflow& s, std::initializer_list<const Datum*> data) {
     DatagramBuilder build(s, pool.allocate());
     for (const Datum* d : data) put(build, d);
     Datagram out;
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return build.packetNumber();
   }
-  uint64_t ping(Subflow& s) {
+  PacketNumber ping(Subflow& s) {
     DatagramBuilder build(s, pool.allocate());
     build.addTracked(PingFrame{});
     Datagram out;
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return build.packetNumber();
   }
-  void ack(Subflow& s, uint64_t first, uint64_t last) {
+  void ack(Subflow& s, PacketNumber first, PacketNumber last) {
     AckFrame frame;
     frame.subflow = s.id();
     frame.count = 1;
@@ -97,10 +97,10 @@ struct SubflowBench : testing::Test {
     s.onAck(frame, true, now);
   }
   /// Three later packets are acknowledged after a round trip, so that packet `pn` counts as lost.
-  void lose(Subflow& s, uint64_t pn) {
-    uint64_t first = ping(s);
+  void lose(Subflow& s, PacketNumber pn) {
+    PacketNumber first = ping(s);
     ping(s);
-    uint64_t last = ping(s);
+    PacketNumber last = ping(s);
     now += kRtt;
     ack(s, std::max(first, pn + 1), last);
   }
@@ -110,7 +110,7 @@ struct SubflowBench : testing::Test {
     EXPECT_TRUE(header);
     EXPECT_EQ(header->session, kSession);
     ByteSpan sealed = datagram.bytes.span().subspan(kHeaderSize);
-    EXPECT_TRUE(peersKeys->open(header->epoch, header->subflow, header->packetNumber,
+    EXPECT_TRUE(peersKeys->open(header->epoch, header->subflow, PacketNumber(header->packetNumber),
                                 datagram.bytes.view().first(kHeaderSize), sealed, now));
     FrameReader reader(sealed.first(sealed.size() - kTagSize));
     std::vector<WireFrame> frames;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/tunnel/wire/number_literals.h"
+
 namespace braid::subflow_receiver_test {
 namespace {
 
@@ -9,34 +11,34 @@ struct SubflowReceiverTest : testing::Test {
   const Time now = Time{} + 1s;
   SubflowReceiver receiver;
 
-  bool receive(uint64_t pn) { return receiver.onPacket(pn, true, Ecn::kNotEct, 100, 40ms, now); }
+  bool receive(PacketNumber pn) { return receiver.onPacket(pn, true, Ecn::kNotEct, 100, 40ms, now); }
 };
 
 TEST_F(SubflowReceiverTest, AReplayedNumberIsTold) {
-  receive(7);
-  EXPECT_TRUE(receiver.isReplay(7));
-  EXPECT_FALSE(receiver.isReplay(8));
-  EXPECT_FALSE(receiver.isReplay(6));
+  receive(7_pn);
+  EXPECT_TRUE(receiver.isReplay(7_pn));
+  EXPECT_FALSE(receiver.isReplay(8_pn));
+  EXPECT_FALSE(receiver.isReplay(6_pn));
 }
 
 TEST_F(SubflowReceiverTest, OnlyThatWithTheLargestNumberIsTheNewest) {
-  EXPECT_TRUE(receive(3));
-  EXPECT_FALSE(receive(2));
-  EXPECT_TRUE(receive(9));
-  EXPECT_EQ(receiver.expected(), 10u);
+  EXPECT_TRUE(receive(3_pn));
+  EXPECT_FALSE(receive(2_pn));
+  EXPECT_TRUE(receive(9_pn));
+  EXPECT_EQ(receiver.expected(), 10_pn);
 }
 
 TEST_F(SubflowReceiverTest, WhatIsNotUnderstoodIsNeitherAcknowledgedNorTakenAgain) {
-  receiver.onMalformed(4);
-  EXPECT_TRUE(receiver.isReplay(4));
+  receiver.onMalformed(4_pn);
+  EXPECT_TRUE(receiver.isReplay(4_pn));
   EXPECT_FALSE(receiver.acks().pending());
-  EXPECT_EQ(receiver.expected(), 0u);
+  EXPECT_EQ(receiver.expected(), 0_pn);
 }
 
 TEST_F(SubflowReceiverTest, CountsWhatCame) {
-  receive(0);
-  receive(1);
-  receiver.onMalformed(2);
+  receive(0_pn);
+  receive(1_pn);
+  receiver.onMalformed(2_pn);
   EXPECT_EQ(receiver.counts().receivedPackets, 2u);
   EXPECT_EQ(receiver.counts().receivedBytes, 200u);
 }

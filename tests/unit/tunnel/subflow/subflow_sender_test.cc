@@ -33,8 +33,8 @@ struct SubflowSenderTest : testing::Test {
     sender.onProof(kRtt, now);
   }
   /// A datagram with an inner packet and a control frame.
-  uint64_t send() {
-    uint64_t pn = sender.sent().next();
+  PacketNumber send() {
+    PacketNumber pn = sender.sent().next();
     SentPacket& p = sender.onSent(1200, kHeaders, true, now);
     p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
@@ -42,14 +42,14 @@ struct SubflowSenderTest : testing::Test {
     ledger.onSent(p.data[0], kSubflow, pn);
     return pn;
   }
-  std::optional<AckNews> ack(uint64_t first, uint64_t last) {
+  std::optional<AckNews> ack(PacketNumber first, PacketNumber last) {
     AckFrame frame;
     frame.subflow = kSubflow;
     frame.count = 1;
     frame.ranges[0] = {first, last};
     return sender.onAck(frame, true, now);
   }
-  using Told = std::vector<std::pair<Kind, uint64_t>>;
+  using Told = std::vector<std::pair<Kind, PacketNumber>>;
   Told told() {
     Told all;
     for (SubflowEvent event; events.poll(event);) {
@@ -61,7 +61,7 @@ struct SubflowSenderTest : testing::Test {
 };
 
 TEST_F(SubflowSenderTest, AnAckThatSaysNothingNewIsNoNews) {
-  uint64_t pn = send();
+  PacketNumber pn = send();
   EXPECT_FALSE(ack(pn + 1, pn + 1)) << "of a number that was never used";
   now += kRtt;
   std::optional<AckNews> news = ack(pn, pn);
@@ -74,7 +74,7 @@ TEST_F(SubflowSenderTest, AnAckThatSaysNothingNewIsNoNews) {
 
 // Between the two the subflow may come into use again: that is told before the losses are.
 TEST_F(SubflowSenderTest, LossesAreFoundOnlyWhenTheNewsAreLearnt) {
-  uint64_t lost = send();
+  PacketNumber lost = send();
   for (int i = 0; i < 3; ++i) send();
   now += kRtt;
   std::optional<AckNews> news = ack(lost + 1, lost + 3);
@@ -90,8 +90,8 @@ TEST_F(SubflowSenderTest, LossesAreFoundOnlyWhenTheNewsAreLearnt) {
 }
 
 TEST_F(SubflowSenderTest, OutOfUseItsDataGoesElsewhereOldestFirst) {
-  uint64_t first = send();
-  uint64_t second = send();
+  PacketNumber first = send();
+  PacketNumber second = send();
   ASSERT_TRUE(sender.gate().isOpen(now + 1s));
   sender.setUsable(false, now);
   EXPECT_FALSE(sender.gate().isOpen(now + 1s));
@@ -102,7 +102,7 @@ TEST_F(SubflowSenderTest, OutOfUseItsDataGoesElsewhereOldestFirst) {
 }
 
 TEST_F(SubflowSenderTest, APtoMovesTheOldestPacketOnly) {
-  uint64_t oldest = send();
+  PacketNumber oldest = send();
   send();
   sender.onPto(true, now);
   EXPECT_EQ(ledger.queued(), 1u);
@@ -114,7 +114,7 @@ TEST_F(SubflowSenderTest, APtoMovesTheOldestPacketOnly) {
 
 TEST_F(SubflowSenderTest, OnANewPortThePathIsTheSameOnANewAddressItIsNot) {
   for (bool samePath : {true, false}) {
-    uint64_t pn = send();
+    PacketNumber pn = send();
     sender.onNewRoute(samePath, now);
     EXPECT_EQ(sender.flight().bytes(), 0u) << "nothing is in flight there";
     EXPECT_EQ(told(), (Told{{Kind::kControlLost, pn}}));

@@ -27,7 +27,7 @@ struct SubflowTest : testing::Test {
     s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, ledger, group, random, now);
   }
   /// Packets with control frames that arrived (true) or were lost; all that was told is then forgotten.
-  using Fates = std::vector<std::pair<uint64_t, bool>>;
+  using Fates = std::vector<std::pair<PacketNumber, bool>>;
   Fates fates() {
     Fates fates;
     for (SubflowEvent event; events.poll(event);) {
@@ -50,7 +50,7 @@ struct SubflowTest : testing::Test {
     s->onPathResponse(frame->challenge->token, now);
     ASSERT_EQ(s->state(), Subflow::State::kActive);
     for (int i = 0; i < samples; ++i) {
-      uint64_t pn = send();
+      PacketNumber pn = send();
       now += kRtt;
       ack(pn, pn);
     }
@@ -58,16 +58,16 @@ struct SubflowTest : testing::Test {
   /// Rounds of as much as the window takes, each acknowledged at once after an RTT.
   void fill(int rounds) {
     for (int i = 0; i < rounds; ++i) {
-      uint64_t first = s->sender().sent().next();
+      PacketNumber first = s->sender().sent().next();
       Time end = now + kRtt;
       for (; s->gate().opensAt() < end; send()) now = std::max(now, s->gate().opensAt());
       now = end;
       if (s->sender().sent().next() > first) ack(first, s->sender().sent().next() - 1);
     }
   }
-  uint64_t send(size_t bytes = 1200, bool control = false) {
+  PacketNumber send(size_t bytes = 1200, bool control = false) {
     const Datum* d = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
-    uint64_t pn = s->sender().sent().next();
+    PacketNumber pn = s->sender().sent().next();
     SentPacket& p = s->onSent(bytes, true, now);
     p.data[0] = d;
     p.dataCount = 1;
@@ -76,7 +76,7 @@ struct SubflowTest : testing::Test {
     if (marking) sentAs = s->codepoint(pn, p, now);
     return pn;
   }
-  void ack(uint64_t first, uint64_t last, bool samePath = true) {
+  void ack(PacketNumber first, PacketNumber last, bool samePath = true) {
     AckFrame frame;
     frame.subflow = s->id();
     frame.count = 1;
@@ -96,7 +96,7 @@ struct SubflowTest : testing::Test {
     }
     now = end;
   }
-  void ackCounted(uint64_t first, uint64_t last, EcnCounts counts) {
+  void ackCounted(PacketNumber first, PacketNumber last, EcnCounts counts) {
     AckFrame frame;
     frame.subflow = s->id();
     frame.ecn = counts;
@@ -118,7 +118,7 @@ TEST_F(SubflowTest, CarriesNoDataBeforeItsRouteIsProven) {
 
 TEST_F(SubflowTest, AcknowledgedDataIsDelivered) {
   activate();
-  uint64_t pn = send();
+  PacketNumber pn = send();
   EXPECT_EQ(s->view(now).inFlight, 1200u);
   now += kRtt;
   ack(pn, pn);
@@ -129,7 +129,7 @@ TEST_F(SubflowTest, AcknowledgedDataIsDelivered) {
 
 TEST_F(SubflowTest, ALossIsRepairedAndItsControlFramesReported) {
   activate();
-  uint64_t lost = send(1200, true);
+  PacketNumber lost = send(1200, true);
   for (int i = 0; i < 3; ++i) send();
   now += kRtt;
   ack(lost + 1, lost + 3);
@@ -143,7 +143,7 @@ TEST_F(SubflowTest, ALateAckMakesTheLossSpurious) {
   options.controller = "newreno";
   SetUp();
   activate();
-  uint64_t late = send();
+  PacketNumber late = send();
   for (int i = 0; i < 3; ++i) send();
   now += kRtt;
   ack(late + 1, late + 3);
@@ -158,7 +158,7 @@ TEST_F(SubflowTest, ALateAckMakesTheLossSpurious) {
 TEST_F(SubflowTest, AnAckOverAnotherPathGivesNoRttSample) {
   activate();
   Duration before = s->path().rtt().smoothed();
-  uint64_t pn = send();
+  PacketNumber pn = send();
   now += 10 * kRtt;
   ack(pn, pn, false);
   EXPECT_EQ(s->path().rtt().smoothed(), before);
@@ -209,7 +209,7 @@ TEST_F(SubflowTest, ASuspectPathIsProbedWithGrowingPausesAndTakenBack) {
     EXPECT_GE(pings[i] - pings[i - 1] + 1ns, pings[i - 1] - pings[i - 2]);
   }
   now = pings.back() + kRtt;
-  uint64_t last = s->sender().sent().next() - 1;
+  PacketNumber last = s->sender().sent().next() - 1;
   ack(last, last);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
   EXPECT_EQ(s->view(now).inFlight, 0u) << "older packets are lost";
@@ -222,7 +222,7 @@ TEST_F(SubflowTest, AfterALongSilenceTheControllerStartsAnew) {
   for (int i = 0; i < 20; ++i) send();
   runTo(now + 10s);
   now = pings.back() + kRtt;
-  uint64_t last = s->sender().sent().next() - 1;
+  PacketNumber last = s->sender().sent().next() - 1;
   ack(last, last);
   ASSERT_EQ(s->state(), Subflow::State::kActive);
   EXPECT_EQ(s->view(now).window, initial);
@@ -235,14 +235,14 @@ TEST_F(SubflowTest, DaysOfSilenceTakeNoMemoryAndNoNumbersBeyondTheMap) {
   send();
   runTo(now + 86400s);
   EXPECT_TRUE(s->sender().canNumber());
-  uint64_t last = s->sender().sent().next() - 1;
+  PacketNumber last = s->sender().sent().next() - 1;
   ack(last, last);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
 }
 
 TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
   activate();
-  uint64_t pn = send();
+  PacketNumber pn = send();
   s->close(now);
   EXPECT_EQ(s->state(), Subflow::State::kClosed);
   EXPECT_EQ(ledger.queued(), 1u);
@@ -277,8 +277,8 @@ TEST_F(SubflowTest, ThePeerMayRefuseAPathAndOfferItAgain) {
 TEST_F(SubflowTest, FollowsThePeerToANewAddressOnceItAnswersThere) {
   activate();
   Route moved{1, {}, *Endpoint::parse("198.51.100.7:999")};
-  s->onPacket(0, true, Ecn::kEct0, 1200, home, now);
-  s->onPacket(1, true, Ecn::kEct0, 1200, moved, now);
+  s->onPacket(0_pn, true, Ecn::kEct0, 1200, home, now);
+  s->onPacket(1_pn, true, Ecn::kEct0, 1200, moved, now);
   EXPECT_EQ(s->route(), home);
   auto frame = s->takePathFrame(now);
   ASSERT_TRUE(frame && frame->challenge);
@@ -290,8 +290,8 @@ TEST_F(SubflowTest, FollowsThePeerToANewAddressOnceItAnswersThere) {
 
 TEST_F(SubflowTest, AnOldPacketFromElsewhereMovesNothing) {
   activate();
-  s->onPacket(5, true, Ecn::kEct0, 1200, home, now);
-  s->onPacket(4, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("198.51.100.7:999")}, now);
+  s->onPacket(5_pn, true, Ecn::kEct0, 1200, home, now);
+  s->onPacket(4_pn, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("198.51.100.7:999")}, now);
   EXPECT_FALSE(s->takePathFrame(now));
 }
 
@@ -300,7 +300,7 @@ TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
     SetUp();
     events = {};
     activate();
-    s->onPacket(0, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse(to)}, now);
+    s->onPacket(0_pn, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse(to)}, now);
     auto frame = s->takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge);
     auto another = s->takePathFrame(now);
@@ -314,10 +314,10 @@ TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
 // What was on its way to the old route is sent again at once, and is no loss that tells of a path.
 TEST_F(SubflowTest, WhatWentToTheOldRouteIsSentAgainAndSlowsNothingDown) {
   activate();
-  uint64_t first = send(1200, true);
-  uint64_t second = send();
+  PacketNumber first = send(1200, true);
+  PacketNumber second = send();
   uint64_t window = s->view(now).window;
-  s->onPacket(0, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("192.0.2.1:5555")}, now);
+  s->onPacket(0_pn, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("192.0.2.1:5555")}, now);
   auto frame = s->takePathFrame(now);
   ASSERT_TRUE(frame && frame->challenge);
   EXPECT_EQ(ledger.queued(), 0u) << "not before the peer has answered there";
@@ -338,7 +338,7 @@ TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
   ASSERT_TRUE(frame && frame->challenge);
   Route seen = home;
   seen.local = *Address::parse("198.51.100.20");
-  s->onPacket(0, false, Ecn::kNotEct, 100, seen, now);  // the peer's own challenge; its response was lost
+  s->onPacket(0_pn, false, Ecn::kNotEct, 100, seen, now);  // the peer's own challenge; its response was lost
   s->onPathResponse(frame->challenge->token, now + kRtt);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
   EXPECT_EQ(s->route(), seen);
@@ -349,9 +349,9 @@ TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
   for (bool trusted : {false, true}) {
     s = std::make_unique<Subflow>(3_subflow, "wifi", home, trusted, options, events, ledger, group, random,
                                   now);
-    s->onPacket(0, false, Ecn::kNotEct, 1200, home, now);
-    s->onPacket(1, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")}, now);
-    s->onPacket(2, false, Ecn::kNotEct, 1200, home, now);
+    s->onPacket(0_pn, false, Ecn::kNotEct, 1200, home, now);
+    s->onPacket(1_pn, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")}, now);
+    s->onPacket(2_pn, false, Ecn::kNotEct, 1200, home, now);
     auto frame = s->takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge) << trusted;
     EXPECT_EQ(frame->route, home);
@@ -365,7 +365,7 @@ TEST_F(SubflowTest, AnOvertakenAckDoesNotCountMarksTwice) {
   SetUp();
   activate();
   marking = true;
-  uint64_t first = send();
+  PacketNumber first = send();
   for (int i = 0; i < 7; ++i) send();
   now += kRtt;
   uint64_t before = s->view(now).window;
@@ -375,7 +375,7 @@ TEST_F(SubflowTest, AnOvertakenAckDoesNotCountMarksTwice) {
   ackCounted(first, first, {0, 0, 1});
   EXPECT_EQ(s->status(now).ceMarks, 5u);
   now += 1ms;
-  uint64_t later = send();
+  PacketNumber later = send();
   now += kRtt;
   ackCounted(later, later, {4, 0, 5});
   EXPECT_GE(s->view(now).window, window) << "nothing new was marked";
@@ -392,7 +392,7 @@ TEST_F(SubflowTest, MarksOfAPathThatMarksEverythingSlowNobody) {
   activate();
   marking = true;
   uint64_t before = s->view(now).window;
-  uint64_t first = send();
+  PacketNumber first = send();
   for (int i = 0; i < 9; ++i) send();
   EXPECT_EQ(sentAs, Ecn::kEct0);
   now += kRtt;
@@ -405,7 +405,7 @@ TEST_F(SubflowTest, MarksOfAPathThatMarksEverythingSlowNobody) {
 
 TEST_F(SubflowTest, OnlyWhatAsksForAnAnswerMayBeMarked) {
   activate(0);
-  uint64_t pn = s->sender().sent().next();
+  PacketNumber pn = s->sender().sent().next();
   EXPECT_EQ(s->codepoint(pn, s->onSent(40, false, now), now), Ecn::kNotEct);
   SentPacket& probe = s->onSent(1400, true, now);
   probe.mtuProbe = true;
@@ -427,7 +427,7 @@ TEST_F(SubflowTest, WhatIsSentOnASilentPathIsNotMarked) {
   now = s->nextDeadline();
   s->onTimer(now);
   ASSERT_TRUE(s->mustSend()) << "a PTO";
-  uint64_t probe = send();
+  PacketNumber probe = send();
   EXPECT_EQ(sentAs, Ecn::kNotEct);
   now += kRtt;
   ackCounted(probe, probe, {});
@@ -443,7 +443,7 @@ TEST_F(SubflowTest, WhatAnEcnTestLosesIsNoCongestion) {
   marking = true;
   uint64_t window = s->view(now).window;
   for (int i = 0; i < 10; ++i) send();
-  uint64_t pn = send();
+  PacketNumber pn = send();
   EXPECT_EQ(sentAs, Ecn::kNotEct);
   now += kRtt;
   ackCounted(pn, pn, {});
@@ -457,7 +457,7 @@ TEST_F(SubflowTest, WhatAnEcnTestLosesIsNoCongestion) {
 TEST_F(SubflowTest, ANewRouteIsTestedForEcnAnew) {
   activate();
   marking = true;
-  uint64_t pn = send();
+  PacketNumber pn = send();
   now += kRtt;
   ackCounted(pn, pn, {});
   ASSERT_EQ(s->status(now).ecn, "failed");
@@ -497,7 +497,7 @@ TEST_F(SuppressedSubflowTest, TakesNoDataAndStaysInUse) {
 }
 
 TEST_F(SuppressedSubflowTest, WhatIsAcknowledgedInTimeIsNotSentAgain) {
-  uint64_t pn = send();
+  PacketNumber pn = send();
   suppress();
   now += kRtt;
   ack(pn, pn);
@@ -506,7 +506,7 @@ TEST_F(SuppressedSubflowTest, WhatIsAcknowledgedInTimeIsNotSentAgain) {
 }
 
 TEST_F(SuppressedSubflowTest, WhatIsNotAcknowledgedWithinTheRttIsMoved) {
-  uint64_t pn = send();
+  PacketNumber pn = send();
   suppress();
   Time due = now + s->path().rtt().smoothed() + 4 * s->path().rtt().variation();
   EXPECT_EQ(s->nextDeadline(), due);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::ack_ranges_test {
 namespace {
@@ -15,7 +16,8 @@ using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;
 
 Pairs pairs(const AckRanges& ranges) {
   Pairs out;
-  for (size_t i = 0; i < ranges.size(); ++i) out.emplace_back(ranges.range(i).first, ranges.range(i).last);
+  for (size_t i = 0; i < ranges.size(); ++i)
+    out.emplace_back(ranges.range(i).first.value(), ranges.range(i).last.value());
   return out;
 }
 
@@ -36,67 +38,67 @@ Pairs pairs(const std::set<uint64_t>& numbers) {
 TEST(AckRanges, InOrderIsOneRange) {
   AckRanges ranges;
   EXPECT_TRUE(ranges.empty());
-  for (uint64_t pn = 0; pn < 1000; ++pn) EXPECT_TRUE(ranges.add(pn));
+  for (uint64_t pn = 0; pn < 1000; ++pn) EXPECT_TRUE(ranges.add(PacketNumber(pn)));
   EXPECT_EQ(pairs(ranges), (Pairs{{0, 999}}));
-  EXPECT_EQ(ranges.largest(), 999u);
+  EXPECT_EQ(ranges.largest(), 999_pn);
 }
 
 TEST(AckRanges, HoleOpensAndCloses) {
   AckRanges ranges;
-  for (uint64_t pn : {1, 2, 5, 6}) ranges.add(pn);
+  for (uint64_t pn : {1, 2, 5, 6}) ranges.add(PacketNumber(pn));
   EXPECT_EQ(pairs(ranges), (Pairs{{5, 6}, {1, 2}}));
-  EXPECT_TRUE(ranges.add(4));
+  EXPECT_TRUE(ranges.add(4_pn));
   EXPECT_EQ(pairs(ranges), (Pairs{{4, 6}, {1, 2}}));
-  EXPECT_TRUE(ranges.add(3));
+  EXPECT_TRUE(ranges.add(3_pn));
   EXPECT_EQ(pairs(ranges), (Pairs{{1, 6}}));
-  EXPECT_TRUE(ranges.add(0));
+  EXPECT_TRUE(ranges.add(0_pn));
   EXPECT_EQ(pairs(ranges), (Pairs{{0, 6}}));
 }
 
 TEST(AckRanges, DuplicateIsTold) {
   AckRanges ranges;
-  for (uint64_t pn : {3, 4, 9}) ranges.add(pn);
-  for (uint64_t pn : {3, 4, 9}) EXPECT_FALSE(ranges.add(pn));
-  EXPECT_TRUE(ranges.contains(4));
-  EXPECT_FALSE(ranges.contains(5));
-  EXPECT_FALSE(ranges.contains(2));
-  EXPECT_FALSE(ranges.contains(10));
+  for (uint64_t pn : {3, 4, 9}) ranges.add(PacketNumber(pn));
+  for (uint64_t pn : {3, 4, 9}) EXPECT_FALSE(ranges.add(PacketNumber(pn)));
+  EXPECT_TRUE(ranges.contains(4_pn));
+  EXPECT_FALSE(ranges.contains(5_pn));
+  EXPECT_FALSE(ranges.contains(2_pn));
+  EXPECT_FALSE(ranges.contains(10_pn));
 }
 
 TEST(AckRanges, LowestIsForgottenFirst) {
   AckRanges ranges;
-  for (uint64_t i = 1; i <= AckRanges::kMax; ++i) ranges.add(i * 2);
-  EXPECT_FALSE(ranges.add(0)) << "it would be the lowest of too many";
-  EXPECT_TRUE(ranges.add(1000));
+  for (uint64_t i = 1; i <= AckRanges::kMax; ++i) ranges.add(PacketNumber(i * 2));
+  EXPECT_FALSE(ranges.add(0_pn)) << "it would be the lowest of too many";
+  EXPECT_TRUE(ranges.add(1000_pn));
   EXPECT_EQ(ranges.size(), AckRanges::kMax);
-  EXPECT_FALSE(ranges.contains(2));
-  EXPECT_TRUE(ranges.contains(4));
-  EXPECT_TRUE(ranges.add(500)) << "in the middle of a full set";
-  EXPECT_FALSE(ranges.contains(4));
-  EXPECT_TRUE(ranges.contains(6));
+  EXPECT_FALSE(ranges.contains(2_pn));
+  EXPECT_TRUE(ranges.contains(4_pn));
+  EXPECT_TRUE(ranges.add(500_pn)) << "in the middle of a full set";
+  EXPECT_FALSE(ranges.contains(4_pn));
+  EXPECT_TRUE(ranges.contains(6_pn));
 }
 
 TEST(AckRanges, DropBelowCutsARange) {
   AckRanges ranges;
-  for (uint64_t pn : {1, 2, 5, 6, 7, 10}) ranges.add(pn);
-  ranges.dropBelow(6);
+  for (uint64_t pn : {1, 2, 5, 6, 7, 10}) ranges.add(PacketNumber(pn));
+  ranges.dropBelow(6_pn);
   EXPECT_EQ(pairs(ranges), (Pairs{{10, 10}, {6, 7}}));
-  ranges.dropBelow(8);
+  ranges.dropBelow(8_pn);
   EXPECT_EQ(pairs(ranges), (Pairs{{10, 10}}));
-  ranges.dropBelow(11);
+  ranges.dropBelow(11_pn);
   EXPECT_TRUE(ranges.empty());
-  EXPECT_TRUE(ranges.add(3)) << "a late packet is still acknowledged";
+  EXPECT_TRUE(ranges.add(3_pn)) << "a late packet is still acknowledged";
 }
 
 TEST(AckRanges, FillsTheLargestIntoAFrame) {
   AckRanges ranges;
   AckFrame frame;
-  for (uint64_t pn : {1, 2, 5}) ranges.add(pn);
+  for (uint64_t pn : {1, 2, 5}) ranges.add(PacketNumber(pn));
   ranges.fill(frame);
   ASSERT_EQ(frame.count, 2u);
-  EXPECT_EQ(frame.ranges[0].first, 5u);
-  EXPECT_EQ(frame.ranges[1].last, 2u);
-  for (uint64_t i = 0; i < AckRanges::kMax; ++i) ranges.add(100 + 2 * i);
+  EXPECT_EQ(frame.ranges[0].first, 5_pn);
+  EXPECT_EQ(frame.ranges[1].last, 2_pn);
+  for (uint64_t i = 0; i < AckRanges::kMax; ++i) ranges.add(PacketNumber(100 + 2 * i));
   ranges.fill(frame);
   EXPECT_EQ(frame.count, kMaxAckRanges);
   EXPECT_EQ(frame.ranges[0].last, ranges.largest());
@@ -116,11 +118,11 @@ TEST(AckRangesProperty, MatchesASet) {
       bool fresh = model.insert(pn).second;
       Pairs want = pairs(model);
       bool kept = pn >= want.back().first;
-      ASSERT_EQ(ranges.add(pn), fresh && kept) << "pn " << pn;
+      ASSERT_EQ(ranges.add(PacketNumber(pn)), fresh && kept) << "pn " << pn;
       model.erase(model.begin(), model.lower_bound(want.back().first));
       if (random.chance(0.01)) {
         uint64_t floor = base > 100 ? base - 100 : 0;
-        ranges.dropBelow(floor);
+        ranges.dropBelow(PacketNumber(floor));
         model.erase(model.begin(), model.lower_bound(floor));
       }
       ASSERT_EQ(pairs(ranges), pairs(model));

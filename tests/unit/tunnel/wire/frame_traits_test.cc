@@ -76,7 +76,7 @@ AckFrame largestAck() {
   ack.delay = std::chrono::microseconds(kMaxVarint);
   ack.ecn = {kMaxVarint, kMaxVarint, kMaxVarint};
   ack.count = kMaxAckRanges;
-  uint64_t last = kMaxVarint;
+  PacketNumber last(kMaxVarint);
   for (AckFrame::Range& range : ack.ranges) {
     range = {last - (uint64_t{1} << 31), last};
     last = range.first - (uint64_t{1} << 31);
@@ -102,7 +102,7 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
             kFrame<SubflowStatusFrame>.largest);
   EXPECT_EQ(encode(CloseFrame{kMaxVarint}).size(), kFrame<CloseFrame>.largest);
   EXPECT_EQ(largestParityHeader(), kFrame<ParityFrame>.largest);
-  EXPECT_EQ(encode(RecoveredFrame{0_subflow, kMaxVarint, kMaxBlockSymbols}).size(),
+  EXPECT_EQ(encode(RecoveredFrame{0_subflow, PacketNumber(kMaxVarint), kMaxBlockSymbols}).size(),
             kFrame<RecoveredFrame>.largest);
   EXPECT_EQ(encode(SubflowPreferenceFrame{0_subflow, kMaxVarint, preference}).size(),
             kFrame<SubflowPreferenceFrame>.largest);

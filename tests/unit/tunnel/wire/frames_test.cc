@@ -16,9 +16,9 @@ AckFrame randomAck(Random& random) {
   ack.delay = std::chrono::microseconds(random.below(5000));
   ack.ecn = {random.below(1 << 20), random.below(100), random.below(70000)};
   ack.count = 1 + random.below(kMaxAckRanges);
-  uint64_t last = (uint64_t{1} << 30) + random.below(uint64_t{1} << 40);
+  PacketNumber last((uint64_t{1} << 30) + random.below(uint64_t{1} << 40));
   for (size_t i = 0; i < ack.count; ++i) {
-    uint64_t first = last - random.below(random.chance(0.1) ? 5000 : 4);
+    PacketNumber first = last - random.below(random.chance(0.1) ? 5000 : 4);
     ack.ranges[i] = {first, last};
     last = first - 2 - random.below(random.chance(0.1) ? 5000 : 4);
   }
@@ -176,9 +176,9 @@ TEST(ParityTail, OfNothingIsMalformed) {
 
 TEST(Recovered, RoundTrips) {
   RecoveredFrame frame =
-      decodeOne<RecoveredFrame>(encode(RecoveredFrame{200_subflow, 123456789, kMaxBlockSymbols}));
+      decodeOne<RecoveredFrame>(encode(RecoveredFrame{200_subflow, 123456789_pn, kMaxBlockSymbols}));
   EXPECT_EQ(frame.subflow, 200_subflow);
-  EXPECT_EQ(frame.first, 123456789u);
+  EXPECT_EQ(frame.first, 123456789_pn);
   EXPECT_EQ(frame.count, kMaxBlockSymbols);
 }
 
@@ -191,7 +191,7 @@ TEST(Recovered, OneTo128Packets) {
 
 TEST(Frames, EveryPrefixOfARecoveryFrameIsMalformed) {
   for (const Bytes& whole :
-       {Bytes{0x0a, 0, 1, 0, 0, 9, 0, 3, 7, 8, 9}, encode(RecoveredFrame{1_subflow, 70000, 100})}) {
+       {Bytes{0x0a, 0, 1, 0, 0, 9, 0, 3, 7, 8, 9}, encode(RecoveredFrame{1_subflow, 70000_pn, 100})}) {
     ASSERT_FALSE(malformed(whole));
     for (size_t n = 1; n < whole.size(); ++n)
       EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(n)))) << n;

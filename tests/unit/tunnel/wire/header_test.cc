@@ -44,11 +44,11 @@ TEST(Header, RefusesShortReservedAndForeign) {
 
 // RFC 9000 appendix A.3, with 32 bits.
 TEST(PacketNumber, ExpandsToTheNearest) {
-  EXPECT_EQ(expandPacketNumber(0, 0), 0u);
-  EXPECT_EQ(expandPacketNumber(5, 0), 5u);
-  EXPECT_EQ(expandPacketNumber(0, 0xffffffffu), 0x100000000u);
-  EXPECT_EQ(expandPacketNumber(0xffffffffu, 0x100000000u), 0xffffffffu);
-  EXPECT_EQ(expandPacketNumber(0xffffffffu, 0), 0xffffffffu);  // nothing is below zero
+  EXPECT_EQ(expandNumber(0, 0), 0u);
+  EXPECT_EQ(expandNumber(5, 0), 5u);
+  EXPECT_EQ(expandNumber(0, 0xffffffffu), 0x100000000u);
+  EXPECT_EQ(expandNumber(0xffffffffu, 0x100000000u), 0xffffffffu);
+  EXPECT_EQ(expandNumber(0xffffffffu, 0), 0xffffffffu);  // nothing is below zero
 }
 
 TEST(PacketNumber, ExpansionInvertsTruncationWithinHalfTheRange) {
@@ -57,7 +57,7 @@ TEST(PacketNumber, ExpansionInvertsTruncationWithinHalfTheRange) {
     uint64_t expected = random.below(uint64_t{1} << 60);
     uint64_t distance = random.below(uint64_t{1} << 31);
     uint64_t pn = random.chance(0.5) ? expected + distance : expected - std::min(expected, distance);
-    ASSERT_EQ(expandPacketNumber(static_cast<uint32_t>(pn), expected), pn) << expected;
+    ASSERT_EQ(expandNumber(static_cast<uint32_t>(pn), expected), pn) << expected;
   }
 }
 

@@ -42,7 +42,7 @@ SessionSecrets secretsOf(AeadKind kind) {
 
 struct Sealed {
   uint8_t bits = 0;
-  uint64_t pn = 0;
+  PacketNumber pn{};
   Bytes header, bytes;
 };
 
@@ -52,18 +52,18 @@ class Side {
 
   Sealed send() {
     Sealed s{keys.epochBits(), pn++, {0x40, keys.epochBits(), 9}, Bytes(50 + kTagSize)};
-    Bytes plain(50, static_cast<uint8_t>(s.pn));
+    Bytes plain(50, static_cast<uint8_t>(s.pn.value()));
     ByteView piece = plain;
     sealedOk = keys.seal(2_subflow, s.pn, s.header, {&piece, 1}, s.bytes.data());
     return s;
   }
   bool receive(Sealed s, Time now) {
     if (!keys.open(s.bits, 2_subflow, s.pn, s.header, s.bytes, now)) return false;
-    return std::count(s.bytes.begin(), s.bytes.begin() + 50, static_cast<uint8_t>(s.pn)) == 50;
+    return std::count(s.bytes.begin(), s.bytes.begin() + 50, static_cast<uint8_t>(s.pn.value())) == 50;
   }
 
   KeySchedule keys;
-  uint64_t pn = 0;
+  PacketNumber pn{};
   bool sealedOk = true;
 };
 
@@ -136,13 +136,13 @@ TEST(KeyScheduleWire, keysFollowTheLabels) {
   ByteView piece = plain;
   auto opensWith = [&](const std::string& key, const Bytes& iv) {
     Aead reference(AeadKind::kAes128Gcm, Aead::Use::kOpen, fromHex(key), iv);
-    EXPECT_TRUE(keys.seal(1_subflow, 5, header, {&piece, 1}, out.data()));
+    EXPECT_TRUE(keys.seal(1_subflow, 5_pn, header, {&piece, 1}, out.data()));
     Bytes copy = out;
     return reference.open(1, 5, header, copy);
   };
   EXPECT_TRUE(opensWith("ca930ffa30ae4c6442334a0732559591", fromHex("ba9302de229b507c26e2fd4d")));
-  ASSERT_TRUE(peer.seal(1_subflow, 0, header, {&piece, 1}, out.data()));
-  ASSERT_TRUE(keys.open(0, 1_subflow, 0, header, out, kStart));
+  ASSERT_TRUE(peer.seal(1_subflow, 0_pn, header, {&piece, 1}, out.data()));
+  ASSERT_TRUE(keys.open(0, 1_subflow, 0_pn, header, out, kStart));
   ASSERT_TRUE(keys.rekey(kStart));
   Bytes nextSecret = fromHex("be69fe2764dad8a42f6d30a8dd73f391a80893bc36cdab7247903b55a720c652");
   EXPECT_TRUE(opensWith("ccb79a22f208cdaedbfabf9963072dec", expanded(nextSecret, "braid iv", 12)));

@@ -31,6 +31,10 @@ consteval Dsn operator""_dsn(unsigned long long value) {
   return numberLiteral<Dsn>(value);
 }
 
+consteval PacketNumber operator""_pn(unsigned long long value) {
+  return numberLiteral<PacketNumber>(value);
+}
+
 template <class Tag, class Rep>
 void PrintTo(Number<Tag, Rep> number, std::ostream* out) {
   *out << +number.value();

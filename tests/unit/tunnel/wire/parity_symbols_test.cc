@@ -38,7 +38,7 @@ Ranges rangesOf(const BlockDescription& block) {
 
 /// What a receiver reads that expects `next` on every subflow.
 Ranges described(const ParityFrame& frame, uint64_t next) {
-  return rangesOf(describe(frame, [next](SubflowId) { return next; }));
+  return rangesOf(describe(frame, [next](SubflowId) { return PacketNumber(next); }));
 }
 
 /// PARITY of block 1, index 0 of M 1, symbol size 4, with these groups and parts of 4 bytes.
@@ -95,7 +95,7 @@ TEST(Parity, PacketNumbersExpandNextToWhatIsExpectedOnEachSubflow) {
   Bytes bytes = encodeParity(blockOf(ranges), 0, {9});
   ParityFrame frame = decodeOne<ParityFrame>(bytes);
   BlockDescription read = describe(
-      frame, [&](SubflowId subflow) { return subflow == 1_subflow ? base + 9 : uint64_t{0x100000009}; });
+      frame, [&](SubflowId subflow) { return PacketNumber(subflow == 1_subflow ? base + 9 : 0x100000009); });
   EXPECT_EQ(rangesOf(read), ranges);
 }
 
