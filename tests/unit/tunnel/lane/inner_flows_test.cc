@@ -125,7 +125,9 @@ TEST(InnerFlows, AFlowThatIsOfferedOrWasPassedIsNeitherEvictedNorForgotten) {
     {
       Round walk(b.round);
       ASSERT_EQ(walk.offer(at(1s)).flow, b.flow(1));
-      if (passed) ASSERT_TRUE(walk.pass(at(1s)));
+      if (passed) {
+        ASSERT_TRUE(walk.pass(at(1s)));
+      }
       EXPECT_EQ(b.round.held(), passed ? 1u : 0u);
       EXPECT_EQ(b.use(2), nullptr);
       b.flows.onTimer(at(61s));
