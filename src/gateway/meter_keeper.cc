@@ -61,7 +61,9 @@ void MeterKeeper::addTo(std::vector<UplinkStatus>& uplinks) const {
     auto m = std::find_if(meters.begin(), meters.end(),
                           [&](const MeterStatus& x) { return x.uplink == uplink.name; });
     const MeterBook::Entry* entry = book_ ? book_->find(uplink.name) : nullptr;
-    if (m != meters.end() && entry) uplink.meter = {*m, entry->until};
+    if (m == meters.end() || !entry) continue;
+    const MeterReading& reading = *m;
+    uplink.meter = {reading, entry->until};
   }
 }
 

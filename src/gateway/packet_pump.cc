@@ -65,11 +65,17 @@ void PacketPump::onSendError(const Datagram& refused, int error) {
 }
 
 HostDrops PacketPump::drops() const {
-  return {sockets_.counters(), device_->counters(), sockets_.orphans()};
+  const SocketCounters sockets = sockets_.counters();
+  const SocketDrops& ofSockets = sockets;
+  const DeviceDrops& ofDevice = device_->counters();
+  return {ofSockets, ofDevice, sockets_.orphans()};
 }
 
 HostTraffic PacketPump::traffic() const {
-  return {sockets_.counters(), device_->counters()};
+  const SocketCounters sockets = sockets_.counters();
+  const SocketTraffic& ofSockets = sockets;
+  const DeviceTraffic& ofDevice = device_->counters();
+  return {ofSockets, ofDevice};
 }
 
 }  // namespace braid
