@@ -27,7 +27,7 @@ class ReplayWindow {
   /// One more than the window fills, so that the word of the largest never holds bits of the oldest.
   static constexpr uint64_t kWords = kWindow / kWordBits + 1;
 
-  /// The word that holds its bit, and that bit.
+  /// The word that holds the bit of `pn`, and that bit.
   static size_t wordOf(PacketNumber pn) { return pn.value() / kWordBits % kWords; }
   static uint64_t bitOf(PacketNumber pn) { return uint64_t{1} << (pn.value() % kWordBits); }
 
