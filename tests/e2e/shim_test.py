@@ -15,7 +15,6 @@ from lab import Link
 from pair_case import V4, V6, PairCase
 
 PORT = 7000
-LEG_MS = 4  # round trip between a host and its gateway: much more than what the machine adds
 INNER_MTU = 1437  # over a path of 1500 bytes
 SIZE = 9 * 1385 + 777  # nine full segments and a rest, whose length tells it from them
 REPEATS = 12
@@ -25,7 +24,6 @@ HEADERS = {"ip": (40, 52), "ip6": (60, 72)}  # IP and TCP, without and with time
 
 class ShimCase(PairCase):
     LINKS = [Link("dsl", 100, 8)]
-    LANS = dict.fromkeys(("client", "server"), Link("lan", 1000, LEG_MS))
     EDGE = CONCENTRATOR = {"recovery": {"policy": "none"}}
 
     def setUp(self):
