@@ -49,7 +49,8 @@ void Trials::onFired(ShimCounters& counters, Newest& newest, Actuator actuator, 
 }
 
 void Trials::onAgain(Newest newest, const TcpSegment& s) {
-  for (Trial* trial : known(newest).all()) {
+  const Known known = this->known(newest);
+  for (Trial* trial : known.all()) {
     if (trial->told == Told::kNo || !covers(s.seq, s.end, trial->at)) continue;
     if (trial->copies == 0 && s.options.timestamps) {
       trial->hasTs = true;

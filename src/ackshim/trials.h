@@ -59,7 +59,8 @@ class Trials {
   struct Known {
     std::array<Trial*, kLookedAt> trials;
     size_t count = 0;
-    std::span<Trial* const> all() const { return std::span(trials).first(count); }
+    std::span<Trial* const> all() const& { return std::span(trials).first(count); }
+    std::span<Trial* const> all() const&& = delete;  // it would outlive the array
   };
 
   Trial* find(Newest n) { return n != 0 && next_ - n <= kKept ? &ring_[n % kKept] : nullptr; }
