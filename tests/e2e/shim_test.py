@@ -142,11 +142,9 @@ table inet loss {{
                 f"twice, {again} were sent again by the sender's kernel; {counts}")
         print(f"{self.id()}: {text}")
         self.assertGreater(without, RTO)
-        # A busy machine makes the sender's timer come first, or the leg look longer than it is: then replays are not
-        # needed, or their answers look too quick.
-        self.in_time(counts["far_replay"]["useful"] >= REPEATS // 2, text)
-        self.in_time(spurious <= REPEATS // 4, text)
-        self.in_time(duplicates <= spurious, text)
+        self.assertGreaterEqual(counts["far_replay"]["useful"], REPEATS // 2, text)
+        self.assertLessEqual(spurious, REPEATS // 4, text)
+        self.assertLessEqual(duplicates, spurious, text)  # what the receiver's kernel got twice is counted
         self.in_time(helped < RTO / 2, text)
 
     def all_is_counted(self, duplicates, again):
