@@ -90,7 +90,7 @@ const Datum* DataLedger::nextRepair(Time now) {
 
 void DataLedger::giveUp(const Datum* datum, Drop cause) {
   if (datum->done) return;
-  ++drops_[static_cast<size_t>(cause)];
+  countDrop(drops_, cause);
   if (datum->reliable) addSkip({datum->slot, datum->dsn, 1});
   if (observer_ && cause == Drop::kExpired) observer_->onPacketDropped(datum->packet.view());
   finish(own(datum), false);

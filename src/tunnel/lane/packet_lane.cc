@@ -86,7 +86,7 @@ Packet PacketLane::handOut(Flow& flow) {
 }
 
 void PacketLane::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
-  ++drops_[static_cast<size_t>(cause)];
+  countDrop(drops_, cause);
   ++flow.queue.counts_.drops;
   if (observer_ && flow.reliable()) observer_->onPacketDropped(entry->packet.view());
   charged_ -= FlowQueue::charge(entry->packet);
