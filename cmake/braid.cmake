@@ -3,6 +3,7 @@ add_library(braid_options INTERFACE)
 target_compile_options(braid_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(braid_options INTERFACE -Wno-restrict)  # false alarm on "text" + std::string, GCC bug 105651
+  target_link_options(braid_options INTERFACE -Wno-stringop-overflow)  # false alarms of link-time optimization
 endif()
 target_include_directories(braid_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
 if(BRAID_SANITIZE)
