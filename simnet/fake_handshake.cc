@@ -13,7 +13,7 @@ constexpr uint8_t kHandshakeRecord = 22;
 constexpr size_t kRecordHeader = 13;
 constexpr size_t kCheck = 8;
 constexpr size_t kHelloSize = 180;
-enum Type : uint8_t { kHello = 1, kServer = 2, kCookie = 3, kInitiatorDone = 16, kResponderDone = 20 };
+enum Type : uint8_t { kNone = 0, kHello = 1, kServer = 2, kInitiatorDone = 16, kResponderDone = 20 };
 
 uint64_t mix(uint64_t a, uint64_t b) {
   return Random(a ^ (b * 0x9e3779b97f4a7c15)).next() + b;
@@ -28,7 +28,6 @@ struct Message {
   Type type = kHello;
   uint64_t initiatorNonce = 0;
   uint64_t responderNonce = 0;
-  uint64_t cookie = 0;
   Pin initiator{};
   Pin responder{};
 };
@@ -44,7 +43,6 @@ void write(const Message& m, size_t padTo, Packet& out) {
   w.u8(m.type);
   w.u64(m.initiatorNonce);
   w.u64(m.responderNonce);
-  w.u64(m.cookie);
   w.bytes(m.initiator);
   w.bytes(m.responder);
   if (w.size() + kCheck < padTo) w.zeros(padTo - kCheck - w.size());
@@ -63,7 +61,6 @@ std::optional<Message> read(ByteView bytes) {
   m.type = static_cast<Type>(r.u8());
   m.initiatorNonce = r.u64();
   m.responderNonce = r.u64();
-  m.cookie = r.u64();
   ByteView initiator = r.take(32);
   ByteView responder = r.take(32);
   if (!r.ok()) return std::nullopt;
@@ -74,8 +71,9 @@ std::optional<Message> read(ByteView bytes) {
 
 class FakeHandshake final : public Handshake {
  public:
-  FakeHandshake(bool initiator, const Message& first, Time now)
-      : initiator_(initiator), message_(first), began_(now) {}
+  /// `provider`: of a responder, which asks it whom to let in.
+  FakeHandshake(const FakeHandshakeProvider* provider, const Message& first, Time now)
+      : provider_(provider), message_(first), began_(now) {}
 
   void onDatagram(ByteView bytes, Time now) override;
   void onTimer(Time now) override {
@@ -115,7 +113,7 @@ class FakeHandshake final : public Handshake {
   void onResponder(const Message& m, Time now);
   void finish();
 
-  bool initiator_;
+  const FakeHandshakeProvider* provider_;
   Message message_;  // the last flight
   Time began_;
   Time retransmitAt_ = kNever;
@@ -128,16 +126,14 @@ class FakeHandshake final : public Handshake {
 
 void FakeHandshake::onDatagram(ByteView bytes, Time now) {
   std::optional<Message> m = read(bytes);
-  if (!m || m->initiatorNonce != message_.initiatorNonce || state_ == State::kFailed) return;
-  initiator_ ? onInitiator(*m, now) : onResponder(*m, now);
+  if (!m || state_ == State::kFailed) return;
+  bool isFirst = provider_ && message_.type == kNone && m->type == kHello;
+  if (!isFirst && m->initiatorNonce != message_.initiatorNonce) return;
+  provider_ ? onResponder(*m, now) : onInitiator(*m, now);
 }
 
 void FakeHandshake::onInitiator(const Message& m, Time now) {
   if (state_ == State::kDone) return;
-  if (m.type == kCookie && message_.type == kHello && m.cookie != message_.cookie) {
-    message_.cookie = m.cookie;
-    return send(kHello, now);
-  }
   if (m.type == kServer && message_.type == kHello) {
     if (m.responder != message_.responder) return fail("the peer's certificate has another pin");
     message_.responderNonce = m.responderNonce;
@@ -147,7 +143,12 @@ void FakeHandshake::onInitiator(const Message& m, Time now) {
 }
 
 void FakeHandshake::onResponder(const Message& m, Time now) {
-  if (m.type == kHello && m.cookie == message_.cookie && state_ == State::kRunning) send(kServer, now);
+  if (m.type == kHello && state_ == State::kRunning) {
+    message_.initiatorNonce = m.initiatorNonce;
+    message_.initiator = m.initiator;
+    if (!provider_->accepts(m.initiator)) return fail("no peer has this certificate");
+    send(kServer, now);
+  }
   if (m.type != kInitiatorDone || m.responderNonce != message_.responderNonce) return;
   send(kResponderDone, now);
   if (state_ == State::kRunning) finish();
@@ -163,7 +164,7 @@ void FakeHandshake::finish() {
   fill(secrets_.initiatorSecret);
   fill(secrets_.responderSecret);
   secrets_.sessionId = static_cast<uint32_t>(random.next());
-  secrets_.peer = initiator_ ? message_.responder : message_.initiator;
+  secrets_.peer = provider_ ? message_.initiator : message_.responder;
   state_ = State::kDone;
 }
 
@@ -176,47 +177,33 @@ Pin pinOf(unsigned number) {
   return pin;
 }
 
-FakeHandshakeProvider::FakeHandshakeProvider(const Pin& own, uint64_t seed)
-    : own_(own), random_(seed), cookieSecret_(random_.next()) {}
+FakeHandshakeProvider::FakeHandshakeProvider(const Pin& own, uint64_t seed) : own_(own), random_(seed) {}
 
 std::unique_ptr<Handshake> FakeHandshakeProvider::initiate(const Pin& peer, Time now) {
   Message m;
   m.initiatorNonce = random_.next();
   m.initiator = own_;
   m.responder = peer;
-  auto handshake = std::make_unique<FakeHandshake>(true, m, now);
+  auto handshake = std::make_unique<FakeHandshake>(nullptr, m, now);
   handshake->send(kHello, now);
   return handshake;
 }
 
-uint64_t FakeHandshakeProvider::cookieFor(const Endpoint& from, uint64_t nonce) const {
-  return mix(hashBytes(from.address.bytes, cookieSecret_ ^ from.port), nonce) | 1;
+std::unique_ptr<Handshake> FakeHandshakeProvider::accept(Time now) {
+  ++acceptedCount_;
+  Message m;
+  m.type = kNone;
+  m.responderNonce = random_.next();
+  m.responder = own_;
+  return std::make_unique<FakeHandshake>(this, m, now);
 }
 
-HelloAnswer FakeHandshakeProvider::onHello(const Endpoint& from, ByteView bytes, Packet& out, Time now) {
-  HelloAnswer answer;
-  std::optional<Message> m = read(bytes);
-  if (!m || m->type != kHello) return answer;
-  uint64_t cookie = cookieFor(from, m->initiatorNonce);
-  if (m->cookie != cookie) {
-    m->type = kCookie;
-    m->cookie = cookie;
-    write(*m, 0, out);
-    answer.reply = true;
-    ++cookiesSent_;
-    return answer;
-  }
-  ++acceptedHellos_;
-  m->responderNonce = random_.next();
-  m->responder = own_;
-  auto handshake = std::make_unique<FakeHandshake>(false, *m, now);
-  if (std::find(accepted_.begin(), accepted_.end(), m->initiator) == accepted_.end()) {
-    handshake->fail("no peer has this certificate");
-  } else {
-    handshake->send(kServer, now);
-  }
-  answer.accepted = std::move(handshake);
-  return answer;
+void FakeHandshakeProvider::drawSecret(ByteSpan out) {
+  for (uint8_t& byte : out) byte = static_cast<uint8_t>(random_.next());
+}
+
+bool FakeHandshakeProvider::accepts(const Pin& pin) const {
+  return std::ranges::find(accepted_, pin) != accepted_.end();
 }
 
 }  // namespace braid::sim

@@ -1,12 +1,10 @@
 #pragma once
 
 // A deterministic stand-in for DTLS in virtual time. Its datagrams look like DTLS 1.2 records and its flights
-// follow RFC 6347 section 4.2: a cookie round, then two round trips.
+// follow RFC 6347 section 4.2.
 //
 //     initiator                             responder
-//     HELLO, no cookie        ------->
-//                             <-------      COOKIE            (no state kept)
-//     HELLO, cookie           ------->
+//     HELLO                   ------->
 //                             <-------      SERVER            responder's nonce and pin
 //     FINISHED                ------->                        responder is done
 //                             <-------      FINISHED          initiator is done
@@ -30,26 +28,25 @@ class FakeHandshakeProvider final : public HandshakeProvider {
   /// First retransmission after so long, doubled each time.
   static constexpr Duration kRetransmit = 250ms;
 
-  /// `own` is this gateway's pin. Nonces and cookies come from `seed`.
+  /// `own` is this gateway's pin. All randomness comes from `seed`.
   FakeHandshakeProvider(const Pin& own, uint64_t seed);
 
+  const Pin& ownPin() const override { return own_; }
   std::unique_ptr<Handshake> initiate(const Pin& peer, Time now) override;
-  HelloAnswer onHello(const Endpoint& from, ByteView bytes, Packet& out, Time now) override;
+  std::unique_ptr<Handshake> accept(Time now) override;
   void setAcceptedPins(std::vector<Pin> pins) override { accepted_ = std::move(pins); }
+  void drawSecret(ByteSpan out) override;
+  /// Whether a peer with this pin is let in.
+  bool accepts(const Pin& pin) const;
 
-  /// Stateless answers given so far, and handshakes begun as responder.
-  uint64_t cookiesSent() const { return cookiesSent_; }
-  uint64_t acceptedHellos() const { return acceptedHellos_; }
+  /// Handshakes begun as responder so far.
+  uint64_t accepted() const { return acceptedCount_; }
 
  private:
-  uint64_t cookieFor(const Endpoint& from, uint64_t nonce) const;
-
   Pin own_;
   Random random_;
-  uint64_t cookieSecret_;
   std::vector<Pin> accepted_;
-  uint64_t cookiesSent_ = 0;
-  uint64_t acceptedHellos_ = 0;
+  uint64_t acceptedCount_ = 0;
 };
 
 }  // namespace braid::sim

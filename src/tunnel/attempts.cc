@@ -37,14 +37,13 @@ void Attempts::cancel() {
 }
 
 void Attempts::end(Attempt& a) {
-  if (a.handshake) index_.remove(a.route, peer_);
+  if (a.initiator) index_.remove(a.route, peer_);
 }
 
 bool Attempts::onDatagram(const Route& from, ByteView bytes, Time now) {
   for (Attempt& a : attempts_) {
-    if (!a.handshake || a.route.socket != from.socket || a.route.remote != from.remote) continue;
-    a.handshake->onDatagram(bytes, now);
-    return true;
+    if (!a.initiator || a.route.socket != from.socket || a.route.remote != from.remote) continue;
+    if (a.initiator->onDatagram(bytes, now)) return true;
   }
   return false;
 }
@@ -52,21 +51,21 @@ bool Attempts::onDatagram(const Route& from, ByteView bytes, Time now) {
 std::optional<SessionSecrets> Attempts::step(const Pin& pin, Time now) {
   for (auto it = attempts_.begin(); it != attempts_.end();) {
     Attempt& a = *it;
-    if (!a.handshake) {
+    if (!a.initiator) {
       if (now < a.startAt) {
         ++it;
         continue;
       }
-      a.handshake = handshakes_.initiate(pin, now);
+      a.initiator = std::make_unique<Initiator>(handshakes_, pin, now);
       index_.add(a.route, peer_);
     }
-    if (a.handshake->deadline() <= now) a.handshake->onTimer(now);
-    switch (a.handshake->state()) {
+    if (a.deadline() <= now) a.initiator->onTimer(now);
+    switch (a.initiator->handshake().state()) {
       case Handshake::State::kRunning:
         ++it;
         break;
       case Handshake::State::kDone: {
-        SessionSecrets secrets = a.handshake->secrets();
+        SessionSecrets secrets = a.initiator->handshake().secrets();
         cancel();
         return secrets;
       }
@@ -81,9 +80,9 @@ std::optional<SessionSecrets> Attempts::step(const Pin& pin, Time now) {
 }
 
 void Attempts::fail(Attempt& a) {
-  for (Packet alert = pool_.allocate(); alert && a.handshake->pollDatagram(alert); alert = pool_.allocate())
+  for (Packet alert = pool_.allocate(); alert && a.initiator->pollDatagram(alert); alert = pool_.allocate())
     alerts_.push_back({a.route, Ecn::kNotEct, std::move(alert)});
-  failures_.push_back(a.route.remote.toString() + ": " + std::string(a.handshake->error()));
+  failures_.push_back(a.route.remote.toString() + ": " + std::string(a.initiator->handshake().error()));
 }
 
 bool Attempts::pollDatagram(Datagram& out) {
@@ -93,10 +92,10 @@ bool Attempts::pollDatagram(Datagram& out) {
     return true;
   }
   for (Attempt& a : attempts_) {
-    if (!a.handshake) continue;
+    if (!a.initiator) continue;
     Packet packet = pool_.allocate();
     if (!packet) return false;
-    if (!a.handshake->pollDatagram(packet)) continue;
+    if (!a.initiator->pollDatagram(packet)) continue;
     out = {a.route, Ecn::kNotEct, std::move(packet)};
     return true;
   }

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/time.h"
 #include "tunnel/handshake.h"
+#include "tunnel/initiator.h"
 #include "tunnel/io.h"
 #include "tunnel/peer_routes.h"
 
@@ -30,8 +31,17 @@ class AttemptIndex {
   /// with the same endpoint.
   template <typename F>
   void forEachOn(const Route& route, F&& visit) const {
+    firstOn(route, [&](Peer& peer) { return visit(peer), false; });
+  }
+  /// The first of them for which take(Peer&) holds, which may then change the index; nullptr: none.
+  template <typename F>
+  Peer* firstOn(const Route& route, F&& take) const {
     auto [first, last] = peers_.equal_range(keyOf(route));
-    for (; first != last; ++first) visit(*first->second);
+    for (; first != last; ++first) {
+      Peer* peer = first->second;
+      if (take(*peer)) return peer;
+    }
+    return nullptr;
   }
 
  private:
@@ -90,9 +100,9 @@ class Attempts {
  private:
   struct Attempt {
     Route route;
-    std::unique_ptr<Handshake> handshake;  ///< nullptr: its turn has not come
+    std::unique_ptr<Initiator> initiator;  ///< nullptr: its turn has not come
     Time startAt;
-    Time deadline() const { return handshake ? handshake->deadline() : startAt; }
+    Time deadline() const { return initiator ? initiator->handshake().deadline() : startAt; }
   };
   void fail(Attempt& attempt);
   void end(Attempt& attempt);

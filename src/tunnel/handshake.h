@@ -6,7 +6,6 @@
 
 #include "base/packet.h"
 #include "base/time.h"
-#include "inet/endpoint.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
@@ -14,7 +13,8 @@ namespace braid {
 /// A handshake that takes longer has failed. Ours: in that time the first flight is sent seven times.
 inline constexpr Duration kHandshakeTimeout = 10s;
 
-/// One handshake in progress, datagrams in and out. Its owner drops it after kHandshakeTimeout.
+/// One handshake in progress, datagrams in and out, without their envelope (HandshakeSeal). Its owner drops it after
+/// kHandshakeTimeout.
 class Handshake {
  public:
   enum class State : uint8_t { kRunning, kDone, kFailed };
@@ -22,7 +22,8 @@ class Handshake {
   virtual void onDatagram(ByteView bytes, Time now) = 0;
   /// Call at or after deadline(): retransmits the last flight.
   virtual void onTimer(Time now) = 0;
-  /// Next datagram to send: fills `out` (a fresh packet with room) and gives true; false when there is none.
+  /// Next datagram to send, of at most kMaxHandshakeBody bytes: fills `out` (a fresh packet with room) and gives
+  /// true; false when there is none.
   virtual bool pollDatagram(Packet& out) = 0;
   /// Another one only after a call of onDatagram() or onTimer().
   virtual Time deadline() const = 0;
@@ -33,29 +34,21 @@ class Handshake {
   virtual std::string_view error() const = 0;
 };
 
-/// What a responder makes of a first datagram of a stranger, for whom no state is held.
-struct HelloAnswer {
-  std::unique_ptr<Handshake> accepted;  ///< the cookie came back: a handshake, already fed with this datagram
-  bool reply = false;                   ///< `out` holds a cookie request, not longer than the question
-};
-
 /// Makes handshakes. Behind it stands DTLS in the daemon and a deterministic stand-in in virtual time.
 class HandshakeProvider {
  public:
   virtual ~HandshakeProvider() = default;
+  /// This gateway's own pin.
+  virtual const Pin& ownPin() const = 0;
   /// Starts as initiator towards the peer with this pin.
   virtual std::unique_ptr<Handshake> initiate(const Pin& peer, Time now) = 0;
-  /// A datagram from an address without a handshake. `out` is a fresh packet for a stateless reply.
-  virtual HelloAnswer onHello(const Endpoint& from, ByteView bytes, Packet& out, Time now) = 0;
+  /// Starts as responder to whoever has shown that it receives at its address; its hello is to be fed.
+  virtual std::unique_ptr<Handshake> accept(Time now) = 0;
   /// Replaces the pins that responders accept.
   virtual void setAcceptedPins(std::vector<Pin> pins) = 0;
+  /// Fills `out` with bytes that nobody can foresee, outside of virtual time.
+  virtual void drawSecret(ByteSpan out) = 0;
 };
-
-/// True when the first byte is a DTLS record's (RFC 7983 section 7): those go to handshakes, others to
-/// sessions.
-constexpr bool isHandshakeDatagram(ByteView b) {
-  return !b.empty() && b[0] >= 20 && b[0] <= 63;
-}
 
 /// True for the first datagram of a handshake: a ClientHello in a record of epoch 0 (RFC 6347
 /// sections 4.1, 4.2.2).

@@ -67,15 +67,12 @@ std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Rout
   return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now);
 }
 
-// Of several peers with the same endpoint the first one takes the datagram.
+// Several peers may have the same endpoint: the datagram is for the one whose keys open it.
 bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
-  Peer* first = nullptr;
-  attempts_.forEachOn(from, [&](Peer& peer) {
-    if (!first || peer.place() < first->place()) first = &peer;
-  });
-  if (!first) return false;
-  wake(*first);
-  return first->onHandshakeDatagram(from, bytes, now);
+  auto takes = [&](Peer& peer) { return peer.onHandshakeDatagram(from, bytes, now); };
+  Peer* meant = attempts_.firstOn(from, takes);
+  if (meant) wake(*meant);
+  return meant != nullptr;
 }
 
 void PeerSet::onAccepted(const SessionSecrets& secrets, Time now) {

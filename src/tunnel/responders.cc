@@ -1,54 +1,89 @@
 #include "tunnel/responders.h"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
 
 namespace braid {
 
-namespace {
-/// The same IPv4 address, or IPv6 addresses of one link (RFC 4291 section 2.5.4: 64 bits).
-bool isSameHost(const Address& a, const Address& b) {
-  if (a.family != b.family || !a.isV6()) return a == b;
-  return std::equal(a.bytes.begin(), a.bytes.begin() + 8, b.bytes.begin());
-}
-}  // namespace
+Responders::Responders(PacketPool& pool, HandshakeProvider& handshakes, uint64_t key)
+    : pool_(pool),
+      handshakes_(handshakes),
+      seal_(HandshakeSeal::Side::kResponder, handshakes.ownPin()),
+      door_(key) {}
 
-std::optional<Drop> Responders::onDatagram(const Route& from, ByteView bytes, Time now) {
+std::optional<Drop> Responders::onDatagram(const Route& from, ByteSpan bytes, Time now) {
+  auto opened = seal_.open(bytes);
+  if (!opened || opened->header.kind != HandshakeKind::kInitiator) return Drop::kHandshakeSeal;
+  const HandshakeHeader& header = opened->header;
+  if (seen_.seen(header.nonce)) return Drop::kHandshakeReplay;  // who has overheard it gets nothing
+  seen_.add(header.nonce);
   auto running = responders_.find(from);
-  bool known = running != responders_.end();
-  bool hello = isClientHello(bytes);
-  if (known && !(hello && running->second.isStale(now))) {
-    speak_ = true;
-    running->second.handshake->onDatagram(bytes, now);
-    step(now);
-    return std::nullopt;
-  }
-  if (!hello) return Drop::kHandshakeGarbage;
-  if (!known && !mayBegin(from.remote.address)) return Drop::kHandshakeLimit;
+  if (running != responders_.end() && running->second.id == header.id)
+    return feed(running, opened->body, now);
+  cookies_.rotate(now, [&](ByteSpan secret) { handshakes_.drawSecret(secret); });
+  if (!cookies_.check(from.remote, header.cookie)) return ask(from, header, now);
+  if (!isClientHello(opened->body)) return Drop::kHandshakeGarbage;
+  return begin(from, header, opened->body, now);
+}
+
+std::optional<Drop> Responders::ask(const Route& from, const HandshakeHeader& header, Time now) {
+  if (replies_.size() >= kMaxReplies || !door_.mayAsk(from.remote.address, now)) return Drop::kHandshakeLimit;
   Packet reply = pool_.allocate();
   if (!reply) return Drop::kNoBuffer;
-  HelloAnswer answer = handshakes_.onHello(from.remote, bytes, reply, now);
-  if (answer.accepted) {
-    if (!known && responders_.size() >= kMaxResponders) dropOldestDone();
-    speak_ = true;
-    responders_.insert_or_assign(from, Responder{std::move(answer.accepted), now});
-    step(now);
-    return std::nullopt;
-  }
-  if (!answer.reply) return Drop::kHandshakeGarbage;
-  if (replies_.size() >= kMaxReplies || reply.size() > bytes.size()) return Drop::kHandshakeLimit;
-  replies_.push_back({from, Ecn::kNotEct, std::move(reply)});
+  HandshakeCookie cookie = cookies_.make(from.remote);
+  std::ranges::copy(cookie, reply.append(cookie.size()));
+  send(HandshakeKind::kCookieRequest, header.id, from, std::move(reply));
   return std::nullopt;
 }
 
-bool Responders::mayBegin(const Address& host) const {
-  size_t all = 0;
-  size_t ofHost = 0;
-  for (const auto& [route, r] : responders_) {
-    if (r.done) continue;
-    ++all;
-    ofHost += isSameHost(route.remote.address, host);
+// A new handshake on a route takes the place of the one before.
+std::optional<Drop> Responders::begin(const Route& from, const HandshakeHeader& header, ByteView hello,
+                                      Time now) {
+  const Address& address = from.remote.address;
+  if (!door_.mayBegin(address, now)) return Drop::kHandshakeLimit;
+  if (auto before = responders_.find(from); before != responders_.end()) forget(before);
+  if (!makeRoomFor(Door::hostOf(address))) return Drop::kHandshakeLimit;
+  Responder made{header.id, handshakes_.accept(now), now};
+  return feed(responders_.emplace(from, std::move(made)).first, hello, now);
+}
+
+std::optional<Drop> Responders::feed(Table::iterator at, ByteView body, Time now) {
+  Responder& responder = at->second;
+  if (++responder.datagrams > kMaxDatagrams) return Drop::kHandshakeLimit;
+  responder.handshake->onDatagram(body, now);
+  settle(at, now);
+  return std::nullopt;
+}
+
+// With all places taken, the oldest one of the host that holds most goes: a stranger with few addresses displaces
+// himself. Friends go only for friends.
+bool Responders::makeRoomFor(const Address& host) {
+  struct Held {
+    size_t count = 0;
+    Table::iterator oldest;
+  };
+  std::map<Address, Held> hosts;
+  for (auto it = responders_.begin(); it != responders_.end(); ++it) {
+    if (it->second.done) continue;
+    Held& held = hosts[Door::hostOf(it->first.remote.address)];
+    if (held.count++ == 0 || it->second.began < held.oldest->second.began) held.oldest = it;
   }
-  return all < kMaxResponders && ofHost < kMaxRespondersPerHost;
+  auto own = hosts.find(host);
+  if (own != hosts.end() && own->second.count >= kMaxRunningPerHost) {
+    forget(own->second.oldest);
+    return true;
+  }
+  if (responders_.size() - done_ < kMaxRunning) return true;
+  auto rank = [&](const auto& entry) {
+    const auto& [address, held] = entry;
+    return std::tuple(!door_.isFriend(address), held.count, -held.oldest->second.began.time_since_epoch());
+  };
+  auto most = std::ranges::max_element(hosts, {}, rank);
+  if (door_.isFriend(most->first) && !door_.isFriend(host)) return false;
+  forget(most->second.oldest);
+  return true;
 }
 
 // A handshake that is done only answers retransmissions: the oldest of those makes room.
@@ -58,53 +93,61 @@ void Responders::dropOldestDone() {
     if (it->second.done && (oldest == responders_.end() || it->second.began < oldest->second.began))
       oldest = it;
   }
-  if (oldest != responders_.end()) responders_.erase(oldest);
+  if (oldest != responders_.end()) forget(oldest);
 }
 
-// Retransmits what is due, reports handshakes that have ended, and forgets those whose time is over.
+Responders::Table::iterator Responders::forget(Table::iterator at) {
+  done_ -= at->second.done;
+  return responders_.erase(at);
+}
+
 void Responders::step(Time now) {
   next_ = kNever;
-  for (auto it = responders_.begin(); it != responders_.end();) {
-    auto& [route, r] = *it;
-    if (r.handshake->deadline() <= now) {
-      speak_ = true;
-      r.handshake->onTimer(now);
-    }
-    bool over = now > r.end() || r.handshake->state() == Handshake::State::kFailed;
-    if (!r.done && r.handshake->state() == Handshake::State::kDone) {
-      r.done = true;
-      outcomes_.push_back({route, r.handshake->secrets(), {}});
-    }
-    if (!over) {
-      next_ = std::min({next_, r.handshake->deadline(), r.end() + 1ms});  // when `now > end()` will hold
-      ++it;
-      continue;
-    }
-    if (!r.done) outcomes_.push_back({route, std::nullopt, std::string(r.handshake->error())});
-    // A failed handshake may have an alert to send.
-    for (Packet last = pool_.allocate(); last && r.handshake->pollDatagram(last); last = pool_.allocate()) {
-      if (replies_.size() < kMaxReplies) replies_.push_back({route, Ecn::kNotEct, std::move(last)});
-    }
-    it = responders_.erase(it);
+  for (auto it = responders_.begin(); it != responders_.end();) it = settle(it, now);
+}
+
+// Retransmits what is due, sends what there is to send, reports a handshake that has ended, and forgets one whose time
+// is over. Gives the one after it.
+Responders::Table::iterator Responders::settle(Table::iterator at, Time now) {
+  auto& [route, r] = *at;
+  Handshake& handshake = *r.handshake;
+  if (handshake.deadline() <= now) handshake.onTimer(now);
+  drain(route, r);  // a failed one may have an alert to send
+  bool failed = handshake.state() == Handshake::State::kFailed;
+  if (failed || now > r.end()) {
+    if (!r.done) outcomes_.push_back({route, std::nullopt, std::string(handshake.error())});
+    return forget(at);
   }
+  next_ = std::min({next_, handshake.deadline(), r.end() + 1ms});  // when `now > end()` will hold
+  if (!r.done && handshake.state() == Handshake::State::kDone) {
+    if (done_ == kMaxDone) dropOldestDone();
+    r.done = true;
+    ++done_;
+    door_.addFriend(route.remote.address);
+    outcomes_.push_back({route, handshake.secrets(), {}});
+  }
+  return std::next(at);
+}
+
+void Responders::drain(const Route& route, Responder& responder) {
+  while (replies_.size() < kMaxReplies) {
+    Packet packet = pool_.allocate();
+    if (!packet || !responder.handshake->pollDatagram(packet)) return;
+    send(HandshakeKind::kResponder, responder.id, route, std::move(packet));
+  }
+}
+
+void Responders::send(HandshakeKind kind, const HandshakeId& id, const Route& to, Packet body) {
+  HandshakeHeader header{kind, id, {}, {}};
+  handshakes_.drawSecret(header.nonce);
+  if (seal_.seal(header, body)) replies_.push_back({to, Ecn::kNotEct, std::move(body)});
 }
 
 bool Responders::pollDatagram(Datagram& out) {
-  if (!replies_.empty()) {
-    out = std::move(replies_.front());
-    replies_.pop_front();
-    return true;
-  }
-  if (!speak_) return false;
-  for (auto& [route, r] : responders_) {
-    Packet packet = pool_.allocate();
-    if (!packet) return false;
-    if (!r.handshake->pollDatagram(packet)) continue;
-    out = {route, Ecn::kNotEct, std::move(packet)};
-    return true;
-  }
-  speak_ = false;
-  return false;
+  if (replies_.empty()) return false;
+  out = std::move(replies_.front());
+  replies_.pop_front();
+  return true;
 }
 
 bool Responders::pollOutcome(Outcome& out) {

@@ -1,5 +1,16 @@
 #pragma once
 
+// Handshakes that others begin: the door to the appliance.
+//
+//     a datagram that is not sealed with our pin               dropped: there is no answer for strangers
+//     sealed, and seen before                                  dropped: somebody has overheard it
+//     sealed, without our cookie for its address               a cookie request, shorter than it; no state
+//     sealed, with the cookie, the first of a handshake        begins one, if Door and the places allow it
+//     sealed, of a handshake that runs or is done              goes to it
+//
+// A handshake is kept while it runs and for a while after, because a peer that has missed our last flight sends its
+// own again. When all places are taken by handshakes that run, one of the host that holds most makes room.
+
 #include <cstddef>
 #include <deque>
 #include <map>
@@ -10,32 +21,34 @@
 #include "base/drop.h"
 #include "base/packet.h"
 #include "base/time.h"
+#include "tunnel/door.h"
 #include "tunnel/handshake.h"
 #include "tunnel/io.h"
+#include "tunnel/wire/cookies.h"
+#include "tunnel/wire/handshake_seal.h"
 
 namespace braid {
 
-/// Handshakes that others began. Each is kept while it runs and for a while after, because a peer that has missed
-/// our last flight sends its own again. A stranger costs no state until his cookie has shown that he receives at the
-/// address that he names; from then on he costs a bounded part of kMaxResponders.
+/// Handshakes that others began. A stranger costs no state until his cookie has shown that he receives at the address
+/// that he names; from then on he costs a bounded part of kMaxRunning.
 class Responders {
  public:
-  /// Handshakes of others at once; more are refused until some end. Ours.
-  static constexpr size_t kMaxResponders = 256;
-  /// Unfinished ones of one host, so that a stranger with a real address does not take all places. Ours.
-  static constexpr size_t kMaxRespondersPerHost = 32;
-  /// A new hello from the same address is a duplicate while the handshake is younger than this; later the
-  /// peer has started anew. Ours.
-  static constexpr Duration kStale = 3s;
-  static constexpr Duration kStaleDone = 1s;
-  /// Stateless replies and alerts that wait for the driver. Ours.
+  /// Handshakes that run at once. Ours: one takes some 60 KB in OpenSSL.
+  static constexpr size_t kMaxRunning = 128;
+  /// Those of one host: then its oldest one goes. Ours: an initiator has one for each of its routes.
+  static constexpr size_t kMaxRunningPerHost = 32;
+  /// Datagrams that a handshake takes. Ours: with every flight sent seven times an initiator sends 40.
+  static constexpr uint32_t kMaxDatagrams = 64;
+  /// Handshakes that are done and remembered, of some 2 KB each. Ours.
+  static constexpr size_t kMaxDone = 1024;
+  /// Datagrams that wait for the driver; what finds no place is lost, as on the way. Ours.
   static constexpr size_t kMaxReplies = 256;
 
-  /// `pool` and `handshakes` must outlive this object.
-  Responders(PacketPool& pool, HandshakeProvider& handshakes) : pool_(pool), handshakes_(handshakes) {}
+  /// `pool` and `handshakes` must outlive this object. `key`: see Door.
+  Responders(PacketPool& pool, HandshakeProvider& handshakes, uint64_t key);
 
-  /// A datagram of a handshake that is none of ours. nullopt when it was used, else why not.
-  std::optional<Drop> onDatagram(const Route& from, ByteView bytes, Time now);
+  /// A handshake datagram, which is opened in place. nullopt when it was used, else why not.
+  std::optional<Drop> onDatagram(const Route& from, ByteSpan bytes, Time now);
   void onTimer(Time now) {
     if (next_ <= now) step(now);
   }
@@ -56,25 +69,38 @@ class Responders {
 
  private:
   struct Responder {
+    HandshakeId id;
     std::unique_ptr<Handshake> handshake;
     Time began;
+    uint32_t datagrams = 0;
     bool done = false;
 
-    bool isStale(Time now) const { return now - began > (done ? kStaleDone : kStale); }
     /// When the handshake is forgotten, done or not.
     Time end() const { return began + kHandshakeTimeout; }
   };
+  using Table = std::map<Route, Responder>;
 
-  bool mayBegin(const Address& host) const;
+  std::optional<Drop> ask(const Route& from, const HandshakeHeader& header, Time now);
+  std::optional<Drop> begin(const Route& from, const HandshakeHeader& header, ByteView hello, Time now);
+  bool makeRoomFor(const Address& host);
   void dropOldestDone();
+  Table::iterator forget(Table::iterator at);
+  std::optional<Drop> feed(Table::iterator at, ByteView body, Time now);
+  Table::iterator settle(Table::iterator at, Time now);
+  void drain(const Route& route, Responder& responder);
+  void send(HandshakeKind kind, const HandshakeId& id, const Route& to, Packet body);
   void step(Time now);
 
   PacketPool& pool_;
   HandshakeProvider& handshakes_;
-  std::map<Route, Responder> responders_;
-  Time next_ = kNever;            ///< the earliest deadline of them, as of step()
-  bool speak_ = false;            ///< some handshake may have something to send
-  std::deque<Datagram> replies_;  ///< to strangers, and last words of failed handshakes
+  HandshakeSeal seal_;
+  Cookies cookies_;
+  SeenNonces seen_;
+  Door door_;
+  Table responders_;
+  size_t done_ = 0;               ///< of responders_
+  Time next_ = kNever;            ///< no deadline of them is earlier
+  std::deque<Datagram> replies_;  ///< sealed, in the order in which they leave
   std::deque<Outcome> outcomes_;
 };
 

@@ -13,7 +13,7 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       random_(seed),
       uplinks_(options_.maxOuterMtu),
       peers_(options_, pool, handshakes, *this, events_),
-      responders_(pool, handshakes),
+      responders_(pool, handshakes, Random(~seed).next()),
       forwarder_(options_, pool, peers_, random_, Random(~seed).next()) {}
 
 // Sessions end while their owners are whole.
@@ -78,7 +78,7 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   now = forward(now);
   ByteView bytes = datagram.view();
   count(from, bytes.size(), now);
-  if (isHandshakeDatagram(bytes)) return onHandshake(from, bytes, now);
+  if (isHandshakeDatagram(bytes)) return onHandshake(from, datagram.span(), now);
   if (bytes.size() < kMinDatagram) return countDrop(drops_, Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return countDrop(drops_, Drop::kUnknownType);
@@ -87,7 +87,7 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
     countDrop(drops_, *cause);
 }
 
-void Tunnel::onHandshake(const Route& from, ByteView bytes, Time now) {
+void Tunnel::onHandshake(const Route& from, ByteSpan bytes, Time now) {
   if (peers_.onHandshakeDatagram(from, bytes, now)) return;
   if (std::optional<Drop> cause = responders_.onDatagram(from, bytes, now)) countDrop(drops_, *cause);
   takeOutcomes(now);
@@ -116,10 +116,12 @@ void Tunnel::onTimer(Time now) {
 
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = forward(now);
-  if (responders_.pollDatagram(out)) return true;
-  if (!peers_.pollDatagram(out, now)) return false;
-  count(out.route, out.bytes.size(), now);
-  return true;
+  bool isReply = replyNext_ && responders_.pollDatagram(out);
+  bool isPeers = !isReply && peers_.pollDatagram(out, now);
+  if (!isReply && !isPeers) isReply = responders_.pollDatagram(out);
+  replyNext_ = isPeers;
+  if (isPeers) count(out.route, out.bytes.size(), now);
+  return isReply || isPeers;
 }
 
 Time Tunnel::nextDeadline() const {

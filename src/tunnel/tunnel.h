@@ -92,7 +92,7 @@ class Tunnel final : private PeerOwner {
 
  private:
   void count(const Route& route, size_t bytes, Time now);
-  void onHandshake(const Route& from, ByteView bytes, Time now);
+  void onHandshake(const Route& from, ByteSpan bytes, Time now);
   void takeOutcomes(Time now);
   Time forward(Time now) { return now_ = std::max(now_, now); }
 
@@ -112,6 +112,7 @@ class Tunnel final : private PeerOwner {
   EventQueue events_;
   PeerSet peers_;
   Responders responders_;
+  bool replyNext_ = false;  ///< sessions and the answers to handshakes take turns
   Forwarder forwarder_;
   DropCounts drops_{};
 };

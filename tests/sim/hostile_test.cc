@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sim/scenario.h"
+#include "tunnel/initiator.h"
 #include "tunnel/wire/header.h"
 
 namespace braid::sim::hostile_test {
@@ -72,8 +73,8 @@ TEST_F(Hostile, TruncatedRuntUnknown) {
   EXPECT_EQ(counts(Drop::kUnknownSession, edge, unknown), 1u);
   Bytes type(100, 0xff);
   EXPECT_EQ(counts(Drop::kUnknownType, edge, type), 1u);
-  Bytes garbage(100, 22);
-  EXPECT_EQ(counts(Drop::kHandshakeGarbage, stranger, garbage), 1u);
+  Bytes garbage(100, 0x20);
+  EXPECT_EQ(counts(Drop::kHandshakeSeal, stranger, garbage), 1u);
 }
 
 TEST_F(Hostile, ACapturedDatagramThatNeverArrivedMovesNobody) {
@@ -117,15 +118,16 @@ TEST_F(Hostile, NoRouteIsAnswered) {
   EXPECT_EQ(s.edge.strays.size(), 1u);
 }
 
+// Who knows the concentrator's pin floods it with hellos.
 TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
   FakeHandshakeProvider attacker(pinOf(66), 66);
   PacketPool pool(2048, 16);
   uint64_t sent = s.hub.sentBytes;
   uint64_t injected = 0;
   for (int i = 0; i < 20000; ++i) {
-    std::unique_ptr<Handshake> h = attacker.initiate(pinOf(2), s.world.now());
+    Initiator h(attacker, pinOf(2), s.world.now());
     Packet hello = pool.allocate();
-    ASSERT_TRUE(h->pollDatagram(hello));
+    ASSERT_TRUE(h.pollDatagram(hello));
     Route from = stranger;
     from.remote.port = static_cast<uint16_t>(1 + i);
     injected += hello.size();
@@ -139,6 +141,36 @@ TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
   EXPECT_TRUE(s.edge.stop());
   s.edge.start();
   ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 2s));
+}
+
+// Who does not know it gets nothing, whatever he sends: noise, what he has overheard, or that with changes.
+TEST_F(Hostile, AStrangerGetsNoAnswer) {
+  std::vector<Bytes> overheard;
+  s.world.onWire = [&](Path&, bool, const WireDatagram& d) { overheard.push_back(d.bytes); };
+  ASSERT_TRUE(s.edge.stop());
+  s.edge.start();
+  ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 5s));
+  s.run(1s);
+  s.world.onWire = nullptr;
+  ASSERT_TRUE(std::ranges::any_of(overheard, [](const Bytes& b) { return isHandshakeDatagram(b); }));
+  FakeHandshakeProvider attacker(pinOf(66), 66);
+  PacketPool pool(2048, 16);
+  Random random(1);
+  uint64_t unroutable = s.world.unroutable();
+  for (int i = 0; i < 20000; ++i) {
+    Bytes bytes = overheard[random.below(overheard.size())];
+    if (i % 3 == 1) bytes[random.below(bytes.size())] ^= static_cast<uint8_t>(1 << random.below(8));
+    if (i % 3 == 2) {
+      Initiator guesses(attacker, pinOf(67), s.world.now());
+      Packet hello = pool.allocate();
+      ASSERT_TRUE(guesses.pollDatagram(hello));
+      bytes.assign(hello.view().begin(), hello.view().end());
+    }
+    s.world.inject(s.hub, stranger, bytes);
+    if (i % 100 == 0) s.run(1ms);
+  }
+  s.run(1s);
+  EXPECT_EQ(s.world.unroutable(), unroutable) << "datagrams to the stranger";
 }
 
 }  // namespace

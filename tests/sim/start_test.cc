@@ -73,8 +73,9 @@ TEST(Start, AWrongPinIsRefused) {
   world.join(edge, hub, "dsl", kDsl, kDsl);
   edge.peers[0].pin = pinOf(77);
   world.start();
-  world.run(5s);
+  world.run(12s);
   EXPECT_FALSE(edge.status().peers[0].up);
+  EXPECT_EQ(hub.sentDatagrams, 0u) << "who does not know its pin gets no answer";
   EXPECT_GT(edge.countEvents(Event::Kind::kHandshakeFailed), 0u);
   EXPECT_LE(edge.sentDatagrams, 100u);
 }

@@ -24,7 +24,7 @@ SOCKETS = 128
 SEED = 1
 CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session", "unknown_subflow", "bad_seal",
           "replay",
-          "bad_frame", "handshake_limit", "handshake_garbage"]
+          "bad_frame", "handshake_seal", "handshake_replay", "handshake_limit", "handshake_garbage"]
 
 
 class Questions:
@@ -33,7 +33,7 @@ class Questions:
     def __init__(self, captured, generator):
         self._random = generator
         self._session = [datagram for datagram in captured if datagram[0] & 0xC0 == 0x40]
-        self._hellos = [datagram for datagram in captured if 20 <= datagram[0] <= 63]
+        self._hellos = [datagram for datagram in captured if 32 <= datagram[0] <= 34]
         if not self._session or not self._hellos:
             raise RuntimeError(f"captured {len(self._session)} datagrams of sessions and {len(self._hellos)} of "
                                "handshakes")
@@ -65,9 +65,8 @@ class Questions:
         return self._flip(self._random.choice(self._hellos))
 
     def fake_hello(self):
-        """A DTLS record header (RFC 6347 section 4.1) that claims a ClientHello, over random bytes."""
-        body = self._random.randbytes(self._random.randint(12, 400))
-        return struct.pack("!BHHHIH", 22, 0xFEFD, 0, 0, self._random.getrandbits(32), len(body)) + b"\x01" + body[1:]
+        """The first byte of an initiator's handshake datagram, over random bytes."""
+        return b"\x20" + self._random.randbytes(self._random.randint(12, 400))
 
     def _flip(self, datagram):
         changed = bytearray(datagram)

@@ -1,5 +1,6 @@
 #include "gateway/dtls/dtls.h"
 
+#include <openssl/rand.h>
 #include <sys/auxv.h>
 
 #if defined(__aarch64__)
@@ -10,6 +11,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "gateway/dtls/dtls_filter.h"
 #include "gateway/dtls/dtls_handshake.h"
 
 namespace braid {
@@ -21,7 +23,8 @@ constexpr const char* kAes256 = "ECDHE-ECDSA-AES256-GCM-SHA384";
 constexpr const char* kChaCha = "ECDHE-ECDSA-CHACHA20-POLY1305";
 constexpr const char* kGroups = "X25519:P-256";
 constexpr const char* kSignatures = "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512";
-constexpr long kMaxCertificate = 8 << 10;  // bytes of the peer's certificate message; ours has about 500
+constexpr long kMaxCertificate =
+    DtlsFilter::kMaxMessage;  // bytes of the peer's certificate message; ours has about 500
 
 std::string suites(const DtlsOptions& options) {
   if (options.cipher == AeadKind::kAes128Gcm) return kAes128;
@@ -65,13 +68,6 @@ SslContextHandle makeContext(const Identity& identity, const DtlsOptions& option
   return handle;
 }
 
-// RFC 6347 sections 4.1 and 4.2.2: an unencrypted handshake record that starts a ClientHello. Costs a
-// stranger's noise nothing in OpenSSL.
-bool looksLikeHello(ByteView b) {
-  constexpr size_t kSmallest = 13 + 12 + 34;  // record and message headers, version and random
-  return b.size() >= kSmallest && b[0] == 22 && b[1] == 0xfe && load16(&b[3]) == 0 && b[13] == 1;
-}
-
 }  // namespace
 
 bool processorHasAes() {
@@ -94,21 +90,21 @@ DtlsProvider::DtlsProvider(const Identity& identity, const DtlsOptions& options)
 
 DtlsProvider::~DtlsProvider() = default;
 
+const Pin& DtlsProvider::ownPin() const {
+  return shared_->ownPin;
+}
+
+void DtlsProvider::drawSecret(ByteSpan out) {
+  if (RAND_bytes(out.data(), static_cast<int>(out.size())) != 1)
+    throw std::runtime_error("OpenSSL gives no random bytes: " + takeOpensslError());
+}
+
 std::unique_ptr<Handshake> DtlsProvider::initiate(const Pin& peer, Time now) {
   return DtlsHandshake::initiate(shared_, peer, now);
 }
 
-HelloAnswer DtlsProvider::onHello(const Endpoint& from, ByteView bytes, Packet& out, Time now) {
-  HelloAnswer answer;
-  if (!looksLikeHello(bytes)) return answer;
-  shared_->cookies.rotate(now);
-  if (!listener_) listener_ = std::make_unique<DtlsHandshake>(shared_);
-  if (listener_->listen(from, bytes, now)) {
-    answer.accepted = std::move(listener_);
-  } else if (listener_->pollDatagram(out)) {
-    answer.reply = out.size() <= bytes.size();
-  }
-  return answer;
+std::unique_ptr<Handshake> DtlsProvider::accept(Time now) {
+  return DtlsHandshake::accept(shared_, now);
 }
 
 void DtlsProvider::setAcceptedPins(std::vector<Pin> pins) {

@@ -5,15 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <utility>
 
+#include "gateway/dtls/dtls_filter.h"
 #include "gateway/dtls/identity.h"
+#include "tunnel/wire/handshake_seal.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid {
 
 namespace {
 
-constexpr std::string_view kExporterLabel = "EXPORTER-braid-1";  // docs/protocol.md section 2
+constexpr std::string_view kExporterLabel = "EXPORTER-braid-2";  // docs/protocol.md section 2
 
 // OpenSSL gives a received alert as reason 1000 + its number (RFC 5246 section 7.2).
 constexpr int kAlertReason = 1000;
@@ -45,6 +48,11 @@ bool exportSecrets(SSL* ssl, SessionSecrets& out) {
   return true;
 }
 
+// RFC 6347 section 4.1: without the epoch.
+uint64_t recordNumber(ByteView record) {
+  return uint64_t{load16(&record[5])} << 32 | load32(&record[7]);
+}
+
 // A stranger's text for a log line.
 std::string printable(ByteView bytes) {
   std::string text;
@@ -64,8 +72,6 @@ void DtlsHandshake::prepare(SSL_CTX* context) {
   SSL_CTX_set_cert_verify_callback(context, &DtlsHandshake::onCertificate, nullptr);
   SSL_CTX_set_client_hello_cb(context, &DtlsHandshake::onClientHello, nullptr);
   SSL_CTX_set_alpn_select_cb(context, &DtlsHandshake::onAlpn, nullptr);
-  SSL_CTX_set_cookie_generate_cb(context, &DtlsHandshake::onMakeCookie);
-  SSL_CTX_set_cookie_verify_cb(context, &DtlsHandshake::onCheckCookie);
 }
 
 DtlsHandshake::DtlsHandshake(std::shared_ptr<DtlsShared> shared)
@@ -75,7 +81,7 @@ DtlsHandshake::DtlsHandshake(std::shared_ptr<DtlsShared> shared)
   BIO* bio = pipe_.makeBio().release();
   SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_options(ssl_.get(), SSL_OP_NO_QUERY_MTU);
-  SSL_set_mtu(ssl_.get(), kMtu);
+  SSL_set_mtu(ssl_.get(), kMaxHandshakeBody);
   DTLS_set_timer_cb(ssl_.get(), &DtlsHandshake::onRetransmitTime);
   SSL_set_accept_state(ssl_.get());
 }
@@ -94,18 +100,10 @@ std::unique_ptr<DtlsHandshake> DtlsHandshake::initiate(std::shared_ptr<DtlsShare
   return handshake;
 }
 
-bool DtlsHandshake::listen(const Endpoint& from, ByteView hello, Time now) {
-  std::unique_ptr<BIO_ADDR, OpensslFree<BIO_ADDR_free>> unused(BIO_ADDR_new());
-  from_ = from;
-  pipe_.output().clear();
-  pipe_.openInput(hello);
-  int result = DTLSv1_listen(ssl_.get(), unused.get());
-  pipe_.closeInput();
-  ERR_clear_error();
-  if (result <= 0) return false;
-  heard_ = true;
-  start(now);
-  return true;
+std::unique_ptr<DtlsHandshake> DtlsHandshake::accept(std::shared_ptr<DtlsShared> shared, Time now) {
+  auto handshake = std::make_unique<DtlsHandshake>(std::move(shared));
+  handshake->start(now);
+  return handshake;
 }
 
 void DtlsHandshake::start(Time now) {
@@ -113,20 +111,40 @@ void DtlsHandshake::start(Time now) {
   advance(now);
 }
 
+// Who is done answers only who has missed its last flight: an initiator that repeats its own, which ends encrypted and
+// under a new record number.
 void DtlsHandshake::onDatagram(ByteView bytes, Time now) {
-  if (state_ == State::kFailed) return;
+  DtlsFilter::Parts parts = DtlsFilter::split(bytes);
+  if (state_ == State::kDone && !parts.sealed.empty() && recordNumber(parts.sealed) > lastSealed_) {
+    lastSealed_ = recordNumber(parts.sealed);
+    for (const auto& datagram : lastFlight_) pipe_.output().push_back(datagram);
+  }
+  if (state_ != State::kRunning) return;
   heard_ = true;
+  if (!parts.clear.empty()) feed(parts.clear, now);
+  if (!parts.sealed.empty()) early_.assign(parts.sealed.begin(), parts.sealed.end());
+  if (state_ != State::kRunning || early_.empty() || !awaitsFinished()) return;
+  lastSealed_ = recordNumber(early_);
+  feed(std::exchange(early_, {}), now);
+}
+
+void DtlsHandshake::feed(ByteView bytes, Time now) {
   pipe_.openInput(bytes);
-  if (state_ == State::kRunning) advance(now);
-  if (state_ == State::kDone) discardData();
+  advance(now);
   pipe_.closeInput();
+}
+
+// The other side's ChangeCipherSpec has been read: OpenSSL takes encrypted records, instead of keeping them.
+bool DtlsHandshake::awaitsFinished() const {
+  OSSL_HANDSHAKE_STATE state = SSL_get_state(ssl_.get());
+  return state == TLS_ST_SR_CHANGE || state == TLS_ST_CR_CHANGE;
 }
 
 void DtlsHandshake::onTimer(Time now) {
   if (state_ != State::kRunning || now < deadline_) return;
   if (now >= giveUpAt_) {
     return fail(heard_ ? "the handshake was not finished in time: datagrams are lost or refused on the way"
-                       : "no answer: the peer is down, at another address, or does not know us");
+                       : "no answer: the peer is down, at another address, or has another pin");
   }
   ERR_clear_error();
   if (DTLSv1_handle_timeout(ssl_.get()) < 0) return fail(explain());
@@ -167,6 +185,8 @@ void DtlsHandshake::finish() {
   if (!aead || !exportSecrets(ssl_.get(), secrets_)) return fail("no session keys: " + takeOpensslError());
   secrets_.aead = *aead;
   state_ = State::kDone;
+  lastFlight_.assign(pipe_.output().begin(), pipe_.output().end());
+  ssl_.reset();
 }
 
 void DtlsHandshake::fail(std::string why) {
@@ -175,20 +195,13 @@ void DtlsHandshake::fail(std::string why) {
   ERR_clear_error();
 }
 
-// After the end only OpenSSL's answers to retransmitted flights matter. Whatever else the peer says is thrown
-// away.
-void DtlsHandshake::discardData() {
-  std::array<uint8_t, 256> scratch;
-  while (SSL_read(ssl_.get(), scratch.data(), static_cast<int>(scratch.size())) > 0) {
-  }
-  ERR_clear_error();
-}
-
 void DtlsHandshake::updateDeadline(Time now) {
   timeval left{};
   deadline_ = giveUpAt_;
-  if (DTLSv1_get_timeout(ssl_.get(), &left) != 1) return;
+  if (!ssl_ || DTLSv1_get_timeout(ssl_.get(), &left) != 1) return;
   Duration wait = std::chrono::seconds(left.tv_sec) + std::chrono::microseconds(left.tv_usec);
+  // OpenSSL would wait until that time comes again.
+  if (wait > 2 * std::max(kMaxRetransmit, shared_->retransmit)) return fail("the clock was set back");
   deadline_ = std::min(deadline_, now + wait);
 }
 
@@ -261,17 +274,6 @@ int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* ou
   }
   self.refusal_ = "no protocol version in common: the peer speaks" + offered + ", we speak " + own;
   return SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
-int DtlsHandshake::onMakeCookie(SSL* ssl, unsigned char* cookie, unsigned* size) {
-  DtlsCookies::Cookie made = of(ssl).shared_->cookies.make(of(ssl).from_);
-  std::copy(made.begin(), made.end(), cookie);
-  *size = made.size();
-  return 1;
-}
-
-int DtlsHandshake::onCheckCookie(SSL* ssl, const unsigned char* cookie, unsigned size) {
-  return of(ssl).shared_->cookies.check(of(ssl).from_, {cookie, size});
 }
 
 unsigned DtlsHandshake::onRetransmitTime(SSL* ssl, unsigned microseconds) {

@@ -18,6 +18,7 @@ struct AttemptsTest : testing::Test {
   SessionIndex sessions;
   AttemptIndex index;
   PeerContext context{options, pool, handshakes, owner, events, sessions, index};
+  Pin pin{3};
   Peer peer{{}, context, Random(1)};
   Attempts attempts{peer, pool, handshakes, index};
   Random random{1};
@@ -26,7 +27,13 @@ struct AttemptsTest : testing::Test {
 
   static Route route(SocketId socket) { return {socket, {}, {*Address::parse("192.0.2.1"), 4500}}; }
   bool begin() { return attempts.begin(routes, random, now); }
-  std::optional<SessionSecrets> step() { return attempts.step({}, now); }
+  std::optional<SessionSecrets> step() { return attempts.step(pin, now); }
+  /// The next datagram of the attempts, sent over their envelope by a responder that echoes it.
+  std::vector<uint8_t> echo() {
+    Datagram d;
+    if (!attempts.pollDatagram(d)) return {};
+    return test::answerTo(d.bytes.span(), pin);
+  }
   test::PuppetHandshake& last() { return *handshakes.made.back(); }
   size_t known(SocketId socket) {
     size_t count = 0;
@@ -73,10 +80,15 @@ TEST_F(AttemptsTest, DatagramsFindTheHandshakeOfTheirRouteWhateverTheLocalAddres
   Route from = route(1);
   from.local = *Address::parse("198.51.100.7");
   EXPECT_EQ(known(1), 1u);
-  EXPECT_TRUE(attempts.onDatagram(from, {}, now));
+  last().toSend = 1;
+  std::vector<uint8_t> answer = echo();
+  EXPECT_TRUE(attempts.onDatagram(from, answer, now));
   EXPECT_EQ(last().datagrams, 1);
   EXPECT_EQ(known(2), 0u) << "its turn has not come";
-  EXPECT_FALSE(attempts.onDatagram(route(2), {}, now));
+  EXPECT_FALSE(attempts.onDatagram(route(2), answer, now));
+  answer.back() ^= 1;
+  EXPECT_FALSE(attempts.onDatagram(from, answer, now)) << "of somebody who does not know the pin";
+  EXPECT_EQ(last().datagrams, 1);
 }
 
 TEST_F(AttemptsTest, OneThatFailsSaysItsLastWordsAndLeavesTheOthers) {
@@ -129,7 +141,7 @@ TEST_F(AttemptsTest, NothingIsLeftInTheIndexAtTheEnd) {
   {
     Attempts other(peer, pool, handshakes, index);
     other.begin(routes, random, now);
-    other.step({}, now);
+    other.step(pin, now);
     EXPECT_EQ(known(1), 1u);
   }
   EXPECT_EQ(known(1), 0u);

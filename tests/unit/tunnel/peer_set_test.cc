@@ -47,6 +47,14 @@ struct PeerSetTest : testing::Test {
     for (Datagram d; peers.pollDatagram(d, now);) ++sent;
     return sent;
   }
+  /// The called peer says something, and what its responder answers.
+  std::vector<uint8_t> answer() {
+    handshakes.made.at(0)->toSend = 1;
+    peers.wake(peer(kCalled));
+    Datagram d;
+    if (!peers.pollDatagram(d, now)) return {};
+    return test::answerTo(d.bytes.span(), peer(kCalled).options().pin);
+  }
   /// A timer call that nobody asked for, as another part of the tunnel causes it; then all that may rest do.
   void settle() {
     peers.onTimer(now);
@@ -68,11 +76,14 @@ TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeerUntilAPollGivesNothing) {
   EXPECT_EQ(peers.awake(), 1u);
   turn();
   EXPECT_EQ(peers.awake(), 0u);
+  std::vector<uint8_t> bytes = answer();
+  turn();
+  ASSERT_EQ(peers.awake(), 0u);
   Route route{1, {}, endpoint()};
-  EXPECT_TRUE(peers.onHandshakeDatagram(route, {}, now));
+  EXPECT_TRUE(peers.onHandshakeDatagram(route, bytes, now));
   EXPECT_EQ(peers.awake(), 1u);
   route.remote.port = 1;
-  EXPECT_FALSE(peers.onHandshakeDatagram(route, {}, now)) << "nobody called there";
+  EXPECT_FALSE(peers.onHandshakeDatagram(route, bytes, now)) << "nobody called there";
   settle();
   SessionSecrets secrets;
   secrets.peer = {4};
@@ -101,9 +112,10 @@ TEST_F(PeerSetTest, APeerAtRestIsAwakeWhenItsDeadlineComes) {
 
 TEST_F(PeerSetTest, ARefusedDatagramWakesThePeerThatSentIt) {
   settle();
+  std::vector<uint8_t> bytes = answer();
   handshakes.made.at(0)->kept.sessionId = 9;
   handshakes.made.at(0)->now = Handshake::State::kDone;
-  EXPECT_TRUE(peers.onHandshakeDatagram({1, {}, endpoint()}, {}, now));
+  EXPECT_TRUE(peers.onHandshakeDatagram({1, {}, endpoint()}, bytes, now));
   Datagram sent;
   ASSERT_TRUE(peers.pollDatagram(sent, now)) << "a challenge";
   turn();

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "tunnel/handshake.h"
 #include "tunnel/peer_set.h"
+#include "tunnel/wire/handshake_seal.h"
 
 /// Handshakes and owners of peers that do what a test says.
 namespace braid::test {
@@ -38,19 +44,17 @@ struct PuppetHandshake final : Handshake {
 
 /// Makes them and remembers them; who owns one may have ended it.
 struct PuppetProvider final : HandshakeProvider {
-  enum class Verdict { kAccept, kCookie, kLongReply, kRefuse } verdict = Verdict::kAccept;
+  Pin pin{7};
   std::vector<PuppetHandshake*> made;
+  Random random{1};
 
+  const Pin& ownPin() const override { return pin; }
   std::unique_ptr<Handshake> initiate(const Pin&, Time) override { return make(); }
-  HelloAnswer onHello(const Endpoint&, ByteView bytes, Packet& out, Time) override {
-    if (verdict == Verdict::kRefuse) return {};
-    if (verdict != Verdict::kAccept) {
-      out.append(bytes.size() + (verdict == Verdict::kLongReply ? 1 : 0));
-      return {nullptr, true};
-    }
-    return {make(), false};
-  }
+  std::unique_ptr<Handshake> accept(Time) override { return make(); }
   void setAcceptedPins(std::vector<Pin>) override {}
+  void drawSecret(ByteSpan out) override {
+    for (uint8_t& byte : out) byte = static_cast<uint8_t>(random.next());
+  }
 
  private:
   std::unique_ptr<Handshake> make() {
@@ -59,6 +63,55 @@ struct PuppetProvider final : HandshakeProvider {
     return handshake;
   }
 };
+
+/// Who knows the responder's pin, and writes what he likes into the envelope.
+class Knocker {
+ public:
+  explicit Knocker(const Pin& responder, uint64_t seed = 1)
+      : seal_(HandshakeSeal::Side::kInitiator, responder), random_(seed) {}
+
+  HandshakeHeader header;  ///< the nonce is drawn by datagram()
+  std::vector<uint8_t> datagram(ByteView body) {
+    for (uint8_t& byte : header.nonce) byte = static_cast<uint8_t>(random_.next());
+    Packet packet = pool_.copy(body);
+    if (!seal_.seal(header, packet)) throw std::runtime_error("not sealed");
+    return {packet.view().begin(), packet.view().end()};
+  }
+  /// What a responder has said, opened; nullopt: the envelope is not his.
+  std::optional<HandshakeSeal::Opened> open(ByteSpan datagram) { return seal_.open(datagram); }
+  /// Opens a cookie request and takes its cookie. False: it is none.
+  bool takeCookie(ByteSpan request) {
+    auto opened = open(request);
+    if (!opened || opened->header.kind != HandshakeKind::kCookieRequest) return false;
+    std::ranges::copy(opened->body, header.cookie.begin());
+    return true;
+  }
+  /// A ClientHello in a DTLS record, as far as the core looks at it, or a later flight.
+  static std::array<uint8_t, 60> record(uint8_t message) {
+    std::array<uint8_t, 60> bytes{22, 0xfe, 0xfd};
+    bytes[13] = message;
+    return bytes;
+  }
+  static std::array<uint8_t, 60> hello() { return record(1); }
+
+ private:
+  PacketPool pool_{2048, 4};
+  HandshakeSeal seal_;
+  Random random_;
+};
+
+/// What the responder with this pin answers to an initiator's datagram, which is opened in place: the same body.
+inline std::vector<uint8_t> answerTo(ByteSpan datagram, const Pin& responder) {
+  HandshakeSeal seal(HandshakeSeal::Side::kResponder, responder);
+  auto opened = seal.open(datagram);
+  if (!opened) throw std::runtime_error("not sealed for this responder");
+  HandshakeHeader header = opened->header;
+  header.kind = HandshakeKind::kResponder;
+  PacketPool pool(2048, 1);
+  Packet body = pool.copy(opened->body);
+  if (!seal.seal(header, body)) throw std::runtime_error("not sealed");
+  return {body.view().begin(), body.view().end()};
+}
 
 /// Wants nothing of what peers hand over.
 struct PuppetOwner final : PeerOwner {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,32 +12,47 @@
 namespace braid::responders_test {
 namespace {
 
+using test::Knocker;
 using test::PuppetProvider;
+using Bytes = std::vector<uint8_t>;
 
 struct RespondersTest : testing::Test {
-  PacketPool pool{2048, 256};
+  PacketPool pool{2048, 512};
   PuppetProvider handshakes;
-  Responders responders{pool, handshakes};
+  Responders responders{pool, handshakes, 1};
   Time now = Time{} + 1s;
+  std::map<Route, Knocker> knockers;
 
   static Route route(const std::string& host, uint16_t port = 1000) {
     return {1, {}, {*Address::parse(host), port}};
   }
-  std::optional<Drop> hello(const Route& from) {
-    std::array<uint8_t, 60> bytes{22, 0xfe, 0xfd};
-    bytes[13] = 1;
-    return responders.onDatagram(from, bytes, now);
+  Knocker& at(const Route& from) {
+    auto [it, isNew] = knockers.try_emplace(from, handshakes.pin, knockers.size() + 1);
+    if (isNew) store64(it->second.header.id.data(), knockers.size());
+    return it->second;
   }
-  std::optional<Drop> later(const Route& from) {
-    std::array<uint8_t, 60> bytes{22, 0xfe, 0xfd};
-    bytes[13] = 16;
-    return responders.onDatagram(from, bytes, now);
+  std::optional<Drop> put(const Route& from, Bytes bytes) { return responders.onDatagram(from, bytes, now); }
+  /// The first datagram of a handshake, with the cookie that was taken, if any was.
+  std::optional<Drop> hello(const Route& from) { return put(from, at(from).datagram(Knocker::hello())); }
+  std::optional<Drop> later(const Route& from) { return put(from, at(from).datagram(Knocker::record(16))); }
+  /// Asks for a cookie and begins a handshake with it.
+  std::optional<Drop> begin(const Route& from) {
+    if (auto drop = hello(from)) return drop;
+    std::vector<Datagram> answers = sent();
+    EXPECT_EQ(answers.size(), 1u);
+    for (Datagram& answer : answers) EXPECT_TRUE(at(from).takeCookie(answer.bytes.span()));
+    return hello(from);
+  }
+  /// Another handshake of the same initiator, who keeps his cookie.
+  std::optional<Drop> beginAnew(const Route& from) {
+    ++at(from).header.id[7];
+    return hello(from);
   }
   test::PuppetHandshake& last() { return *handshakes.made.back(); }
-  std::vector<Route> sent() {
-    std::vector<Route> routes;
-    for (Datagram d; responders.pollDatagram(d);) routes.push_back(d.route);
-    return routes;
+  std::vector<Datagram> sent() {
+    std::vector<Datagram> all;
+    for (Datagram d; responders.pollDatagram(d);) all.push_back(std::move(d));
+    return all;
   }
   std::vector<Responders::Outcome> outcomes() {
     std::vector<Responders::Outcome> all;
@@ -45,68 +61,123 @@ struct RespondersTest : testing::Test {
   }
 };
 
-TEST_F(RespondersTest, AStrangerWithoutACookieCostsNoState) {
-  handshakes.verdict = PuppetProvider::Verdict::kCookie;
-  EXPECT_EQ(hello(route("192.0.2.1")), std::nullopt);
+TEST_F(RespondersTest, WhoDoesNotKnowThePinGetsNothing) {
+  Knocker stranger(Pin{8});
+  EXPECT_EQ(put(route("192.0.2.1"), stranger.datagram(Knocker::hello())), Drop::kHandshakeSeal);
+  Bytes good = at(route("192.0.2.1")).datagram(Knocker::hello());
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    Bytes bad = good;
+    bad[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    EXPECT_EQ(put(route("192.0.2.1"), bad), Drop::kHandshakeSeal) << bit;
+  }
+  for (size_t size = 0; size < good.size(); ++size)
+    EXPECT_EQ(put(route("192.0.2.1"), Bytes(good.begin(), good.begin() + static_cast<ptrdiff_t>(size))),
+              Drop::kHandshakeSeal);
+  EXPECT_TRUE(sent().empty());
   EXPECT_EQ(responders.size(), 0u);
-  EXPECT_EQ(sent(), std::vector<Route>{route("192.0.2.1")});
 }
 
-TEST_F(RespondersTest, AReplyIsNeverLongerThanTheQuestion) {
-  handshakes.verdict = PuppetProvider::Verdict::kLongReply;
-  EXPECT_EQ(hello(route("192.0.2.1")), Drop::kHandshakeLimit);
+TEST_F(RespondersTest, WhatWasOverheardIsNotAnsweredAgain) {
+  Bytes overheard = at(route("192.0.2.1")).datagram(Knocker::hello());
+  EXPECT_EQ(put(route("192.0.2.1"), overheard), std::nullopt);
+  EXPECT_EQ(sent().size(), 1u);
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_EQ(put(route("203.0.113.5", static_cast<uint16_t>(i)), overheard), Drop::kHandshakeReplay);
   EXPECT_TRUE(sent().empty());
 }
 
-TEST_F(RespondersTest, WhatIsNoHelloOfAStrangerIsGarbage) {
-  EXPECT_EQ(later(route("192.0.2.1")), Drop::kHandshakeGarbage);
-  handshakes.verdict = PuppetProvider::Verdict::kRefuse;
-  EXPECT_EQ(hello(route("192.0.2.1")), Drop::kHandshakeGarbage);
+TEST_F(RespondersTest, AHelloWithoutACookieCostsNoStateAndGetsAShorterAnswer) {
+  Bytes question = at(route("192.0.2.1")).datagram(Bytes(1));
+  EXPECT_EQ(put(route("192.0.2.1"), question), std::nullopt);
+  std::vector<Datagram> answers = sent();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].route, route("192.0.2.1"));
+  EXPECT_LE(answers[0].bytes.size(), question.size());
+  EXPECT_EQ(responders.size(), 0u);
+  EXPECT_TRUE(handshakes.made.empty());
+}
+
+TEST_F(RespondersTest, ACookieCountsOnlyFromItsAddressAndPort) {
+  ASSERT_EQ(begin(route("192.0.2.1")), std::nullopt);
+  EXPECT_EQ(handshakes.made.size(), 1u);
+  for (const Route& other : {route("192.0.2.2"), route("192.0.2.1", 1001)}) {
+    at(other).header = at(route("192.0.2.1")).header;
+    EXPECT_EQ(hello(other), std::nullopt);
+    EXPECT_EQ(sent().size(), 1u) << "asked for a cookie of his own";
+  }
+  EXPECT_EQ(handshakes.made.size(), 1u);
+}
+
+TEST_F(RespondersTest, ACookieLivesForOneToTwoMinutes) {
+  Route from = route("192.0.2.1");
+  ASSERT_EQ(begin(from), std::nullopt);
+  now += 60s;
+  hello(route("192.0.2.9"));
+  sent();
+  now += 59s;
+  EXPECT_EQ(beginAnew(from), std::nullopt);
+  EXPECT_EQ(handshakes.made.size(), 2u);
+  now += 2s;
+  hello(route("192.0.2.8"));
+  sent();
+  EXPECT_EQ(beginAnew(from), std::nullopt);
+  EXPECT_EQ(handshakes.made.size(), 2u) << "asked again";
+}
+
+TEST_F(RespondersTest, ACookieDoesNotOutliveAQuietTime) {
+  Route from = route("192.0.2.1");
+  ASSERT_EQ(begin(from), std::nullopt);
+  now += 1h;
+  EXPECT_EQ(beginAnew(from), std::nullopt);
+  EXPECT_EQ(handshakes.made.size(), 1u);
+}
+
+TEST_F(RespondersTest, ALaterFlightOfAnUnknownHandshakeIsGarbage) {
+  Route from = route("192.0.2.1");
+  begin(from);
+  ++at(from).header.id[0];
+  EXPECT_EQ(later(from), Drop::kHandshakeGarbage);
 }
 
 TEST_F(RespondersTest, LaterDatagramsGoToTheHandshakeOfTheirRoute) {
-  hello(route("192.0.2.1"));
+  begin(route("192.0.2.1"));
   test::PuppetHandshake& first = last();
-  hello(route("192.0.2.2"));
+  begin(route("192.0.2.2"));
   later(route("192.0.2.1"));
-  EXPECT_EQ(first.datagrams, 1);
-  EXPECT_EQ(last().datagrams, 0);
+  EXPECT_EQ(first.datagrams, 2);
+  EXPECT_EQ(last().datagrams, 1);
 }
 
-TEST_F(RespondersTest, AHelloIsADuplicateAtFirstAndANewStartLater) {
-  hello(route("192.0.2.1"));
-  now += Responders::kStale;
-  hello(route("192.0.2.1"));
-  EXPECT_EQ(handshakes.made.size(), 1u);
-  EXPECT_EQ(last().datagrams, 1) << "as a retransmission";
-  now += 1ms;
-  hello(route("192.0.2.1"));
+TEST_F(RespondersTest, ANewHandshakeTakesThePlaceOfTheOneBeforeAtOnce) {
+  Route from = route("192.0.2.1");
+  begin(from);
+  hello(from);
+  EXPECT_EQ(last().datagrams, 2) << "the same handshake: a retransmission";
+  beginAnew(from);
   EXPECT_EQ(handshakes.made.size(), 2u);
   EXPECT_EQ(responders.size(), 1u);
 }
 
-TEST_F(RespondersTest, AfterAFinishedHandshakeANewStartIsBelievedSooner) {
-  hello(route("192.0.2.1"));
-  last().now = Handshake::State::kDone;
-  later(route("192.0.2.1"));
-  now += Responders::kStaleDone + 1ms;
-  hello(route("192.0.2.1"));
-  EXPECT_EQ(handshakes.made.size(), 2u);
-}
-
 TEST_F(RespondersTest, ADoneHandshakeIsReportedOnceAndAnswersOn) {
-  hello(route("192.0.2.1"));
+  Route from = route("192.0.2.1");
+  begin(from);
   last().now = Handshake::State::kDone;
   last().kept.sessionId = 77;
-  later(route("192.0.2.1"));
+  later(from);
   std::vector<Responders::Outcome> all = outcomes();
   ASSERT_EQ(all.size(), 1u);
   ASSERT_TRUE(all[0].secrets);
   EXPECT_EQ(all[0].secrets->sessionId, 77u);
   last().toSend = 1;
-  later(route("192.0.2.1"));
+  later(from);
   EXPECT_TRUE(outcomes().empty());
-  EXPECT_EQ(sent().size(), 1u);
+  std::vector<Datagram> answers = sent();
+  ASSERT_EQ(answers.size(), 1u);
+  auto opened = at(from).open(answers[0].bytes.span());
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->header.kind, HandshakeKind::kResponder);
+  EXPECT_EQ(opened->header.id, at(from).header.id);
+  EXPECT_EQ(opened->body.size(), 40u);
   now += kHandshakeTimeout + 1ms;
   responders.onTimer(now);
   EXPECT_EQ(responders.size(), 0u);
@@ -114,12 +185,13 @@ TEST_F(RespondersTest, ADoneHandshakeIsReportedOnceAndAnswersOn) {
 }
 
 TEST_F(RespondersTest, AFailedHandshakeSendsItsAlertAndIsForgotten) {
-  hello(route("192.0.2.1"));
+  Route from = route("192.0.2.1");
+  begin(from);
   last().now = Handshake::State::kFailed;
   last().toSend = 1;
-  later(route("192.0.2.1"));
+  later(from);
   EXPECT_EQ(responders.size(), 0u);
-  EXPECT_EQ(sent(), std::vector<Route>{route("192.0.2.1")});
+  EXPECT_EQ(sent().size(), 1u);
   std::vector<Responders::Outcome> all = outcomes();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_FALSE(all[0].secrets);
@@ -127,12 +199,13 @@ TEST_F(RespondersTest, AFailedHandshakeSendsItsAlertAndIsForgotten) {
 }
 
 TEST_F(RespondersTest, TheDeadlineIsTheFirstTimerOrTheEnd) {
+  Route from = route("192.0.2.1");
   EXPECT_EQ(responders.nextDeadline(), kNever);
-  hello(route("192.0.2.1"));
+  begin(from);
   EXPECT_GT(responders.nextDeadline(), now + kHandshakeTimeout);
   EXPECT_LE(responders.nextDeadline(), now + kHandshakeTimeout + 1ms);
   last().timer = now + 400ms;
-  later(route("192.0.2.1"));
+  later(from);
   EXPECT_EQ(responders.nextDeadline(), now + 400ms);
   now += 400ms;
   responders.onTimer(now);
@@ -142,17 +215,81 @@ TEST_F(RespondersTest, TheDeadlineIsTheFirstTimerOrTheEnd) {
   EXPECT_EQ(responders.size(), 0u);
 }
 
-TEST_F(RespondersTest, WhenFullTheOldestFinishedOneMakesRoom) {
-  for (size_t i = 0; i < Responders::kMaxResponders; ++i) {
-    ASSERT_EQ(hello(route("192.0.2." + std::to_string(i % 200), static_cast<uint16_t>(i))), std::nullopt);
-    last().now = Handshake::State::kDone;
-    now += 1ms;
-    later(route("192.0.2." + std::to_string(i % 200), static_cast<uint16_t>(i)));
+TEST_F(RespondersTest, AHandshakeTakesABoundedNumberOfDatagrams) {
+  Route from = route("192.0.2.1");
+  begin(from);
+  for (uint32_t i = 1; i < Responders::kMaxDatagrams; ++i) EXPECT_EQ(later(from), std::nullopt);
+  EXPECT_EQ(later(from), Drop::kHandshakeLimit);
+}
+
+// Begins as many as there are places, each of another host, and none of them ends.
+#define FILL_ALL_PLACES()                                                           \
+  for (size_t i = 0; i < Responders::kMaxRunning; ++i) {                            \
+    ASSERT_EQ(begin(route("10.0." + std::to_string(i) + ".1")), std::nullopt) << i; \
+    now += 10ms;                                                                    \
+  }                                                                                 \
+  ASSERT_EQ(responders.size(), Responders::kMaxRunning)
+
+TEST_F(RespondersTest, WhenAllPlacesAreTakenANewcomerStillGetsOne) {
+  FILL_ALL_PLACES();
+  EXPECT_EQ(begin(route("198.51.100.1")), std::nullopt);
+  EXPECT_EQ(responders.size(), Responders::kMaxRunning);
+  EXPECT_EQ(later(route("10.0.0.1")), Drop::kHandshakeGarbage) << "the oldest one made room";
+  EXPECT_EQ(later(route("10.0.1.1")), std::nullopt);
+}
+
+TEST_F(RespondersTest, AHostWithManyDisplacesItselfFirst) {
+  begin(route("198.51.100.1"));
+  for (uint16_t port = 0; handshakes.made.size() < 600; ++port) {
+    begin(route("192.0.2." + std::to_string(port % 16), port));
+    now += 5ms;
   }
-  EXPECT_EQ(responders.size(), Responders::kMaxResponders);
-  EXPECT_EQ(hello(route("198.51.100.1")), std::nullopt);
-  EXPECT_EQ(responders.size(), Responders::kMaxResponders);
-  EXPECT_EQ(later(route("192.0.2.0", 0)), Drop::kHandshakeGarbage) << "the first one is forgotten";
+  EXPECT_EQ(responders.size(), Responders::kMaxRunning);
+  EXPECT_EQ(later(route("198.51.100.1")), std::nullopt) << "still there";
+}
+
+TEST_F(RespondersTest, AHostBeginsAFewAtOnceAndThenFourASecond) {
+  size_t begun = 0;
+  for (uint16_t port = 0; port < 1000; ++port, now += 10ms)
+    begun += begin(route("192.0.2.1", port)) == std::nullopt;
+  EXPECT_GE(begun, 16u + 38u);
+  EXPECT_LE(begun, 16u + 41u);
+}
+
+TEST_F(RespondersTest, HostsOfPeersAreLetInWhateverStrangersDo) {
+  Route edge = route("198.51.100.1");
+  begin(edge);
+  last().now = Handshake::State::kDone;
+  later(edge);
+  now += kHandshakeTimeout + 1s;
+  responders.onTimer(now);
+  ASSERT_EQ(responders.size(), 0u);
+  size_t refused = 0;
+  for (int i = 0; i < 5000; ++i) {
+    Route stranger = route("10." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ".1");
+    refused += begin(stranger) != std::nullopt;
+  }
+  EXPECT_GT(refused, 4000u);
+  test::PuppetHandshake* before = handshakes.made.back();
+  EXPECT_EQ(beginAnew(edge), std::nullopt);
+  ASSERT_NE(handshakes.made.back(), before);
+  for (int i = 0; i < 5000; ++i, now += 1ms)
+    begin(route("11." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ".1"));
+  EXPECT_EQ(later(edge), std::nullopt) << "and nobody displaces them";
+}
+
+TEST_F(RespondersTest, WhenTooManyAreDoneTheOldestIsForgotten) {
+  auto host = [](size_t i) {
+    return route("10." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ".1");
+  };
+  for (size_t i = 0; i <= Responders::kMaxDone; ++i, now += 2ms) {
+    ASSERT_EQ(begin(host(i)), std::nullopt);
+    last().now = Handshake::State::kDone;
+    later(host(i));
+  }
+  EXPECT_EQ(responders.size(), Responders::kMaxDone);
+  EXPECT_EQ(later(host(0)), Drop::kHandshakeGarbage);
+  EXPECT_EQ(later(host(1)), std::nullopt);
 }
 
 }  // namespace

@@ -53,14 +53,6 @@ inline const Identity& mallory() {
   return identity;
 }
 
-inline Endpoint endpointOf(uint8_t last, uint16_t port) {
-  Endpoint e;
-  e.address.family = Address::Family::kV4;
-  e.address.bytes = {192, 0, 2, last};
-  e.port = port;
-  return e;
-}
-
 /// DTLS retransmits by the real clock.
 inline Time realNow() {
   return Time(std::chrono::steady_clock::now().time_since_epoch());
@@ -121,15 +113,11 @@ class DtlsPair {
 
   void deliver(bool toResponder, const Bytes& bytes) {
     if (!toResponder) return initiator->onDatagram(bytes, realNow());
-    if (responder) return responder->onDatagram(bytes, realNow());
-    Packet reply = pool.allocate();
-    HelloAnswer answer = responders.onHello(address, bytes, reply, realNow());
-    if (answer.accepted) responder = std::move(answer.accepted);
-    if (answer.reply) send(false, {reply.view().begin(), reply.view().end()});
+    if (!responder) responder = responders.accept(realNow());
+    responder->onDatagram(bytes, realNow());
   }
 
   PacketPool pool{2000, 64};
-  Endpoint address = endpointOf(1, 4000);
   DtlsProvider initiators, responders;
   std::unique_ptr<Handshake> initiator, responder;
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "base/random.h"
-#include "gateway/dtls/dtls_cookie.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
+#include "tunnel/wire/handshake_seal.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid::dtls_test {
@@ -47,14 +47,13 @@ TEST(Dtls, eachHandshakeGivesNewSecrets) {
   EXPECT_NE(one.initiator->secrets().sessionId, two.initiator->secrets().sessionId);
 }
 
-TEST(Dtls, datagramsAreHandshakeRecordsOfAtMost1200Bytes) {
+TEST(Dtls, datagramsFitTheirEnvelope) {
   DtlsPair pair;
   pair.start();
   pair.run();
   ASSERT_TRUE(pair.done());
   for (const auto& [toResponder, bytes] : pair.seen) {
-    EXPECT_TRUE(isHandshakeDatagram(bytes));
-    EXPECT_LE(bytes.size(), 1200u);
+    EXPECT_LE(bytes.size(), kMaxHandshakeBody);
   }
 }
 
@@ -64,7 +63,7 @@ TEST(Dtls, survivesTheLossOfEachDatagram) {
   whole.start();
   whole.run();
   ASSERT_TRUE(whole.done());
-  ASSERT_GE(whole.seen.size(), 6u);
+  ASSERT_GE(whole.seen.size(), 4u);
   for (size_t lost = 0; lost < whole.seen.size(); ++lost) {
     SCOPED_TRACE(lost);
     DtlsPair pair;
@@ -115,14 +114,6 @@ TEST(Dtls, survivesRecordsInReverseOrder) {
           records.emplace_back(datagram.begin() + at, datagram.begin() + at + size);
           at += size;
         }
-      if (toResponder && !pair.responder) {
-        ASSERT_EQ(records.size(), 1u);
-        Packet reply = pair.pool.allocate();
-        HelloAnswer answer = pair.responders.onHello(pair.address, records[0], reply, realNow());
-        if (answer.reply) pair.initiator->onDatagram(reply.view(), realNow());
-        pair.responder = std::move(answer.accepted);
-        continue;
-      }
       for (size_t i = records.size(); i-- > 0;) pair.deliver(toResponder, records[i]);
     }
     std::this_thread::sleep_for(2ms);
@@ -175,7 +166,7 @@ TEST(Dtls, otherProtocolVersionIsAClearError) {
   ASSERT_TRUE(pair.responder);
   EXPECT_EQ(pair.responder->state(), State::kFailed);
   EXPECT_THAT(errorOf(pair.responder), HasSubstr("braid/9"));
-  EXPECT_THAT(errorOf(pair.responder), HasSubstr("braid/1"));
+  EXPECT_THAT(errorOf(pair.responder), HasSubstr("braid/2"));
   EXPECT_EQ(pair.initiator->state(), State::kFailed);
   EXPECT_THAT(errorOf(pair.initiator), HasSubstr("another version"));
 }

@@ -1,0 +1,51 @@
+#include "tunnel/initiator.h"
+
+#include <algorithm>
+#include <array>
+
+namespace braid {
+
+Initiator::Initiator(HandshakeProvider& provider, const Pin& peer, Time now)
+    : provider_(provider),
+      seal_(HandshakeSeal::Side::kInitiator, peer),
+      handshake_(provider.initiate(peer, now)) {
+  provider_.drawSecret(id_);
+}
+
+bool Initiator::onDatagram(ByteView bytes, Time now) {
+  if (bytes.size() > kMaxHandshakeDatagram) return false;
+  std::array<uint8_t, kMaxHandshakeDatagram> copy;
+  std::ranges::copy(bytes, copy.begin());
+  auto opened = seal_.open(ByteSpan(copy).first(bytes.size()));
+  if (!opened || opened->header.id != id_) return false;
+  if (opened->header.kind == HandshakeKind::kCookieRequest) {
+    onCookie(opened->body);
+  } else if (opened->header.kind == HandshakeKind::kResponder) {
+    handshake_->onDatagram(opened->body, now);
+  }
+  return true;
+}
+
+// Asked for once more, a cookie has run out on the way.
+void Initiator::onCookie(ByteView cookie) {
+  if (cookie.size() != cookie_.size() || hello_.empty()) return;
+  std::ranges::copy(cookie, cookie_.begin());
+  again_ = true;
+}
+
+bool Initiator::pollDatagram(Packet& out) {
+  if (again_) {
+    again_ = false;
+    if (hello_.size() > out.tailroom()) return false;
+    std::ranges::copy(hello_, out.append(hello_.size()));
+  } else if (handshake_->pollDatagram(out)) {
+    if (isClientHello(out.view())) hello_.assign(out.view().begin(), out.view().end());
+  } else {
+    return false;
+  }
+  HandshakeHeader header{HandshakeKind::kInitiator, id_, {}, cookie_};
+  provider_.drawSecret(header.nonce);
+  return seal_.seal(header, out);
+}
+
+}  // namespace braid

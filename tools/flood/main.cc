@@ -1,0 +1,250 @@
+// What a gateway's door has to bear: floods of datagrams for handshakes, from many addresses at once.
+//
+//     noise        random bytes of a hello's size
+//     strangers    hellos that are sealed for another gateway
+//     hellos       hellos of somebody who knows the gateway's pin; each is asked to come again with a cookie
+//     handshakes   the same, who comes again, goes no further, and fills OpenSSL's buffers: encrypted records before
+//                  their time, and long messages that are announced and never come
+//
+// It prints what was sent and what came back as JSON, to measure a gateway that is one's own. It can flood nothing
+// else: only `strangers` and `noise` need no pin, and who gets those answers nothing.
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "gateway/dtls/dtls.h"
+#include "host/linux/sockaddr.h"
+#include "host/unique_fd.h"
+#include "tunnel/wire/handshake_seal.h"
+#include "tunnel/wire/pin.h"
+
+namespace braid {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+using Clock = std::chrono::steady_clock;
+
+struct Settings {
+  std::string mode;
+  Endpoint target;
+  Pin pin{};
+  std::vector<std::string> sources;
+  int ports = 1;
+  double rate = 1000;
+  double seconds = 10;
+  int early = 100;
+};
+
+Identity newIdentity() {
+  std::string folder = "/tmp/braid-flood-XXXXXX";
+  if (!::mkdtemp(folder.data())) throw std::system_error(errno, std::generic_category(), "mkdtemp");
+  generateIdentity(folder + "/key", folder + "/crt", "flood");
+  Identity identity = loadIdentity(folder + "/key", folder + "/crt");
+  std::filesystem::remove_all(folder);
+  return identity;
+}
+
+Bytes firstFlight(const Identity& identity, const Pin& pin) {
+  PacketPool pool(2048, 4);
+  DtlsProvider provider(identity);
+  std::unique_ptr<Handshake> handshake = provider.initiate(pin, Time{} + 1s);
+  Packet hello = pool.allocate();
+  if (!handshake->pollDatagram(hello)) throw std::runtime_error("OpenSSL makes no hello");
+  return {hello.view().begin(), hello.view().end()};
+}
+
+// A DTLS 1.2 record (RFC 6347 section 4.1) with this number.
+Bytes record(uint8_t type, uint16_t epoch, uint16_t number, ByteView body) {
+  Bytes bytes(13 + body.size());
+  Writer w(bytes);
+  w.u8(type);
+  w.u16(0xfefd);
+  w.u16(epoch);
+  w.zeros(4);
+  w.u16(number);
+  w.u16(static_cast<uint16_t>(body.size()));
+  w.bytes(body);
+  return bytes;
+}
+
+// A handshake message of 16 KB of which a fragment comes (RFC 6347 section 4.2.2).
+Bytes announced(uint16_t number) {
+  Bytes body(12 + 20);
+  store32(&body[0], uint32_t{11} << 24 | 16000);
+  store16(&body[4], number % 12);
+  store32(&body[8], 20);
+  body[6] = 0;
+  return record(22, 0, static_cast<uint16_t>(number + 10), body);
+}
+
+/// One address and port that the flood comes from.
+class Source {
+ public:
+  Source(const std::string& address, const Endpoint& target) {
+    std::optional<Address> own = Address::parse(address);
+    if (!own) throw std::runtime_error("not an address: " + address);
+    SocketAddress local, remote;
+    socklen_t localSize = toSocketAddress({*own, 0}, local), remoteSize = toSocketAddress(target, remote);
+    fd_ = UniqueFd(::socket(own->isV6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd_ || ::bind(fd_.get(), &local.any, localSize) != 0 ||
+        ::connect(fd_.get(), &remote.any, remoteSize) != 0)
+      throw std::system_error(errno, std::generic_category(), "socket on " + address);
+  }
+  bool send(ByteView bytes) { return ::send(fd_.get(), bytes.data(), bytes.size(), 0) >= 0; }
+  /// The next answer, empty when there is none.
+  ByteSpan receive(ByteSpan room) {
+    ssize_t n = ::recv(fd_.get(), room.data(), room.size(), 0);
+    return room.first(n > 0 ? static_cast<size_t>(n) : 0);
+  }
+
+  HandshakeCookie cookie{};
+  bool hasCookie = false;
+
+ private:
+  UniqueFd fd_;
+};
+
+class Flood {
+ public:
+  explicit Flood(const Settings& settings)
+      : settings_(settings), seal_(HandshakeSeal::Side::kInitiator, settings.pin) {
+    for (int port = 0; port < settings.ports; ++port) {
+      for (const std::string& address : settings.sources) sources_.emplace_back(address, settings.target);
+    }
+    hello_ = firstFlight(newIdentity(), settings.pin);
+  }
+
+  void run() {
+    Clock::time_point begin = Clock::now(),
+                      end = begin + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(settings_.seconds));
+    for (uint64_t number = 0;; ++number) {
+      Clock::time_point due =
+          begin + std::chrono::duration_cast<Clock::duration>(
+                      std::chrono::duration<double>(static_cast<double>(number) / settings_.rate));
+      if (due > end || Clock::now() > end) break;
+      if (number % 16 == 0) std::this_thread::sleep_until(due);
+      step(sources_[number % sources_.size()]);
+    }
+    seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
+    std::this_thread::sleep_for(300ms);
+    for (Source& source : sources_) listen(source);
+  }
+
+  nlohmann::json report() const {
+    return {
+        {"sent", sent_},       {"per_second", static_cast<uint64_t>(static_cast<double>(sent_) / seconds_)},
+        {"refused", refused_}, {"answers", answers_},
+        {"cookies", cookies_}, {"handshakes", handshakes_}};
+  }
+
+ private:
+  void step(Source& source) {
+    if (settings_.mode == "noise") return send(source, noise());
+    listen(source);
+    if (settings_.mode != "handshakes" || !source.hasCookie) return send(source, sealed(newId(), {}, hello_));
+    ++handshakes_;
+    HandshakeId id = newId();
+    send(source, sealed(id, source.cookie, hello_));
+    for (uint16_t i = 0; i < settings_.early; ++i) {
+      send(source, sealed(id, source.cookie, record(22, 1, i, Bytes(100, 7))));
+      if (i < 12) send(source, sealed(id, source.cookie, announced(i)));
+    }
+  }
+
+  void send(Source& source, ByteView bytes) { ++(source.send(bytes) ? sent_ : refused_); }
+
+  void listen(Source& source) {
+    std::array<uint8_t, 2048> room;
+    for (ByteSpan answer = source.receive(room); !answer.empty(); answer = source.receive(room)) {
+      ++answers_;
+      auto opened = seal_.open(answer);
+      if (!opened || opened->header.kind != HandshakeKind::kCookieRequest) continue;
+      ++cookies_;
+      std::ranges::copy(opened->body, source.cookie.begin());
+      source.hasCookie = true;
+    }
+  }
+
+  Bytes noise() {
+    Bytes bytes(hello_.size() + 53);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random_.next());
+    return bytes;
+  }
+
+  HandshakeId newId() {
+    HandshakeId id;
+    store64(id.data(), random_.next());
+    return id;
+  }
+
+  Bytes sealed(const HandshakeId& id, const HandshakeCookie& cookie, ByteView body) {
+    HandshakeHeader header{HandshakeKind::kInitiator, id, {}, cookie};
+    store64(header.nonce.data(), random_.next());
+    store32(header.nonce.data() + 8, static_cast<uint32_t>(random_.next()));
+    Packet packet = pool_.copy(body);
+    if (!seal_.seal(header, packet)) throw std::runtime_error("cannot seal");
+    return {packet.view().begin(), packet.view().end()};
+  }
+
+  const Settings& settings_;
+  HandshakeSeal seal_;
+  PacketPool pool_{2048, 4};
+  Random random_{static_cast<uint64_t>(Clock::now().time_since_epoch().count())};
+  Bytes hello_;
+  std::vector<Source> sources_;
+  uint64_t sent_ = 0, refused_ = 0, answers_ = 0, cookies_ = 0, handshakes_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace
+}  // namespace braid
+
+int main(int argc, char** argv) {
+  using namespace braid;
+  Settings settings;
+  std::string target, pin;
+  CLI::App app{"Floods the door of a gateway that is one's own."};
+  app.add_option("mode", settings.mode)
+      ->required()
+      ->check(CLI::IsMember({"noise", "strangers", "hellos", "handshakes"}));
+  app.add_option("--to", target, "The gateway's address and port")->required();
+  app.add_option("--pin", pin, "The gateway's pin (hellos, handshakes)");
+  app.add_option("--from", settings.sources, "Local addresses to send from")->required();
+  app.add_option("--ports", settings.ports, "Ports of each of them")->check(CLI::Range(1, 1000));
+  app.add_option("--rate", settings.rate, "Datagrams a second; of handshakes, how many begin")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seconds", settings.seconds)->check(CLI::PositiveNumber);
+  app.add_option("--early", settings.early, "Early records of each handshake")->check(CLI::Range(0, 1000));
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::optional<Endpoint> endpoint = Endpoint::parse(target);
+    std::optional<Pin> known = parsePin(pin);
+    bool needsPin = settings.mode == "hellos" || settings.mode == "handshakes";
+    if (!endpoint || (needsPin && !known)) throw std::runtime_error("--to or --pin is malformed");
+    settings.target = *endpoint;
+    settings.pin = needsPin ? *known : Pin{1};  // nobody has that one
+    Flood flood(settings);
+    flood.run();
+    std::cout << flood.report() << "\n";
+    return EXIT_SUCCESS;
+  } catch (const std::exception& e) {
+    std::cerr << "flood: " << e.what() << "\n";
+    return EXIT_FAILURE;
+  }
+}

@@ -1,0 +1,155 @@
+"""Targets of the appliance on the open Internet: what strangers cost, and what they learn."""
+
+import json
+import time
+
+from lab import Download, Lab, Link, binary, median
+from lab.gateway import PORT
+from lab.measure import resident_bytes
+from lab.site import PUBLIC
+from lab.services import Nginx
+
+from . import target
+from ._strangers import COUNT, strangers
+
+PROGRAMS = ["braidd", "braidctl", "linkemu", "flood"]
+LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
+ADDRESSES = 32  # that a flood comes from
+FLOOD_SECONDS = 60
+HANDSHAKES = 200  # that begin in a second, each with 100 early records
+FAST = 50_000  # datagrams a second
+KINDS = {"noise": FAST, "strangers": FAST, "hellos": FAST, "handshakes": HANDSHAKES}
+MIB = 1 << 20
+
+
+class Flood:
+    """A flood of one kind at the concentrator, from the server's place."""
+
+    def __init__(self, lab, mode, seconds):
+        self._lab = lab
+        sources = [f"192.168.100.{100 + number}" for number in range(ADDRESSES)]
+        for address in sources:
+            lab.server.run("ip", "address", "replace", f"{address}/24", "dev", "lan0")
+        pin = lab.edge_gateway.config["peers"][0]["pin"]
+        self._process = lab.server.popen(
+            binary("flood"), mode, "--to", f"{PUBLIC[0]}:{PORT}", "--pin", pin, "--from", *sources, "--ports", "16",
+            "--rate", str(KINDS[mode]), "--seconds", str(seconds), stdout=-1, text=True)
+
+    def running(self):
+        return self._process.poll() is None
+
+    def report(self):
+        out, _ = self._process.communicate(timeout=FLOOD_SECONDS + 60)
+        if self._process.returncode != 0:
+            raise RuntimeError(f"flood ended with {self._process.returncode}")
+        return json.loads(out)
+
+    def stop(self):
+        self._process.kill()
+        self._process.wait()
+
+
+def _counted(before, after):
+    return {cause: after[cause] - before[cause] for cause in after if after[cause] != before[cause]}
+
+
+@target("shield.1", f"growth of the concentrator's resident memory under the worst flood of {FLOOD_SECONDS} s from "
+        f"{ADDRESSES} addresses: noise, hellos, handshakes with early records", "MiB", at_most=16, programs=PROGRAMS)
+def memory_under_floods():
+    detail = {}
+    for mode in KINDS:
+        with Lab(LINKS) as lab:
+            lab.start_gateways()
+            lab.edge_gateway.wait_up(subflows=2)
+            gateway = lab.gateway
+            before, drops = resident_bytes(gateway.process.pid), gateway.drops()
+            flood, peak = Flood(lab, mode, FLOOD_SECONDS), before
+            while flood.running():
+                peak = max(peak, resident_bytes(gateway.process.pid))
+                time.sleep(0.1)
+            detail[mode] = {"growth_mib": round((peak - before) / MIB, 2), "before_mib": round(before / MIB, 2),
+                            **flood.report(), "drops": _counted(drops, gateway.drops())}
+            if not lab.edge_gateway.up():
+                raise RuntimeError(f"the peer is down after {mode}")
+    return max(each["growth_mib"] for each in detail.values()), detail
+
+
+RESTARTS = 10
+PATIENCE = 20  # seconds: an edge that is not up then counts as that late
+
+
+def _time_until_data(lab):
+    """Seconds from the start of the edge's daemon until a host behind it gets an answer."""
+    lab.edge_gateway.stop(9)
+    time.sleep(0.5)
+    begun = time.monotonic()
+    lab.edge_gateway.start()
+    while time.monotonic() - begun < PATIENCE:
+        ping = lab.client.run("ping", "-n", "-c", "1", "-W", "0.2", lab.server_addresses()[0], check=False)
+        if " 0% packet loss" in str(ping):
+            return time.monotonic() - begun
+    return float(PATIENCE)
+
+
+@target("shield.2", f"time until a restarted edge carries data under a flood, from the start of its daemon: the worst "
+        f"of {RESTARTS} under each kind", "s", at_most=1.0, programs=PROGRAMS)
+def restart_under_floods():
+    detail = {}
+    for mode in [None, *KINDS]:
+        with Lab(LINKS) as lab:
+            lab.start_gateways()
+            lab.edge_gateway.wait_up(subflows=2)
+            flood = Flood(lab, mode, RESTARTS * (PATIENCE + 2)) if mode else None
+            time.sleep(2)
+            detail[mode or "no flood"] = [round(_time_until_data(lab), 3) for _ in range(RESTARTS)]
+            if flood:
+                flood.stop()
+    return max(max(detail[mode]) for mode in KINDS), detail
+
+
+GOODPUT_SECONDS = 8
+ROUNDS = 3
+
+
+def _goodputs(lab, nginx, modes):
+    """{mode: Mbit/s} of a download each, one after the other."""
+    out, drops = {}, {}
+    for mode in modes:
+        flood = Flood(lab, mode, GOODPUT_SECONDS * 4) if mode else None
+        time.sleep(1)
+        before = lab.gateway.drops()
+        path = nginx.add(f"file-{mode}-{time.monotonic_ns()}", int(GOODPUT_SECONDS * 70e6 / 8))
+        download = Download(lab, f"http://{Lab.server_addresses()[0]}{path}").finish()
+        if download.sha256 != nginx.sha256[path]:
+            raise RuntimeError("the downloaded file differs from the served one")
+        out[mode or "no flood"] = download.goodput_mbit()
+        drops[mode or "no flood"] = _counted(before, lab.gateway.drops())
+        if flood:
+            flood.stop()
+    return out, drops
+
+
+@target("shield.3", f"goodput of a download under {FAST} datagrams a second of noise, of hellos of strangers, of hellos "
+        f"of who knows the pin / without: the least, each the median of {ROUNDS}", "ratio", at_least=0.95,
+        programs=PROGRAMS)
+def goodput_under_floods():
+    modes = [mode for mode, rate in KINDS.items() if rate == FAST]
+    rounds, drops = [], {}
+    with Lab(LINKS) as lab:
+        nginx = Nginx(lab)
+        lab.start_gateways()
+        lab.edge_gateway.wait_up(subflows=2)
+        for _ in range(ROUNDS):
+            each, drops = _goodputs(lab, nginx, [None, *modes])
+            rounds.append(each)
+    ratios = {mode: [round(each[mode] / each["no flood"], 3) for each in rounds] for mode in modes}
+    return min(median(values) for values in ratios.values()), {
+        "ratios": ratios, "mbit": [{mode: round(value, 1) for mode, value in each.items()} for each in rounds],
+        "drops in the last round": drops}
+
+
+@target("shield.8", f"datagrams that a stranger without the responder's pin gets in answer to {COUNT} of any kind",
+        "datagrams", at_most=0, programs=["braidd", "braidctl", "linkemu"])
+def silence():
+    faults, detail = strangers()
+    return detail["answers"] + detail["crashes"], {"faults of pair.6": faults, **detail}
