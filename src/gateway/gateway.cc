@@ -60,7 +60,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       identity_(loadIdentity(config_.identity.key, config_.identity.certificate)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
-      tunnel_(config_.tunnel, pool_, handshakes_, host.randomSeed()),
+      tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
       pump_(host, isTun(config_) ? TunDevice::Kind::kTun : TunDevice::Kind::kTap, config_.device.name, pool_,
             tunnel_, log_),
       network_(host.network()),

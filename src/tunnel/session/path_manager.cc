@@ -7,7 +7,7 @@ namespace braid {
 
 PathManager::PathManager(Side side, const SessionOptions& options, ControlFrames& controls,
                          DataLedger& ledger, PeerEvents& peerEvents, const RecoveryTrace& trace,
-                         Random& random, Time now)
+                         SecretRandom& random, Time now)
     : side_(side),
       options_(options),
       controls_(controls),

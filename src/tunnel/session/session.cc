@@ -24,7 +24,7 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 }  // namespace
 
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-                 PacketPool& pool, PeerEvents& events, SessionOwner& owner, Random random, Time now)
+                 PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now)
     : id_(secrets.sessionId),
       pin_(secrets.peer),
       role_(role),

@@ -27,7 +27,6 @@
 #include <optional>
 #include <string>
 
-#include "base/random.h"
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/lane/packet_lane.h"
 #include "tunnel/protect/block_receiver.h"
@@ -44,13 +43,14 @@
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/key_schedule.h"
 
+#include "tunnel/wire/secret_random.h"
 namespace braid {
 
 class Session final {
  public:
   /// `options`, `pool`, `events` and `owner` must outlive it.
   Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-          PacketPool& pool, PeerEvents& events, SessionOwner& owner, Random random, Time now);
+          PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -132,7 +132,7 @@ class Session final {
   KeySchedule::Role role_;
   const SessionOptions& options_;
   PeerEvents& events_;
-  Random random_;
+  SecretRandom& random_;
   KeySchedule keys_;
   DatagramSealer sealer_;
   RecoveryTrace trace_;

@@ -4,7 +4,8 @@
 
 namespace braid {
 
-void PathValidator::start(const Route& route, bool trusted, Duration timeout, Random& random, Time now) {
+void PathValidator::start(const Route& route, bool trusted, Duration timeout, SecretRandom& random,
+                          Time now) {
   if (route_ == route) return;
   route_ = route;
   trusted_ = trusted;

@@ -2,13 +2,13 @@
 
 #include <optional>
 
-#include "base/random.h"
 #include "base/time.h"
 #include "tunnel/subflow/route.h"
 #include "tunnel/wire/frames.h"
 
 namespace braid {
 
+#include "tunnel/wire/secret_random.h"
 /// Proves that a peer is reachable at a route before data goes there (RFC 9000 section 8.2). One candidate
 /// route at a time; the newest wins.
 ///
@@ -30,7 +30,7 @@ class PathValidator {
 
   /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own
   /// configuration names the address, so nobody can be hurt by amplification.
-  void start(const Route& route, bool trusted, Duration timeout, Random& random, Time now);
+  void start(const Route& route, bool trusted, Duration timeout, SecretRandom& random, Time now);
   void cancel() { route_.reset(); }
   bool running() const { return route_.has_value(); }
   const std::optional<Route>& route() const { return route_; }

@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <optional>
 
-#include "base/random.h"
 #include "base/time.h"
 #include "tunnel/subflow/path_validator.h"
 #include "tunnel/subflow/route.h"
 #include "tunnel/wire/frames.h"
 
+#include "tunnel/wire/secret_random.h"
 namespace braid {
 
 /// Where the peer of one subflow is: the route in use, the proof that the peer answers there or on another
@@ -21,7 +21,7 @@ namespace braid {
 class PeerRoute {
  public:
   /// `trusted`: our configuration names the remote address. `random` must outlive this object.
-  PeerRoute(const Route& route, bool trusted, Random& random)
+  PeerRoute(const Route& route, bool trusted, SecretRandom& random)
       : random_(random), route_(route), trusted_(trusted) {}
 
   /// The route in use.
@@ -76,7 +76,7 @@ class PeerRoute {
     PathToken token;
   };
 
-  Random& random_;
+  SecretRandom& random_;
   Route route_;
   bool trusted_;
   PathValidator validator_;

@@ -7,7 +7,7 @@ namespace braid {
 
 Subflow::Subflow(SubflowId id, std::string uplink, const Route& route, bool trusted,
                  const SubflowOptions& options, SubflowEvents& events, DataLedger& ledger,
-                 ControllerGroup& group, Random& random, Time now)
+                 ControllerGroup& group, SecretRandom& random, Time now)
     : id_(id),
       uplink_(std::move(uplink)),
       options_(options),

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "base/random.h"
 #include "base/timer_table.h"
 #include "tunnel/subflow/last_word.h"
 #include "tunnel/subflow/peer_route.h"
@@ -37,7 +36,7 @@ class Subflow {
   /// `trusted`: our configuration names the remote address. `options` and what follows must outlive the
   /// subflow.
   Subflow(SubflowId id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
-          SubflowEvents& events, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
+          SubflowEvents& events, DataLedger& ledger, ControllerGroup& group, SecretRandom& random, Time now);
   Subflow(const Subflow&) = delete;
   Subflow& operator=(const Subflow&) = delete;
 

@@ -44,7 +44,7 @@ struct EagerProvider final : HandshakeProvider {
 struct TunnelTest : testing::Test {
   PacketPool pool{2048, 256};
   EagerProvider handshakes;
-  Tunnel tunnel{{}, pool, handshakes, 1};
+  Tunnel tunnel{{}, pool, handshakes, knownKey(1)};
   Time now = Time{} + 1s;
 
   void hello(const std::string& from, uint16_t port) {

@@ -14,6 +14,7 @@ namespace {
 /// Two sessions of the same keys, joined by a wire without delay that can be cut.
 struct SessionTest : testing::Test {
   PacketPool pool{9216, 4096};
+  SecretRandom random{knownKey(1)};
   SessionOptions options;
   SilentOwner edgeEnd, hubEnd;
   KeptEvents events;
@@ -36,10 +37,10 @@ struct SessionTest : testing::Test {
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
     using Role = KeySchedule::Role;
-    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, events.in(), edgeEnd,
-                                     Random(1), now);
-    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), hubEnd, Random(2),
-                                    now);
+    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, events.in(), edgeEnd, random,
+                                     now);
+    hub =
+        std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), hubEnd, random, now);
     edge->setKeepalive(0s);
     hub->setKeepalive(0s);
     ASSERT_TRUE(edge->openSubflow("a", "wifi", configured, now));

@@ -10,7 +10,7 @@ Route route(uint16_t port) {
 }
 
 struct PathValidatorTest : testing::Test {
-  Random random{7};
+  SecretRandom random{knownKey(7)};
   PathValidator validator;
   Time now{};
   static constexpr Duration kTimeout = 100ms;

@@ -8,7 +8,7 @@ namespace {
 constexpr Duration kTimeout = 100ms;
 
 struct PeerRouteTest : testing::Test {
-  Random random{3};
+  SecretRandom random{knownKey(3)};
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
   Route away{1, {}, *Endpoint::parse("198.51.100.7:999")};

@@ -28,7 +28,7 @@ struct SubflowBench : testing::Test {
   DataLedger ledger{3s};
   ControllerGroup group;
   SubflowEvents events;
-  Random random{3};
+  SecretRandom random{knownKey(3)};
   Time now = Time{} + 1s;
   SubflowSet subflows;
   SessionSecrets secrets{};

@@ -18,7 +18,7 @@ struct SubflowTest : testing::Test {
   DataLedger ledger{3s};
   ControllerGroup group;
   SubflowEvents events;
-  Random random{3};
+  SecretRandom random{knownKey(3)};
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
   std::unique_ptr<Subflow> s;
