@@ -42,6 +42,7 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
     case Event::Kind::kHandshakeFailed:
     case Event::Kind::kSubflowFailed:
     case Event::Kind::kCapReached:
+    case Event::Kind::kForgedAck:
       return spdlog::level::warn;
     case Event::Kind::kRekeyed:
       return spdlog::level::debug;

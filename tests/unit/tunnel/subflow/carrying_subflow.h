@@ -30,7 +30,7 @@ struct CarryingSubflow : testing::Test {
     s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, ledger, group, random, now);
     auto frame = s->takePathFrame(now);
     now += kRtt;
-    s->onPathResponse(frame->challenge->token, now);
+    s->onPathResponse(frame->challenge->token, frame->route, now);
     ASSERT_TRUE(s->usable());
     ping();
     now += kRtt;
