@@ -115,7 +115,7 @@ class Bench {
   Bench(uint32_t gamma, size_t cachePackets, size_t atOnce)
       : atOnce_(atOnce),
         pool_(2000, 4096),
-        shim_(optionsOf(gamma, cachePackets), pool_, nullptr, 1),
+        shim_(optionsOf(gamma, cachePackets), pool_, nullptr, {1, 2}),
         order_(kFlows),
         states_(kFlows) {
     std::iota(order_.begin(), order_.end(), 0u);

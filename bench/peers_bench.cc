@@ -77,7 +77,8 @@ std::array<Packet, kBatch> batch(PacketPool& pool, uint32_t from, uint32_t to) {
 class Edge {
  public:
   Edge(unsigned number, const Endpoint& hub, PacketPool& pool, Time now)
-      : handshakes_(pin(number), number + 2), tunnel_(tunnelOptions(), pool, handshakes_, number + 2) {
+      : handshakes_(pin(number), number + 2),
+        tunnel_(tunnelOptions(), pool, handshakes_, knownKey(number + 2)) {
     PeerOptions far;
     far.name = "hub";
     far.pin = pinOf(1);
@@ -141,7 +142,7 @@ class Hub {
   Ring<Datagram> sent_;
   Time now_ = Time{} + 1s;
   FakeHandshakeProvider handshakes_{pinOf(1), 1};
-  Tunnel tunnel_{tunnelOptions(), pool_, handshakes_, 1};
+  Tunnel tunnel_{tunnelOptions(), pool_, handshakes_, knownKey(1)};
   std::vector<Endpoint> outer_;
   std::map<Endpoint, size_t> numbers_;
   std::vector<std::unique_ptr<Edge>> edges_;

@@ -6,10 +6,10 @@
 namespace braid {
 
 AckShim::AckShim(const AckShimOptions& options, PacketPool& pool, const TunnelKnowledge* tunnel,
-                 Random random)
+                 const Seeds& seeds)
     : outbox_(pool, counters_),
-      flows_(options, pool.payload(), random.next()),
-      sender_(options_, flows_, outbox_, counters_, tunnel, random),
+      flows_(options, pool.payload(), seeds.flows),
+      sender_(options_, flows_, outbox_, counters_, tunnel, Random(seeds.waits)),
       receiver_(options_, flows_, outbox_, counters_),
       openings_(options_, flows_, outbox_, counters_) {
   setOptions(options);

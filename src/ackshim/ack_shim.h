@@ -39,11 +39,15 @@ class AckShim {
     bool fromHost;
     Verdict verdict = Verdict::kPass;
   };
+  /// Numbers of which none tells the other: hosts can time the waits. Unpredictable outside of tests.
+  struct Seeds {
+    uint64_t flows;  ///< keys the hash of flows
+    uint64_t waits;  ///< draws how long T-RACKs wait
+  };
 
   /// `pool` gives the packets that the shim makes; it and `tunnel` (nullptr: the tunnel never carries
-  /// anything for long) must outlive the shim. `seed` should be unpredictable outside of tests.
-  AckShim(const AckShimOptions& options, PacketPool& pool, const TunnelKnowledge* tunnel, uint64_t seed)
-      : AckShim(options, pool, tunnel, Random(seed)) {}
+  /// anything for long) must outlive the shim.
+  AckShim(const AckShimOptions& options, PacketPool& pool, const TunnelKnowledge* tunnel, const Seeds& seeds);
   AckShim(const AckShim&) = delete;
   AckShim& operator=(const AckShim&) = delete;
 
@@ -79,8 +83,6 @@ class AckShim {
   /// Packets of which the records are fetched together. Ours: more than memory can be asked for at a time,
   /// and little beside the first-level cache.
   static constexpr size_t kBatch = 32;
-
-  AckShim(const AckShimOptions& options, PacketPool& pool, const TunnelKnowledge* tunnel, Random random);
 
   Verdict onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now);
   FlowPlace placeOf(const InnerPacket& parsed, bool fromHost) const;

@@ -37,6 +37,8 @@ enum class Drop : uint8_t {
   kDuplicate,
   kNoBuffer,
   kBadParity,
+  kStrayResponse,
+  kForgedAck,
   kCount
 };
 inline constexpr size_t kDropCount = static_cast<size_t>(Drop::kCount);
@@ -96,6 +98,12 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "free"},
     {Drop::kBadParity, "bad_parity",
      "a parity that contradicts its block, or decodes to something that is no data"},
+    {Drop::kStrayResponse, "stray_response",
+     "an answer to a path challenge that did not come from where the challenge went: it proves nothing. One "
+     "may "
+     "come when the peer's NAT gives it another address meanwhile"},
+    {Drop::kForgedAck, "forged_ack",
+     "the peer acknowledged a packet that was never sent: its session is closed"},
 });
 static_assert(kDrops.size() == kDropCount && [] {
   for (size_t i = 0; i < kDropCount; ++i)

@@ -4,8 +4,10 @@
 
 namespace braid {
 
-/// Seeded generator (SplitMix64): the same seed gives the same numbers on every machine. Not for keys; what
-/// must be unpredictable to an attacker is seeded by the driver from the operating system.
+/// Seeded generator (SplitMix64): the same seed gives the same numbers on every machine. Who sees one number
+/// can tell all others and the seed. So each generator has one use, which nobody outside sees, or in which
+/// nothing is lost when it is foreseen (waits, ties). All else comes from SecretRandom
+/// (tunnel/wire/secret_random.h), the seeds of such generators included.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

@@ -42,6 +42,7 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
     case Event::Kind::kHandshakeFailed:
     case Event::Kind::kSubflowFailed:
     case Event::Kind::kCapReached:
+    case Event::Kind::kForgedAck:
       return spdlog::level::warn;
     case Event::Kind::kRekeyed:
       return spdlog::level::debug;
@@ -60,7 +61,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       identity_(loadIdentity(config_.identity.key, config_.identity.certificate)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
-      tunnel_(config_.tunnel, pool_, handshakes_, host.randomSeed()),
+      tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
       pump_(host, isTun(config_) ? TunDevice::Kind::kTun : TunDevice::Kind::kTap, config_.device.name, pool_,
             tunnel_, log_),
       network_(host.network()),

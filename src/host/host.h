@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "host/network_monitor.h"
 #include "host/resolver.h"
 #include "host/tun_device.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -24,8 +24,8 @@ class Host {
   virtual ~Host() = default;
 
   virtual const Clock& clock() const = 0;
-  /// An unpredictable number.
-  virtual uint64_t randomSeed() = 0;
+  /// Others at each call, and known to nobody. Throws SystemError.
+  virtual RandomKey randomKey() = 0;
   /// Throws SystemError.
   virtual std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
                                                 Callback onReadable) = 0;

@@ -49,14 +49,13 @@ void clampSyn(ByteSpan packet, const InnerPacket& ip, size_t mtu) {
 }
 }  // namespace
 
-Forwarder::Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& peers, Random& random,
-                     uint64_t shimSeed)
+Forwarder::Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& peers, SecretRandom& random)
     : options_(options),
       pool_(pool),
       peers_(peers),
       answers_(pool),
       ecnProxy_(random.next(), random.next()),
-      shim_(pool, *this, shimSeed) {
+      shim_(pool, *this, {random.next(), random.next()}) {
   shim_.setUp(options_);
 }
 

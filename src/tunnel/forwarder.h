@@ -11,7 +11,6 @@
 
 #include "base/drop.h"
 #include "base/packet.h"
-#include "base/random.h"
 #include "base/ring.h"
 #include "base/time.h"
 #include "inet/frame.h"
@@ -23,6 +22,7 @@
 #include "tunnel/options.h"
 #include "tunnel/shim_joint.h"
 #include "tunnel/status.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -32,10 +32,9 @@ class Peer;
 /// Forwards packets (TUN) or frames (TAP) from the device to the peers and back.
 class Forwarder final : private TunnelKnowledge {
  public:
-  /// `options`, `pool` and `peers` must outlive it. Draws the keys of hash tables from `random`; `shimSeed`
-  /// is the ack shim's.
-  Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& peers, Random& random,
-            uint64_t shimSeed);
+  /// `options`, `pool` and `peers` must outlive it. Draws the keys of hash tables and the ack shim's seeds from
+  /// `random`.
+  Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& peers, SecretRandom& random);
 
   /// The peers are others now, or have other prefixes. Peers that are no more must still be alive.
   void onPeersChanged();

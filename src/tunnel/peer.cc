@@ -6,11 +6,12 @@
 
 namespace braid {
 
-Peer::Peer(PeerOptions options, const PeerContext& context, Random random)
+Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random)
     : options_(std::move(options)),
       context_(context),
       events_(context.events, options_.name),
       random_(random),
+      waits_(random.next()),
       attempts_(*this, context.pool, context.handshakes, context.attempts) {}
 
 // Sessions end while their owner is whole.
@@ -54,8 +55,8 @@ void Peer::openSubflows(Time now) {
 }
 
 SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now) {
-  auto session = std::make_unique<Session>(secrets, role, context_.options, context_.pool, events_, *this,
-                                           random_.fork(), now);
+  auto session =
+      std::make_unique<Session>(secrets, role, context_.options, context_.pool, events_, *this, random_, now);
   session->setKeepalive(options_.keepalive);
   return context_.sessions.add(*this, std::move(session));
 }
@@ -66,7 +67,7 @@ void Peer::connect(Time now) {
   if (routes_.empty()) return;
   if (!needsSession(now)) return attempts_.cancel();
   stepAttempts(now);
-  if (attempts_.begin(routes_, random_, now)) stepAttempts(now);
+  if (attempts_.begin(routes_, waits_, now)) stepAttempts(now);
 }
 
 void Peer::stepAttempts(Time now) {

@@ -25,6 +25,7 @@
 #include "tunnel/session/session.h"
 #include "tunnel/session_index.h"
 #include "tunnel/status.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -46,7 +47,8 @@ class Peer final : public SessionOwner {
   /// A session in which nothing was heard for so long is dropped. Ours.
   static constexpr Duration kForget = 180s;
 
-  Peer(PeerOptions options, const PeerContext& context, Random random);
+  /// `random` must outlive it, too.
+  Peer(PeerOptions options, const PeerContext& context, SecretRandom& random);
   ~Peer() override;
 
   const PeerOptions& options() const { return options_; }
@@ -115,7 +117,8 @@ class Peer final : public SessionOwner {
   PeerOptions options_;
   const PeerContext& context_;
   PeerEvents events_;
-  Random random_;
+  SecretRandom& random_;
+  Random waits_;  ///< between attempts
   size_t place_ = 0;
   std::vector<NamedRoute> routes_;
   SessionIndex::Handle session_;

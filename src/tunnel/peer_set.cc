@@ -12,8 +12,8 @@ size_t mtuOf(const Peer& peer) {
 }  // namespace
 
 std::vector<std::unique_ptr<Peer>> PeerSet::replace(std::vector<PeerOptions> peers,
-                                                    const std::vector<UplinkAccount>& uplinks, Random& random,
-                                                    Time now) {
+                                                    const std::vector<UplinkAccount>& uplinks,
+                                                    SecretRandom& random, Time now) {
   std::map<Pin, std::unique_ptr<Peer>> before;
   for (Entry& entry : peers_) before.emplace(entry.peer->options().pin, std::move(entry.peer));
   peers_.clear();
@@ -25,7 +25,7 @@ std::vector<std::unique_ptr<Peer>> PeerSet::replace(std::vector<PeerOptions> pee
       before.erase(same);
       entry.peer->setOptions(std::move(options), now);
     } else {
-      entry.peer = std::make_unique<Peer>(std::move(options), context_, random.fork());
+      entry.peer = std::make_unique<Peer>(std::move(options), context_, random);
     }
     entry.peer->setPlace(peers_.size());
     entry.peer->setUplinks(uplinks, now);

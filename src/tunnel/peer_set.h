@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "base/deadline_heap.h"
-#include "base/random.h"
 #include "tunnel/peer.h"
 
 namespace braid {
@@ -41,7 +40,7 @@ class PeerSet {
   /// Replaces the peers; sessions of peers whose pin stays go on. Gives back the peers that are no more.
   [[nodiscard]] std::vector<std::unique_ptr<Peer>> replace(std::vector<PeerOptions> peers,
                                                            const std::vector<UplinkAccount>& uplinks,
-                                                           Random& random, Time now);
+                                                           SecretRandom& random, Time now);
   /// Ends all peers and their sessions.
   void clear();
   void setUplinks(const std::vector<UplinkAccount>& uplinks, Time now);

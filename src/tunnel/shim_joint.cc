@@ -10,7 +10,7 @@ void ShimJoint::setUp(const TunnelOptions& options) {
   } else if (shim_) {
     shim_->setOptions(options.shim);
   } else {
-    shim_ = std::make_unique<AckShim>(options.shim, pool_, &knowledge_, seed_);
+    shim_ = std::make_unique<AckShim>(options.shim, pool_, &knowledge_, seeds_);
   }
 }
 

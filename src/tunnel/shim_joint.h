@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "ackshim/ack_shim.h"
@@ -15,9 +14,9 @@ namespace braid {
 /// a TAP device, because it reads IP packets only. While it is off, packets pass unseen.
 class ShimJoint {
  public:
-  /// `pool` and `knowledge` must outlive this object; `seed` should be unpredictable outside of tests.
-  ShimJoint(PacketPool& pool, const TunnelKnowledge& knowledge, uint64_t seed)
-      : pool_(pool), knowledge_(knowledge), seed_(seed) {}
+  /// `pool` and `knowledge` must outlive this object.
+  ShimJoint(PacketPool& pool, const TunnelKnowledge& knowledge, const AckShim::Seeds& seeds)
+      : pool_(pool), knowledge_(knowledge), seeds_(seeds) {}
 
   /// Switches the shim on or off or gives it new settings. A shim that is switched off forgets its flows and
   /// counters.
@@ -47,7 +46,7 @@ class ShimJoint {
  private:
   PacketPool& pool_;
   const TunnelKnowledge& knowledge_;
-  uint64_t seed_;
+  AckShim::Seeds seeds_;
   std::unique_ptr<AckShim> shim_;  ///< nullptr: off
 };
 

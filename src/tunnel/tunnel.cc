@@ -6,15 +6,15 @@
 
 namespace braid {
 
-Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed)
+Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, const RandomKey& key)
     : options_(std::move(options)),
       pool_(pool),
       handshakes_(handshakes),
-      random_(seed),
+      random_(key),
       uplinks_(options_.maxOuterMtu),
       peers_(options_, pool, handshakes, *this, events_),
-      responders_(pool, handshakes, Random(~seed).next()),
-      forwarder_(options_, pool, peers_, random_, Random(~seed).next()) {}
+      responders_(pool, handshakes, random_.next()),
+      forwarder_(options_, pool, peers_, random_) {}
 
 // Sessions end while their owners are whole.
 Tunnel::~Tunnel() {

@@ -30,7 +30,6 @@
 #include <vector>
 
 #include "base/packet.h"
-#include "base/random.h"
 #include "base/time.h"
 #include "inet/endpoint.h"
 #include "tunnel/forwarder.h"
@@ -42,14 +41,15 @@
 #include "tunnel/responders.h"
 #include "tunnel/status.h"
 #include "tunnel/uplink_accounts.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
 /// The core: peers, their sessions and the way of packets between them and the device.
 class Tunnel final : private PeerOwner {
  public:
-  /// `pool` and `handshakes` must outlive the tunnel; `seed` should be unpredictable outside of tests.
-  Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, uint64_t seed);
+  /// `pool` and `handshakes` must outlive the tunnel. All that is random in it follows from `key`.
+  Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, const RandomKey& key);
   ~Tunnel() override;
 
   /// Replaces the peers; sessions of peers whose pin stays go on.
@@ -106,7 +106,7 @@ class Tunnel final : private PeerOwner {
   TunnelOptions options_;
   PacketPool& pool_;
   HandshakeProvider& handshakes_;
-  Random random_;
+  SecretRandom random_;
   Time now_ = Time::min();
   UplinkAccounts uplinks_;
   EventQueue events_;

@@ -105,7 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.cacheOutgoing = size % 3 == 0;
   PacketPool pool(2000, 40);
   Tunnel tunnel;
-  AckShim shim(options, pool, &tunnel, 1);
+  AckShim shim(options, pool, &tunnel, {1, 2});
   Time now(1s);
   std::set<uint32_t> acknowledged;
   std::set<std::string> given;

@@ -57,7 +57,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Time now = Time{} + 1s;
   KeySchedule peer(secrets(), KeySchedule::Role::kInitiator, {}, now);
   {
-    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, Random(1), now);
+    SecretRandom random(knownKey(1));
+    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, random, now);
     PacketNumber numbers[256] = {};
     Reader in({data, size});
     while (in.remaining() > 4) {

@@ -41,7 +41,7 @@ class FakeHost final : public Host {
   void answer(const HostPort& name, const std::vector<Endpoint>& found);
 
   const Clock& clock() const override { return clock_; }
-  uint64_t randomSeed() override { return seed_; }
+  RandomKey randomKey() override { return knownKey(seed_); }
   std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
                                         Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,

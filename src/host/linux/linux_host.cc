@@ -12,11 +12,11 @@
 
 namespace braid {
 
-uint64_t LinuxHost::randomSeed() {
-  uint64_t seed;
-  if (::getrandom(&seed, sizeof seed, 0) != sizeof seed)
+RandomKey LinuxHost::randomKey() {
+  RandomKey key;
+  if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()))
     throw SystemError(errno, "the kernel gives no random bytes");
-  return seed;
+  return key;
 }
 
 std::unique_ptr<TunDevice> LinuxHost::openDevice(TunDevice::Kind kind, const std::string& name,

@@ -16,7 +16,7 @@ class LinuxHost final : public Host {
   explicit LinuxHost(Loop& loop) : loop_(loop) {}
 
   const Clock& clock() const override { return clock_; }
-  uint64_t randomSeed() override;
+  RandomKey randomKey() override;
   std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
                                         Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,

@@ -41,7 +41,7 @@ class Protector {
       : context_(context), secondSendings_(context_, policies_), blocks_(context_, marks_) {}
 
   /// Makes the policies that the options name, in place of those there were.
-  void setPolicies(Random& random) { policies_.set(context_.options, context_.recovery, random); }
+  void setPolicies(SecretRandom& random) { policies_.set(context_.options, context_.recovery, random); }
   const RecoveryPolicies& policies() const { return policies_; }
 
   // ---- what is sent

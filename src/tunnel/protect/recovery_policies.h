@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "base/random.h"
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/protect/protect_options.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -13,7 +13,7 @@ namespace braid {
 class RecoveryPolicies {
  public:
   /// Makes them as the options say, in place of those there were.
-  void set(const ProtectOptions& options, const RecoveryOptions& recovery, Random& random) {
+  void set(const ProtectOptions& options, const RecoveryOptions& recovery, SecretRandom& random) {
     policies_.clear();
     policies_.push_back(makeRecoveryPolicy(options.recovery, recovery, random.next()));
     for (const RecoveryClass& c : options.recoveryClasses) {

@@ -21,6 +21,7 @@ struct Event {
     kCapReached,
     kNewPeriod,
     kAddressChanged,
+    kForgedAck,
     kRekeyed,
     kInnerMtu
   };

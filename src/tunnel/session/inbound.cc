@@ -78,10 +78,15 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
       [](const PingFrame&) {},
       [](const DataFrame&) {},  // onData()
       [&](const AckFrame& ack) {
-        if (Subflow* acked = subflows.find(ack.subflow)) acked->onAck(ack, acked == &subflow, now);
+        Subflow* acked = subflows.find(ack.subflow);
+        if (acked && acked->onAck(ack, acked == &subflow, now)) return;
+        drop(Drop::kForgedAck);
+        hasForgedAck_ = true;
       },
       [&](const PathChallengeFrame& challenge) { subflow.onPathChallenge(challenge.token, arrival.from); },
-      [&](const PathResponseFrame& response) { subflow.onPathResponse(response.token, now); },
+      [&](const PathResponseFrame& response) {
+        if (!subflow.onPathResponse(response.token, arrival.from, now)) drop(Drop::kStrayResponse);
+      },
       [&](const SubflowStatusFrame& status) {
         if (Subflow* meant = subflows.find(status.subflow)) meant->onPeerStatus(status, now);
       },

@@ -13,7 +13,7 @@
 //     CLOSE                     isClosed()
 //
 // Life. Inbound lives as long as its session, and holds inner packets only while those before them are missing
-// (PacketReceiver). isClosed() stays once it is said; the session then sends nothing more.
+// (PacketReceiver). isClosed() and hasForgedAck() stay once they are said; either is the end of the session.
 //
 // Invariants. Frames take effect in their order, but for the last DATA frame of a datagram: it takes over the
 // datagram's buffer, so it comes last. Everything is the peer's word and is checked. A malformed datagram is not
@@ -50,6 +50,8 @@ class Inbound {
 
   /// The peer has said CLOSE.
   bool isClosed() const { return isClosed_; }
+  /// The peer has acknowledged what was never sent.
+  bool hasForgedAck() const { return hasForgedAck_; }
   DropCounts drops() const;
   /// Inner packets, as they arrive and wait for their turn.
   const PacketReceiver& packets() const { return packets_; }
@@ -65,6 +67,7 @@ class Inbound {
   PacketReceiver packets_;
   DropCounts drops_{};  ///< those of `packets_` are not in it
   bool isClosed_ = false;
+  bool hasForgedAck_ = false;
 };
 
 }  // namespace braid

@@ -40,7 +40,8 @@ bool Outbound::pollUrgent(Datagram& out, Time now) {
     turn_ = (turn_ + i + 1) % subflows.size();
     if (std::optional<Subflow::PathFrame> path = s.takePathFrame(now))
       return sendPathFrame(s, *path, std::move(buffer), out, now);
-    DatagramBuilder build(*carrier, std::move(buffer));
+    DatagramBuilder build(*carrier, std::move(buffer), carrier->route(),
+                          own ? carrier->mtu().current() : carrier->ackRoom());
     if (own) build.addTracked(PingFrame{});
     bool loss = s.receiver().acks().tellsLoss();
     build.addAck(s, now);
@@ -70,7 +71,7 @@ bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, P
 Subflow* Outbound::ackCarrier(Subflow& of) {
   if (of.usable() && !of.receiver().acks().tellsLoss()) return &of;
   if (Subflow* best = parts_.subflows.fastest()) return best;
-  return of.state() == Subflow::State::kClosed ? nullptr : &of;
+  return of.ackRoom() == 0 ? nullptr : &of;
 }
 
 bool Outbound::pollControl(Datagram& out, Time now) {
@@ -103,14 +104,14 @@ bool Outbound::pollMtuProbe(Datagram& out, Time now) {
   return false;
 }
 
-bool Outbound::pollClose(size_t& left, Datagram& out, Time now) {
+bool Outbound::pollClose(const CloseFrame& close, size_t& left, Datagram& out, Time now) {
   while (left > 0) {
     Subflow& s = parts_.subflows[--left];
     if (!s.usable() || !s.sender().canNumber()) continue;
     Packet buffer = parts_.pool.allocate();
     if (!buffer) return false;
     DatagramBuilder build(s, std::move(buffer));
-    build.add(CloseFrame{});
+    build.add(close);
     return build.finish(parts_.sealer, out, now);
   }
   return false;

@@ -47,9 +47,9 @@ class Outbound {
   void setTunables();
   /// The next datagram; false when none may leave now.
   bool poll(Datagram& out, Time now);
-  /// A CLOSE on a usable subflow whose position is below `left`, which is counted down; false when there is none
+  /// The CLOSE on a usable subflow whose position is below `left`, which is counted down; false when there is none
   /// any more.
-  bool pollClose(size_t& left, Datagram& out, Time now);
+  bool pollClose(const CloseFrame& close, size_t& left, Datagram& out, Time now);
 
   /// Data waits for a path or a turn.
   bool hasWaiting() const;

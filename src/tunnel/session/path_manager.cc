@@ -7,7 +7,7 @@ namespace braid {
 
 PathManager::PathManager(Side side, const SessionOptions& options, ControlFrames& controls,
                          DataLedger& ledger, PeerEvents& peerEvents, const RecoveryTrace& trace,
-                         Random& random, Time now)
+                         SecretRandom& random, Time now)
     : side_(side),
       options_(options),
       controls_(controls),
@@ -24,8 +24,7 @@ PathManager::PathManager(Side side, const SessionOptions& options, ControlFrames
 bool PathManager::open(const std::string& name, const std::string& uplink, const Route& route, Time now) {
   if (std::optional<size_t> position = subflows_.named(name)) {
     Subflow& s = subflows_[*position];
-    bool same = s.route().socket == route.socket && s.route().remote == route.remote;  // local: it has learnt
-    if (s.state() == Subflow::State::kClosed || !same) {
+    if (s.state() == Subflow::State::kClosed || !hasSameEnds(s.route(), route)) {
       s.open(route, now);
       settle(now);
       controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), true});
@@ -147,12 +146,10 @@ void PathManager::onTimer(Time now) {
 
 Time PathManager::nextDeadline(Time now) const {
   Time next = duties_.nextDeadline(now);
-  bool usable = anyUsable();
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
     // Another one says what arrived there.
-    if (s->state() == Subflow::State::kClosed && usable)
-      next = std::min(next, s->receiver().acks().deadline());
+    if (s->ackRoom() == 0 && subflows_.fastest()) next = std::min(next, s->receiver().acks().deadline());
     if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->sender().lastSentAt() + keepalive_);
   }
   return next;

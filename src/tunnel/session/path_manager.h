@@ -19,7 +19,6 @@
 #include <memory>
 #include <string>
 
-#include "base/random.h"
 #include "scheduler/rate/controller_group.h"
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/protect/trace.h"
@@ -30,6 +29,7 @@
 #include "tunnel/session/session_status.h"
 #include "tunnel/subflow/subflow_events.h"
 #include "tunnel/subflow/subflow_set.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -39,7 +39,7 @@ class PathManager {
 
   /// All must outlive it.
   PathManager(Side side, const SessionOptions& options, ControlFrames& controls, DataLedger& ledger,
-              PeerEvents& peerEvents, const RecoveryTrace& trace, Random& random, Time now);
+              PeerEvents& peerEvents, const RecoveryTrace& trace, SecretRandom& random, Time now);
   PathManager(const PathManager&) = delete;
   PathManager& operator=(const PathManager&) = delete;
 
@@ -100,7 +100,7 @@ class PathManager {
   DataLedger& ledger_;
   PeerEvents& peerEvents_;
   const RecoveryTrace& trace_;
-  Random& random_;
+  SecretRandom& random_;
   ControllerGroup controllers_;  ///< of all subflows
   SubflowEvents events_;         ///< of all subflows
   SubflowSet subflows_;

@@ -24,7 +24,7 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 }  // namespace
 
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-                 PacketPool& pool, PeerEvents& events, SessionOwner& owner, Random random, Time now)
+                 PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now)
     : id_(secrets.sessionId),
       pin_(secrets.peer),
       role_(role),
@@ -108,9 +108,22 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
   datagram.setSize(datagram.size() - kTagSize);
   bool good = inbound_.onDatagram(*subflow, std::move(datagram), {pn, ecn, size, from, now});
   if (inbound_.isClosed()) over_ = true;
+  if (inbound_.hasForgedAck() && !over_) onForgedAck();
   refresh(now);
   if (!good) return Drop::kBadFrame;
   return std::nullopt;
+}
+
+// What such a peer says of its losses is worth nothing (RFC 9000 sections 13.1 and 21.4).
+void Session::onForgedAck() {
+  events_.tell(Event::Kind::kForgedAck, "acknowledged what was never sent, its session is closed");
+  close({CloseFrame::kForgedAck});
+  over_ = true;
+}
+
+void Session::close(const CloseFrame& close) {
+  close_ = close;
+  closesLeft_ = paths_.subflows().size();
 }
 
 bool Session::onSendError(const Route& route, Time now) {
@@ -173,7 +186,7 @@ void Session::clearQueues(Time now) {
 bool Session::pollDatagram(Datagram& out, Time now) {
   if (over_ && !closesLeft_) return false;
   unsigned epoch = keys_.epoch();
-  bool sent = closesLeft_ ? outbound_.pollClose(*closesLeft_, out, now) : outbound_.poll(out, now);
+  bool sent = closesLeft_ ? outbound_.pollClose(close_, *closesLeft_, out, now) : outbound_.poll(out, now);
   if (keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "new keys");
   if (sealer_.failed()) over_ = true;  // a new session takes over
   return sent;

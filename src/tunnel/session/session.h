@@ -14,8 +14,9 @@
 // recovery; ControlFrames keeps what must arrive until it has.
 //
 // Life. A session begins unheard: its keys come from a handshake, and nothing is known of the peer. The first
-// datagram that opens confirms that the peer has the keys. The session is over when the peer has said CLOSE or the
-// keys are used up: its owner drops it. close() says CLOSE on every usable subflow. Nothing else leaves after either.
+// datagram that opens confirms that the peer has the keys. The session is over when the peer has said CLOSE or lied
+// about what reached it, or when the keys are used up: its owner drops it. close() says CLOSE on every usable
+// subflow. Nothing else leaves after either.
 //
 // Invariants. No packet number takes effect twice, and nothing takes effect whose seal is bad. While no subflow is
 // usable, data waits; after LaneOptions::repairTime nobody waits for it any more and it is dropped.
@@ -27,7 +28,6 @@
 #include <optional>
 #include <string>
 
-#include "base/random.h"
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/lane/packet_lane.h"
 #include "tunnel/protect/block_receiver.h"
@@ -43,14 +43,15 @@
 #include "tunnel/subflow/datagram.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/key_schedule.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
 class Session final {
  public:
-  /// `options`, `pool`, `events` and `owner` must outlive it.
+  /// `options`, `pool`, `events`, `owner` and `random` must outlive it.
   Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-          PacketPool& pool, PeerEvents& events, SessionOwner& owner, Random random, Time now);
+          PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -63,7 +64,7 @@ class Session final {
   Time lastHeard() const { return heardAt_.value_or(start_); }
   /// A datagram of the peer has been opened: it has the keys.
   bool confirmed() const { return heardAt_.has_value(); }
-  /// The peer said CLOSE, or the keys are used up.
+  /// The peer said CLOSE or acknowledged what was never sent, or the keys are used up.
   bool over() const { return over_; }
   bool anyUsable() const { return paths_.anyUsable(); }
   /// Since when no subflow is usable; kNever when one is.
@@ -112,7 +113,7 @@ class Session final {
   /// The next datagram; false when none may leave now.
   bool pollDatagram(Datagram& out, Time now);
   /// Says CLOSE on every usable subflow and sends nothing more.
-  void close() { closesLeft_ = paths_.subflows().size(); }
+  void close() { close({CloseFrame::kStops}); }
   Time nextDeadline(Time now) const;
   /// After a poll that gave nothing: no data is queued or unacknowledged, so that before nextDeadline() nothing but an
   /// on... call can change what is sent.
@@ -124,6 +125,8 @@ class Session final {
   void giveUp();
 
  private:
+  void onForgedAck();
+  void close(const CloseFrame& close);
   void refresh(Time now);
   void clearQueues(Time now);
 
@@ -132,7 +135,7 @@ class Session final {
   KeySchedule::Role role_;
   const SessionOptions& options_;
   PeerEvents& events_;
-  Random random_;
+  SecretRandom& random_;
   KeySchedule keys_;
   DatagramSealer sealer_;
   RecoveryTrace trace_;
@@ -151,6 +154,7 @@ class Session final {
   std::optional<Time> heardAt_;
   bool over_ = false;
   DropCounts drops_{};                ///< of clearQueues()
+  CloseFrame close_;                  ///< what is said then
   std::optional<size_t> closesLeft_;  ///< closing: positions of subflows below it have not said CLOSE yet
 };
 

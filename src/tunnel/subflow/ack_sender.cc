@@ -14,6 +14,7 @@ void AckSender::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, Duration rtt,
     largestAt_ = now;
   }
   received_.add(pn);
+  if (expected_ > PacketNumber(kReach)) received_.dropBelow(expected_ - kReach);
   switch (ecn) {
     case Ecn::kEct0:
       ++ecn_.ect0;

@@ -6,6 +6,7 @@
 #include "inet/endpoint.h"
 #include "tunnel/wire/ack_ranges.h"
 #include "tunnel/wire/frames.h"
+#include "tunnel/wire/replay_window.h"
 
 namespace braid {
 
@@ -23,6 +24,10 @@ class AckSender {
   /// Part of the RTT that an ACK may be late: on a fabric of some hundred microseconds kMaxAckDelay would be
   /// many round trips. Ours; RFC 9000 section 13.2.1 leaves it to the receiver.
   static constexpr int kDelaysPerRtt = 4;
+
+  /// Numbers so far behind the largest are not reported any more: twice as far as the replay window reaches, so that
+  /// many ACKs have. Numbers that the sender left out would else be holes in every ACK. Ours.
+  static constexpr uint64_t kReach = 2 * ReplayWindow::kWindow;
 
   /// A new packet was opened. `eliciting`: it asks for an ACK. `rtt`: of the path, kMaxAckDelay or more when
   /// not known.

@@ -124,9 +124,11 @@ bool DatagramBuilder::finish(DatagramSealer& sealer, Datagram& out, Time now) {
   std::copy_n(data_.begin(), dataCount_, sent.data.begin());
   if (dataCount_ > 0 && !subflow_.usable()) subflow_.sender().moveData(sent, now);
   if (!sealed) return false;
+  subflow_.onRouted(route_, size);
   out.route = route_;
   out.ecn = ect_ ? Ecn::kEct0 : subflow_.codepoint(packetNumber_, sent, now);
   out.bytes = std::move(buffer_);
+  subflow_.sender().maybeSkip(now);  // `sent` holds no longer
   return true;
 }
 

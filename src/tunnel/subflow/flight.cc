@@ -34,9 +34,19 @@ SentPacket& Flight::push(size_t bytes, bool tracked, Time now) {
     return p;
   }
   // Nobody acknowledges these: a subflow that only answers must not run out of numbers.
-  while (sent_.first() + 1 < sent_.next() && sent_.at(sent_.first()).state == SentPacket::State::kUntracked)
-    sent_.popFront();
+  auto isIdle = [](const SentPacket& s) {
+    return s.state == SentPacket::State::kUntracked || s.state == SentPacket::State::kSkipped;
+  };
+  while (sent_.first() + 1 < sent_.next() && isIdle(sent_.at(sent_.first()))) sent_.popFront();
   return p;
+}
+
+bool Flight::skip(Time now) {
+  if (sent_.full()) return false;
+  SentPacket& p = sent_.push();
+  p.sentAt = now;
+  p.state = SentPacket::State::kSkipped;
+  return true;
 }
 
 void Flight::onAcked(PacketNumber pn) {

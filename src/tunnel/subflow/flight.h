@@ -49,6 +49,8 @@ class Flight {
   /// A datagram leaves under the next packet number. `tracked`: it asks for an ACK, and is in flight from now
   /// on.
   SentPacket& push(size_t bytes, bool tracked, Time now);
+  /// The next packet number is left out. False: none is free.
+  bool skip(Time now);
 
   // ---- what an ACK says
 

@@ -39,7 +39,7 @@ class LossDetector {
     for (PacketNumber pn = sent.first(); pn < sent.next() && pn < *largestAcked_; ++pn) {
       SentPacket& p = sent.at(pn);
       if (p.state != SentPacket::State::kInFlight) continue;
-      bool byCount = steps_ == 0 && *largestAcked_ >= pn + kPacketThreshold;
+      bool byCount = steps_ == 0 && isOvertaken(pn, sent);
       if (byCount || now >= p.sentAt + wait) {
         onLost(pn, p);
         any = true;
@@ -69,6 +69,13 @@ class LossDetector {
   bool seesReordering() const { return steps_ > 0; }
 
  private:
+  /// So many later packets have left up to the one that was acknowledged; a number that was left out is none.
+  bool isOvertaken(PacketNumber pn, const SentPackets& sent) const {
+    PacketNumber enough = pn + kPacketThreshold;
+    if (*largestAcked_ != enough) return *largestAcked_ > enough;
+    return !sent.anySkipped(pn, enough);
+  }
+
   std::optional<PacketNumber> largestAcked_;
   Time lossTime_ = kNever;
   int steps_ = 0;  ///< quarters of the minimum RTT that reordering has earned

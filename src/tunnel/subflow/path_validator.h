@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
-#include "base/random.h"
 #include "base/time.h"
 #include "tunnel/subflow/route.h"
 #include "tunnel/wire/frames.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -13,7 +16,7 @@ namespace braid {
 /// route at a time; the newest wins.
 ///
 /// start(), then challenge() whenever allowance() lets one go, until onResponse() is true or onTimer() gives
-/// the candidate up after kMaxChallenges.
+/// the candidate up after kMaxChallenges. Whatever else goes to the candidate counts as well: onReceived(), onSent().
 class PathValidator {
  public:
   /// Challenges sent before the candidate is given up.
@@ -30,24 +33,32 @@ class PathValidator {
 
   /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own
   /// configuration names the address, so nobody can be hurt by amplification.
-  void start(const Route& route, bool trusted, Duration timeout, Random& random, Time now);
+  void start(const Route& route, bool trusted, Duration timeout, SecretRandom& random, Time now);
   void cancel() { route_.reset(); }
   bool running() const { return route_.has_value(); }
   const std::optional<Route>& route() const { return route_; }
   /// Where the candidate leaves the local address to the kernel, takes it from a datagram that came by that
   /// route.
   void learnLocal(const Route& from);
-  /// Bytes that arrived from the candidate.
+  /// A datagram of `bytes` arrived; it counts if it did from the candidate.
   void onReceived(const Route& from, size_t bytes);
+  /// A datagram of `bytes` left; it counts if it went to the candidate.
+  void onSent(const Route& to, size_t bytes);
+  /// Bytes that may still go to `to`, were it not trusted: what is left of the bound for the candidate, nothing to
+  /// any other route.
+  uint64_t room(const Route& to) const;
 
   /// Size in bytes that a challenge datagram may have now, up to `wanted`; 0: none is due or allowed.
   size_t allowance(size_t wanted, Time now) const;
-  /// The challenge to send now, `bytes` long as a datagram.
-  PathChallengeFrame challenge(size_t bytes, Time now);
+  /// The challenge to send now.
+  PathChallengeFrame challenge(Time now);
   /// The next challenge is the first one to the candidate.
   bool isFirst() const { return sent_ == 0; }
-  /// True when `token` answers the challenge: the candidate is proven and forgotten here.
-  bool onResponse(const PathToken& token);
+  /// True when the response with that token answers the challenge, and came from where that went: the candidate is
+  /// proven and forgotten here.
+  bool onResponse(const PathToken& token, const Route& from);
+  /// It answers the challenge, but did not come from there.
+  bool isStray(const PathToken& token, const Route& from) const;
   /// Time since the only challenge; nullopt when there were more, so that nobody knows which one was
   /// answered.
   std::optional<Duration> rtt(Time now) const;
@@ -58,10 +69,11 @@ class PathValidator {
   Time nextDeadline() const;
 
  private:
+  bool answers(const PathToken& token) const { return route_ && sent_ > 0 && token == token_; }
   /// Bytes that may still go to an address that is not trusted.
   uint64_t budget() const {
     uint64_t all = bytesReceived_ * kAmplification;
-    return all < bytesSent_ + kSmallestChallenge ? 0 : all - bytesSent_;
+    return all - std::min(all, bytesSent_);
   }
 
   std::optional<Route> route_;

@@ -12,10 +12,8 @@ void PeerRoute::close() {
 void PeerRoute::onPacket(const Route& from, size_t bytes, bool isNewest, bool isUnproven, Duration timeout,
                          Time now) {
   validator_.learnLocal(from);
-  if (route_.local.family == Address::Family::kNone && from.socket == route_.socket &&
-      from.remote == route_.remote) {
-    route_.local = from.local;  // until now the kernel chose it
-  }
+  bool isOpen = route_.local.family == Address::Family::kNone;
+  if (isOpen && hasSameEnds(route_, from)) route_.local = from.local;  // until now the kernel chose it
   if (isNewest && from != route_) {
     // RFC 9000 section 9.3: the peer may have a new address. It gets data when it has answered there.
     validator_.start(from, false, timeout, random_, now);
@@ -26,10 +24,10 @@ void PeerRoute::onPacket(const Route& from, size_t bytes, bool isNewest, bool is
   validator_.onReceived(from, bytes);
 }
 
-std::optional<PeerRoute::Proof> PeerRoute::onResponse(const PathToken& token, Time now) {
+std::optional<PeerRoute::Proof> PeerRoute::onResponse(const PathToken& token, const Route& from, Time now) {
   std::optional<Route> candidate = validator_.route();
   std::optional<Duration> rtt = validator_.rtt(now);
-  if (!validator_.onResponse(token)) return std::nullopt;
+  if (!validator_.onResponse(token, from)) return std::nullopt;
   return Proof{*candidate, rtt};
 }
 
@@ -46,7 +44,7 @@ std::optional<PeerRoute::Frame> PeerRoute::takeFrame(Time now) {
   size_t size = validator_.allowance(MtuDiscovery::kMinDatagram, now);
   if (size == 0) return std::nullopt;
   bool ect = validator_.isFirst();  // only one, for the path may drop what is marked
-  return Frame{*validator_.route(), validator_.challenge(size, now), std::nullopt, size, ect};
+  return Frame{*validator_.route(), validator_.challenge(now), std::nullopt, size, ect};
 }
 
 void PeerRoute::onTimer(bool isUnproven, Duration timeout, Time now) {

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
-#include "base/random.h"
 #include "base/time.h"
 #include "tunnel/subflow/path_validator.h"
 #include "tunnel/subflow/route.h"
 #include "tunnel/wire/frames.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -21,7 +22,7 @@ namespace braid {
 class PeerRoute {
  public:
   /// `trusted`: our configuration names the remote address. `random` must outlive this object.
-  PeerRoute(const Route& route, bool trusted, Random& random)
+  PeerRoute(const Route& route, bool trusted, SecretRandom& random)
       : random_(random), route_(route), trusted_(trusted) {}
 
   /// The route in use.
@@ -45,8 +46,10 @@ class PeerRoute {
     Route route;
     std::optional<Duration> rtt;  ///< nullopt: nobody knows which challenge was answered
   };
-  /// nullopt: the token answers nothing.
-  std::optional<Proof> onResponse(const PathToken& token, Time now);
+  /// nullopt: the token answers nothing that was asked there.
+  std::optional<Proof> onResponse(const PathToken& token, const Route& from, Time now);
+  /// The token answers a challenge that went elsewhere.
+  bool isStray(const PathToken& token, const Route& from) const { return validator_.isStray(token, from); }
 
   // ---- what leaves
 
@@ -62,6 +65,10 @@ class PeerRoute {
   bool hasFrame(Time now) const;
   /// The frame to send now; nullopt when none is due.
   std::optional<Frame> takeFrame(Time now);
+  /// A datagram of `bytes` left, to the route in use or another.
+  void onSent(const Route& to, size_t bytes) { validator_.onSent(to, bytes); }
+  /// Bytes that may go to the route in use while the peer has not answered there.
+  uint64_t unprovenRoom() const { return trusted_ ? UINT64_MAX : validator_.room(route_); }
   /// A response waits to be sent.
   bool owesResponse() const { return response_.has_value(); }
   /// When a challenge is to be sent, or the proof given up; kNever: nothing to prove.
@@ -76,7 +83,7 @@ class PeerRoute {
     PathToken token;
   };
 
-  Random& random_;
+  SecretRandom& random_;
   Route route_;
   bool trusted_;
   PathValidator validator_;

@@ -21,6 +21,11 @@ struct Route {
   auto operator<=>(const Route&) const = default;
 };
 
+/// The same socket and remote end. The local address may differ: a route of the configuration leaves it open.
+inline bool hasSameEnds(const Route& a, const Route& b) {
+  return a.socket == b.socket && a.remote == b.remote;
+}
+
 /// Bytes of UDP and IP headers below a datagram.
 inline size_t outerHeaders(const Route& route) {
   return route.remote.address.isV6() ? 48 : 28;

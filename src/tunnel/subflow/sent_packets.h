@@ -2,6 +2,7 @@
 
 // The sent-map of one subflow: what each packet number carried and what became of it.
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
@@ -18,7 +19,13 @@ struct Datum;
 inline constexpr size_t kMaxDataPerDatagram = 6;
 
 struct SentPacket {
-  enum class State : uint8_t { kUntracked, kInFlight, kAcked, kLost };
+  enum class State : uint8_t {
+    kUntracked,  ///< nothing in it asks for an ACK
+    kInFlight,
+    kAcked,
+    kLost,
+    kSkipped,  ///< there is no such packet: the number was left out
+  };
   enum class Role : uint8_t {
     kOrdinary,
     kCopy,    ///< its data went elsewhere before: not protected itself
@@ -26,10 +33,10 @@ struct SentPacket {
   };
   Time sentAt;
   uint32_t bytes = 0;
-  State state = State::kUntracked;  ///< kUntracked: nothing in it asks for an ACK
-  bool moved = false;               ///< its data was sent again elsewhere because the path fell silent
-  bool mtuProbe = false;            ///< its loss is no congestion (RFC 8899 section 3)
-  bool hasControl = false;          ///< carries control frames that are sent again when lost
+  State state = State::kUntracked;
+  bool moved = false;       ///< its data was sent again elsewhere because the path fell silent
+  bool mtuProbe = false;    ///< its loss is no congestion (RFC 8899 section 3)
+  bool hasControl = false;  ///< carries control frames that are sent again when lost
   bool appLimited = false;
   Role role = Role::kOrdinary;
   bool countedLost = false;  ///< in the loss estimate
@@ -56,7 +63,7 @@ class SentPackets {
   PacketNumber next() const { return next_; }
   bool empty() const { return first_ == next_; }
   /// No number can be taken until the oldest packet is forgotten.
-  bool full() const { return next_ - first_ == kMaxSpan; }
+  bool full() const { return next_ - first_ >= kMaxSpan; }
   bool contains(PacketNumber pn) const { return pn >= first_ && pn < next_; }
   SentPacket& at(PacketNumber pn) {
     assert(contains(pn));
@@ -73,6 +80,13 @@ class SentPackets {
     return p;
   }
   void popFront() { ++first_; }
+  /// Whether one of the numbers between these two was left out.
+  bool anySkipped(PacketNumber after, PacketNumber before) const {
+    for (PacketNumber pn = std::max(after + 1, first_); pn < std::min(before, next_); ++pn) {
+      if (at(pn).state == SentPacket::State::kSkipped) return true;
+    }
+    return false;
+  }
 
  private:
   size_t place(PacketNumber pn) const { return pn.value() & (ring_.size() - 1); }

@@ -7,13 +7,13 @@ namespace braid {
 
 Subflow::Subflow(SubflowId id, std::string uplink, const Route& route, bool trusted,
                  const SubflowOptions& options, SubflowEvents& events, DataLedger& ledger,
-                 ControllerGroup& group, Random& random, Time now)
+                 ControllerGroup& group, SecretRandom& random, Time now)
     : id_(id),
       uplink_(std::move(uplink)),
       options_(options),
       voice_(id, events),
       peerRoute_(route, trusted, random),
-      sender_(voice_, route, options, ledger, group, now) {
+      sender_(voice_, route, options, ledger, group, random, now) {
   peerRoute_.prove(path().rtt().smoothed(), now);
 }
 
@@ -30,25 +30,33 @@ void Subflow::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, c
   life_.onPacket(path().pto(), now);
 }
 
-void Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
-  std::optional<AckNews> news = sender_.onAck(ack, samePath, now);
-  if (!news) return;
+bool Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
+  if (sender_.isForged(ack)) return false;
+  if (std::optional<AckNews> news = sender_.onAck(ack, samePath, now)) learn(*news, now);
+  return true;
+}
+
+void Subflow::learn(const AckNews& news, Time now) {
   bool wasStale = life_.isStale(now);
   bool isBack = life_.onAck();
   if (isBack) onNewState(now);
-  sender_.learn(*news, isBack && wasStale, now);
+  sender_.learn(news, isBack && wasStale, now);
 }
 
 void Subflow::onPathChallenge(const PathToken& token, const Route& from) {
   if (state() != State::kClosed || life_.isUnproven()) peerRoute_.onChallenge(token, from);
 }
 
-void Subflow::onPathResponse(const PathToken& token, Time now) {
-  std::optional<PeerRoute::Proof> proof = peerRoute_.onResponse(token, now);
-  if (!proof) return;
-  bool moved = proof->route != route();
-  changeRoute(proof->route, now);
-  if (proof->rtt) sender_.onProof(*proof->rtt, now);
+bool Subflow::onPathResponse(const PathToken& token, const Route& from, Time now) {
+  bool isStray = peerRoute_.isStray(token, from);
+  if (std::optional<PeerRoute::Proof> proof = peerRoute_.onResponse(token, from, now)) onProof(*proof, now);
+  return !isStray;
+}
+
+void Subflow::onProof(const PeerRoute::Proof& proof, Time now) {
+  bool moved = proof.route != route();
+  changeRoute(proof.route, now);
+  if (proof.rtt) sender_.onProof(*proof.rtt, now);
   if (life_.onProven()) onNewState(now);
   if (!moved) return;
   voice_.tell(SubflowEvent::Kind::kAddress);
@@ -122,7 +130,7 @@ Time Subflow::deadline(Timer timer) const {
     case Timer::kPath:
       return peerRoute_.nextDeadline();
     case Timer::kAck:
-      return state() == State::kClosed ? kNever : receiver_.acks().deadline();
+      return ackRoom() == 0 ? kNever : receiver_.acks().deadline();
     case Timer::kUrgent:
       return life_.owesPing() || peerRoute_.owesResponse() ? Time::min() : kNever;
     case Timer::kCount:
@@ -168,6 +176,13 @@ std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
   std::optional<PathFrame> frame = peerRoute_.takeFrame(now);
   if (frame && frame->ect) sender_.onMarkedChallenge();
   return frame;
+}
+
+size_t Subflow::ackRoom() const {
+  if (state() == State::kClosed) return 0;
+  size_t room = mtu().current();
+  if (life_.isUnproven()) room = static_cast<size_t>(std::min<uint64_t>(room, peerRoute_.unprovenRoom()));
+  return room < kLeastAckDatagram ? 0 : room;
 }
 
 SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {

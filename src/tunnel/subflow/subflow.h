@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "base/random.h"
 #include "base/timer_table.h"
 #include "tunnel/subflow/last_word.h"
 #include "tunnel/subflow/peer_route.h"
@@ -14,6 +13,7 @@
 #include "tunnel/subflow/subflow_receiver.h"
 #include "tunnel/subflow/subflow_sender.h"
 #include "tunnel/subflow/subflow_status.h"
+#include "tunnel/wire/frame_traits.h"
 #include "tunnel/wire/numbers.h"
 
 namespace braid {
@@ -33,11 +33,14 @@ class Subflow {
   using State = SubflowLife::State;
   /// A challenge or a response, in a datagram of its own.
   using PathFrame = PeerRoute::Frame;
+  /// A datagram with an ACK of one range, whatever its numbers are.
+  static constexpr size_t kLeastAckDatagram =
+      kHeaderSize + kFrame<AckFrame>.largest - 2 * (kMaxAckRanges - 1) * 8 + kTagSize;
 
   /// `trusted`: our configuration names the remote address. `options` and what follows must outlive the
   /// subflow.
   Subflow(SubflowId id, std::string uplink, const Route& route, bool trusted, const SubflowOptions& options,
-          SubflowEvents& events, DataLedger& ledger, ControllerGroup& group, Random& random, Time now);
+          SubflowEvents& events, DataLedger& ledger, ControllerGroup& group, SecretRandom& random, Time now);
   Subflow(const Subflow&) = delete;
   Subflow& operator=(const Subflow&) = delete;
 
@@ -68,10 +71,12 @@ class Subflow {
 
   /// A datagram with a new packet number was opened and all its frames understood.
   void onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now);
-  /// `samePath`: the ACK came over this subflow, so that its delay says something of the path.
-  void onAck(const AckFrame& ack, bool samePath, Time now);
+  /// `samePath`: the ACK came over this subflow, so that its delay says something of the path. False: it names a
+  /// packet that was never sent, and has no effect.
+  bool onAck(const AckFrame& ack, bool samePath, Time now);
   void onPathChallenge(const PathToken& token, const Route& from);
-  void onPathResponse(const PathToken& token, Time now);
+  /// False: it answers a challenge that went elsewhere, and proves nothing.
+  bool onPathResponse(const PathToken& token, const Route& from, Time now);
   /// The peer wants the subflow used, or does not.
   void onPeerStatus(const SubflowStatusFrame& status, Time now);
   /// The peer says how it wants the subflow used. False when that is no news.
@@ -95,9 +100,14 @@ class Subflow {
   bool hasPathFrame(Time now) const { return sender_.canNumber() && peerRoute_.hasFrame(now); }
   /// The challenge or response, on a route of its own; nullopt when none is due.
   std::optional<PathFrame> takePathFrame(Time now);
+  /// Bytes that a datagram with nothing but ACKs may have; 0: none may go. Before the peer has answered on the route
+  /// it must have sent a third of that from there.
+  size_t ackRoom() const;
   /// Takes the next packet number for a datagram that leaves now. `tracked`: something in it asks for an ACK;
   /// then the caller fills in the data.
   SentPacket& onSent(size_t bytes, bool tracked, Time now);
+  /// That datagram, of `bytes`, takes this route.
+  void onRouted(const Route& to, size_t bytes) { peerRoute_.onSent(to, bytes); }
   /// Decides on the ECN field of that datagram, which takes the subflow's own route.
   Ecn codepoint(PacketNumber pn, SentPacket& packet, Time now);
   /// For the path scheduler; `overflow` as in Gate::takesData().
@@ -128,6 +138,8 @@ class Subflow {
   void onExpired(Timer timer, Time now);
   void onPto(Time now);
   void onNewState(Time now);
+  void learn(const AckNews& news, Time now);
+  void onProof(const PeerRoute::Proof& proof, Time now);
   void changeRoute(const Route& route, Time now);
 
   SubflowId id_;

@@ -39,6 +39,7 @@ const char* SubflowLife::name(Time now) const {
 
 bool SubflowLife::onProven() {
   if (state() != State::kValidating && state() != State::kClosed) return false;
+  refused_ = false;
   state_ = state::Active{};
   return true;
 }
@@ -64,7 +65,7 @@ bool SubflowLife::onPeerStatus(bool refuses, Duration pto, Time now) {
   refused_ = refuses;
   bool isNew = refuses && isUsable();
   if (isNew) state_ = state::Suspect(pto, now);
-  if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = refuses ? kNever : now;
+  if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = now;
   return isNew;
 }
 
@@ -95,7 +96,7 @@ bool SubflowLife::reopen() {
 
 void SubflowLife::onPacket(Duration pto, Time now) {
   auto* suspect = std::get_if<state::Suspect>(&state_);
-  if (suspect && now + pto < suspect->probeAt && !pingDue_) suspect->probeAt = now;
+  if (suspect && now + pto < suspect->probeAt && !pingDue_) suspect->hasten(pto, now);
 }
 
 void SubflowLife::onNewRoute(Time now) {
@@ -106,7 +107,7 @@ void SubflowLife::onNewRoute(Time now) {
 
 Time SubflowLife::probeAt() const {
   const auto* suspect = std::get_if<state::Suspect>(&state_);
-  return suspect ? suspect->probeAt : kNever;
+  return suspect && !refused_ ? suspect->probeAt : kNever;
 }
 
 void SubflowLife::onProbe(Time now) {

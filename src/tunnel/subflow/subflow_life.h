@@ -35,13 +35,14 @@ class SubflowLife {
 
   // ---- what may change the state; true when it has. `pto`: of the path, now.
 
-  /// The peer has answered on the route in use.
+  /// The peer has answered on the route in use: what it refused before is forgotten.
   bool onProven();
   /// Something is newly acknowledged.
   bool onAck();
   /// ptoDeadline() has come: a PING is due. A path that leaves it unanswered for another PTO is suspect.
   bool onPto(Duration pto, Time now);
-  /// The peer refuses the path, or no longer does.
+  /// The peer refuses the path, or no longer does. While it does an active or suspect path is suspect, is not probed,
+  /// and no ACK takes it back.
   bool onPeerStatus(bool refuses, Duration pto, Time now);
   /// The kernel refused to send.
   bool onSendError(Duration pto, Time now);
@@ -52,7 +53,7 @@ class SubflowLife {
 
   /// The subflow has a route again, which is to be proven. False unless it was closed.
   bool reopen();
-  /// A datagram came from the peer: a suspect path is probed soon.
+  /// A datagram came from the peer: a suspect path is probed within a PTO of its last probe.
   void onPacket(Duration pto, Time now);
   /// The route is another one: a suspect path is probed at once.
   void onNewRoute(Time now);

@@ -11,9 +11,10 @@ size_t datagramLimit(const Route& route, size_t ipPacket) {
 }  // namespace
 
 SubflowSender::SubflowSender(const SubflowVoice& voice, const Route& route, const SubflowOptions& options,
-                             DataLedger& ledger, ControllerGroup& group, Time now)
+                             DataLedger& ledger, ControllerGroup& group, SecretRandom& random, Time now)
     : voice_(voice),
       flight_(ledger, now),
+      skipped_(random),
       path_(now),
       mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
       gate_(makeController(options.controller,
@@ -35,6 +36,11 @@ SentPacket& SubflowSender::onSent(size_t bytes, size_t headers, bool tracked, Ti
   return p;
 }
 
+void SubflowSender::maybeSkip(Time now) {
+  PacketNumber next = sent().next();
+  if (skipped_.isDue(next) && flight_.skip(now)) skipped_.onSkipped(next);
+}
+
 // A silent path may drop what is marked: what shall bring it back is not.
 Ecn SubflowSender::codepoint(PacketNumber pn, SentPacket& p, bool silent, Time now) {
   p.ect =
@@ -54,9 +60,12 @@ PathView SubflowSender::view(Time now, bool overflow) const {
 
 // ---- what becomes of it
 
+bool SubflowSender::isForged(const AckFrame& ack) const {
+  return ack.ranges[0].last >= sent().next() || skipped_.isIn(ack);
+}
+
 std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, Time now) {
   PacketNumber largest = ack.ranges[0].last;
-  if (largest >= sent().next()) return std::nullopt;
   AckNews news;
   AckSample& sample = news.sample;
   sample.inFlight = flight_.bytes();
@@ -163,7 +172,10 @@ void SubflowSender::moveAllData(Time now) {
 
 void SubflowSender::setUsable(bool usable, Time now) {
   gate_.setUsable(usable, now);
-  if (!usable) return moveAllData(now);
+  if (!usable) {
+    moveAllData(now);
+    return abandonOld(now);
+  }
   mtu_.onPathUp(now);
   flight_.onProgress(now);
 }
@@ -209,7 +221,8 @@ void SubflowSender::onSuppressionTimer(Time now) {
   moveAllData(now);
 }
 
-void SubflowSender::onProbe(Time now) {
+// Numbers are free then for what is to bring the path back.
+void SubflowSender::abandonOld(Time now) {
   flight_.abandonOld(now, [&](PacketNumber pn, const SentPacket& p) {
     if (p.ect) ecn_.onLost(pn, now);
   });

@@ -13,6 +13,7 @@
 #include "tunnel/subflow/path_estimate.h"
 #include "tunnel/subflow/protection_tally.h"
 #include "tunnel/subflow/route.h"
+#include "tunnel/subflow/skipped_numbers.h"
 #include "tunnel/subflow/subflow_events.h"
 #include "tunnel/subflow/subflow_options.h"
 #include "tunnel/subflow/subflow_status.h"
@@ -32,10 +33,10 @@ struct AckNews {
 /// estimates, the gate, and, by events, the session.
 class SubflowSender {
  public:
-  /// `route`: the first one; its address family says how large datagrams may be. `ledger` and `group`
+  /// `route`: the first one; its address family says how large datagrams may be. `ledger`, `group` and `random`
   /// must outlive the sender.
   SubflowSender(const SubflowVoice& voice, const Route& route, const SubflowOptions& options,
-                DataLedger& ledger, ControllerGroup& group, Time now);
+                DataLedger& ledger, ControllerGroup& group, SecretRandom& random, Time now);
   SubflowSender(const SubflowSender&) = delete;
   SubflowSender& operator=(const SubflowSender&) = delete;
 
@@ -61,6 +62,8 @@ class SubflowSender {
   /// Takes the next packet number for a datagram of `bytes` that leaves now, with `headers` bytes of IP and UDP
   /// around it. `tracked`: something in it asks for an ACK; then the caller fills in the data.
   SentPacket& onSent(size_t bytes, size_t headers, bool tracked, Time now);
+  /// Leaves the next packet number out if it is time for that: after each datagram that left.
+  void maybeSkip(Time now);
   /// Decides on the ECN field of that datagram; `silent`: the path is (SubflowLife::isSilent()).
   Ecn codepoint(PacketNumber pn, SentPacket& packet, bool silent, Time now);
   /// A challenge leaves as ECT(0).
@@ -78,7 +81,9 @@ class SubflowSender {
 
   // ---- what becomes of it
 
-  /// Settles what the ACK covers; nullopt: it says nothing new. Otherwise learn() is to follow, when the caller
+  /// Whether the ACK names a number that no packet had: one to come, or one that was left out.
+  bool isForged(const AckFrame& ack) const;
+  /// Settles what the ACK covers, which must not be forged; nullopt: it says nothing new. Otherwise learn() is to follow, when the caller
   /// has seen to the state of the subflow. `samePath`: the ACK came over this subflow.
   std::optional<AckNews> onAck(const AckFrame& ack, bool samePath, Time now);
   /// Draws the conclusions: losses, rate control. `startAnew`: the path is back after a long silence.
@@ -92,7 +97,8 @@ class SubflowSender {
 
   // ---- what happens to the path
 
-  /// The subflow came into use, or went out of it: then all data in flight is moved.
+  /// The subflow came into use, or went out of it: then all data in flight is moved, and the oldest packets are
+  /// forgotten.
   void setUsable(bool usable, Time now);
   /// A challenge was answered after `rtt`.
   void onProof(Duration rtt, Time now) { path_.onProof(rtt, now); }
@@ -110,16 +116,18 @@ class SubflowSender {
   /// suppressionDeadline() has come: the data in flight is moved.
   void onSuppressionTimer(Time now);
   /// A silent path is probed: each probe takes a packet number, so the oldest are forgotten.
-  void onProbe(Time now);
+  void onProbe(Time now) { abandonOld(now); }
 
  private:
   void acknowledge(PacketNumber pn, SentPacket& packet, AckSample& sample, Time now);
   void detectLosses(Time now);
   void noteLoss(PacketNumber pn, SentPacket& packet);
   void moveAllData(Time now);
+  void abandonOld(Time now);
 
   SubflowVoice voice_;
   Flight flight_;
+  SkippedNumbers skipped_;
   PathEstimate path_;
   MtuDiscovery mtu_;
   Gate gate_;

@@ -41,15 +41,19 @@ struct Suspect {
 
   Time since;
   Duration probeInterval;  ///< pause after the next probe
-  Time probeAt;            ///< when the next probe goes; kNever: the peer refuses the path
+  Time probeAt;            ///< when the next probe goes, unless the peer refuses the path
+  Time probedAt;           ///< when the last one went; Time::min(): none has
   int probes = 0;          ///< sent so far
 
   /// The first probe goes at once.
-  Suspect(Duration pto, Time now) : since(now), probeInterval(pto), probeAt(now) {}
+  Suspect(Duration pto, Time now) : since(now), probeInterval(pto), probeAt(now), probedAt(Time::min()) {}
   void onProbe(Time now) {
+    probedAt = now;
     probeAt = now + probeInterval;
     if (++probes >= kQuickProbes) probeInterval = std::min<Duration>(probeInterval * 2, kMaxProbeInterval);
   }
+  /// The peer was heard: the next probe goes a PTO after the last one, however long the pause has become.
+  void hasten(Duration pto, Time now) { probeAt = std::max(now, probedAt + pto); }
   bool hasFailed(Time now) const { return now - since > kFailedAfter; }
   /// The silence was so long that what was known of the path is stale.
   bool isStale(Time now) const { return now - since > kMaxProbeInterval; }

@@ -80,7 +80,9 @@ struct SubflowPreferenceFrame {
   PathPreference preference{};  ///< within its ranges
 };
 struct CloseFrame {
-  uint64_t reason = 0;  ///< 0: the daemon stops
+  static constexpr uint64_t kStops = 0;      ///< the daemon does
+  static constexpr uint64_t kForgedAck = 1;  ///< the receiver of this has acknowledged what was never sent
+  uint64_t reason = kStops;
 };
 /// A parity of a coding block, or as much of it as fits this datagram (CoFUSO section 5.1).
 struct ParityFrame {

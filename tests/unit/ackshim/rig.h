@@ -72,7 +72,7 @@ struct Emitted {
 class Rig : public TunnelKnowledge {
  public:
   explicit Rig(const AckShimOptions& options = {}, uint64_t seed = 1)
-      : pool_(2000, 4096), shim(options, pool_, this, seed) {}
+      : pool_(2000, 4096), shim(options, pool_, this, {1, seed}) {}
 
   bool isCarrying(const FlowKey&) const override { return carrying; }
 

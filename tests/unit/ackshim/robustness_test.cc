@@ -373,7 +373,7 @@ TEST(OtherPacketsTest, PassUnseen) {
 
 TEST(PoolTest, WithoutBuffersNothingIsSaid) {
   PacketPool none(2000, 0);
-  AckShim shim({}, none, nullptr, 1);
+  AckShim shim({}, none, nullptr, {1, 2});
   auto give = [&](const Seg& s, bool fromHost, Time now) {
     test::Bytes b = test::packetOf(s, fromHost);
     InnerPacket p = parseInnerPacket(b).value();

@@ -19,7 +19,8 @@ struct AttemptsTest : testing::Test {
   AttemptIndex index;
   PeerContext context{options, pool, handshakes, owner, events, sessions, index};
   Pin pin{3};
-  Peer peer{{}, context, Random(1)};
+  SecretRandom peersRandom{knownKey(1)};
+  Peer peer{{}, context, peersRandom};
   Attempts attempts{peer, pool, handshakes, index};
   Random random{1};
   std::vector<NamedRoute> routes{{"a", "a", route(1)}, {"b", "b", route(2)}, {"c", "c", route(3)}};

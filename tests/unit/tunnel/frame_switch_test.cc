@@ -22,8 +22,9 @@ struct FrameSwitchTest : testing::Test {
   SessionIndex sessions;
   AttemptIndex attempts;
   PeerContext context{options, pool, handshakes, owner, events, sessions, attempts};
-  Peer one{{}, context, Random(1)};
-  Peer two{{}, context, Random(2)};
+  SecretRandom random{knownKey(1)};
+  Peer one{{}, context, random};
+  Peer two{{}, context, random};
   FrameSwitch table;
   Time now = Time{} + 1s;
 

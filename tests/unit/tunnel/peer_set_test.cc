@@ -18,7 +18,7 @@ struct PeerSetTest : testing::Test {
   EventQueue events;
   PeerSet peers{options, pool, handshakes, owner, events};
   UplinkAccounts uplinks{1500};
-  Random random{1};
+  SecretRandom random{knownKey(1)};
   Time now = Time{} + 1s;
 
   PeerSetTest() {

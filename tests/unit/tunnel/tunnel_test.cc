@@ -52,7 +52,7 @@ struct TunnelTest : testing::Test {
   PacketPool pool{2048, 256};
   SlowProvider handshakes;
   test::Knocker knocker{handshakes.pin};
-  Tunnel tunnel{{}, pool, handshakes, 1};
+  Tunnel tunnel{{}, pool, handshakes, knownKey(1)};
   Time now = Time{} + 1s;
 
   void put(const Route& from, ByteView bytes) {

@@ -27,6 +27,7 @@ constexpr PathPreference kBackup{PathUse::kBackup, 1, 2};
 /// Two sessions with two wires without delay; wire 1 is subflow 0, wire 2 subflow 1.
 struct SessionPreferenceTest : testing::Test {
   PacketPool pool{2048, 4096};
+  SecretRandom random{knownKey(1)};
   SessionOptions options;
   End edgeEnd, hubEnd;
   Time now = Time{} + 1s;
@@ -45,9 +46,9 @@ struct SessionPreferenceTest : testing::Test {
     secrets.sessionId = 7;
     using Role = KeySchedule::Role;
     edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, edgeEnd.events.in(),
-                                     edgeEnd.owner, Random(1), now);
+                                     edgeEnd.owner, random, now);
     hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, hubEnd.events.in(),
-                                    hubEnd.owner, Random(2), now);
+                                    hubEnd.owner, random, now);
     edge->setKeepalive(1s);
     hub->setKeepalive(1s);
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/session/session.h"
@@ -67,6 +68,7 @@ Bytes tail(BlockId block, size_t offset, const Bytes& part) {
 /// A responder, and the keys of an initiator that writes what it likes.
 struct SessionRecoveryTest : testing::Test {
   PacketPool pool{2048, 1024};
+  SecretRandom secretRandom{knownKey(1)};
   SessionOptions options;
   KeptEvents events;
   End end;
@@ -84,7 +86,7 @@ struct SessionRecoveryTest : testing::Test {
     secrets.sessionId = 7;
     keys = std::make_unique<KeySchedule>(secrets, KeySchedule::Role::kInitiator, KeyLimits{}, now);
     hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, events.in(), end,
-                                    Random(1), now);
+                                    secretRandom, now);
   }
   std::optional<Drop> receive(uint8_t subflow, uint64_t pn, const Bytes& frames) {
     DatagramHeader header{.epoch = keys->epochBits(), .session = 7, .subflow = SubflowId(subflow)};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
 
 #include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/session/silent_owner.h"
@@ -14,6 +15,7 @@ namespace {
 /// Two sessions of the same keys, joined by a wire without delay that can be cut.
 struct SessionTest : testing::Test {
   PacketPool pool{9216, 4096};
+  SecretRandom random{knownKey(1)};
   SessionOptions options;
   SilentOwner edgeEnd, hubEnd;
   KeptEvents events;
@@ -30,16 +32,18 @@ struct SessionTest : testing::Test {
   SessionSecrets secrets;
   std::vector<Drop> refused;
   uint64_t sent = 0;
+  std::map<const Session*, uint32_t> nextNumber;  ///< of the subflow that came first
+  uint64_t numbered = 0, leftOut = 0;             ///< of both directions
 
   void start() {
     secrets.initiatorSecret.fill(1);
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
     using Role = KeySchedule::Role;
-    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, events.in(), edgeEnd,
-                                     Random(1), now);
-    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), hubEnd, Random(2),
-                                    now);
+    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, events.in(), edgeEnd, random,
+                                     now);
+    hub =
+        std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), hubEnd, random, now);
     edge->setKeepalive(0s);
     hub->setKeepalive(0s);
     ASSERT_TRUE(edge->openSubflow("a", "wifi", configured, now));
@@ -55,6 +59,12 @@ struct SessionTest : testing::Test {
     if (d.route.remote == hubSecond.remote) arrival = edgeSecond;
     std::optional<DatagramHeader> header = readHeader(d.bytes.view());
     EXPECT_TRUE(header);
+    if (header->subflow == 0_subflow) {
+      uint32_t& next = nextNumber[&from];
+      leftOut += header->packetNumber - next;
+      next = header->packetNumber + 1;
+      ++numbered;
+    }
     if (std::optional<Drop> cause = to.onDatagram(*header, arrival, d.ecn, std::move(d.bytes), now))
       refused.push_back(*cause);
     return true;
@@ -167,6 +177,26 @@ TEST_F(SessionTest, WhatArrivedOnAPathThatIsGoneIsAcknowledgedOnAnother) {
   EXPECT_EQ(first().state, "suspect") << "the hub knows that it is gone";
   EXPECT_EQ(first().inFlight, 0u);
   EXPECT_EQ(first().lostPackets, 0u);
+}
+
+// A number that is left out looks like a loss to the receiver; to nobody else.
+TEST_F(SessionTest, NumbersThatAreLeftOutHarmNoHonestPeer) {
+  start();
+  for (int i = 0; i < 30000; ++i) {
+    offer(*edge, static_cast<uint16_t>(1 + i % 100));
+    if (i % 40 == 39) run(1ms);
+  }
+  run(1s);
+  EXPECT_EQ(hubEnd.delivered, 30000u);
+  EXPECT_GE(leftOut, 1u);
+  EXPECT_LE(leftOut, numbered / 1000) << "they are rare";
+  for (Session* s : {edge.get(), hub.get()}) {
+    SessionStatus status;
+    s->fill(status, now);
+    EXPECT_FALSE(s->over());
+    EXPECT_EQ(status.subflows.at(0).lostPackets + status.subflows.at(0).spuriousLosses, 0u);
+    EXPECT_EQ(s->drops()[static_cast<size_t>(Drop::kForgedAck)], 0u);
+  }
 }
 
 // Found by reading: when two flows had a turn and nothing to protect, what waited behind them stayed there.

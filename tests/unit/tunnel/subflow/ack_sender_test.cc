@@ -77,6 +77,16 @@ TEST_F(AckSenderTest, TheDelayIsThatOfTheLargest) {
   EXPECT_EQ(acks.frame(0_subflow, now + 4ms).delay, std::chrono::microseconds(4000));
 }
 
+// Each is a hole, and every ACK would tell of all of them.
+TEST_F(AckSenderTest, NumbersThatTheSenderLeftOutAreNotToldForever) {
+  for (PacketNumber pn{}; pn < 100000_pn; ++pn) {
+    if (pn.value() % 2000 != 0) acks.onPacket(pn, true, Ecn::kEct0, 100ms, now);
+    ASSERT_LE(acks.frame(0_subflow, now).count, AckSender::kReach / 2000 + 2);
+  }
+  AckFrame frame = acks.frame(0_subflow, now);
+  EXPECT_EQ(frame.ranges[frame.count - 1].first, PacketNumber(100000 - AckSender::kReach));
+}
+
 TEST(AckSender, OnAFastPathItWaitsForAQuarterOfTheRtt) {
   AckSender acks;
   Time now{};

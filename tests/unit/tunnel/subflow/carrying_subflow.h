@@ -21,7 +21,7 @@ struct CarryingSubflow : testing::Test {
   DataLedger ledger{3s};
   ControllerGroup group;
   SubflowEvents events;
-  Random random{3};
+  SecretRandom random{knownKey(3)};
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
   std::unique_ptr<Subflow> s;
@@ -30,7 +30,7 @@ struct CarryingSubflow : testing::Test {
     s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, ledger, group, random, now);
     auto frame = s->takePathFrame(now);
     now += kRtt;
-    s->onPathResponse(frame->challenge->token, now);
+    s->onPathResponse(frame->challenge->token, frame->route, now);
     ASSERT_TRUE(s->usable());
     ping();
     now += kRtt;

@@ -159,6 +159,42 @@ TEST_F(FlightTest, ASilentPathRemembersTheLatestPacketsOnly) {
   EXPECT_EQ(flight.bytes(), Flight::kMaxSilentSpan * 40);
 }
 
+TEST_F(FlightTest, ANumberThatIsLeftOutIsNothingInFlight) {
+  send();
+  EXPECT_TRUE(flight.skip(now));
+  EXPECT_EQ(send(), 2_pn);
+  EXPECT_EQ(flight.bytes(), 2000u);
+  flight.onAcked(0_pn);
+  EXPECT_EQ(flight.oldest(), 2_pn);
+  EXPECT_FALSE(flight.isDataMissing(1_pn));
+  flight.trim({}, now);
+  EXPECT_EQ(flight.packets().first(), 2_pn);
+  flight.onAcked(2_pn);
+  flight.trim({}, now);
+  EXPECT_TRUE(flight.packets().empty());
+}
+
+TEST_F(FlightTest, ASubflowThatOnlyAnswersMayLeaveNumbersOut) {
+  for (size_t i = 0; i < 2 * SentPackets::kMaxSpan; ++i) {
+    flight.push(100, false, now);
+    ASSERT_TRUE(flight.skip(now));
+  }
+  EXPECT_LE(flight.packets().next() - flight.packets().first(), 3u);
+}
+
+// Two numbers at a time must not jump over the end.
+TEST_F(FlightTest, WhenNoNumberIsFreeNoneIsLeftOut) {
+  for (size_t i = 0; i + 1 < SentPackets::kMaxSpan; ++i) flight.push(40, true, now);
+  EXPECT_FALSE(flight.packets().full());
+  EXPECT_TRUE(flight.skip(now));
+  EXPECT_TRUE(flight.packets().full());
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(flight.skip(now));
+  EXPECT_EQ(flight.packets().next() - flight.packets().first(), SentPackets::kMaxSpan);
+  flight.abandonOld(now, [](PacketNumber, const SentPacket&) {});
+  EXPECT_FALSE(flight.packets().full());
+  EXPECT_TRUE(flight.skip(now));
+}
+
 TEST_F(FlightTest, ProgressBeginsWithTheFirstPacketInFlight) {
   now += 1s;
   send();

@@ -52,6 +52,18 @@ TEST_F(LossDetectorTest, ThreePacketsLaterIsLost) {
   EXPECT_EQ(detect(kStart + kRtt), Numbers{1});
 }
 
+// A number that was left out did not overtake anything.
+TEST_F(LossDetectorTest, ANumberThatWasLeftOutIsNoLaterPacket) {
+  for (int i = 0; i < 6; ++i) send(kStart);
+  sent.at(2_pn).state = SentPacket::State::kSkipped;
+  ack(3_pn);
+  EXPECT_EQ(detect(kStart + kRtt), Numbers{}) << "1 and 3 are later than 0";
+  ack(4_pn);
+  EXPECT_EQ(detect(kStart + kRtt), Numbers{0});
+  ack(5_pn);
+  EXPECT_EQ(detect(kStart + kRtt), Numbers{1}) << "3, 4 and 5 are";
+}
+
 // RFC 9002 section 6.1.2: 9/8 of the larger of latest and smoothed RTT.
 TEST_F(LossDetectorTest, NineEighthsOfTheRttLaterIsLost) {
   send(kStart);

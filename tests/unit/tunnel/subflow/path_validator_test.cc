@@ -10,7 +10,7 @@ Route route(uint16_t port) {
 }
 
 struct PathValidatorTest : testing::Test {
-  Random random{7};
+  SecretRandom random{knownKey(7)};
   PathValidator validator;
   Time now{};
   static constexpr Duration kTimeout = 100ms;
@@ -19,18 +19,39 @@ struct PathValidatorTest : testing::Test {
 TEST_F(PathValidatorTest, ProvesARouteByItsToken) {
   validator.start(route(1), true, kTimeout, random, now);
   ASSERT_EQ(validator.allowance(1200, now), 1200u);
-  PathChallengeFrame challenge = validator.challenge(1200, now);
+  PathChallengeFrame challenge = validator.challenge(now);
   PathToken wrong = challenge.token;
   wrong[0] ^= 1;
-  EXPECT_FALSE(validator.onResponse(wrong));
-  EXPECT_TRUE(validator.onResponse(challenge.token));
+  EXPECT_FALSE(validator.onResponse(wrong, route(1)));
+  EXPECT_FALSE(validator.isStray(wrong, route(2))) << "it answers nothing";
+  EXPECT_TRUE(validator.onResponse(challenge.token, route(1)));
   EXPECT_FALSE(validator.running());
-  EXPECT_FALSE(validator.onResponse(challenge.token));
+  EXPECT_FALSE(validator.onResponse(challenge.token, route(1)));
+  EXPECT_FALSE(validator.isStray(challenge.token, route(2))) << "an answer that is late";
+}
+
+TEST_F(PathValidatorTest, AnAnswerFromElsewhereProvesNothing) {
+  Route otherSocket = route(1);
+  otherSocket.socket = 2;
+  Route otherHost = route(1);
+  otherHost.remote.address = *Address::parse("192.0.2.2");
+  Route seen = route(1);
+  seen.local = *Address::parse("198.51.100.1");
+  validator.start(route(1), false, kTimeout, random, now);
+  validator.onReceived(route(1), 1200);
+  PathToken token = validator.challenge(now).token;
+  for (const Route& from : {route(2), otherSocket, otherHost}) {
+    EXPECT_FALSE(validator.onResponse(token, from));
+    EXPECT_TRUE(validator.isStray(token, from));
+    EXPECT_TRUE(validator.running());
+  }
+  EXPECT_FALSE(validator.isStray(token, seen));
+  EXPECT_TRUE(validator.onResponse(token, seen)) << "to which address of ours it came does not matter";
 }
 
 TEST_F(PathValidatorTest, AnAnswerBeforeTheQuestionProvesNothing) {
   validator.start(route(1), true, kTimeout, random, now);
-  EXPECT_FALSE(validator.onResponse(PathToken{}));
+  EXPECT_FALSE(validator.onResponse(PathToken{}, route(1)));
 }
 
 TEST_F(PathValidatorTest, SendsAStrangerAtMostThreeTimesWhatCame) {
@@ -39,7 +60,8 @@ TEST_F(PathValidatorTest, SendsAStrangerAtMostThreeTimesWhatCame) {
   EXPECT_EQ(validator.nextDeadline(), kNever) << "must not wake up for what it may not send";
   validator.onReceived(route(1), 100);
   EXPECT_EQ(validator.allowance(1200, now), 300u);
-  validator.challenge(300, now);
+  validator.challenge(now);
+  validator.onSent(route(1), 300);
   now += 10s;
   EXPECT_EQ(validator.allowance(1200, now), 0u);
   validator.onReceived(route(2), 5000);  // from elsewhere: no credit
@@ -48,12 +70,28 @@ TEST_F(PathValidatorTest, SendsAStrangerAtMostThreeTimesWhatCame) {
   EXPECT_EQ(validator.allowance(1200, now), 1200u);
 }
 
+// Found by review: answers and ACKs went beyond the three times.
+TEST_F(PathValidatorTest, WhateverGoesToAStrangerCounts) {
+  validator.start(route(1), false, kTimeout, random, now);
+  validator.onReceived(route(1), 100);
+  EXPECT_EQ(validator.room(route(1)), 300u);
+  EXPECT_EQ(validator.room(route(2)), 0u);
+  validator.onSent(route(1), 120);
+  validator.onSent(route(2), 5000);
+  EXPECT_EQ(validator.room(route(1)), 180u);
+  EXPECT_EQ(validator.allowance(1200, now), 180u);
+  validator.onSent(route(1), 200);
+  EXPECT_EQ(validator.room(route(1)), 0u);
+  EXPECT_EQ(validator.allowance(1200, now), 0u);
+  EXPECT_EQ(validator.nextDeadline(), kNever);
+}
+
 TEST_F(PathValidatorTest, RepeatsWithGrowingPausesAndGivesUp) {
   validator.start(route(1), true, kTimeout, random, now);
   Duration last{};
   for (int i = 0; i < PathValidator::kMaxChallenges; ++i) {
     ASSERT_GT(validator.allowance(1200, now), 0u);
-    validator.challenge(1200, now);
+    validator.challenge(now);
     EXPECT_EQ(validator.allowance(1200, now), 0u);
     Duration pause = validator.nextDeadline() - now;
     EXPECT_GE(pause, last);
@@ -69,26 +107,26 @@ TEST_F(PathValidatorTest, RepeatsWithGrowingPausesAndGivesUp) {
 
 TEST_F(PathValidatorTest, ANewerCandidateReplacesTheOld) {
   validator.start(route(1), true, kTimeout, random, now);
-  PathToken old = validator.challenge(1200, now).token;
+  PathToken old = validator.challenge(now).token;
   validator.start(route(2), true, kTimeout, random, now);
   EXPECT_EQ(validator.route(), route(2));
-  validator.challenge(1200, now);
-  EXPECT_FALSE(validator.onResponse(old));
+  validator.challenge(now);
+  EXPECT_FALSE(validator.onResponse(old, route(2)));
 }
 
 TEST_F(PathValidatorTest, MeasuresTheRttOnlyOfASingleChallenge) {
   validator.start(route(1), true, kTimeout, random, now);
-  validator.challenge(1200, now);
+  validator.challenge(now);
   EXPECT_EQ(validator.rtt(now + 30ms), 30ms);
   now += 1s;
-  validator.challenge(1200, now);
+  validator.challenge(now);
   EXPECT_FALSE(validator.rtt(now + 30ms));
 }
 
 TEST_F(PathValidatorTest, PausesDoubleTwiceAndStayThere) {
   validator.start(route(1), true, kTimeout, random, now);
   for (int factor : {1, 2, 4, 4, 4, 4, 4, 4}) {
-    validator.challenge(1200, now);
+    validator.challenge(now);
     EXPECT_EQ(validator.nextDeadline() - now, factor * kTimeout);
     now = validator.nextDeadline();
   }
@@ -102,7 +140,8 @@ TEST_F(PathValidatorTest, AStrangerGetsTwoLargeChallengesAndSmallOnesThen) {
   for (int i = 0; i < PathValidator::kMaxChallenges; ++i) {
     size_t size = validator.allowance(1200, now);
     EXPECT_EQ(size, i < PathValidator::kLargeChallenges ? 1200 : PathValidator::kSmallestChallenge) << i;
-    validator.challenge(size, now);
+    validator.challenge(now);
+    validator.onSent(route(1), size);
     sent += size;
     now = validator.nextDeadline();
   }
@@ -113,7 +152,7 @@ TEST_F(PathValidatorTest, ATrustedAddressGetsLargeOnesOnly) {
   validator.start(route(1), true, kTimeout, random, now);
   for (int i = 0; i < PathValidator::kMaxChallenges; ++i) {
     EXPECT_EQ(validator.allowance(1200, now), 1200u);
-    validator.challenge(1200, now);
+    validator.challenge(now);
     now = validator.nextDeadline();
   }
 }

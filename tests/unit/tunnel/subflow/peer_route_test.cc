@@ -8,7 +8,7 @@ namespace {
 constexpr Duration kTimeout = 100ms;
 
 struct PeerRouteTest : testing::Test {
-  Random random{3};
+  SecretRandom random{knownKey(3)};
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
   Route away{1, {}, *Endpoint::parse("198.51.100.7:999")};
@@ -19,7 +19,7 @@ struct PeerRouteTest : testing::Test {
     peer.prove(kTimeout, now);
     auto frame = peer.takeFrame(now);
     ASSERT_TRUE(frame && frame->challenge);
-    ASSERT_TRUE(peer.onResponse(frame->challenge->token, now));
+    ASSERT_TRUE(peer.onResponse(frame->challenge->token, frame->route, now));
     ASSERT_EQ(peer.nextDeadline(), kNever);
   }
   void receive(const Route& from, bool isNewest = true, bool isUnproven = false) {
@@ -41,7 +41,7 @@ TEST_F(PeerRouteTest, ANewAddressIsProvenBesideTheOneInUse) {
   auto frame = peer.takeFrame(now);
   ASSERT_TRUE(frame && frame->challenge);
   EXPECT_EQ(frame->route, away);
-  auto proof = peer.onResponse(frame->challenge->token, now + 40ms);
+  auto proof = peer.onResponse(frame->challenge->token, frame->route, now + 40ms);
   ASSERT_TRUE(proof);
   EXPECT_EQ(proof->route, away);
   EXPECT_EQ(proof->rtt, 40ms);
@@ -73,9 +73,33 @@ TEST_F(PeerRouteTest, AWrongTokenProvesNothing) {
   ASSERT_TRUE(frame && frame->challenge);
   PathToken wrong = frame->challenge->token;
   ++wrong[0];
-  EXPECT_FALSE(peer.onResponse(wrong, now));
-  EXPECT_TRUE(peer.onResponse(frame->challenge->token, now));
-  EXPECT_FALSE(peer.onResponse(frame->challenge->token, now)) << "once";
+  EXPECT_FALSE(peer.onResponse(wrong, away, now));
+  EXPECT_TRUE(peer.onResponse(frame->challenge->token, frame->route, now));
+  EXPECT_FALSE(peer.onResponse(frame->challenge->token, frame->route, now)) << "once";
+}
+
+TEST_F(PeerRouteTest, AnAnswerFromElsewhereProvesNothing) {
+  receive(away);
+  auto frame = peer.takeFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  EXPECT_TRUE(peer.isStray(frame->challenge->token, home));
+  EXPECT_FALSE(peer.onResponse(frame->challenge->token, home, now))
+      << "the route in use, which was not asked";
+  EXPECT_FALSE(peer.isStray(frame->challenge->token, away));
+  EXPECT_TRUE(peer.onResponse(frame->challenge->token, away, now));
+}
+
+TEST_F(PeerRouteTest, AnUnprovenRouteMayGetThreeTimesWhatCameFromThere) {
+  PeerRoute stranger{away, false, random};
+  stranger.prove(kTimeout, now);
+  EXPECT_EQ(stranger.unprovenRoom(), 0u);
+  stranger.onPacket(away, 100, true, true, kTimeout, now);
+  stranger.onSent(away, 50);
+  EXPECT_EQ(stranger.unprovenRoom(), 250u);
+  stranger.onPacket(home, 100, true, true, kTimeout, now);
+  EXPECT_EQ(stranger.unprovenRoom(), 0u) << "another one is asked now";
+  PeerRoute configured{away, true, random};
+  EXPECT_EQ(configured.unprovenRoom(), UINT64_MAX);
 }
 
 TEST_F(PeerRouteTest, LearnsTheLocalAddressThatTheKernelChose) {

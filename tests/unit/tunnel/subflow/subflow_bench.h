@@ -28,7 +28,7 @@ struct SubflowBench : testing::Test {
   DataLedger ledger{3s};
   ControllerGroup group;
   SubflowEvents events;
-  Random random{3};
+  SecretRandom random{knownKey(3)};
   Time now = Time{} + 1s;
   SubflowSet subflows;
   SessionSecrets secrets{};
@@ -54,7 +54,7 @@ struct SubflowBench : testing::Test {
     auto frame = s.takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge);
     now += rtt;
-    s.onPathResponse(frame->challenge->token, now);
+    s.onPathResponse(frame->challenge->token, frame->route, now);
     ASSERT_TRUE(s.usable());
   }
   Subflow& open(uint8_t id, Duration rtt = kRtt) {

@@ -102,7 +102,54 @@ TEST_F(SubflowLifeTest, WhenThePeerIsHeardASuspectPathIsProbedUnlessThatComesAny
   life.onPacket(kPto, due - kPto);
   EXPECT_EQ(life.probeAt(), due);
   life.onPacket(kPto, now);
+  EXPECT_EQ(life.probeAt(), now + kPto) << "a PTO after the last probe";
+  probe();
+  now += 2 * kPto;
+  ASSERT_GT(life.probeAt(), now + kPto);
+  life.onPacket(kPto, now);
   EXPECT_EQ(life.probeAt(), now);
+}
+
+// A peer that is heard all the time and acknowledges nothing.
+TEST_F(SubflowLifeTest, HoweverMuchIsHeardAProbeGoesOnceInAPto) {
+  makeSuspect();
+  int probes = 0;
+  for (Time end = now + 10s; now < end; now += 1ms) {
+    life.onPacket(kPto, now);
+    if (life.probeAt() > now) continue;
+    life.onProbe(now);
+    life.onSent();
+    ++probes;
+  }
+  EXPECT_LE(probes, 10s / kPto + 1);
+  EXPECT_GE(probes, 10s / kPto - 1);
+}
+
+// Found by review: while the peer refused a path and acknowledged there, its ACKs brought a PING each.
+TEST_F(SubflowLifeTest, WhatIsRefusedIsNotProbedWhateverIsHeardThere) {
+  makeSuspect();
+  probe();
+  EXPECT_FALSE(life.onPeerStatus(true, kPto, now));
+  for (int i = 0; i < 100; ++i, now += 10ms) {
+    life.onPacket(kPto, now);
+    EXPECT_FALSE(life.onAck());
+    life.onNewRoute(now);
+    life.onSendError(kPto, now);
+    EXPECT_EQ(life.probeAt(), kNever);
+  }
+  EXPECT_FALSE(life.onPeerStatus(false, kPto, now));
+  EXPECT_EQ(life.probeAt(), now) << "at once, however long the pauses had become";
+  EXPECT_TRUE(life.onAck());
+}
+
+TEST_F(SubflowLifeTest, AProofEndsARefusal) {
+  life.onPeerStatus(true, kPto, now);
+  EXPECT_EQ(life.state(), State::kValidating);
+  EXPECT_TRUE(life.onProven());
+  ASSERT_FALSE(life.onPto(kPto, now));
+  ASSERT_TRUE(life.onPto(kPto, now));
+  EXPECT_EQ(life.probeAt(), now);
+  EXPECT_TRUE(life.onAck());
 }
 
 TEST_F(SubflowLifeTest, OnANewRouteASuspectPathIsProbedAtOnce) {

@@ -26,7 +26,8 @@ struct SubflowSenderTest : testing::Test {
   SubflowEvents events;
   Time now = Time{} + 1s;
   Route route{1, {}, *Endpoint::parse("192.0.2.1:4433")};
-  SubflowSender sender{{kSubflow, events}, route, options, ledger, group, now};
+  SecretRandom random{knownKey(3)};
+  SubflowSender sender{{kSubflow, events}, route, options, ledger, group, random, now};
 
   void SetUp() override {
     sender.setUsable(true, now);
@@ -62,7 +63,6 @@ struct SubflowSenderTest : testing::Test {
 
 TEST_F(SubflowSenderTest, AnAckThatSaysNothingNewIsNoNews) {
   PacketNumber pn = send();
-  EXPECT_FALSE(ack(pn + 1, pn + 1)) << "of a number that was never used";
   now += kRtt;
   std::optional<AckNews> news = ack(pn, pn);
   ASSERT_TRUE(news);
@@ -70,6 +70,35 @@ TEST_F(SubflowSenderTest, AnAckThatSaysNothingNewIsNoNews) {
   EXPECT_EQ(news->sample.rtt, kRtt);
   EXPECT_EQ(news->largestSentAt, now - kRtt);
   EXPECT_FALSE(ack(pn, pn)) << "said again";
+}
+
+// A peer that acknowledges what it cannot have (RFC 9000 sections 13.1 and 21.4).
+TEST_F(SubflowSenderTest, AnAckOfWhatWasNeverSentIsForged) {
+  auto isForged = [&](PacketNumber first, PacketNumber last) {
+    AckFrame frame;
+    frame.count = 1;
+    frame.ranges[0] = {first, last};
+    return sender.isForged(frame);
+  };
+  PacketNumber first = send();
+  EXPECT_FALSE(isForged(first, first));
+  EXPECT_TRUE(isForged(first, first + 1)) << "to come";
+  // The caller leaves numbers out when it has sent a datagram; here each is acknowledged at once.
+  PacketNumber last = first;
+  for (PacketNumber before = first; sender.sent().next() == before + 1;) {
+    if (std::optional<AckNews> news = ack(last, last)) sender.learn(*news, false, now);
+    before = last = send();
+    sender.maybeSkip(now);
+  }
+  PacketNumber skipped = last + 1;
+  EXPECT_LE(skipped - first, SkippedNumbers::kMost);
+  EXPECT_EQ(sender.sent().at(skipped).state, SentPacket::State::kSkipped);
+  EXPECT_TRUE(isForged(last, skipped));
+  EXPECT_FALSE(isForged(first, last));
+  PacketNumber next = send();
+  EXPECT_EQ(next, skipped + 1);
+  EXPECT_TRUE(isForged(last, next));
+  EXPECT_FALSE(isForged(next, next));
 }
 
 // Between the two the subflow may come into use again: that is told before the losses are.

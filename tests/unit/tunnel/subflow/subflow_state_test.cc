@@ -29,6 +29,18 @@ TEST(SuspectState, ThePausesDoubleUpToTheLongest) {
   }
 }
 
+TEST(SuspectState, HastenedTheNextProbeGoesAPtoAfterTheLast) {
+  Suspect suspect(kPto, kStart);
+  suspect.hasten(kPto, kStart + 1ms);
+  EXPECT_EQ(suspect.probeAt, kStart + 1ms) << "none has gone";
+  for (int i = 0; i < 20; ++i) suspect.onProbe(suspect.probeAt);
+  Time last = suspect.probedAt;
+  suspect.hasten(kPto, last + 1ms);
+  EXPECT_EQ(suspect.probeAt, last + kPto);
+  suspect.hasten(kPto, last + 300ms);
+  EXPECT_EQ(suspect.probeAt, last + 300ms);
+}
+
 TEST(SuspectState, AfterASecondWhatIsKnownIsStaleAndAfterTenThePathHasFailed) {
   Suspect suspect(kPto, kStart);
   EXPECT_FALSE(suspect.isStale(kStart + 1s));

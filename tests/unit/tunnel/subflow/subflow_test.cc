@@ -18,7 +18,7 @@ struct SubflowTest : testing::Test {
   DataLedger ledger{3s};
   ControllerGroup group;
   SubflowEvents events;
-  Random random{3};
+  SecretRandom random{knownKey(3)};
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.1:4433")};
   std::unique_ptr<Subflow> s;
@@ -47,7 +47,7 @@ struct SubflowTest : testing::Test {
     auto frame = s->takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge);
     now += kRtt;
-    s->onPathResponse(frame->challenge->token, now);
+    s->onPathResponse(frame->challenge->token, frame->route, now);
     ASSERT_EQ(s->state(), Subflow::State::kActive);
     for (int i = 0; i < samples; ++i) {
       PacketNumber pn = send();
@@ -254,9 +254,36 @@ TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
   ASSERT_TRUE(frame && frame->challenge);
   EXPECT_EQ(frame->route, next);
   now += kRtt;
-  s->onPathResponse(frame->challenge->token, now);
+  s->onPathResponse(frame->challenge->token, frame->route, now);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
   EXPECT_GT(s->sender().sent().next(), pn);
+}
+
+// Nothing acknowledges what was in flight on a route that is gone: the challenge to the next one needs a number.
+TEST_F(SubflowTest, OneThatHadNoNumberLeftWhenItWasClosedComesBack) {
+  activate();
+  while (s->sender().canNumber()) s->onSent(40, true, now);
+  s->close(now);
+  EXPECT_TRUE(s->sender().canNumber());
+  s->open(home, now);
+  ASSERT_TRUE(s->hasPathFrame(now));
+  auto frame = s->takePathFrame(now);
+  s->onPathResponse(frame->challenge->token, frame->route, now + kRtt);
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+}
+
+TEST_F(SubflowTest, AnAckOfWhatWasNeverSentHasNoEffect) {
+  activate();
+  PacketNumber pn = send();
+  AckFrame frame;
+  frame.subflow = s->id();
+  frame.count = 1;
+  frame.ranges[0] = {pn, pn + 1};
+  EXPECT_FALSE(s->onAck(frame, true, now));
+  EXPECT_EQ(s->view(now).inFlight, 1200u);
+  frame.ranges[0] = {pn, pn};
+  EXPECT_TRUE(s->onAck(frame, true, now));
+  EXPECT_EQ(s->view(now).inFlight, 0u);
 }
 
 TEST_F(SubflowTest, ThePeerMayRefuseAPathAndOfferItAgain) {
@@ -283,7 +310,7 @@ TEST_F(SubflowTest, FollowsThePeerToANewAddressOnceItAnswersThere) {
   auto frame = s->takePathFrame(now);
   ASSERT_TRUE(frame && frame->challenge);
   EXPECT_EQ(frame->route, moved);
-  s->onPathResponse(frame->challenge->token, now + kRtt);
+  s->onPathResponse(frame->challenge->token, frame->route, now + kRtt);
   EXPECT_EQ(s->route(), moved);
   EXPECT_EQ(addressChanges(), 1);
 }
@@ -305,7 +332,7 @@ TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
     ASSERT_TRUE(frame && frame->challenge);
     auto another = s->takePathFrame(now);
     EXPECT_FALSE(another);
-    s->onPathResponse(frame->challenge->token, now + 2 * kRtt);
+    s->onPathResponse(frame->challenge->token, frame->route, now + 2 * kRtt);
     bool samePath = s->route().remote.address == home.remote.address;
     EXPECT_EQ(s->path().rtt().smoothed(), samePath ? kRtt : 2 * kRtt) << to;
   }
@@ -321,7 +348,7 @@ TEST_F(SubflowTest, WhatWentToTheOldRouteIsSentAgainAndSlowsNothingDown) {
   auto frame = s->takePathFrame(now);
   ASSERT_TRUE(frame && frame->challenge);
   EXPECT_EQ(ledger.queued(), 0u) << "not before the peer has answered there";
-  s->onPathResponse(frame->challenge->token, now);
+  s->onPathResponse(frame->challenge->token, frame->route, now);
   EXPECT_EQ(ledger.queued(), 2u);
   EXPECT_EQ(s->view(now).inFlight, 0u);
   EXPECT_EQ(s->view(now).window, window);
@@ -339,7 +366,7 @@ TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
   Route seen = home;
   seen.local = *Address::parse("198.51.100.20");
   s->onPacket(0_pn, false, Ecn::kNotEct, 100, seen, now);  // the peer's own challenge; its response was lost
-  s->onPathResponse(frame->challenge->token, now + kRtt);
+  s->onPathResponse(frame->challenge->token, frame->route, now + kRtt);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
   EXPECT_EQ(s->route(), seen);
   EXPECT_EQ(addressChanges(), 0);
@@ -355,7 +382,7 @@ TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
     auto frame = s->takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge) << trusted;
     EXPECT_EQ(frame->route, home);
-    s->onPathResponse(frame->challenge->token, now + kRtt);
+    s->onPathResponse(frame->challenge->token, frame->route, now + kRtt);
     EXPECT_EQ(s->state(), Subflow::State::kActive);
   }
 }

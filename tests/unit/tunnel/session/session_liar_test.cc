@@ -1,0 +1,202 @@
+// Peers that have the keys and do not keep to the protocol.
+
+#include <gtest/gtest.h>
+
+#include "tests/raw_peer.h"
+#include "tests/unit/tunnel/session/kept_events.h"
+#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
+#include "tunnel/session/session.h"
+
+namespace braid::session_liar_test {
+namespace {
+
+/// A responder, and an initiator that a test speaks for.
+struct SessionLiarTest : testing::Test {
+  PacketPool pool{2048, 4096};
+  SecretRandom random{knownKey(1)};
+  SessionOptions options;
+  KeptEvents events;
+  SilentOwner owner;
+  Time now = Time{} + 1s;
+  Route home{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
+  Route away{1, *Address::parse("203.0.113.2"), *Endpoint::parse("192.0.2.66:6666")};
+  SessionSecrets secrets;
+  std::optional<test::RawPeer> liar;
+  std::unique_ptr<Session> hub;
+  PacketNumber next{};                       ///< of the liar's subflow 0
+  std::map<Route, uint64_t> received, sent;  ///< bytes, by the hub
+  std::vector<PathToken> challenges;
+  std::vector<uint64_t> closes;  ///< their reasons
+  uint64_t pings = 0;
+  std::vector<PacketNumber> unanswered;  ///< packets of the hub's subflow 0 that ask for an ACK
+  PacketNumber largest{};
+
+  void SetUp() override {
+    secrets.initiatorSecret.fill(1);
+    secrets.responderSecret.fill(2);
+    secrets.sessionId = 7;
+    liar.emplace(secrets, KeySchedule::Role::kInitiator, now);
+    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, events.in(), owner,
+                                    random, now);
+    hub->setKeepalive(0s);
+  }
+  std::optional<Drop> say(ByteView frames, const Route& from, PacketNumber pn,
+                          SubflowId subflow = 0_subflow) {
+    Packet datagram = liar->seal(subflow, pn, frames, pool);
+    received[from] += datagram.size();
+    return hub->onDatagram(liar->header(subflow, pn), from, Ecn::kNotEct, std::move(datagram), now);
+  }
+  std::optional<Drop> say(ByteView frames, const Route& from) { return say(frames, from, next++); }
+  std::optional<Drop> say(ByteView frames) { return say(frames, home); }
+  void listen() {
+    Datagram out;
+    while (hub->pollDatagram(out, now)) {
+      sent[out.route] += out.bytes.size();
+      std::optional<test::RawPeer::Opened> opened = liar->open(out, now);
+      ASSERT_TRUE(opened);
+      largest = std::max(largest, opened->pn);
+      if (opened->eliciting) unanswered.push_back(opened->pn);
+      for (const WireFrame& frame : opened->frames) {
+        if (const auto* f = std::get_if<PathChallengeFrame>(&frame)) challenges.push_back(f->token);
+        if (const auto* f = std::get_if<CloseFrame>(&frame)) closes.push_back(f->reason);
+        pings += std::holds_alternative<PingFrame>(frame);
+      }
+      out.bytes.reset();
+    }
+  }
+  void step(Duration d) {
+    now += d;
+    hub->onTimer(now);
+    listen();
+  }
+  /// The hub has proven the liar's home.
+  void prove() {
+    say(std::vector<uint8_t>(1200 - kHeaderSize - kTagSize, 0));
+    listen();
+    ASSERT_EQ(challenges.size(), 1u);
+    say(test::framesOf(PathResponseFrame{challenges[0]}));
+    listen();
+    ASSERT_TRUE(hub->anyUsable());
+  }
+  static AckFrame ackOf(PacketNumber first, PacketNumber last, SubflowId subflow = 0_subflow) {
+    AckFrame ack;
+    ack.subflow = subflow;
+    ack.count = 1;
+    ack.ranges[0] = {first, last};
+    return ack;
+  }
+  uint64_t drops(Drop cause) { return hub->drops()[static_cast<size_t>(cause)]; }
+  SessionStatus status() {
+    SessionStatus s;
+    hub->fill(s, now);
+    return s;
+  }
+  void expectEnd() {
+    EXPECT_TRUE(hub->over());
+    EXPECT_EQ(drops(Drop::kForgedAck), 1u);
+    EXPECT_EQ(events.all().back().kind, Event::Kind::kForgedAck);
+    listen();
+    EXPECT_EQ(closes, std::vector<uint64_t>{CloseFrame::kForgedAck});
+    step(1s);
+    EXPECT_EQ(closes.size(), 1u) << "nothing more is said";
+  }
+};
+
+// ---- ACKs of what was not sent (RFC 9000 sections 13.1 and 21.4)
+
+TEST_F(SessionLiarTest, AnAckOfWhatIsToComeEndsTheSession) {
+  prove();
+  say(test::framesOf(ackOf(PacketNumber{}, largest)));
+  EXPECT_FALSE(hub->over());
+  say(test::framesOf(ackOf(PacketNumber{}, largest + 100)));
+  expectEnd();
+}
+
+TEST_F(SessionLiarTest, AnAckOnASubflowThatIsNotThereEndsTheSession) {
+  prove();
+  say(test::framesOf(ackOf(0_pn, 0_pn, 9_subflow)));
+  expectEnd();
+}
+
+// Who acknowledges everything in order, losses included, meets a number that was left out.
+TEST_F(SessionLiarTest, AnOptimisticPeerIsFoundOut) {
+  prove();
+  uint64_t rounds = 0;
+  for (; rounds < 2 * SkippedNumbers::kMost && !hub->over(); ++rounds) {
+    step(10s);  // past any pause; the hub keeps the path alive or probes it
+    FlowKey key;
+    Packet packet = pool.allocate();
+    packet.append(100);
+    hub->onInnerPacket(std::move(packet), key, true, false, now);
+    listen();
+    say(test::framesOf(ackOf(PacketNumber{}, largest)));
+  }
+  EXPECT_GT(rounds, 0u);
+  expectEnd();
+}
+
+// ---- unproven addresses
+
+TEST_F(SessionLiarTest, AnAnswerFromElsewhereIsCountedAndMovesNothing) {
+  prove();
+  say(test::framesOf(PingFrame{}), away);
+  listen();
+  ASSERT_EQ(challenges.size(), 2u);
+  say(test::framesOf(PathResponseFrame{challenges[1]}), home);
+  EXPECT_EQ(drops(Drop::kStrayResponse), 1u);
+  EXPECT_EQ(status().subflows.at(0).remote, home.remote.toString());
+}
+
+// Found by review: each small packet out of order was answered by an ACK that told of all of them.
+TEST_F(SessionLiarTest, AcksToAnUnprovenAddressStayWithinThreeTimesWhatCame) {
+  for (uint64_t i = 0; i < 2000; ++i) {
+    say(test::framesOf(PingFrame{}), away, PacketNumber(2 * i));
+    if (i % 7 == 0) listen();
+    step(i % 3 == 0 ? 20ms : 0ms);
+    ASSERT_LE(sent[away], 3 * received[away]) << i;
+    ASSERT_GT(hub->nextDeadline(now), now) << "nothing is due that must not leave";
+  }
+  EXPECT_GT(sent[away], received[away]) << "it is answered all the same";
+}
+
+TEST_F(SessionLiarTest, ResponsesCountAsWell) {
+  PathToken token{};
+  for (uint64_t i = 0; i < 200; ++i) {
+    say(test::framesOf(PathChallengeFrame{token}), away);
+    step(20ms);
+    ASSERT_LE(sent[away], 3 * received[away]) << i;
+  }
+}
+
+// ---- SUBFLOW_STATUS
+
+// Found by review: 1,050 to 1,840 PINGs a second. The peer says over the very subflow that it is not available, and
+// goes on acknowledging there.
+TEST_F(SessionLiarTest, ARefusedSubflowIsNotProbedHoweverOftenItAcknowledges) {
+  prove();
+  say(test::framesOf(SubflowStatusFrame{0_subflow, 1, false}));
+  auto talk = [&](Duration d) {
+    for (Time end = now + d; now < end;) {
+      step(1ms);
+      for (PacketNumber pn : std::exchange(unanswered, {})) say(test::framesOf(ackOf(pn, pn)));
+    }
+  };
+  talk(100ms);
+  pings = 0;
+  talk(10s);
+  EXPECT_EQ(pings, 0u);
+  EXPECT_FALSE(hub->anyUsable());
+  for (int i = 0; i < 1000; ++i) {
+    say(test::framesOf(PingFrame{}));
+    talk(1ms);
+  }
+  EXPECT_EQ(pings, 0u) << "whatever is heard there";
+  say(test::framesOf(SubflowStatusFrame{0_subflow, 2, true}));
+  talk(10ms);
+  EXPECT_GE(pings, 1u) << "MTU probes have one, too";
+  EXPECT_TRUE(hub->anyUsable());
+}
+
+}  // namespace
+}  // namespace braid::session_liar_test
