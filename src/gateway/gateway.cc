@@ -66,6 +66,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       network_(host.network()),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       device_(network_, pump_.device().name()),
+      changes_(network_, log_),
       listeners_(pump_.sockets(), ids_),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), network_, ids_),
@@ -101,10 +102,13 @@ bool Gateway::turn() {
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetry_, names_.deadline(), meters_.deadline()});
+  return std::min({tunnel_.nextDeadline(), uplinkRetry_, monitor_.deadline(), changes_.deadline(),
+                   names_.deadline(), meters_.deadline()});
 }
 
 void Gateway::onTimers(Time now) {
+  if (monitor_.deadline() <= now) onNetworkChange();
+  changes_.onTimer(now);
   if (uplinkRetry_ <= now) {
     bool changed = uplinks_.update(monitor_.table());
     uplinks_.warn();
@@ -157,7 +161,13 @@ void Gateway::updateUplinks(bool changed) {
 }
 
 void Gateway::onNetworkChange() {
-  for (const NetworkChange& c : monitor_.process()) spdlog::debug("{}", c.text);
+  using Kind = NetworkChange::Kind;
+  Time now = clock_.now();
+  for (const NetworkChange& c : monitor_.process(now)) {
+    spdlog::debug("{}", c.text);
+    // What waits for its interface can be put back once that is up.
+    if (c.kind == Kind::kLoss || c.kind == Kind::kMtu || c.kind == Kind::kLinkUp) changes_.suspect(now);
+  }
   updateUplinks(uplinks_.update(monitor_.table()));
 }
 

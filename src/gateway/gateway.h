@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "gateway/change_keeper.h"
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/device_keeper.h"
@@ -87,6 +88,7 @@ class Gateway {
   NetworkMonitor& monitor_;
   SocketIds ids_;
   DeviceKeeper device_;
+  ChangeKeeper changes_;
   Listeners listeners_;
   MeterKeeper meters_;
   Uplinks uplinks_;

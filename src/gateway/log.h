@@ -25,7 +25,16 @@ void setLogLevel(std::string_view level);
 std::string_view journalPrefix(int spdlogLevel);
 
 /// Messages that outsiders or load can cause at any rate, each with a budget of its own.
-enum class LogKind : uint8_t { kHandshake, kSubflow, kSendError, kDevice, kResolver, kOther, kCount };
+enum class LogKind : uint8_t {
+  kHandshake,
+  kSubflow,
+  kSendError,
+  kDevice,
+  kNetwork,
+  kResolver,
+  kOther,
+  kCount
+};
 
 /// A token bucket per kind of message: kBurst at once, then kPerSecond.
 class LogLimiter {
