@@ -74,7 +74,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   Time now = clock_.now();
   followMtu(now);
   applyDevice(config_.device);
-  listeners_.set(config_.listen);
+  listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
@@ -173,17 +173,20 @@ void Gateway::onNetworkChange() {
 
 void Gateway::logEvents(Time now) {
   Event e;
+  size_t polled = 0;
   bool peersChanged = false;
   while (tunnel_.pollEvent(e)) {
-    if (e.kind == Event::Kind::kPeerUp) peersChanged |= peersUp_.insert(e.peer).second;
-    if (e.kind == Event::Kind::kPeerDown) peersChanged |= peersUp_.erase(e.peer) > 0;
+    ++polled;
+    peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
     uint64_t suppressed = 0;
     bool handshake = e.kind == Event::Kind::kHandshakeFailed;
     if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
     std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
     spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
   }
-  if (peersChanged && peersUp_.size() < config_.peers.size()) names_.retryLater();
+  if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost what came then
+  peersUp_ = tunnel_.peersUp();
+  if (peersUp_.size() < config_.peers.size()) names_.retryLater();
 }
 
 std::string Gateway::reload() {
@@ -211,13 +214,13 @@ std::string Gateway::apply(Config next) {
   try {
     if (newTrace && !next.trace.empty()) traceFile = openTraceFile(next.trace);
     meters_.setUp(next);
-    listeners_.set(next.listen);
+    listeners_.open(next.listen);
     applyDevice(next.device);
   } catch (const std::runtime_error& e) {
-    meters_.setUp(config_);
-    listeners_.set(config_.listen);
+    listeners_.keepOnly(config_.listen);
     return std::string(e.what()) + "\n";
   }
+  listeners_.keepOnly(next.listen);
   const RecoveryOptions& before = config_.tunnel.recoveryOptions;
   RecoveryOptions& after = next.tunnel.recoveryOptions;
   if (before.kMax == after.kMax) {
@@ -235,10 +238,7 @@ std::string Gateway::apply(Config next) {
   meters_.keep(config_.uplinks, clock_.now());
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
-  std::erase_if(peersUp_, [&](const std::string& name) {
-    return std::none_of(config_.peers.begin(), config_.peers.end(),
-                        [&](const PeerConfig& p) { return p.options.name == name; });
-  });
+  peersUp_ = tunnel_.peersUp();
   names_.resolve(config_.peers, {});
   return {};
 }

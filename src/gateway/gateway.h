@@ -53,7 +53,8 @@ class Gateway {
   std::string trace(UniqueFd file);
 
   const Config& config() const { return config_; }
-  TunnelStatus tunnelStatus() const { return tunnel_.status(clock_.now()); }
+  /// `flows`: how many inner flows to list.
+  TunnelStatus tunnelStatus(size_t flows = 0) const { return tunnel_.status(clock_.now(), flows); }
   /// All but the process's number.
   GatewayStatus status() const;
   size_t peersUp() const { return peersUp_.size(); }
