@@ -57,7 +57,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       config_(withDecodeTimes(std::move(config), clock_)),
       loading_(std::move(loading)),
       started_(clock_.now()),
-      identity_(loadIdentity(config_.identity.key, config_.identity.certificate)),
+      identity_(loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
       tunnel_(config_.tunnel, pool_, handshakes_, host.randomSeed()),
