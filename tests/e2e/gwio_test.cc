@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <net/if.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -686,6 +687,39 @@ TEST_F(Config, DroppedPrivilegesLeaveWhatTheDaemonNeeds) {
   int status = -1;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+TEST_F(Config, AnotherUserKeepsWhatTheDaemonNeedsAndNoMore) {
+  EXPECT_THAT(errorOf([] { becomeUser("no-such-user-here"); }),
+              HasSubstr("there is no user 'no-such-user-here'"));
+  EXPECT_THAT(withoutCapabilities([] { becomeUser("nobody"); }), HasSubstr("start braidd as root"));
+  pid_t child = ::fork();
+  if (child == 0) {
+    std::string trouble = errorOf([] {
+      becomeUser("nobody");
+      NetlinkConfig().setLinkUp("eth1");
+      SocketOptions o;
+      o.local = address("0.0.0.0");
+      o.interface = "eth1";
+      o.port = 443;
+      UdpSocket(1, o);
+      LinuxTunDevice(Kind::kTun, "braid7");
+    });
+    bool rootless = ::getuid() != 0 && ::geteuid() != 0 && ::getegid() != 0 && ::setuid(0) != 0;
+    bool mayStillReadAll = ::access("/etc/shadow", R_OK) == 0 || ::unshare(CLONE_NEWNET) == 0;
+    ::_exit(trouble == "no error" && rootless && !mayStillReadAll ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Config, WhatHoldsKeysIsNotDumped) {
+  ASSERT_EQ(::prctl(PR_GET_DUMPABLE), 1);
+  allowDumps(false);
+  EXPECT_EQ(::prctl(PR_GET_DUMPABLE), 0);
+  allowDumps(true);
+  EXPECT_EQ(::prctl(PR_GET_DUMPABLE), 1);
 }
 
 // ---------------------------------------------------------------- uplinks
