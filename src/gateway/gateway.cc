@@ -252,6 +252,7 @@ GatewayStatus Gateway::status() const {
   out.mode = isTun(config_) ? "tun" : "tap";
   out.uptime = clock_.now() - started_;
   out.deviceMtu = device_.mtu();
+  out.lostLogLines = lostLogLines();
   out.listen = listeners_.names();
   out.uplinks = uplinks_.status();
   meters_.addTo(out.uplinks);
