@@ -33,7 +33,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   /// Whether routes and rules, and restoring, are refused from now on.
   void refuse(bool on) { refuse_ = on; }
 
-  const NetworkTable& table() const override { return table_; }
+  const NetworkTable& table() const override { return told_; }
   std::vector<NetworkChange> process(Time now) override;
   Time deadline() const override { return readAt_; }
 
