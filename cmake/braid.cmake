@@ -5,6 +5,17 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   target_compile_options(braid_options INTERFACE -Wno-restrict)  # false alarm on "text" + std::string, GCC bug 105651
   target_link_options(braid_options INTERFACE -Wno-stringop-overflow)  # false alarms of link-time optimization
 endif()
+# A release meets strangers: what compiler and libraries can check at run time, they do. Sanitizers look closer, and
+# see less with these.
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT BRAID_SANITIZE)
+  set(level 3)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+    set(level 2)
+  endif()
+  target_compile_options(braid_options INTERFACE -fstack-protector-strong -fstack-clash-protection
+    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${level} -D_GLIBCXX_ASSERTIONS)
+  target_link_options(braid_options INTERFACE LINKER:-z,relro,-z,now)
+endif()
 target_include_directories(braid_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
 if(BRAID_SANITIZE)
   target_compile_options(braid_options INTERFACE -fsanitize=${BRAID_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -35,7 +35,8 @@ void Node::jumpClock(Duration ahead) {
 }
 
 TunnelStatus Node::status() const {
-  return tunnel_ ? tunnel_->status(clock()) : TunnelStatus{};
+  constexpr size_t kAllFlows = 1 << 20;
+  return tunnel_ ? tunnel_->status(clock(), kAllFlows) : TunnelStatus{};
 }
 
 uint64_t Node::drops(Drop cause) const {

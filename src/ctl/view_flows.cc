@@ -16,9 +16,9 @@ std::string flowsText(const nlohmann::json& answer) {
                  cell<&FlowStatus::unacked>(flow), cell<&FlowStatus::drops>(flow),
                  cell<&FlowStatus::marks>(flow)});
     }
-    if (uint64_t all = countOf(peer, kKeyOf<&PeerStatus::flows>); all > flows.size()) {
+    if (uint64_t all = countOf(peer, kKeyOf<&PeerStatus::flowCount>); all > flows.size()) {
       cut += cell<&PeerStatus::name>(peer) + ": " + std::to_string(all - flows.size()) +
-             " smaller flows are not listed\n";
+             " more flows are not listed\n";
     }
   }
   return (table.empty() ? "no flows\n" : table.toString()) + cut;

@@ -11,7 +11,7 @@ std::string peersText(const nlohmann::json& answer) {
   for (const auto& peer : listOf(answer, "peers")) {
     bool up = flagOf(peer, kKeyOf<&PeerStatus::up>);
     table.add({cell<&PeerStatus::name>(peer), up ? "up" : "down", up ? cell<&PeerStatus::age>(peer) : "-",
-               cell<&PeerStatus::subflows>(peer), cell<&PeerStatus::flows>(peer),
+               cell<&PeerStatus::subflows>(peer), cell<&PeerStatus::flowCount>(peer),
                cell<&PeerStatus::innerSentBytes>(peer), cell<&PeerStatus::innerReceivedBytes>(peer),
                cell<&PeerStatus::retransmitted>(peer), cell<&PeerStatus::heldBytes>(peer),
                textOf(peer, kKeyOf<&PeerStatus::innerMtu>), cell<&PeerStatus::cipher>(peer),

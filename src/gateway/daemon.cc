@@ -28,6 +28,8 @@ Daemon::Daemon(Config config, LoadOptions loading)
   ControlHandler& handler = *this;
   control_ = std::make_unique<ControlServer>(loop_.raw(), control.socket, control.group, handler);
   dropPrivileges();
+  if (::geteuid() == 0)
+    spdlog::warn("runs as root, without most of its capabilities; --user NAME runs it as NAME");
   gateway_.start();
 }
 

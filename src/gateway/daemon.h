@@ -25,7 +25,7 @@ class Daemon : private ControlHandler {
   void beforeWait();
   void stop();
 
-  TunnelStatus tunnelStatus() override { return gateway_.tunnelStatus(); }
+  TunnelStatus tunnelStatus(size_t flows) override { return gateway_.tunnelStatus(flows); }
   GatewayStatus gatewayStatus() override;
   std::string reload() override;
   std::string trace(UniqueFd file) override { return gateway_.trace(std::move(file)); }

@@ -23,6 +23,16 @@ bool has(const std::vector<T>& list, const T& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
+/// It is too late for a way back: what comes next must still be done.
+template <typename F>
+void orWarn(F&& takeAway) {
+  try {
+    takeAway();
+  } catch (const SystemError& e) {
+    spdlog::warn("{}", e.what());
+  }
+}
+
 }  // namespace
 
 size_t deviceMtu(const Config& config, size_t innerMtu) {
@@ -55,10 +65,10 @@ void DeviceKeeper::apply(const DeviceConfig& next) {
   if (!next.bridge.empty()) network_.setMaster(name_, next.bridge);
   all.commit();
   for (const Prefix& p : applied_.routes) {
-    if (!has(next.routes, p)) network_.removeRoute(routeTo(p));
+    if (!has(next.routes, p)) orWarn([&] { network_.removeRoute(routeTo(p)); });
   }
   for (const InterfaceAddress& a : applied_.addresses) {
-    if (!has(next.addresses, a)) network_.removeAddress(name_, a);
+    if (!has(next.addresses, a)) orWarn([&] { network_.removeAddress(name_, a); });
   }
   applied_ = next;
 }

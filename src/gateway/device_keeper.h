@@ -18,7 +18,7 @@ class DeviceKeeper {
   DeviceKeeper(HostNetwork& network, std::string device) : network_(network), name_(std::move(device)) {}
 
   /// Adds what a configuration asks for and takes away what the one before asked for. Throws SystemError:
-  /// then what was there stays.
+  /// then what was there stays. What cannot be taken away is logged.
   void apply(const DeviceConfig& next);
   /// A refusal is logged.
   void setMtu(size_t mtu, LogLimiter& log, Time now);

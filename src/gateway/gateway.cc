@@ -58,7 +58,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       config_(withDecodeTimes(std::move(config), clock_)),
       loading_(std::move(loading)),
       started_(clock_.now()),
-      identity_(loadIdentity(config_.identity.key, config_.identity.certificate)),
+      identity_(loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
       tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
@@ -67,6 +67,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       network_(host.network()),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       device_(network_, pump_.device().name()),
+      changes_(network_, log_),
       listeners_(pump_.sockets(), ids_),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), network_, ids_),
@@ -74,7 +75,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   Time now = clock_.now();
   followMtu(now);
   applyDevice(config_.device);
-  listeners_.set(config_.listen);
+  listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
@@ -102,10 +103,13 @@ bool Gateway::turn() {
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetry_, names_.deadline(), meters_.deadline()});
+  return std::min({tunnel_.nextDeadline(), uplinkRetry_, monitor_.deadline(), changes_.deadline(),
+                   names_.deadline(), meters_.deadline()});
 }
 
 void Gateway::onTimers(Time now) {
+  if (monitor_.deadline() <= now) onNetworkChange();
+  changes_.onTimer(now);
   if (uplinkRetry_ <= now) {
     bool changed = uplinks_.update(monitor_.table());
     uplinks_.warn();
@@ -158,23 +162,32 @@ void Gateway::updateUplinks(bool changed) {
 }
 
 void Gateway::onNetworkChange() {
-  for (const NetworkChange& c : monitor_.process()) spdlog::debug("{}", c.text);
+  using Kind = NetworkChange::Kind;
+  Time now = clock_.now();
+  for (const NetworkChange& c : monitor_.process(now)) {
+    spdlog::debug("{}", c.text);
+    // What waits for its interface can be put back once that is up.
+    if (c.kind == Kind::kLoss || c.kind == Kind::kMtu || c.kind == Kind::kLinkUp) changes_.suspect(now);
+  }
   updateUplinks(uplinks_.update(monitor_.table()));
 }
 
 void Gateway::logEvents(Time now) {
   Event e;
+  size_t polled = 0;
   bool peersChanged = false;
   while (tunnel_.pollEvent(e)) {
-    if (e.kind == Event::Kind::kPeerUp) peersChanged |= peersUp_.insert(e.peer).second;
-    if (e.kind == Event::Kind::kPeerDown) peersChanged |= peersUp_.erase(e.peer) > 0;
+    ++polled;
+    peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
     uint64_t suppressed = 0;
     bool handshake = e.kind == Event::Kind::kHandshakeFailed;
     if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
     std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
     spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
   }
-  if (peersChanged && peersUp_.size() < config_.peers.size()) names_.retryLater();
+  if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost what came then
+  peersUp_ = tunnel_.peersUp();
+  if (peersUp_.size() < config_.peers.size()) names_.retryLater();
 }
 
 std::string Gateway::reload() {
@@ -202,13 +215,13 @@ std::string Gateway::apply(Config next) {
   try {
     if (newTrace && !next.trace.empty()) traceFile = openTraceFile(next.trace);
     meters_.setUp(next);
-    listeners_.set(next.listen);
+    listeners_.open(next.listen);
     applyDevice(next.device);
   } catch (const std::runtime_error& e) {
-    meters_.setUp(config_);
-    listeners_.set(config_.listen);
+    listeners_.keepOnly(config_.listen);
     return std::string(e.what()) + "\n";
   }
+  listeners_.keepOnly(next.listen);
   const RecoveryOptions& before = config_.tunnel.recoveryOptions;
   RecoveryOptions& after = next.tunnel.recoveryOptions;
   if (before.kMax == after.kMax) {
@@ -226,10 +239,7 @@ std::string Gateway::apply(Config next) {
   meters_.keep(config_.uplinks, clock_.now());
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
-  std::erase_if(peersUp_, [&](const std::string& name) {
-    return std::none_of(config_.peers.begin(), config_.peers.end(),
-                        [&](const PeerConfig& p) { return p.options.name == name; });
-  });
+  peersUp_ = tunnel_.peersUp();
   names_.resolve(config_.peers, {});
   return {};
 }
@@ -243,6 +253,7 @@ GatewayStatus Gateway::status() const {
   out.mode = isTun(config_) ? "tun" : "tap";
   out.uptime = clock_.now() - started_;
   out.deviceMtu = device_.mtu();
+  out.lostLogLines = lostLogLines();
   out.listen = listeners_.names();
   out.uplinks = uplinks_.status();
   meters_.addTo(out.uplinks);

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "gateway/change_keeper.h"
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/device_keeper.h"
@@ -52,7 +53,8 @@ class Gateway {
   std::string trace(UniqueFd file);
 
   const Config& config() const { return config_; }
-  TunnelStatus tunnelStatus() const { return tunnel_.status(clock_.now()); }
+  /// `flows`: how many inner flows to list.
+  TunnelStatus tunnelStatus(size_t flows = 0) const { return tunnel_.status(clock_.now(), flows); }
   /// All but the process's number.
   GatewayStatus status() const;
   size_t peersUp() const { return peersUp_.size(); }
@@ -87,6 +89,7 @@ class Gateway {
   NetworkMonitor& monitor_;
   SocketIds ids_;
   DeviceKeeper device_;
+  ChangeKeeper changes_;
   Listeners listeners_;
   MeterKeeper meters_;
   Uplinks uplinks_;

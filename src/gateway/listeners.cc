@@ -12,28 +12,46 @@ void Listeners::close(SocketId id) {
   ids_.release(id);
 }
 
-void Listeners::set(const std::vector<Endpoint>& endpoints) {
-  std::vector<Listener> next;
+Listeners::Listener* Listeners::find(const Endpoint& endpoint) {
+  auto at =
+      std::find_if(open_.begin(), open_.end(), [&](const Listener& l) { return l.endpoint == endpoint; });
+  return at == open_.end() ? nullptr : &*at;
+}
+
+void Listeners::open(const std::vector<Endpoint>& endpoints) {
+  std::vector<Listener> added;
   Transaction all;
   for (const Endpoint& e : endpoints) {
-    auto open = std::find_if(open_.begin(), open_.end(), [&](const Listener& l) { return l.endpoint == e; });
-    if (open != open_.end()) {
-      next.push_back(*open);
-      continue;
-    }
+    if (find(e)) continue;
     SocketId id = ids_.take();
     SocketOptions options;
     options.local = e.address;
     options.port = e.port;
-    all.step([&] { sockets_.open(id, options); }, [this, id] { close(id); });
-    next.push_back({e, id});
+    auto open = [&] {
+      try {
+        sockets_.open(id, options);
+      } catch (...) {
+        ids_.release(id);
+        throw;
+      }
+    };
+    all.step(open, [this, id] { close(id); });
+    added.push_back({e, id});
   }
   all.commit();
-  for (const Listener& l : open_) {
-    bool kept = std::any_of(next.begin(), next.end(), [&](const Listener& n) { return n.id == l.id; });
-    if (!kept) close(l.id);
+  open_.insert(open_.end(), added.begin(), added.end());
+}
+
+void Listeners::keepOnly(const std::vector<Endpoint>& endpoints) {
+  std::vector<Listener> kept;
+  for (const Endpoint& e : endpoints) {
+    if (const Listener* l = find(e)) kept.push_back(*l);
   }
-  open_ = std::move(next);
+  for (const Listener& l : open_) {
+    bool stays = std::any_of(kept.begin(), kept.end(), [&](const Listener& k) { return k.id == l.id; });
+    if (!stays) close(l.id);
+  }
+  open_ = std::move(kept);
 }
 
 std::vector<std::string> Listeners::names() const {

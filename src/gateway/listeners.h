@@ -14,9 +14,10 @@ class Listeners {
   /// Both must outlive this.
   Listeners(SocketTable& sockets, SocketIds& ids) : sockets_(sockets), ids_(ids) {}
 
-  /// Listens on these endpoints and no others; sockets of those that stay are kept. Throws SystemError: then
-  /// all is as it was.
-  void set(const std::vector<Endpoint>& endpoints);
+  /// Listens on these endpoints as well. Throws SystemError: then all is as it was.
+  void open(const std::vector<Endpoint>& endpoints);
+  /// Listens on no others; the rest is in this order from now on.
+  void keepOnly(const std::vector<Endpoint>& endpoints);
   /// The endpoints as text, in the order of the configuration.
   std::vector<std::string> names() const;
 
@@ -26,6 +27,8 @@ class Listeners {
     SocketId id;
   };
   void close(SocketId id);
+  /// nullptr: it is not listened on.
+  Listener* find(const Endpoint& endpoint);
 
   SocketTable& sockets_;
   SocketIds& ids_;

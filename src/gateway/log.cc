@@ -1,7 +1,8 @@
 #include "gateway/log.h"
 
+#include <spdlog/details/null_mutex.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string>
+
+#include "gateway/line_writer.h"
 
 namespace braid {
 
@@ -22,6 +26,32 @@ class PriorityFlag : public spdlog::custom_flag_formatter {
     out.append(prefix.data(), prefix.data() + prefix.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<PriorityFlag>(); }
+};
+
+uint64_t lostLines = 0;  // in this process
+
+// Lines to stderr. How many were lost is told with the next one that gets through.
+class StderrSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    uint64_t missing = lostLines - told_;
+    if (missing > 0) {
+      std::string text = std::to_string(missing) + " lines of the log were lost: nobody took them";
+      if (put({"", spdlog::level::warn, text})) told_ += missing;
+    }
+    if (!put(message)) ++lostLines;
+  }
+  void flush_() override {}
+
+ private:
+  bool put(const spdlog::details::log_msg& message) {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    return writer_.write({line.data(), line.size()});
+  }
+
+  LineWriter writer_{STDERR_FILENO};
+  uint64_t told_ = lostLines;
 };
 
 }  // namespace
@@ -40,7 +70,7 @@ std::string_view journalPrefix(int spdlogLevel) {
 }
 
 void setupLogging(std::string_view level, LogStyle style) {
-  auto logger = std::make_shared<spdlog::logger>("braid", std::make_shared<spdlog::sinks::stderr_sink_st>());
+  auto logger = std::make_shared<spdlog::logger>("braid", std::make_shared<StderrSink>());
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   if (style == LogStyle::kJournal) {
     formatter->add_flag<PriorityFlag>('*').set_pattern("%*%v");
@@ -51,6 +81,10 @@ void setupLogging(std::string_view level, LogStyle style) {
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
   setLogLevel(level);
+}
+
+uint64_t lostLogLines() {
+  return lostLines;
 }
 
 void setLogLevel(std::string_view level) {

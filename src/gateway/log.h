@@ -17,15 +17,27 @@ enum class LogStyle : uint8_t {
 
 /// kJournal when $JOURNAL_STREAM names the file behind stderr (systemd.exec(5)).
 LogStyle detectLogStyle();
-/// Sets spdlog's default logger up. `level`: trace, debug, info, warning, error.
+/// Sets spdlog's default logger up; it writes to stderr and never waits for it (LineWriter). `level`: trace, debug,
+/// info, warning, error.
 void setupLogging(std::string_view level, LogStyle style);
+/// Lines that stderr did not take so far.
+uint64_t lostLogLines();
 /// Changes the level only.
 void setLogLevel(std::string_view level);
 /// "<6>" for a journal priority by the number of a spdlog level (0 trace to 5 critical).
 std::string_view journalPrefix(int spdlogLevel);
 
 /// Messages that outsiders or load can cause at any rate, each with a budget of its own.
-enum class LogKind : uint8_t { kHandshake, kSubflow, kSendError, kDevice, kResolver, kOther, kCount };
+enum class LogKind : uint8_t {
+  kHandshake,
+  kSubflow,
+  kSendError,
+  kDevice,
+  kNetwork,
+  kResolver,
+  kOther,
+  kCount
+};
 
 /// A token bucket per kind of message: kBurst at once, then kPerSecond.
 class LogLimiter {

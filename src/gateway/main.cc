@@ -8,6 +8,8 @@
 #include <iostream>
 
 #include "gateway/daemon.h"
+#include "host/linux/privileges.h"
+#include "host/system_error.h"
 
 namespace {
 
@@ -31,13 +33,22 @@ std::optional<braid::Config> load(const std::string& file, const braid::LoadOpti
 
 int main(int argc, char** argv) {
   CLI::App app{"Carries packets over all uplinks at once to the gateway at the other end."};
-  std::string file;
-  bool check = false;
+  std::string file, user;
+  bool check = false, coreDumps = false;
   app.set_version_flag("--version", "braidd " BRAID_VERSION);
   app.add_option("-c,--config,file", file, "Configuration file (YAML)")->required();
   app.add_flag("--check", check, "Only read and check the configuration");
+  app.add_option("--user", user, "User to run as; keeps the capabilities that are needed");
+  app.add_flag("--core-dumps", coreDumps, "Let a crash leave a core dump: it holds the private key");
   CLI11_PARSE(app, argc, argv);
 
+  try {
+    if (!user.empty()) braid::becomeUser(user);
+  } catch (const braid::SystemError& e) {
+    std::cerr << e.what() << "\n";
+    return EXIT_FAILURE;
+  }
+  braid::allowDumps(coreDumps);  // after the change of the user, which has a say in it
   braid::LoadOptions options = loadOptions();
   std::optional<braid::Config> config = load(file, options);
   if (!config) return EXIT_FAILURE;

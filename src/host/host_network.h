@@ -71,6 +71,15 @@ class HostNetwork {
   /// Removes Braid's routes of this table that a process before this one left.
   virtual void removeStaleRoutes(uint32_t table) = 0;
 
+  /// What restore() found.
+  struct Restored {
+    std::vector<std::string> back;    ///< was gone, and is there again
+    std::vector<std::string> failed;  ///< why something is still gone, as lines for the log
+  };
+  /// Does again what others took away of it: addresses, routes, rules, "up", MTU and bridge. What needs a device that
+  /// is gone or down waits for it. Where others put something of their own in its place, that stays.
+  virtual Restored restore() = 0;
+
   /// Takes everything back, last first. What is already gone, with its device or by other hands, is fine;
   /// other failures are returned as lines for the log.
   virtual std::vector<std::string> undo() = 0;

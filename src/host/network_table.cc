@@ -46,6 +46,14 @@ void NetworkTable::removeDefaultRoutes(Address::Family family, uint32_t metric) 
   std::erase_if(routes_, [&](const DefaultRoute& r) { return r.family == family && r.metric == metric; });
 }
 
+void NetworkTable::continueFrom(const NetworkTable& before) {
+  for (auto& [index, link] : links_) {
+    auto was = before.links_.find(index);
+    if (was != before.links_.end()) link.switchedOff += was->second.switchedOff + 1;
+  }
+  losses_ += before.losses_ + 1;
+}
+
 const Link* NetworkTable::find(const std::string& name) const {
   auto at = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return l.second.name == name; });
   return at == links_.end() ? nullptr : &at->second;
@@ -82,6 +90,8 @@ std::vector<NetworkChange> NetworkTable::changesSince(const NetworkTable& before
     if (!before.routes_.contains(r))
       out.push_back({Kind::kRouteAdded, r.link, name(*this, r.link) + " has an " + text(r)});
   }
+  if (losses_ != before.losses_)
+    out.push_back({Kind::kLoss, 0, "addresses, routes or rules of ours may be gone"});
   return out;
 }
 

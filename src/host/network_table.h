@@ -30,6 +30,7 @@ struct Link {
   /// Switched on, with carrier, and ready for traffic (IFF_UP, IFF_LOWER_UP, operational state).
   bool up = false;
   uint32_t mtu = 0;
+  uint32_t master = 0;       ///< index of the bridge that it is a port of; 0: none
   unsigned switchedOff = 0;  ///< how often it was seen switched off: each time the kernel drops its routes
   std::set<LinkAddress> addresses;
   bool operator==(const Link&) const = default;
@@ -56,7 +57,8 @@ struct NetworkChange {
     kAddressAdded,
     kAddressGone,
     kRouteAdded,
-    kRouteGone
+    kRouteGone,
+    kLoss
   };
   Kind kind;
   int link = 0;
@@ -85,10 +87,17 @@ class NetworkTable {
   /// Removes all of a family and metric: to the kernel they are one route, with one or more next hops.
   void removeDefaultRoutes(Address::Family family, uint32_t metric);
   void forgetRoutes() { routes_.clear(); }
+  /// Something of ours may be gone from the host: an interface was switched off or left its bridge, or an address, a
+  /// rule or a route of ours was deleted.
+  void noteLoss() { ++losses_; }
+  /// Everything was read anew after some changes were missed: what `before` counted goes on, and all that is counted
+  /// may have happened once more.
+  void continueFrom(const NetworkTable& before);
 
  private:
   std::map<int, Link> links_;
   std::set<DefaultRoute> routes_;
+  uint64_t losses_ = 0;
 };
 
 }  // namespace braid

@@ -196,12 +196,12 @@ void Peer::setUp(bool up, const std::string& text) {
   events_.tell(up ? Event::Kind::kPeerUp : Event::Kind::kPeerDown, text);
 }
 
-PeerStatus Peer::status(Time now) const {
+PeerStatus Peer::status(Time now, size_t flows) const {
   PeerStatus s;
   s.name = options_.name;
   s.pin = formatPin(options_.pin);
   s.up = up_;
-  if (session_) session_->fill(s, now);
+  if (session_) session_->fill(s, now, flows);
   return s;
 }
 

@@ -93,7 +93,8 @@ class Peer final : public SessionOwner {
   /// After a poll that gave nothing: the deadline before which nothing will come of another poll or of a timer
   /// call, unless something happens to this peer. nullopt: something may.
   std::optional<Time> restsUntil(Time now) const;
-  PeerStatus status(Time now) const;
+  /// `flows`: how many inner flows to list.
+  PeerStatus status(Time now, size_t flows) const;
 
   // SessionOwner
   void onDelivered(Packet packet) override { context_.owner.onDelivered(*this, std::move(packet)); }

@@ -42,6 +42,9 @@ inline constexpr auto kFieldsOf<ShimStatus> = field::table<ShimStatus>(
     field::gauge("flows", FieldUnit::kNone, "TCP flows that are tracked", &ShimStatus::flows),
     field::gauge("cached_packets", FieldUnit::kPackets, "packets that are kept", &ShimStatus::cachedPackets));
 
+/// Inner flows in an answer to the operator, of all peers together. Ours: more take too long to tell.
+inline constexpr size_t kListedFlows = 1000;
+
 struct TunnelStatus {
   std::vector<MeterStatus> meters;
   std::vector<PeerStatus> peers;

@@ -141,13 +141,22 @@ std::vector<MeterStatus> Tunnel::meters() const {
   return out;
 }
 
-TunnelStatus Tunnel::status(Time now) const {
+std::set<std::string> Tunnel::peersUp() const {
+  std::set<std::string> out;
+  peers_.forEach([&](const Peer& peer) {
+    if (peer.isUp()) out.insert(peer.options().name);
+  });
+  return out;
+}
+
+TunnelStatus Tunnel::status(Time now, size_t flows) const {
   TunnelStatus s;
   s.drops = drops_;
   addDrops(s.drops, forwarder_.drops());
   addDrops(s.drops, peers_.drops());
   s.meters = meters();
-  peers_.forEach([&](const Peer& peer) { s.peers.push_back(peer.status(now)); });
+  size_t share = flows ? std::max<size_t>(1, flows / std::max<size_t>(1, peers_.size())) : 0;
+  peers_.forEach([&](const Peer& peer) { s.peers.push_back(peer.status(now, share)); });
   s.shim = forwarder_.shimStatus();
   s.buffersInUse = pool_.inUse();
   s.buffersLimit = pool_.limit();

@@ -26,6 +26,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -86,7 +88,11 @@ class Tunnel final : private PeerOwner {
   Time nextDeadline() const;
   /// The smallest inner MTU of the peers that are up, for the device; that of an untried path when none is up.
   size_t innerMtu() const;
-  TunnelStatus status(Time now) const;
+  /// The names of the peers that are up. Events tell of changes, and some may be lost (EventQueue).
+  std::set<std::string> peersUp() const;
+  /// `flows`: how many inner flows to list, of all peers together: those with the most bytes. At most so many times
+  /// sixteen are looked at, the ones used last.
+  TunnelStatus status(Time now, size_t flows = 0) const;
   /// The counts of the metered uplinks; cheaper than status(), which has them too.
   std::vector<MeterStatus> meters() const;
 

@@ -5,12 +5,15 @@
 #include <linux/capability.h>
 #include <net/if.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+#include <set>
+#include <string>
 
 #include "gateway/uplink.h"
 #include "host/linux/linux_host.h"
@@ -235,7 +238,7 @@ class Monitor : public NetNamespaceTest {
     std::vector<std::string> seen;
     while (monotonicNow() < began + 2s) {
       if (!readable(m.fd(), 100)) continue;
-      for (const NetworkChange& c : m.process()) seen.push_back(c.text);
+      for (const NetworkChange& c : m.process(monotonicNow())) seen.push_back(c.text);
       if (std::find(seen.begin(), seen.end(), text) != seen.end()) break;
     }
     if (took) *took = monotonicNow() - began;
@@ -318,9 +321,103 @@ TEST_F(Monitor, ReadsEverythingAnewAfterAnOverrun) {
   std::ofstream(path) << batch;
   ip("-batch " + path);
   ::unlink(path.c_str());
-  while (readable(m.fd(), 0)) m.process();
+  while (readable(m.fd(), 0)) m.process(monotonicNow());
   EXPECT_GE(m.overruns(), 1u);
   EXPECT_GE(m.table().find("near")->addresses.size(), 3002u);
+}
+
+std::set<std::string> addressesOf(const NetworkTable& table, const std::string& device) {
+  std::set<std::string> out;
+  for (const LinkAddress& a : table.find(device)->addresses)
+    out.insert(a.address.toString() + "/" + std::to_string(a.prefixLength));
+  return out;
+}
+
+std::string writeBatch(const std::string& lines) {
+  std::string path = testing::TempDir() + "/gwio_batch_" + std::to_string(::getpid());
+  std::ofstream(path) << lines;
+  return path;
+}
+
+// What waited when the queue ran over is older than what is read anew: it must not come on top of that.
+TEST_F(Monitor, AnOverrunOfAShortQueueLeavesTheTruth) {
+  joinAndSettle();
+  NetlinkMonitor m(4096);
+  std::string there, gone;
+  for (int i = 1; i < 250; ++i) {
+    std::string at = "10.1.0." + std::to_string(i) + "/32 dev near\n";
+    there += "addr add " + at;
+    gone += "addr del " + at;
+  }
+  std::string path = writeBatch(there + gone);
+  ip("-batch " + path);
+  ::unlink(path.c_str());
+  Time now = monotonicNow();
+  m.process(now);
+  EXPECT_GE(m.overruns(), 1u);
+  EXPECT_EQ(m.deadline(), kNever);
+  EXPECT_EQ(addressesOf(m.table(), "near"), addressesOf(NetlinkMonitor().table(), "near"));
+
+  ip("-batch " + (path = writeBatch(there)));
+  ::unlink(path.c_str());
+  m.process(now);
+  EXPECT_GT(m.deadline(), now) << "not twice in a row";
+  ASSERT_LE(m.deadline(), now + 1s);
+  m.process(m.deadline());
+  EXPECT_EQ(m.deadline(), kNever);
+  EXPECT_EQ(addressesOf(m.table(), "near"), addressesOf(NetlinkMonitor().table(), "near"));
+  ip("addr add 10.2.0.1/32 dev near");
+  EXPECT_THAT(wait(m, "near has 10.2.0.1/32"), testing::Contains("near has 10.2.0.1/32")) << "and it goes on";
+}
+
+// Addresses and routes change all the time while they are listed.
+TEST_F(Monitor, ListsThatChangeWhileTheyAreReadAreNoReasonToGiveUp) {
+  joinAndSettle();
+  std::string fill, churn;
+  for (int i = 0; i < 2000; ++i) {
+    std::string at = std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) + "/32 dev near\n";
+    fill += "addr add 10.1." + at + "route add 10.9." + at;
+    churn += "addr del 10.1." + at + "route del 10.9." + at + "addr add 10.1." + at + "route add 10.9." + at;
+  }
+  std::string path = writeBatch(fill);
+  ip("-batch " + path);
+  path = writeBatch(churn);
+  shell("(while [ -e " + path + " ]; do ip -batch " + path + "; done) >/dev/null 2>&1 &");
+  NetlinkMonitor m(4096);
+  Time now = monotonicNow();
+  for (int i = 0; i < 200; ++i) {
+    now += 500ms;
+    m.process(now);
+    EXPECT_NE(m.table().find("near"), nullptr);
+  }
+  ::unlink(path.c_str());
+  Time end = monotonicNow() + 10s;
+  do {
+    ::usleep(100'000);
+    now += 40s;
+    m.process(now);
+  } while ((m.deadline() != kNever || readable(m.fd(), 300)) && monotonicNow() < end);
+  EXPECT_EQ(addressesOf(m.table(), "near"), addressesOf(NetlinkMonitor().table(), "near"));
+}
+
+TEST_F(Monitor, TellsWhenSomethingOfOursMayBeGone) {
+  joinAndSettle();
+  ip("rule add oif near lookup 6600 priority 6601");
+  ip("route add 10.9.0.0/24 dev near proto 66");
+  ip("route add 10.8.0.0/24 dev near");
+  NetlinkMonitor m;
+  const std::string word = "addresses, routes or rules of ours may be gone";
+  for (const char* change : {"rule del priority 6601", "route del 10.9.0.0/24",
+                             "addr del 192.0.2.1/24 dev near", "link set near down"}) {
+    ip(change);
+    EXPECT_THAT(wait(m, word), testing::Contains(word)) << change;
+  }
+  ip("link set near up");
+  wait(m, "near is up");
+  ip("route add 10.8.0.0/24 dev near");
+  ip("route del 10.8.0.0/24");
+  readable(m.fd(), 100);
+  for (const NetworkChange& c : m.process(monotonicNow())) EXPECT_NE(c.text, word) << "not ours";
 }
 
 // ---------------------------------------------------------------- netlink: changing
@@ -397,6 +494,49 @@ TEST_F(Config, ChangesTheHostAndTakesEverythingBack) {
     configure(c);
   }
   EXPECT_EQ(everything(), before) << "destruction takes back too";
+}
+
+TEST_F(Config, WhatOthersTakeAwayIsPutBack) {
+  ip("link set br0 address 02:00:00:00:00:01");  // a bridge without ports otherwise has none
+  std::string before = everything();
+  NetlinkConfig c;
+  configure(c);
+  c.setMaster("eth1", "br0");
+  std::string configured = everything();
+  EXPECT_THAT(c.restore().back, IsEmpty());
+  for (const char* change : {"addr flush dev eth1", "link set eth1 down", "route flush proto 66",
+                             "route flush table 6600", "rule del priority 6600", "-6 rule del priority 6600",
+                             "rule del priority 6601", "link set eth1 mtu 1280", "link set eth1 nomaster"}) {
+    ip(change);
+    EXPECT_NE(everything(), configured) << change;
+    HostNetwork::Restored restored = c.restore();
+    EXPECT_THAT(restored.back, Not(IsEmpty())) << change;
+    EXPECT_THAT(restored.failed, IsEmpty()) << change;
+    EXPECT_EQ(everything(), configured) << change;
+  }
+  EXPECT_THAT(c.undo(), IsEmpty());
+  EXPECT_EQ(everything(), before);
+}
+
+TEST_F(Config, WhatOthersPutInPlaceOfOursStays) {
+  ip("link set eth1 up");
+  NetlinkConfig c;
+  c.addRoute(route("10.77.0.0/16", "eth1"));
+  ip("addr add 10.66.0.1/24 dev eth1");
+  ip("route del 10.77.0.0/16");
+  ip("route add 10.77.0.0/16 via 10.66.0.9");
+  HostNetwork::Restored restored = c.restore();
+  EXPECT_THAT(restored.back, IsEmpty());
+  EXPECT_THAT(ip("route"), HasSubstr("10.77.0.0/16 via 10.66.0.9"));
+}
+
+TEST_F(Config, NothingIsPutBackOnADeviceThatIsGone) {
+  NetlinkConfig c;
+  configure(c);
+  ip("link del eth1");
+  HostNetwork::Restored restored = c.restore();
+  EXPECT_THAT(restored.back, IsEmpty());
+  EXPECT_THAT(restored.failed, IsEmpty());
 }
 
 TEST_F(Config, UndoIsFineWhenTheDeviceIsGone) {
@@ -550,6 +690,38 @@ TEST_F(Config, DroppedPrivilegesLeaveWhatTheDaemonNeeds) {
   EXPECT_EQ(status, 0);
 }
 
+TEST_F(Config, AnotherUserKeepsWhatTheDaemonNeedsAndNoMore) {
+  EXPECT_THAT(errorOf([] { becomeUser("no-such-user-here"); }),
+              HasSubstr("there is no user 'no-such-user-here'"));
+  EXPECT_THAT(withoutCapabilities([] { becomeUser("nobody"); }), HasSubstr("start braidd as root"));
+  pid_t child = ::fork();
+  if (child == 0) {
+    std::string trouble = errorOf([] {
+      becomeUser("nobody");
+      NetlinkConfig().setLinkUp("eth1");
+      SocketOptions o;
+      o.local = address("0.0.0.0");
+      o.interface = "eth1";
+      o.port = 443;
+      UdpSocket(1, o);
+    });
+    bool rootless = ::getuid() != 0 && ::geteuid() != 0 && ::getegid() != 0 && ::setuid(0) != 0;
+    bool mayStillReadAll = ::access("/etc/shadow", R_OK) == 0 || ::unshare(CLONE_NEWNET) == 0;
+    ::_exit(trouble == "no error" && rootless && !mayStillReadAll ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Config, WhatHoldsKeysIsNotDumped) {
+  ASSERT_EQ(::prctl(PR_GET_DUMPABLE), 1);
+  allowDumps(false);
+  EXPECT_EQ(::prctl(PR_GET_DUMPABLE), 0);
+  allowDumps(true);
+  EXPECT_EQ(::prctl(PR_GET_DUMPABLE), 1);
+}
+
 // ---------------------------------------------------------------- uplinks
 
 TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
@@ -596,7 +768,7 @@ TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
     Time end = monotonicNow() + 3s;
     do {
       readable(monitor.fd(), 100);
-      monitor.process();
+      monitor.process(monotonicNow());
       uplinks.update(monitor.table());
     } while (!uplinks.specs()[0].up && monotonicNow() < end);
     EXPECT_THAT(ip("route get 203.0.113.1 oif eth1"), HasSubstr("via 192.0.2.1 dev eth1"));

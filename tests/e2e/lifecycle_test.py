@@ -3,7 +3,7 @@
 import signal
 import unittest
 
-from pair_case import V4, PairCase
+from pair_case import V4, V6, PairCase
 
 
 class Lifecycle(PairCase):
@@ -60,6 +60,25 @@ class Lifecycle(PairCase):
                     download.wait_for_size(3_000_000)
                     gateway.restart(number)
                     self.verify(download)
+
+    def test_what_others_take_away_comes_back(self):
+        edge = self.lab.edge
+
+        def configured():
+            return [edge.run("ip", "-br", "link", "show", "braid0").split()[1:],
+                    edge.run("ip", "-o", "address", "show", "dev", "braid0", "scope", "global"),
+                    edge.run("ip", "route", "show", "proto", "66"),
+                    sorted(edge.run("ip", "-6", "route", "show", "proto", "66").splitlines())]
+
+        before = configured()
+        for change in ("address flush dev braid0", "link set braid0 down", "route flush proto 66",
+                       "-6 route flush proto 66"):
+            with self.subTest(change):
+                edge.run("ip", *change.split())
+                self.eventually(lambda: configured() == before, f"all is as it was before 'ip {change}'")
+                self.assertGreaterEqual(self.ping(V4), 4)
+                self.assertGreaterEqual(self.ping(V6), 4)
+        self.lab.wait_for_line(self.lab.edge_gateway.name, "others took away, and is put back")
 
     def test_clean_end(self):
         gateway = self.lab.edge_gateway

@@ -21,7 +21,7 @@ void require(bool condition, const char* what) {
 
 class Gateway : public ControlHandler {
  public:
-  TunnelStatus tunnelStatus() override {
+  TunnelStatus tunnelStatus(size_t) override {
     TunnelStatus status;
     status.peers.resize(1);
     status.peers[0].subflows.resize(1);

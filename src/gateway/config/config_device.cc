@@ -25,7 +25,8 @@ std::string completePath(const std::string& text, const std::string& configPath,
 
 // What loadIdentity() has to say, at the key that it is about. Gives the gateway's own pin.
 std::optional<Pin> checkIdentity(const ConfigValue& key, const ConfigValue& certificate,
-                                 const IdentityConfig& paths, ConfigDiagnostics& out) {
+                                 const IdentityConfig& paths, const std::string& credentials,
+                                 ConfigDiagnostics& out) {
   auto report = [&](const ConfigValue& at, std::string text) {
     size_t end = std::min(text.find("; "), text.size());
     out.add(at, text.substr(0, end), end < text.size() ? text.substr(end + 2) : "check the file");
@@ -38,7 +39,7 @@ std::optional<Pin> checkIdentity(const ConfigValue& key, const ConfigValue& cert
     report(certificate, error.what());
   }
   try {
-    return loadIdentity(paths.key, paths.certificate).pin;
+    return loadIdentity(paths.key, paths.certificate, credentials).pin;
   } catch (const IdentityError& error) {
     std::string text = error.what();
     bool aboutKey = !text.starts_with(paths.certificate + ":");
@@ -76,7 +77,7 @@ std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& opt
   config.identity = {read(key), read(certificate)};
   if (!options.checkIdentity || config.identity.key.empty() || config.identity.certificate.empty())
     return std::nullopt;
-  return checkIdentity(key, certificate, config.identity, out);
+  return checkIdentity(key, certificate, config.identity, options.credentials, out);
 }
 
 void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {

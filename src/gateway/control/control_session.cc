@@ -47,19 +47,19 @@ std::string answerControl(ControlCommand command, UniqueFd file, ControlHandler&
   json answer;
   switch (command) {
     case ControlCommand::kStatus:
-      answer = statusJson(handler.gatewayStatus(), handler.tunnelStatus());
+      answer = statusJson(handler.gatewayStatus(), handler.tunnelStatus(0));
       break;
     case ControlCommand::kPaths:
-      answer = pathsJson(handler.tunnelStatus());
+      answer = pathsJson(handler.tunnelStatus(0));
       break;
     case ControlCommand::kFlows:
-      answer = flowsJson(handler.tunnelStatus());
+      answer = flowsJson(handler.tunnelStatus(kListedFlows));
       break;
     case ControlCommand::kPeers:
-      answer = peersJson(handler.tunnelStatus());
+      answer = peersJson(handler.tunnelStatus(0));
       break;
     case ControlCommand::kRecovery:
-      answer = recoveryJson(handler.gatewayStatus(), handler.tunnelStatus());
+      answer = recoveryJson(handler.gatewayStatus(), handler.tunnelStatus(0));
       break;
     case ControlCommand::kTraceOn:
       if (!file) return controlError("trace-on needs a file: the client passes its descriptor");

@@ -21,7 +21,8 @@ namespace braid {
 class ControlHandler {
  public:
   virtual ~ControlHandler() = default;
-  virtual TunnelStatus tunnelStatus() = 0;
+  /// `flows`: how many inner flows to list (Tunnel::status).
+  virtual TunnelStatus tunnelStatus(size_t flows) = 0;
   virtual GatewayStatus gatewayStatus() = 0;
   /// Reads the configuration file again. Gives what is wrong with the file (several lines); empty: the new
   /// configuration holds now.

@@ -90,6 +90,7 @@ struct GatewayStatus {
   uint64_t pid = 0;
   Duration uptime{};
   uint64_t deviceMtu = 0;
+  uint64_t lostLogLines = 0;
   std::vector<std::string> listen;
   std::vector<UplinkStatus> uplinks;
   HostDrops drops;
@@ -108,6 +109,8 @@ inline constexpr auto kFieldsOf<GatewayStatus> = field::table<GatewayStatus>(
     field::gauge("uptime_s", FieldUnit::kSeconds, "time since the daemon began", &GatewayStatus::uptime),
     field::gauge("device_mtu_bytes", FieldUnit::kBytes, "largest packet of the device",
                  &GatewayStatus::deviceMtu),
+    field::counter("log_lines_lost", FieldUnit::kNone, "lines that the log did not take",
+                   &GatewayStatus::lostLogLines),
     field::text("listen", "addresses and ports that peers may reach, a list", &GatewayStatus::listen),
     field::object("uplinks", "the uplinks, a list", &GatewayStatus::uplinks),
     field::unlisted(&GatewayStatus::drops),  // these stand beside the gateway

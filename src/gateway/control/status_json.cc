@@ -139,16 +139,10 @@ json pathsJson(const TunnelStatus& tunnel) {
 
 json flowsJson(const TunnelStatus& tunnel) {
   return peersWith(tunnel, [](const PeerStatus& peer) {
-    std::vector<const FlowStatus*> flows;
-    for (const FlowStatus& flow : peer.flows) flows.push_back(&flow);
-    size_t listed = std::min(flows.size(), kMaxListedFlows);
-    std::partial_sort(flows.begin(), flows.begin() + static_cast<std::ptrdiff_t>(listed), flows.end(),
-                      [](const FlowStatus* a, const FlowStatus* b) { return a->bytes > b->bytes; });
-    flows.resize(listed);
     json list = json::array();
-    for (const FlowStatus* flow : flows) list.push_back(flowJson(*flow));
+    for (const FlowStatus& flow : peer.flows) list.push_back(flowJson(flow));
     json out = peerHead(peer);
-    out[infoOf<&PeerStatus::flows>().name] = peer.flows.size();
+    out[infoOf<&PeerStatus::flowCount>().name] = peer.flowCount;
     out["flows"] = std::move(list);
     return out;
   });

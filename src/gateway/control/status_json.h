@@ -11,9 +11,6 @@
 
 namespace braid {
 
-/// Flows listed per peer, those with the most bytes; "flow_count" tells how many there are.
-inline constexpr size_t kMaxListedFlows = 1000;
-
 nlohmann::json gatewayJson(const GatewayStatus& gateway);
 nlohmann::json shimJson(const ShimStatus& shim);
 /// One subflow, under `braidctl paths`.
@@ -22,7 +19,8 @@ nlohmann::json flowJson(const FlowStatus& flow);
 /// One peer without its subflows and flows.
 nlohmann::json peerJson(const PeerStatus& peer);
 
-/// {"peers":[...]}: the peers; the peers with "subflows"; the peers with "flows" and "flow_count".
+/// {"peers":[...]}: the peers; the peers with "subflows"; the peers with "flows", those that are
+/// listed, and "flow_count", how many there are.
 nlohmann::json peersJson(const TunnelStatus& tunnel);
 nlohmann::json pathsJson(const TunnelStatus& tunnel);
 nlohmann::json flowsJson(const TunnelStatus& tunnel);

@@ -66,7 +66,7 @@ void FakeHost::answer(const HostPort& name, const std::vector<Endpoint>& found) 
 }
 
 NetworkMonitor& FakeHost::watchNetwork(Callback onChange) {
-  network_.process();  // what is there already is no change
+  network_.process(clock_.now());  // what is there already is no change
   network_.watch(std::move(onChange));
   return network_;
 }

@@ -10,7 +10,9 @@ void FakeHostNetwork::changed() {
   if (onChange_) onChange_();
 }
 
-std::vector<NetworkChange> FakeHostNetwork::process() {
+std::vector<NetworkChange> FakeHostNetwork::process(Time now) {
+  if (now < readAt_ && readAt_ != kNever) return {};
+  readAt_ = kNever;
   std::vector<NetworkChange> changes = table_.changesSince(told_);
   told_ = table_;
   return changes;
@@ -19,33 +21,62 @@ std::vector<NetworkChange> FakeHostNetwork::process() {
 void FakeHostNetwork::add(const std::string& line) {
   if (refuse_) throw SystemError(EPERM, "refused " + line);
   ++adds_;
+  set(line);
+}
+
+void FakeHostNetwork::set(const std::string& line) {
   configured_.insert(line);
+  wanted_.insert(line);
+}
+
+void FakeHostNetwork::remove(const std::string& line) {
+  configured_.erase(line);
+  wanted_.erase(line);
+}
+
+void FakeHostNetwork::takeAway(const std::string& line) {
+  configured_.erase(line);
+  table_.noteLoss();
 }
 
 void FakeHostNetwork::setLinkUp(const std::string& device) {
-  configured_.insert(device + " up");
+  set(device + " up");
 }
 
 void FakeHostNetwork::setMtu(const std::string& device, uint32_t mtu) {
   std::string key = device + " MTU ";
-  std::erase_if(configured_, [&](const std::string& line) { return line.starts_with(key); });
-  configured_.insert(key + std::to_string(mtu));
+  auto old = [&](const std::string& line) { return line.starts_with(key); };
+  std::erase_if(configured_, old);
+  std::erase_if(wanted_, old);
+  set(key + std::to_string(mtu));
 }
 
 void FakeHostNetwork::addAddress(const std::string& device, const InterfaceAddress& address) {
-  configured_.insert("address " + address.toString() + " on " + device);
+  set("address " + address.toString() + " on " + device);
 }
 
 void FakeHostNetwork::removeAddress(const std::string& device, const InterfaceAddress& address) {
-  configured_.erase("address " + address.toString() + " on " + device);
+  remove("address " + address.toString() + " on " + device);
 }
 
 void FakeHostNetwork::setMaster(const std::string& device, const std::string& bridge) {
-  configured_.insert(device + " master " + bridge);
+  set(device + " master " + bridge);
+}
+
+HostNetwork::Restored FakeHostNetwork::restore() {
+  ++restores_;
+  Restored out;
+  for (const std::string& line : wanted_) {
+    if (configured_.contains(line)) continue;
+    (refuse_ ? out.failed : out.back).push_back(refuse_ ? "refused " + line : line);
+  }
+  if (!refuse_) configured_ = wanted_;
+  return out;
 }
 
 std::vector<std::string> FakeHostNetwork::undo() {
   configured_.clear();
+  wanted_.clear();
   return {};
 }
 

@@ -21,13 +21,21 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
 
   /// What is configured now: "route ...", "IPv4 rule ...", "address 10.0.0.1/24 on braid0", "braid0 up".
   const std::set<std::string>& configured() const { return configured_; }
+  /// Others take this line of configured() away; then changed() tells who watches.
+  void takeAway(const std::string& line);
+  /// Changes are missed from now on, and read anew at this time, as after an overrun of netlink.
+  void missUntil(Time then) { readAt_ = then; }
+  /// How often restore() was called.
+  int restores() const { return restores_; }
+
   /// How many routes and rules were ever added.
   int adds() const { return adds_; }
-  /// Whether routes and rules are refused from now on.
+  /// Whether routes and rules, and restoring, are refused from now on.
   void refuse(bool on) { refuse_ = on; }
 
-  const NetworkTable& table() const override { return table_; }
-  std::vector<NetworkChange> process() override;
+  const NetworkTable& table() const override { return told_; }
+  std::vector<NetworkChange> process(Time now) override;
+  Time deadline() const override { return readAt_; }
 
   void setLinkUp(const std::string& device) override;
   void setMtu(const std::string& device, uint32_t mtu) override;
@@ -36,16 +44,21 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void setMaster(const std::string& device, const std::string& bridge) override;
   void addRoute(const RouteSpec& route) override { add(route.toString()); }
   void addRule(const RuleSpec& rule) override { add(rule.toString()); }
-  void removeRoute(const RouteSpec& route) override { configured_.erase(route.toString()); }
-  void removeRule(const RuleSpec& rule) override { configured_.erase(rule.toString()); }
+  void removeRoute(const RouteSpec& route) override { remove(route.toString()); }
+  void removeRule(const RuleSpec& rule) override { remove(rule.toString()); }
   void removeStaleRoutes(uint32_t) override {}
+  Restored restore() override;
   std::vector<std::string> undo() override;
 
  private:
   void add(const std::string& line);
+  void set(const std::string& line);
+  void remove(const std::string& line);
   NetworkTable table_, told_;
   std::function<void()> onChange_;
-  std::set<std::string> configured_;
+  std::set<std::string> configured_, wanted_;
+  Time readAt_ = kNever;
+  int restores_ = 0;
   int adds_ = 0;
   bool refuse_ = false;
 };

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "host/linux/netlink_message.h"
 #include "host/linux/netlink_socket.h"
 
 namespace braid {
@@ -51,13 +52,18 @@ void applyLink(const nlmsghdr& message, NetworkTable& table) {
   Link& link = table.link(info->ifi_index);
   link.index = info->ifi_index;
   uint8_t state = IF_OPER_UNKNOWN;
+  uint32_t master = 0;
   forAttributes(message, sizeof *info, [&](uint16_t type, const nlattr* a) {
     if (type == IFLA_IFNAME && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0)
       link.name = mnl_attr_get_str(a);
     if (type == IFLA_MTU) link.mtu = u32(a).value_or(link.mtu);
+    if (type == IFLA_MASTER) master = u32(a).value_or(0);
     if (type == IFLA_OPERSTATE && mnl_attr_get_payload_len(a) >= 1) state = mnl_attr_get_u8(a);
   });
-  if (!(info->ifi_flags & IFF_UP)) ++link.switchedOff;
+  bool off = !(info->ifi_flags & IFF_UP);
+  if (off) ++link.switchedOff;
+  if (off || (link.master != 0 && master != link.master)) table.noteLoss();
+  link.master = master;
   constexpr unsigned kNeeded = IFF_UP | IFF_LOWER_UP;
   link.up = (info->ifi_flags & kNeeded) == kNeeded && operational(state);
 }
@@ -79,7 +85,7 @@ void applyAddress(const nlmsghdr& message, NetworkTable& table) {
   auto known = set.lower_bound(first);
   if (known != set.end() && known->address == *local && known->prefixLength == info->ifa_prefixlen)
     set.erase(known);
-  if (message.nlmsg_type == RTM_DELADDR) return;
+  if (message.nlmsg_type == RTM_DELADDR) return table.noteLoss();
   bool tentative = (flags & IFA_F_TENTATIVE) && !(flags & IFA_F_OPTIMISTIC);
   // IFA_F_TEMPORARY is IFA_F_SECONDARY in IPv4.
   bool temporary = info->ifa_family == AF_INET6 && (flags & IFA_F_TEMPORARY);
@@ -89,7 +95,9 @@ void applyAddress(const nlmsghdr& message, NetworkTable& table) {
 
 void applyRoute(const nlmsghdr& message, NetworkTable& table) {
   const auto* info = payload<rtmsg>(message);
-  if (!info || info->rtm_dst_len != 0 || info->rtm_type != RTN_UNICAST) return;
+  if (!info) return;
+  if (message.nlmsg_type == RTM_DELROUTE && info->rtm_protocol == kBraidProtocol) table.noteLoss();
+  if (info->rtm_dst_len != 0 || info->rtm_type != RTN_UNICAST) return;
   if (info->rtm_family != AF_INET && info->rtm_family != AF_INET6) return;
   if (info->rtm_flags & RTM_F_CLONED) return;
   uint32_t number = info->rtm_table;
@@ -142,6 +150,8 @@ void applyNetlink(const nlmsghdr& message, NetworkTable& table) {
     case RTM_NEWROUTE:
     case RTM_DELROUTE:
       return applyRoute(message, table);
+    case RTM_DELRULE:
+      return table.noteLoss();
     default:
       return;
   }

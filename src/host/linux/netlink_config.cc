@@ -50,6 +50,11 @@ bool alreadyGone(int error) {
          error == ENETDOWN;
 }
 
+// What cannot be done while a device is away or off is done when it is back.
+bool waitsForDevice(int error) {
+  return error == ENODEV || error == ENXIO || error == ENETDOWN;
+}
+
 void check(const std::string& step, const NetlinkSocket::Answer& answer) {
   if (answer.error == 0 || alreadyGone(answer.error)) return;
   std::string what = "cannot take back " + step + ": ";
@@ -76,17 +81,36 @@ NetlinkConfig::~NetlinkConfig() {
   undo();
 }
 
-void NetlinkConfig::remember(std::string text, std::function<void()> takeBack) {
+void NetlinkConfig::remember(std::string text, std::function<void()> takeBack, std::function<bool()> again) {
   forget(text);  // added anew after the kernel dropped it, with its link for example
-  steps_.push_back({std::move(text), std::move(takeBack)});
+  steps_.push_back({std::move(text), std::move(takeBack), std::move(again)});
 }
 
 void NetlinkConfig::forget(std::string_view text) {
   std::erase_if(steps_, [&](const Step& s) { return s.text == text; });
 }
 
-bool NetlinkConfig::remembers(std::string_view text) const {
-  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return s.text == text; });
+NetlinkConfig::Step* NetlinkConfig::find(std::string_view text) {
+  auto at = std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return s.text == text; });
+  return at == steps_.end() ? nullptr : &*at;
+}
+
+// In the order of doing: a route needs its link to be up.
+HostNetwork::Restored NetlinkConfig::restore() {
+  Restored out;
+  for (const Step& s : steps_) {
+    try {
+      if (s.again()) out.back.push_back(s.text);
+    } catch (const SystemError& e) {
+      if (!waitsForDevice(e.code())) out.failed.push_back(e.what());
+    }
+  }
+  return out;
+}
+
+bool NetlinkConfig::addAgain(const std::string& text, const NetlinkSocket::Answer& answer) {
+  if (answer.error != 0 && answer.error != EEXIST) fail(text, answer);
+  return answer.error == 0;
 }
 
 std::vector<std::string> NetlinkConfig::undo() {
@@ -131,7 +155,12 @@ void NetlinkConfig::addAddress(const std::string& device, const InterfaceAddress
   } else if (answer.error != 0 && answer.error != EEXIST) {
     fail(text, answer);
   }
-  remember(text, [=, this] { deleteAddress(device, address); });
+  remember(
+      text, [=, this] { deleteAddress(device, address); },
+      [=, this] {
+        NetlinkRequest again = addressRequest(RTM_NEWADDR, address, indexOf(device));
+        return addAgain(text, socket_.request(again.header()));
+      });
 }
 
 std::string NetlinkConfig::conflicting(int index, const InterfaceAddress& address, bool& ours) {
@@ -167,7 +196,12 @@ void NetlinkConfig::addRoute(const RouteSpec& route) {
   } else if (answer.error != 0) {
     fail(text, answer);
   }
-  remember(text, [=, this] { deleteRoute(route); });
+  remember(
+      text, [=, this] { deleteRoute(route); },
+      [=, this] {
+        NetlinkRequest again = routeRequest(RTM_NEWROUTE, route, indexOf(route.device));
+        return addAgain(text, socket_.request(again.header()));
+      });
 }
 
 std::string NetlinkConfig::conflicting(const RouteSpec& route, bool& ours) {
@@ -215,7 +249,9 @@ void NetlinkConfig::addRule(const RuleSpec& rule) {
   } else if (answer.error != 0) {
     fail(text, answer);
   }
-  remember(text, [=, this] { deleteRule(rule); });
+  remember(
+      text, [=, this] { deleteRule(rule); },
+      [=, this] { return addAgain(text, socket_.request(ruleRequest(RTM_NEWRULE, rule).header())); });
 }
 
 bool NetlinkConfig::ruleIsOurs(const RuleSpec& rule) {

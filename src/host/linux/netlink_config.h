@@ -34,6 +34,7 @@ class NetlinkConfig final : public HostNetwork {
   void removeRule(const RuleSpec& rule) override;
   void removeStaleRoutes(uint32_t table) override;
 
+  Restored restore() override;
   std::vector<std::string> undo() override;
   /// Lines that describe what undo() would take back, in the order of doing.
   std::vector<std::string> done() const;
@@ -42,10 +43,14 @@ class NetlinkConfig final : public HostNetwork {
   struct Step {
     std::string text;  // what was done; names the step
     std::function<void()> takeBack;
+    std::function<bool()> again;  // true: it had to be done again
   };
-  void remember(std::string text, std::function<void()> takeBack);
+  void remember(std::string text, std::function<void()> takeBack, std::function<bool()> again);
   void forget(std::string_view text);
-  bool remembers(std::string_view text) const;
+  Step* find(std::string_view text);
+  bool remembers(std::string_view text) { return find(text) != nullptr; }
+  /// A request that adds something, made again. True: it was gone.
+  bool addAgain(const std::string& text, const NetlinkSocket::Answer& answer);
   int indexOf(const std::string& device);
   using FillLink = std::function<void(NetlinkRequest&, ifinfomsg&)>;
   void changeLink(const std::string& device, const std::string& text, const FillLink& fill);

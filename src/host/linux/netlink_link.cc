@@ -57,42 +57,67 @@ void NetlinkConfig::takeBackLink(const std::string& device, const std::string& t
 }
 
 void NetlinkConfig::setLinkUp(const std::string& device) {
-  if (readLink(socket_, indexOf(device)).on) return;
   auto set = [](bool on) {
     return [on](NetlinkRequest&, ifinfomsg& body) {
       body.ifi_change = IFF_UP;
       body.ifi_flags = on ? IFF_UP : 0;
     };
   };
-  changeLink(device, "interface " + device + " up", set(true));
+  auto switchOn = [=, this] {
+    if (readLink(socket_, indexOf(device)).on) return false;
+    changeLink(device, "interface " + device + " up", set(true));
+    return true;
+  };
   std::string text = device + " up";
-  remember(text, [=, this] { takeBackLink(device, text, set(false)); });
+  bool wasOff = switchOn();
+  if (remembers(text)) return;
+  auto switchBack = [=, this] {
+    if (wasOff) takeBackLink(device, text, set(false));
+  };
+  remember(text, switchBack, switchOn);
 }
 
 void NetlinkConfig::setMtu(const std::string& device, uint32_t mtu) {
-  uint32_t before = readLink(socket_, indexOf(device)).mtu;
-  if (before == mtu) return;
   auto set = [](uint32_t value) {
     return [value](NetlinkRequest& r, ifinfomsg&) { r.put(IFLA_MTU, value); };
   };
-  changeLink(device, "MTU " + std::to_string(mtu) + " on " + device, set(mtu));
+  uint32_t before = readLink(socket_, indexOf(device)).mtu;
+  auto change = [=, this] {
+    if (readLink(socket_, indexOf(device)).mtu == mtu) return false;
+    changeLink(device, "MTU " + std::to_string(mtu) + " on " + device, set(mtu));
+    return true;
+  };
+  change();
   std::string text = device + " MTU";
-  if (!remembers(text)) remember(text, [=, this] { takeBackLink(device, text, set(before)); });
+  if (Step* known = find(text)) {
+    known->again = change;
+  } else {
+    remember(
+        text, [=, this] { takeBackLink(device, text, set(before)); }, change);
+  }
 }
 
 void NetlinkConfig::setMaster(const std::string& device, const std::string& bridge) {
-  uint32_t before = readLink(socket_, indexOf(device)).master;
-  auto wanted = static_cast<uint32_t>(indexOf(bridge));
-  if (before == wanted) return;
-  if (before != 0) {
-    throw SystemError(EBUSY, device + " is a port of " + nameOf(static_cast<int>(before)) + " already");
-  }
   auto set = [](uint32_t value) {
     return [value](NetlinkRequest& r, ifinfomsg&) { r.put(IFLA_MASTER, value); };
   };
   std::string text = device + " master " + bridge;
-  changeLink(device, text, set(wanted));
-  remember(text, [=, this] { takeBackLink(device, text, set(0)); });
+  auto join = [=, this] {
+    uint32_t before = readLink(socket_, indexOf(device)).master;
+    auto wanted = static_cast<uint32_t>(indexOf(bridge));
+    if (before == wanted) return false;
+    if (before != 0) {
+      throw SystemError(EBUSY, device + " is a port of " + nameOf(static_cast<int>(before)) + " already");
+    }
+    changeLink(device, text, set(wanted));
+    return true;
+  };
+  bool joined = join();
+  if (remembers(text)) return;
+  auto leave = [=, this] {
+    if (joined) takeBackLink(device, text, set(0));
+  };
+  remember(text, leave, join);
 }
 
 }  // namespace braid

@@ -4,17 +4,29 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
 
 #include "host/linux/netlink_apply.h"
+#include "host/system_error.h"
 
 namespace braid {
 
 namespace {
 
-constexpr uint32_t kGroups =
-    RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+constexpr uint32_t kGroups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE |
+                             RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE | 1U << (RTNLGRP_IPV6_RULE - 1);
 // Batches of notifications per call, so that a storm of route changes does not hold the event loop.
 constexpr int kBatchesPerCall = 16;
+// What may wait when the kernel's queue is full, generously: it keeps at least half a kilobyte for each.
+constexpr int kMostBatches = 8192;
+// A reading is made again at once when something changed meanwhile.
+constexpr int kTries = 3;
+// Between two readings of everything: a storm of changes must not keep the daemon from its packets. The longer one is
+// for a host that changes so fast that no reading is whole.
+constexpr Duration kPause = 1s, kLongestPause = 32s;
 
 // The kernel does not announce the IPv4 routes that go with a link that is switched off or with their source
 // address.
@@ -23,41 +35,88 @@ bool mayLoseRoutesSilently(const NetworkChange& c) {
   return c.kind == Kind::kLinkDown || c.kind == Kind::kLinkUp || c.kind == Kind::kAddressGone;
 }
 
+// Reads until nothing changes meanwhile, a few times; `read` begins anew each time.
+template <typename Read>
+int untilWhole(Read&& read) {
+  int error = EINTR;
+  for (int i = 0; error == EINTR && i < kTries; ++i) error = read();
+  return error;
+}
+
 }  // namespace
 
 // Listening starts before the dump: what changes in between is heard afterwards and applied twice.
-NetlinkMonitor::NetlinkMonitor() : events_(kGroups), requests_(0) {
-  table_ = dumpAll();
+NetlinkMonitor::NetlinkMonitor(int receiveBytes)
+    : events_(kGroups, receiveBytes), requests_(0), pause_(kPause) {
+  int error = readAll(table_);
+  if (error == EINTR) readAt_ = earliest_;
+  if (error != 0 && error != EINTR)
+    throw SystemError(error, std::string("cannot list the host's network: ") + std::strerror(error));
 }
 
-void NetlinkMonitor::dumpRoutes(NetworkTable& table) {
-  table.forgetRoutes();
-  for (uint8_t family : {AF_INET, AF_INET6}) {
-    requests_.dump(RTM_GETROUTE, family, [&](const nlmsghdr& m) { applyNetlink(m, table); });
-  }
+int NetlinkMonitor::readRoutes(NetworkTable& table) {
+  return untilWhole([&] {
+    table.forgetRoutes();
+    int error = 0;
+    for (uint8_t family : {AF_INET, AF_INET6}) {
+      auto apply = [&](const nlmsghdr& m) { applyNetlink(m, table); };
+      int trouble = requests_.dumpOnce(RTM_GETROUTE, family, apply).error;
+      if (trouble != 0) error = trouble;
+    }
+    return error;
+  });
 }
 
-NetworkTable NetlinkMonitor::dumpAll() {
-  NetworkTable table;
-  requests_.dump(RTM_GETLINK, AF_UNSPEC, [&](const nlmsghdr& m) { applyNetlink(m, table); });
-  requests_.dump(RTM_GETADDR, AF_UNSPEC, [&](const nlmsghdr& m) { applyNetlink(m, table); });
-  dumpRoutes(table);
-  return table;
+int NetlinkMonitor::readAll(NetworkTable& table) {
+  int error = untilWhole([&] {
+    table = {};
+    auto apply = [&](const nlmsghdr& m) { applyNetlink(m, table); };
+    int links = requests_.dumpOnce(RTM_GETLINK, AF_UNSPEC, apply).error;
+    int addresses = requests_.dumpOnce(RTM_GETADDR, AF_UNSPEC, apply).error;
+    return links ? links : addresses;
+  });
+  int routes = readRoutes(table);
+  return error ? error : routes;
 }
 
-std::vector<NetworkChange> NetlinkMonitor::process() {
-  NetworkTable before = table_;
-  for (int i = 0; i < kBatchesPerCall; ++i) {
+// True: the kernel had to drop some.
+bool NetlinkMonitor::hear() {
+  bool overrun = false;
+  for (int i = 0; i < (overrun ? kMostBatches : kBatchesPerCall); ++i) {
     NetlinkSocket::Heard heard = events_.hear([&](const nlmsghdr& m) { applyNetlink(m, table_); });
     if (heard == NetlinkSocket::Heard::kNothing) break;
-    if (heard == NetlinkSocket::Heard::kOverrun) {
-      ++overruns_;
-      table_ = dumpAll();
-    }
+    if (heard != NetlinkSocket::Heard::kOverrun) continue;
+    ++overruns_;
+    overrun = true;
   }
+  return overrun;
+}
+
+// After an overrun what waits must have been read before: it is older than what this reads, and the kernel drops
+// what comes until then.
+void NetlinkMonitor::readAnew(Time now) {
+  NetworkTable fresh;
+  bool whole = readAll(fresh) == 0;
+  earliest_ = now + kPause;
+  readAt_ = whole ? kNever : now + pause_;
+  pause_ = whole ? kPause : std::min<Duration>(2 * pause_, kLongestPause);
+  if (!whole) return;
+  fresh.continueFrom(table_);
+  table_ = std::move(fresh);
+}
+
+std::vector<NetworkChange> NetlinkMonitor::process(Time now) {
+  NetworkTable before = table_;
+  if (hear()) readAt_ = std::min(readAt_, std::max(now, earliest_));
+  if (readAt_ <= now) readAnew(now);
   std::vector<NetworkChange> changes = table_.changesSince(before);
   if (std::any_of(changes.begin(), changes.end(), mayLoseRoutesSilently)) {
-    dumpRoutes(table_);
+    NetworkTable next = table_;
+    if (readRoutes(next) == 0) {
+      table_ = std::move(next);
+    } else {
+      readAt_ = std::min(readAt_, now + kPause);
+    }
     changes = table_.changesSince(before);
   }
   return changes;

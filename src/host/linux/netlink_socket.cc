@@ -15,8 +15,6 @@ namespace braid {
 namespace {
 
 constexpr size_t kBufferBytes = 32768;  // what the kernel fills at most per read of a dump
-// The kernel's queue of notifications; a burst of route changes must not overrun it easily.
-constexpr int kReceiveBytes = 1 << 20;
 // The kernel answers within the system call that asks; waiting longer means that no answer was owed.
 constexpr timeval kAnswerTimeout{5, 0};
 
@@ -34,7 +32,8 @@ std::string extendedText(const nlmsghdr& header) {
 
 }  // namespace
 
-NetlinkSocket::NetlinkSocket(uint32_t groups) : socket_(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC)) {
+NetlinkSocket::NetlinkSocket(uint32_t groups, int receiveBytes)
+    : socket_(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC)) {
   if (!socket_)
     throw SystemError(errno, std::string("cannot open a netlink socket: ") + std::strerror(errno));
   if (mnl_socket_bind(socket_.get(), groups, MNL_SOCKET_AUTOPID) < 0) {
@@ -44,7 +43,7 @@ NetlinkSocket::NetlinkSocket(uint32_t groups) : socket_(mnl_socket_open2(NETLINK
   mnl_socket_setsockopt(socket_.get(), NETLINK_EXT_ACK, &on, sizeof on);
   mnl_socket_setsockopt(socket_.get(), NETLINK_CAP_ACK, &on, sizeof on);
   ::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerTimeout, sizeof kAnswerTimeout);
-  ::setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
+  ::setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &receiveBytes, sizeof receiveBytes);
 }
 
 NetlinkSocket::Answer NetlinkSocket::request(nlmsghdr& header, const OnMessage& onMessage) {
@@ -52,12 +51,23 @@ NetlinkSocket::Answer NetlinkSocket::request(nlmsghdr& header, const OnMessage& 
   // NLM_F_DUMP is two bits, and NLM_F_EXCL is one of the two: both must be there.
   if ((header.nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) header.nlmsg_flags |= NLM_F_ACK;
   header.nlmsg_seq = ++sequence_;
+  if (unfinished_) discard();
   if (mnl_socket_sendto(socket_.get(), &header, header.nlmsg_len) < 0) return {errno, {}};
   return collect(sequence_, onMessage);
 }
 
+// The kernel takes no further dump while one waits to be read.
+void NetlinkSocket::discard() {
+  alignas(nlmsghdr) uint8_t buffer[kBufferBytes];
+  ssize_t got;
+  do got = ::recv(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
+  while (got >= 0 || errno == EINTR || errno == ENOBUFS);
+}
+
 NetlinkSocket::Answer NetlinkSocket::collect(uint32_t sequence, const OnMessage& onMessage) {
   alignas(nlmsghdr) uint8_t buffer[kBufferBytes];
+  bool interrupted = false;
+  unfinished_ = true;
   while (true) {
     ssize_t got = mnl_socket_recvfrom(socket_.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
@@ -66,9 +76,13 @@ NetlinkSocket::Answer NetlinkSocket::collect(uint32_t sequence, const OnMessage&
     for (auto* m = reinterpret_cast<const nlmsghdr*>(buffer); mnl_nlmsg_ok(m, left);
          m = mnl_nlmsg_next(m, &left)) {
       if (m->nlmsg_seq != sequence) continue;
-      if (m->nlmsg_flags & NLM_F_DUMP_INTR) return {EINTR, "changed while it was read"};
-      if (m->nlmsg_type == NLMSG_DONE) return {};
+      interrupted |= (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+      if (m->nlmsg_type == NLMSG_DONE) {
+        unfinished_ = false;
+        return interrupted ? Answer{EINTR, "changed while it was read"} : Answer{};
+      }
       if (m->nlmsg_type == NLMSG_ERROR) {
+        unfinished_ = false;
         if (m->nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return {EBADMSG, {}};
         const auto* error = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(m));
         return {-error->error, extendedText(*m)};
@@ -78,19 +92,22 @@ NetlinkSocket::Answer NetlinkSocket::collect(uint32_t sequence, const OnMessage&
   }
 }
 
-void NetlinkSocket::dump(uint16_t type, uint8_t family, const OnMessage& onMessage) {
+NetlinkSocket::Answer NetlinkSocket::dumpOnce(uint16_t type, uint8_t family, const OnMessage& onMessage) {
   alignas(nlmsghdr) uint8_t buffer[256];
+  nlmsghdr* header = mnl_nlmsg_put_header(buffer);
+  header->nlmsg_type = type;
+  header->nlmsg_flags = NLM_F_DUMP;
+  // The family stands first in each of the request headers; the largest of them fits all.
+  auto* body = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(header, sizeof(ifinfomsg)));
+  body->ifi_family = family;
+  return request(*header, onMessage);
+}
+
+void NetlinkSocket::dump(uint16_t type, uint8_t family, const OnMessage& onMessage) {
   for (int attempt = 0;; ++attempt) {
-    nlmsghdr* header = mnl_nlmsg_put_header(buffer);
-    header->nlmsg_type = type;
-    header->nlmsg_flags = NLM_F_DUMP;
-    // The family stands first in each of the request headers; the largest of them fits all.
-    auto* body = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(header, sizeof(ifinfomsg)));
-    body->ifi_family = family;
-    Answer answer = request(*header, onMessage);
+    Answer answer = dumpOnce(type, family, onMessage);
     if (answer.error == 0) return;
-    if (answer.error == EINTR && attempt < 8)
-      continue;  // inconsistent dump: messages are seen again, states are final
+    if (answer.error == EINTR && attempt < 8) continue;
     throw SystemError(answer.error, "netlink dump failed: " + std::string(std::strerror(answer.error)));
   }
 }
@@ -98,9 +115,10 @@ void NetlinkSocket::dump(uint16_t type, uint8_t family, const OnMessage& onMessa
 NetlinkSocket::Heard NetlinkSocket::hear(const OnMessage& onMessage) {
   alignas(nlmsghdr) uint8_t buffer[kBufferBytes];
   ssize_t got;
-  do got = ::recv(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
+  do got = ::recv(fd(), buffer, sizeof buffer, MSG_DONTWAIT | MSG_TRUNC);
   while (got < 0 && errno == EINTR);
   if (got < 0) return errno == ENOBUFS ? Heard::kOverrun : Heard::kNothing;
+  if (static_cast<size_t>(got) > sizeof buffer) return Heard::kOverrun;  // the rest of it is lost
   int left = static_cast<int>(got);
   for (auto* m = reinterpret_cast<const nlmsghdr*>(buffer); mnl_nlmsg_ok(m, left);
        m = mnl_nlmsg_next(m, &left)) {

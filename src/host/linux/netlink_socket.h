@@ -24,8 +24,11 @@ class NetlinkSocket {
  public:
   using OnMessage = std::function<void(const nlmsghdr&)>;
 
+  /// What the kernel keeps of notifications: a burst of route changes must not overrun it easily.
+  static constexpr int kReceiveBytes = 1 << 20;
+
   /// `groups`: RTMGRP_* bits to hear of. Throws SystemError.
-  explicit NetlinkSocket(uint32_t groups);
+  explicit NetlinkSocket(uint32_t groups, int receiveBytes = kReceiveBytes);
 
   int fd() const { return mnl_socket_get_fd(socket_.get()); }
 
@@ -35,11 +38,15 @@ class NetlinkSocket {
   };
   /// Sends a request that the kernel acknowledges, gives what it answers before that to onMessage.
   Answer request(nlmsghdr& header, const OnMessage& onMessage = {});
-  /// RTM_GET* dump. Throws SystemError.
+  /// RTM_GET* dump. EINTR: what was listed changed meanwhile, so something may be missing or old.
+  Answer dumpOnce(uint16_t type, uint8_t family, const OnMessage& onMessage);
+  /// The same, a few times until nothing changes meanwhile: onMessage then gets what it had before again. Throws
+  /// SystemError.
   void dump(uint16_t type, uint8_t family, const OnMessage& onMessage);
 
   enum class Heard : uint8_t { kNothing, kMessages, kOverrun };
-  /// Non-blocking read of one batch of notifications; kOverrun: the kernel had to drop some (ENOBUFS).
+  /// Non-blocking read of one batch of notifications; kOverrun: the kernel had to drop some (ENOBUFS), and drops all
+  /// others without a further word until everything that waits has been read.
   Heard hear(const OnMessage& onMessage);
 
  private:
@@ -47,9 +54,11 @@ class NetlinkSocket {
     void operator()(mnl_socket* s) const { mnl_socket_close(s); }
   };
   Answer collect(uint32_t sequence, const OnMessage& onMessage);
+  void discard();
 
   std::unique_ptr<mnl_socket, Closer> socket_;
   uint32_t sequence_ = 0;
+  bool unfinished_ = false;  // an answer was not read to its end
 };
 
 }  // namespace braid

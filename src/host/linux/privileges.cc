@@ -1,6 +1,8 @@
 #include "host/linux/privileges.h"
 
+#include <grp.h>
 #include <linux/capability.h>
+#include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,13 +10,37 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "host/system_error.h"
 
 namespace braid {
 
+namespace {
+
+constexpr uint32_t kKept = 1u << CAP_NET_ADMIN | 1u << CAP_NET_RAW | 1u << CAP_NET_BIND_SERVICE;
+
+}  // namespace
+
+void becomeUser(const std::string& name) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> room(1 << 16);
+  ::getpwnam_r(name.c_str(), &entry, room.data(), room.size(), &found);
+  if (!found)
+    throw SystemError(ENOENT, "there is no user '" + name + "'; create it, or name another one by --user");
+  // The change of the user would take the permitted capabilities along.
+  bool done = ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && ::initgroups(name.c_str(), entry.pw_gid) == 0 &&
+              ::setresgid(entry.pw_gid, entry.pw_gid, entry.pw_gid) == 0 &&
+              ::setresuid(entry.pw_uid, entry.pw_uid, entry.pw_uid) == 0;
+  if (!done) {
+    throw SystemError(errno, "cannot become user '" + name + "': " + std::strerror(errno) +
+                                 "; start braidd as root, or without --user");
+  }
+  dropPrivileges();
+}
+
 void dropPrivileges() {
-  constexpr uint32_t kKept = 1u << CAP_NET_ADMIN | 1u << CAP_NET_RAW | 1u << CAP_NET_BIND_SERVICE;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[2]{};  // 64 capabilities in two words; the kept ones are in the first
   if (::syscall(SYS_capget, &header, sets) < 0) {
@@ -27,6 +53,10 @@ void dropPrivileges() {
       ::syscall(SYS_capset, &header, sets) < 0) {
     throw SystemError(errno, std::string("cannot drop capabilities: ") + std::strerror(errno));
   }
+}
+
+void allowDumps(bool on) {
+  ::prctl(PR_SET_DUMPABLE, on ? 1 : 0, 0, 0, 0);
 }
 
 }  // namespace braid

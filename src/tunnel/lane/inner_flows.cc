@@ -44,6 +44,18 @@ void InnerFlows::touch(Flow& flow, Time now) {
   byUse_.pushBack(flow);
 }
 
+std::vector<const Flow*> InnerFlows::largest(size_t most) const {
+  constexpr size_t kLookedAt = 16;
+  std::vector<const Flow*> out;
+  for (const Flow* flow = byUse_.back(); flow && out.size() / kLookedAt < most; flow = byUse_.previous(*flow))
+    out.push_back(flow);
+  auto bytes = [](const Flow* a, const Flow* b) { return a->queue.counts().bytes > b->queue.counts().bytes; };
+  auto cut = out.begin() + static_cast<std::ptrdiff_t>(std::min(most, out.size()));
+  std::partial_sort(out.begin(), cut, out.end(), bytes);
+  out.erase(cut, out.end());
+  return out;
+}
+
 void InnerFlows::limitClasses(size_t count) {
   for (Flow& flow : table_) {
     if (flow.recoveryClass_ >= count) flow.recoveryClass_ = 0;

@@ -203,7 +203,7 @@ DropCounts Session::drops() const {
   return sum;
 }
 
-void Session::fill(SessionStatus& status, Time now) const {
+void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.age = now - start_;
   status.keyEpoch = keys_.epoch();
   status.cipher = aeadName(keys_.aead());
@@ -216,10 +216,11 @@ void Session::fill(SessionStatus& status, Time now) const {
   status.blocks = protector_.blocks();
   status.paritiesReceived = receiver_.parities();
   static_cast<BlockDecoder::Counts&>(status) = receiver_.counts();
-  flows_.forEach([&](const Flow& flow) {
-    const FlowQueue& queue = flow.queue;
-    status.flows.push_back({queue.counts(), flow.key().toString(), queue.bytes(), flow.sent.unacked()});
-  });
+  status.flowCount = flows_.size();
+  for (const Flow* flow : flows_.largest(flows)) {
+    const FlowQueue& queue = flow->queue;
+    status.flows.push_back({queue.counts(), flow->key().toString(), queue.bytes(), flow->sent.unacked()});
+  }
 }
 
 }  // namespace braid

@@ -118,7 +118,8 @@ class Session final {
   /// After a poll that gave nothing: no data is queued or unacknowledged, so that before nextDeadline() nothing but an
   /// on... call can change what is sent.
   bool isAtRest(Time now) const { return outbound_.isAtRest(now) && paths_.isAtRest(); }
-  void fill(SessionStatus& status, Time now) const;
+  /// `flows`: how many inner flows to list.
+  void fill(SessionStatus& status, Time now, size_t flows) const;
   /// What was thrown away so far; what onDatagram() and onInnerPacket() refused is not in it.
   DropCounts drops() const;
   /// The session ends, and whatever is left in it is thrown away: drops() says the last word then.

@@ -35,7 +35,8 @@ struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus {
   uint64_t heldPackets = 0, heldBytes = 0;
   uint64_t suppressions = 0;
   std::vector<SubflowStatus> subflows;
-  std::vector<FlowStatus> flows;
+  size_t flowCount = 0;
+  std::vector<FlowStatus> flows;  ///< as many as were asked for
 };
 template <>
 inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
@@ -52,6 +53,7 @@ inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
                    &SessionStatus::suppressions),
     field::gauge("subflow_count", FieldUnit::kNone, "subflows", &SessionStatus::subflows),
     field::gauge("flow_count", FieldUnit::kNone, "inner flows that this gateway sends",
-                 &SessionStatus::flows));
+                 &SessionStatus::flowCount),
+    field::unlisted(&SessionStatus::flows));
 
 }  // namespace braid

@@ -56,7 +56,7 @@ class Daemon : public ControlHandler {
     ev_async_send(loop_.get(), &stop_);
     thread_.join();
   }
-  TunnelStatus tunnelStatus() override {
+  TunnelStatus tunnelStatus(size_t) override {
     TunnelStatus tunnel;
     tunnel.peers.resize(1);
     tunnel.peers[0].name = "hub";

@@ -7,10 +7,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <fstream>
+#include <set>
+#include <string>
 
 #include "host/fake/fake_host.h"
 #include "simnet/inner_packets.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid::gateway_test {
 namespace {
@@ -242,6 +246,116 @@ TEST_F(GatewayTest, APeerIsReachedByItsName) {
   EXPECT_EQ(edge_.gateway->peersUp(), 1u);
   run(31s);
   EXPECT_THAT(edge_.host.asked(), IsEmpty()) << "a working peer keeps its addresses";
+}
+
+// ---------------------------------------------------------------- faults of the host
+
+TEST_F(GatewayTest, WhatNetlinkMissedIsTakenInLater) {
+  start();
+  edge_.host.net().missUntil(clock_.now() + 1s);
+  setAddresses({});
+  run(900ms);
+  EXPECT_TRUE(edge_.gateway->status().uplinks.at(0).up) << "nothing is known of it yet";
+  run(200ms);
+  EXPECT_FALSE(edge_.gateway->status().uplinks.at(0).up);
+}
+
+TEST_F(GatewayTest, WhatOthersTakeAwayIsPutBack) {
+  start();
+  std::set<std::string> before = edge_.host.net().configured();
+  for (const std::string& line : before) edge_.host.net().takeAway(line);
+  edge_.host.net().changed();
+  ASSERT_THAT(edge_.host.net().configured(), IsEmpty());
+  run(ChangeKeeper::kSettle);
+  EXPECT_EQ(edge_.host.net().configured(), before);
+}
+
+TEST_F(GatewayTest, WhoTakesAwayWithoutEndIsAnsweredOnceASecond) {
+  start();
+  int before = edge_.host.net().restores();
+  for (int i = 0; i < 1000; ++i) {
+    edge_.host.net().takeAway("route 10.2.0.0/24 dev braid0");
+    edge_.host.net().changed();
+    run(10ms);
+  }
+  EXPECT_THAT(edge_.host.net().restores() - before, testing::AllOf(testing::Ge(9), testing::Le(11)));
+}
+
+TEST_F(GatewayTest, WhatCannotBePutBackIsTriedAgainLessAndLess) {
+  start();
+  int before = edge_.host.net().restores();
+  edge_.host.net().refuse(true);
+  edge_.host.net().takeAway("route 10.2.0.0/24 dev braid0");
+  edge_.host.net().changed();
+  run(1h);
+  EXPECT_THAT(edge_.host.net().restores() - before, testing::AllOf(testing::Ge(50), testing::Le(70)));
+  edge_.host.net().refuse(false);
+  run(ChangeKeeper::kLongestPause);
+  EXPECT_THAT(edge_.host.net().configured(), Contains("route 10.2.0.0/24 dev braid0"));
+}
+
+TEST_F(GatewayTest, FlowsAreListedForWhoAsksAndNotAllOfThem) {
+  start();
+  for (uint16_t port = 1; port <= 40; ++port) {
+    edge_.host.device()->put(
+        sim::udpPacket({.src = sim::address("10.1.0.7"), .dst = sim::address("10.2.0.9"), .protocol = 17},
+                       port, 2000, sim::Bytes(port * 10u, 0x5a)));
+    run(10ms);
+  }
+  PeerStatus none = edge_.gateway->tunnelStatus().peers.at(0);
+  EXPECT_EQ(none.flowCount, 40u);
+  EXPECT_THAT(none.flows, IsEmpty());
+  PeerStatus two = edge_.gateway->tunnelStatus(2).peers.at(0);
+  ASSERT_EQ(two.flows.size(), 2u);
+  EXPECT_THAT(two.flows[0].name, HasSubstr(":40 "));
+  EXPECT_THAT(two.flows[1].name, HasSubstr(":39 "));
+  EXPECT_EQ(edge_.gateway->tunnelStatus(kListedFlows).peers.at(0).flows.size(), 40u);
+}
+
+// The device's part of a reload fails when the address that was listened on is gone already.
+TEST_F(GatewayTest, AReloadThatFailsNeedsNothingOfTheHostToGoBack) {
+  auto write = [&](const std::string& listen, const std::string& routes) {
+    std::ofstream(hub_.folder.file("hub.yaml"))
+        << "identity: {key: " << hub_.config.identity.key
+        << ", certificate: " << hub_.config.identity.certificate << "}\ndevice: {routes: [" << routes
+        << "]}\nlisten: ['" << listen << "']\npeers: [{name: edge, pin: '"
+        << formatPin(hub_.config.peers.at(0).options.pin) << "', prefixes: [10.1.0.0/16]}]\n";
+  };
+  write("192.0.2.1:4433", "10.1.0.0/24");
+  ConfigResult first = loadConfig(hub_.folder.file("hub.yaml"));
+  ASSERT_TRUE(std::holds_alternative<Config>(first)) << std::get<ConfigErrors>(first).at(0).toString();
+  hub_.config = std::get<Config>(first);
+  hub_.setUp();
+  hub_.host.refuseLocal({sim::address("192.0.2.1")});
+  hub_.host.net().refuse(true);
+  write("192.0.2.2:4433", "10.1.1.0/24");
+  setLogLevel("off");
+  EXPECT_THAT(hub_.gateway->reload(), HasSubstr("refused route 10.1.1.0/24"));
+  EXPECT_THAT(hub_.gateway->status().listen, ElementsAre("192.0.2.1:4433"));
+  EXPECT_EQ(hub_.host.sockets().size(), 1u);
+  hub_.host.net().refuse(false);
+  EXPECT_EQ(hub_.gateway->reload(), "");
+  EXPECT_THAT(hub_.gateway->status().listen, ElementsAre("192.0.2.2:4433"));
+  EXPECT_EQ(hub_.host.sockets().size(), 1u);
+}
+
+// The queue of events is bounded: here a thousand others are told first.
+TEST_F(GatewayTest, APeerWhoseEventWasLostIsNotTakenToBeUp) {
+  for (int i = 0; i < 1100; ++i) {
+    PeerOptions& none = edge_.config.peers.emplace_back().options;
+    none.name = "absent" + std::to_string(i);
+    none.pin[0] = static_cast<uint8_t>(i), none.pin[1] = static_cast<uint8_t>(i >> 8);
+    none.endpoints = {Endpoint{hubEnd_.address, static_cast<uint16_t>(10000 + i)}};
+    none.prefixes = {
+        *Prefix::parse("172.16." + std::to_string(i / 250) + "." + std::to_string(i % 250) + "/32")};
+  }
+  std::rotate(edge_.config.peers.begin(), edge_.config.peers.begin() + 1, edge_.config.peers.end());
+  start();
+  ASSERT_EQ(edge_.gateway->peersUp(), 1u);
+  clock_.advance(1h);
+  for (int i = 0; i < 10; ++i) edge_.gateway->turn();
+  ASSERT_FALSE(edge_.gateway->tunnelStatus().peers.at(1100).up);
+  EXPECT_EQ(edge_.gateway->peersUp(), 0u);
 }
 
 }  // namespace

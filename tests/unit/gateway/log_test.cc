@@ -1,13 +1,20 @@
 #include "gateway/log.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
 
 #include "host/linux/notify.h"
+#include "host/unique_fd.h"
 
 namespace braid::log_test {
 namespace {
@@ -77,6 +84,65 @@ TEST(SetupLogging, PlainLinesHaveALevel) {
   spdlog::info("hello");
   std::string line = testing::internal::GetCapturedStderr();
   EXPECT_NE(line.find(" info: hello\n"), std::string::npos) << line;
+}
+
+/// stderr is this end while it lives.
+class StderrGoesTo {
+ public:
+  explicit StderrGoesTo(int fd) : before_(::dup(STDERR_FILENO)) { ::dup2(fd, STDERR_FILENO); }
+  ~StderrGoesTo() { ::dup2(before_.get(), STDERR_FILENO); }
+
+ private:
+  UniqueFd before_;
+};
+
+/// What is there to be read.
+std::string readAll(int fd) {
+  std::string out;
+  char bytes[65536];
+  ssize_t n;
+  while ((n = ::read(fd, bytes, sizeof bytes)) > 0) out.append(bytes, static_cast<size_t>(n));
+  return out;
+}
+
+// The reader's end must not wait; ours may, and would.
+void expectNoWaiting(UniqueFd reader, UniqueFd writer) {
+  ASSERT_EQ(::fcntl(reader.get(), F_SETFL, O_NONBLOCK), 0);
+  uint64_t before = lostLogLines();
+  constexpr int kLines = 20'000;  // more than any pipe or socket holds
+  {
+    StderrGoesTo there(writer.get());
+    setupLogging("info", LogStyle::kJournal);
+    for (int i = 0; i < kLines; ++i) spdlog::info("line {} with some words to make it longer", i);
+  }
+  uint64_t lost = lostLogLines() - before;
+  EXPECT_GT(lost, 0u);
+  std::string taken = readAll(reader.get());
+  StderrGoesTo there(writer.get());
+  spdlog::warn("last");
+  taken += readAll(reader.get());
+  EXPECT_THAT(taken, testing::StartsWith("<6>line 0 with"));
+  EXPECT_THAT(taken, testing::EndsWith("<4>" + std::to_string(lost) +
+                                       " lines of the log were lost: nobody took them\n<4>last\n"));
+  EXPECT_EQ(std::count(taken.begin(), taken.end(), '\n') - 2 + lost, kLines) << "lines are whole";
+  reader = UniqueFd();
+  ::signal(SIGPIPE, SIG_IGN);
+  spdlog::warn("nobody there");
+  EXPECT_EQ(lostLogLines() - before, lost + 1);
+}
+
+TEST(SetupLogging, AFullPipeHoldsNobodyUp) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  expectNoWaiting(UniqueFd(ends[0]), UniqueFd(ends[1]));
+  setupLogging("info", LogStyle::kPlain);
+}
+
+TEST(SetupLogging, AJournalThatHangsHoldsNobodyUp) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  expectNoWaiting(UniqueFd(ends[0]), UniqueFd(ends[1]));
+  setupLogging("info", LogStyle::kPlain);
 }
 
 TEST(Watchdog, IntervalIsHalfOfWhatTheManagerAllows) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -10,7 +11,8 @@ namespace braid {
 /// A daemon with one peer, two subflows and two flows.
 class FakeGateway : public ControlHandler {
  public:
-  TunnelStatus tunnelStatus() override {
+  TunnelStatus tunnelStatus(size_t listed) override {
+    asked = listed;
     TunnelStatus tunnel;
     PeerStatus peer;
     peer.name = "hub";
@@ -24,10 +26,11 @@ class FakeGateway : public ControlHandler {
       subflow.pacingRate = id == 0 ? 1.25e6 : std::numeric_limits<double>::infinity();
       peer.subflows.push_back(subflow);
     }
-    for (uint64_t i = 0; i < flows; ++i) {
+    peer.flowCount = flows;
+    for (uint64_t i = 0; i < std::min<uint64_t>(flows, listed); ++i) {
       FlowStatus flow;
       flow.name = "tcp 10.0.0.1:443 > 10.0.0.2:" + std::to_string(i);
-      flow.bytes = i * 100;
+      flow.bytes = (flows - i) * 100;
       peer.flows.push_back(flow);
     }
     tunnel.peers.push_back(peer);
@@ -52,6 +55,7 @@ class FakeGateway : public ControlHandler {
   }
 
   uint64_t flows = 2;
+  size_t asked = 0;  ///< how many flows tunnelStatus() was last to list
   std::string device = "braid0";
   std::string reloadProblem;
   int reloads = 0;

@@ -43,8 +43,10 @@ TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
   EXPECT_EQ(daemon.reloads, 1);
   EXPECT_EQ(ask(R"({"cmd":"version"})"), json::parse(R"({"ok":true,"version":"1.2.3"})"));
   EXPECT_EQ(ask(R"({"cmd":"flows"})")["peers"][0]["flows"].size(), 2u);
+  EXPECT_EQ(daemon.asked, kListedFlows);
   EXPECT_EQ(ask(R"({"cmd":"paths"})")["peers"][0]["subflows"].size(), 2u);
   EXPECT_EQ(ask(R"({"cmd":"peers"})")["peers"][0]["name"], "hub");
+  EXPECT_EQ(daemon.asked, 0u) << "flows are told to who asks for them";
 }
 
 TEST_F(ControlSessionTest, TraceGetsTheDescriptorThatCameWithIt) {

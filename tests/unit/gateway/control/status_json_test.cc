@@ -41,7 +41,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.innerReceivedBytes = 6, p.retransmitted = 7, p.heldPackets = 8, p.heldBytes = 9;
   p.recovery = "cofuso", p.blocks = 10, p.paritiesReceived = 11, p.blocksDecoded = 12, p.restored = 13;
   p.evicted = 14, p.suppressions = 15, p.wholeParities = 16;
-  p.subflows.resize(2), p.flows.resize(3);
+  p.subflows.resize(2), p.flowCount = 3;
   EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
     "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
@@ -72,7 +72,7 @@ TEST(StatusJson, FlowAndGateway) {
   gateway.erase("uplinks");
   EXPECT_EQ(gateway,
             json::parse(R"({"version":"1.2.3","config":"","pin":"","device":"braid0","mode":"","pid":0,
-    "uptime_s":0.0,"device_mtu_bytes":0,"listen":[]})"));
+    "uptime_s":0.0,"device_mtu_bytes":0,"log_lines_lost":0,"listen":[]})"));
 }
 
 TEST(StatusJson, HostDropsCarryEveryFigure) {
@@ -109,7 +109,7 @@ TEST(StatusJson, RecoveryHasOptionsTimesAndTrace) {
   gateway.recovery.decodeTime[0] = 12500ns;
   gateway.recovery.decodeTime[1] = 40us;
   gateway.trace = {true, 5, 2, "No space left on device"};
-  json answer = recoveryJson(gateway, FakeGateway().tunnelStatus());
+  json answer = recoveryJson(gateway, FakeGateway().tunnelStatus(0));
   EXPECT_EQ(answer["k_max"], 64);
   EXPECT_EQ(answer["m_max"], 3);
   EXPECT_EQ(answer["decode_us"], json::parse("[12.5,40.0,null]")) << "one was not measured";
@@ -140,14 +140,14 @@ TEST(StatusJson, LargestMOfAPeerFollowsItsSmallestRtt) {
 }
 
 TEST(StatusJson, EndlessRateIsNull) {
-  json paths = pathsJson(FakeGateway().tunnelStatus());
+  json paths = pathsJson(FakeGateway().tunnelStatus(0));
   EXPECT_EQ(paths["peers"][0]["subflows"][0]["pacing_bytes_per_s"], 1.25e6);
   EXPECT_TRUE(paths["peers"][0]["subflows"][1]["pacing_bytes_per_s"].is_null());
 }
 
 TEST(StatusJson, StatusHasAllDropsAndNoFlows) {
   FakeGateway daemon;
-  json status = statusJson(daemon.gatewayStatus(), daemon.tunnelStatus());
+  json status = statusJson(daemon.gatewayStatus(), daemon.tunnelStatus(0));
   EXPECT_EQ(status["drops"].size(), kDropCount) << "each cause has a name of its own";
   EXPECT_EQ(status["drops"][dropName(Drop::kReplay)], 7);
   EXPECT_EQ(status["peers"][0]["subflows"].size(), 2u);
@@ -175,14 +175,13 @@ TEST(StatusJson, TheAckShimHasAllItsActuators) {
   EXPECT_EQ(statusJson({}, {})["ack_shim"]["on"], false);
 }
 
-TEST(StatusJson, ListsTheLargestFlowsOnly) {
+TEST(StatusJson, FlowsTellsHowManyThereAreBesideThoseListed) {
   FakeGateway daemon;
-  daemon.flows = kMaxListedFlows + 5;
-  json peer = flowsJson(daemon.tunnelStatus())["peers"][0];
-  EXPECT_EQ(peer["flow_count"], kMaxListedFlows + 5);
-  ASSERT_EQ(peer["flows"].size(), kMaxListedFlows);
-  EXPECT_EQ(peer["flows"].front()["bytes"], (kMaxListedFlows + 4) * 100);
-  EXPECT_EQ(peer["flows"].back()["bytes"], 500);
+  daemon.flows = 7;
+  json peer = flowsJson(daemon.tunnelStatus(5))["peers"][0];
+  EXPECT_EQ(peer["flow_count"], 7);
+  ASSERT_EQ(peer["flows"].size(), 5u);
+  EXPECT_EQ(peer["flows"].front()["bytes"], 700);
 }
 
 }  // namespace

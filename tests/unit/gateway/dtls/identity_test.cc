@@ -5,6 +5,8 @@
 #include <openssl/rsa.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -32,9 +34,10 @@ class IdentityTest : public testing::Test {
     EXPECT_EQ(stat(path.c_str(), &info), 0);
     return info.st_mode & 07777;
   }
-  std::string loadError(const std::string& keyPath, const std::string& certificatePath) {
+  std::string loadError(const std::string& keyPath, const std::string& certificatePath,
+                        const std::string& credentials = "") {
     try {
-      loadIdentity(keyPath, certificatePath);
+      loadIdentity(keyPath, certificatePath, credentials);
     } catch (const IdentityError& e) {
       return e.what();
     }
@@ -109,6 +112,72 @@ TEST_F(IdentityTest, refusesAKeyThatOthersMayRead) {
     ASSERT_EQ(chmod(key.c_str(), good), 0);
     EXPECT_EQ(loadError(key, certificate), "");
   }
+}
+
+// Some file systems keep no access control lists.
+bool setAcl(const std::string& path, uint32_t user, uint16_t group) {
+  struct Entry {
+    uint16_t tag, permissions;
+    uint32_t id;
+  };
+  constexpr uint32_t kNone = 0xffffffff;
+  struct {
+    uint32_t version = 2;
+    Entry entries[5];
+  } list{.entries = {
+             {0x01, 4, kNone}, {0x02, 4, user}, {0x04, group, kNone}, {0x10, 4, kNone}, {0x20, 0, kNone}}};
+  return setxattr(path.c_str(), "system.posix_acl_access", &list, sizeof list, 0) == 0;
+}
+
+// systemd from 254 on: mode 0440 of root's, and a list that names the service's user.
+class CredentialTest : public IdentityTest {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "files of root's group need root";
+    ASSERT_EQ(chmod(key.c_str(), 0440), 0);
+  }
+  std::string error() { return loadError(key, certificate, credentials); }
+  const std::string kPrivate = "the private key can be used by others than its owner";
+  std::string credentials = std::filesystem::path(key).parent_path();
+};
+
+TEST_F(CredentialTest, MayLookReadableByRootsGroup) {
+  EXPECT_THAT(loadError(key, certificate), HasSubstr(kPrivate)) << "it is no credential";
+  EXPECT_EQ(error(), "");
+  ASSERT_EQ(chown(key.c_str(), 0, 12345), 0);
+  EXPECT_THAT(error(), HasSubstr(kPrivate)) << "a group may read it";
+  ASSERT_EQ(chown(key.c_str(), 12345, 0), 0);
+  EXPECT_THAT(error(), HasSubstr(kPrivate)) << "somebody else's";
+}
+
+TEST_F(CredentialTest, AListThatNamesUsAloneIsPrivate) {
+  if (!setAcl(key, geteuid(), 0)) GTEST_SKIP() << "no access control lists here";
+  ASSERT_EQ(mode(key), 0440u);
+  EXPECT_EQ(error(), "");
+  ASSERT_TRUE(setAcl(key, 12345, 0));
+  EXPECT_THAT(error(), HasSubstr(kPrivate)) << "another user may read it";
+  ASSERT_TRUE(setAcl(key, geteuid(), 4));
+  EXPECT_THAT(error(), HasSubstr(kPrivate)) << "a group may read it";
+}
+
+TEST_F(CredentialTest, NothingElseIsRelaxed) {
+  for (mode_t bad : {0444, 0460, 0450, 0441}) {
+    ASSERT_EQ(chmod(key.c_str(), bad), 0);
+    EXPECT_THAT(error(), HasSubstr(kPrivate)) << bad;
+  }
+  ASSERT_EQ(chmod(key.c_str(), 0440), 0);
+  for (mode_t bad : {0751, 0704, 0770}) {
+    ASSERT_EQ(chmod(credentials.c_str(), bad), 0);
+    EXPECT_THAT(error(), HasSubstr(kPrivate)) << "folder " << bad;
+  }
+  ASSERT_EQ(chmod(credentials.c_str(), 0750), 0);
+  EXPECT_EQ(error(), "");
+  TemporaryFolder other;
+  std::filesystem::create_symlink(key, other.file("edge.key"));
+  EXPECT_THAT(
+      loadError(other.file("edge.key"), certificate, std::filesystem::path(other.file("x")).parent_path()),
+      HasSubstr(kPrivate))
+      << "a link out of the folder";
 }
 
 TEST_F(IdentityTest, refusesACertificateOfAnotherKey) {

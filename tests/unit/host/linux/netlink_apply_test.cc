@@ -13,9 +13,11 @@
 namespace braid::netlink_table_test {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using Kind = NetworkChange::Kind;
 
 Address ip(const char* text) {
@@ -130,7 +132,7 @@ TEST_F(NetlinkApplyTest, AddressesWithTheirFlags) {
   EXPECT_FALSE(l->addresses.begin()->temporary) << "in IPv4 the bit means secondary";
   changes();
   address(RTM_DELADDR, 3, "192.0.2.5");
-  EXPECT_THAT(changes(), ElementsAre("eth1 lost 192.0.2.5/24"));
+  EXPECT_THAT(changes(), Contains("eth1 lost 192.0.2.5/24"));
 }
 
 TEST_F(NetlinkApplyTest, UnusableWhileTentativeOrDuplicate) {
@@ -246,6 +248,38 @@ TEST(NetlinkMessage, SpecsReadAsTheIpCommandPrintsThem) {
   rule.priority = 7;
   rule.table = 100;
   EXPECT_EQ(rule.toString(), "IPv6 rule 7: lookup 100");
+}
+
+// ---------------------------------------------------------------- what may be ours
+
+TEST_F(NetlinkApplyTest, ALossIsNotedOfWhatMayBeOurs) {
+  const std::string word = "addresses, routes or rules of ours may be gone";
+  link(RTM_NEWLINK, 3, "eth1");
+  address(RTM_NEWADDR, 3, "192.0.2.5");
+  route(RTM_NEWROUTE, defaultVia("192.0.2.1"), 3);
+  EXPECT_THAT(changes(), Not(Contains(word)));
+  route(RTM_DELROUTE, defaultVia("192.0.2.1"), 3);
+  EXPECT_THAT(changes(), Contains(word));
+  address(RTM_DELADDR, 3, "192.0.2.5");
+  EXPECT_THAT(changes(), Contains(word));
+  NetlinkRequest rule(RTM_DELRULE, 0);
+  rule.body<fib_rule_hdr>().family = AF_INET;
+  applyNetlink(rule.header(), table_);
+  EXPECT_THAT(changes(), ElementsAre(word));
+  link(RTM_NEWLINK, 3, "eth1", 0, IF_OPER_DOWN);
+  link(RTM_NEWLINK, 3, "eth1");
+  EXPECT_THAT(changes(), ElementsAre(word)) << "off and on between two looks";
+}
+
+TEST_F(NetlinkApplyTest, WhatIsReadAnewMayHaveHappened) {
+  link(RTM_NEWLINK, 3, "eth1");
+  changes();
+  NetworkTable fresh;
+  fresh.link(3) = table_.links().at(3);
+  fresh.continueFrom(table_);
+  table_ = fresh;
+  EXPECT_EQ(table_.links().at(3).switchedOff, 1u) << "its routes may be gone";
+  EXPECT_THAT(changes(), ElementsAre("addresses, routes or rules of ours may be gone"));
 }
 
 }  // namespace
