@@ -9,13 +9,14 @@
 
 namespace braid {
 
-/// Puts back what others take away of the gateway's changes to the host: a network manager that starts anew flushes
-/// addresses, routes and rules that it does not know.
+/// Puts back what others take away of the gateway's changes to the host: a network manager that starts anew
+/// flushes addresses, routes and rules that it does not know.
 class ChangeKeeper {
  public:
   /// Others change several things one after the other; what is put back between is taken away again.
   static constexpr Duration kSettle = 100ms;
-  /// Between two tries at the least, for who takes things away without end; the longer one while the host refuses.
+  /// Between two tries at the least, for who takes things away without end; the longer one while the host
+  /// refuses.
   static constexpr Duration kPause = 1s, kLongestPause = 64s;
 
   /// Both must outlive this.

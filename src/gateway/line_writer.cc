@@ -18,8 +18,8 @@ bool isSocket(int fd) {
   return ::fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
-// The descriptor stays as it is, for other processes share it: O_NONBLOCK would be theirs too. A pipe that is ready has
-// room for PIPE_BUF bytes (pipe(7)), and a terminal takes what it can.
+// The descriptor stays as it is, for other processes share it: O_NONBLOCK would be theirs too. A pipe that is
+// ready has room for PIPE_BUF bytes (pipe(7)), and a terminal takes what it can.
 ssize_t writeNow(int fd, bool socket, std::string_view bytes) {
   if (socket) return ::send(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   pollfd ready{fd, POLLOUT, 0};

@@ -5,14 +5,14 @@
 
 namespace braid {
 
-/// Writes lines to a descriptor that others own, and never waits for it: not for a journal that hangs, a pipe that
-/// nobody reads or a terminal that was stopped.
+/// Writes lines to a descriptor that others own, and never waits for it: not for a journal that hangs, a pipe
+/// that nobody reads or a terminal that was stopped.
 class LineWriter {
  public:
   explicit LineWriter(int fd);
 
-  /// False: there is no room now, or nobody to read any more, and nothing of the line was written. What the descriptor
-  /// took a part of is completed by later calls, before their own lines.
+  /// False: there is no room now, or nobody to read any more, and nothing of the line was written. What the
+  /// descriptor took a part of is completed by later calls, before their own lines.
   bool write(std::string_view line);
 
  private:

@@ -17,8 +17,8 @@ enum class LogStyle : uint8_t {
 
 /// kJournal when $JOURNAL_STREAM names the file behind stderr (systemd.exec(5)).
 LogStyle detectLogStyle();
-/// Sets spdlog's default logger up; it writes to stderr and never waits for it (LineWriter). `level`: trace, debug,
-/// info, warning, error.
+/// Sets spdlog's default logger up; it writes to stderr and never waits for it (LineWriter). `level`: trace,
+/// debug, info, warning, error.
 void setupLogging(std::string_view level, LogStyle style);
 /// Lines that stderr did not take so far.
 uint64_t lostLogLines();

@@ -76,8 +76,9 @@ class HostNetwork {
     std::vector<std::string> back;    ///< was gone, and is there again
     std::vector<std::string> failed;  ///< why something is still gone, as lines for the log
   };
-  /// Does again what others took away of it: addresses, routes, rules, "up", MTU and bridge. What needs a device that
-  /// is gone or down waits for it. Where others put something of their own in its place, that stays.
+  /// Does again what others took away of it: addresses, routes, rules, "up", MTU and bridge. What needs a
+  /// device that is gone or down waits for it. Where others put something of their own in its place, that
+  /// stays.
   virtual Restored restore() = 0;
 
   /// Takes everything back, last first. What is already gone, with its device or by other hands, is fine;

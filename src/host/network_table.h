@@ -87,11 +87,11 @@ class NetworkTable {
   /// Removes all of a family and metric: to the kernel they are one route, with one or more next hops.
   void removeDefaultRoutes(Address::Family family, uint32_t metric);
   void forgetRoutes() { routes_.clear(); }
-  /// Something of ours may be gone from the host: an interface was switched off or left its bridge, or an address, a
-  /// rule or a route of ours was deleted.
+  /// Something of ours may be gone from the host: an interface was switched off or left its bridge, or an
+  /// address, a rule or a route of ours was deleted.
   void noteLoss() { ++losses_; }
-  /// Everything was read anew after some changes were missed: what `before` counted goes on, and all that is counted
-  /// may have happened once more.
+  /// Everything was read anew after some changes were missed: what `before` counted goes on, and all that is
+  /// counted may have happened once more.
   void continueFrom(const NetworkTable& before);
 
  private:

@@ -90,8 +90,8 @@ class Tunnel final : private PeerOwner {
   size_t innerMtu() const;
   /// The names of the peers that are up. Events tell of changes, and some may be lost (EventQueue).
   std::set<std::string> peersUp() const;
-  /// `flows`: how many inner flows to list, of all peers together: those with the most bytes. At most so many times
-  /// sixteen are looked at, the ones used last.
+  /// `flows`: how many inner flows to list, of all peers together: those with the most bytes. At most so many
+  /// times sixteen are looked at, the ones used last.
   TunnelStatus status(Time now, size_t flows = 0) const;
   /// The counts of the metered uplinks; cheaper than status(), which has them too.
   std::vector<MeterStatus> meters() const;

@@ -72,8 +72,8 @@ bool isOurCredential(int file, const struct stat& info, const std::string& path,
   return itself && folderIsClosed && readOnly && isRootOrUs(info.st_uid) && onlyWeMayRead(file, info);
 }
 
-// The whole file as a BIO. A private file must belong to its owner alone, or be a credential of ours; the open file
-// is checked, not the name.
+// The whole file as a BIO. A private file must belong to its owner alone, or be a credential of ours; the
+// open file is checked, not the name.
 BioHandle readFile(const std::string& path, bool isPrivate, const std::string& credentials = {}) {
   static const char* kRemedy = "make a key with 'braidctl keygen' or correct the path";
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

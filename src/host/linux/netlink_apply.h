@@ -6,8 +6,8 @@
 
 namespace braid {
 
-/// Takes an RTM_{NEW,DEL}{LINK,ADDR,ROUTE} or RTM_DELRULE message into the table; others and malformed ones change
-/// nothing.
+/// Takes an RTM_{NEW,DEL}{LINK,ADDR,ROUTE} or RTM_DELRULE message into the table; others and malformed ones
+/// change nothing.
 void applyNetlink(const nlmsghdr& message, NetworkTable& table);
 
 }  // namespace braid

@@ -24,8 +24,8 @@ constexpr int kBatchesPerCall = 16;
 constexpr int kMostBatches = 8192;
 // A reading is made again at once when something changed meanwhile.
 constexpr int kTries = 3;
-// Between two readings of everything: a storm of changes must not keep the daemon from its packets. The longer one is
-// for a host that changes so fast that no reading is whole.
+// Between two readings of everything: a storm of changes must not keep the daemon from its packets. The
+// longer one is for a host that changes so fast that no reading is whole.
 constexpr Duration kPause = 1s, kLongestPause = 32s;
 
 // The kernel does not announce the IPv4 routes that go with a link that is switched off or with their source
@@ -92,8 +92,8 @@ bool NetlinkMonitor::hear() {
   return overrun;
 }
 
-// After an overrun what waits must have been read before: it is older than what this reads, and the kernel drops
-// what comes until then.
+// After an overrun what waits must have been read before: it is older than what this reads, and the kernel
+// drops what comes until then.
 void NetlinkMonitor::readAnew(Time now) {
   NetworkTable fresh;
   bool whole = readAll(fresh) == 0;

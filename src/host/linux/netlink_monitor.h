@@ -11,7 +11,8 @@ namespace braid {
 /// Hears of changes by rtnetlink.
 class NetlinkMonitor final : public NetworkMonitor {
  public:
-  /// Reads everything. Throws SystemError. `receiveBytes`: of notifications that the kernel keeps; tests have few.
+  /// Reads everything. Throws SystemError. `receiveBytes`: of notifications that the kernel keeps; tests have
+  /// few.
   explicit NetlinkMonitor(int receiveBytes = NetlinkSocket::kReceiveBytes);
 
   /// Readable when something changed: then call process().

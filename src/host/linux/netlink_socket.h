@@ -40,13 +40,13 @@ class NetlinkSocket {
   Answer request(nlmsghdr& header, const OnMessage& onMessage = {});
   /// RTM_GET* dump. EINTR: what was listed changed meanwhile, so something may be missing or old.
   Answer dumpOnce(uint16_t type, uint8_t family, const OnMessage& onMessage);
-  /// The same, a few times until nothing changes meanwhile: onMessage then gets what it had before again. Throws
-  /// SystemError.
+  /// The same, a few times until nothing changes meanwhile: onMessage then gets what it had before again.
+  /// Throws SystemError.
   void dump(uint16_t type, uint8_t family, const OnMessage& onMessage);
 
   enum class Heard : uint8_t { kNothing, kMessages, kOverrun };
-  /// Non-blocking read of one batch of notifications; kOverrun: the kernel had to drop some (ENOBUFS), and drops all
-  /// others without a further word until everything that waits has been read.
+  /// Non-blocking read of one batch of notifications; kOverrun: the kernel had to drop some (ENOBUFS), and
+  /// drops all others without a further word until everything that waits has been read.
   Heard hear(const OnMessage& onMessage);
 
  private:

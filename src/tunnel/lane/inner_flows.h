@@ -39,8 +39,8 @@ class InnerFlows {
 
   /// Flows known, idle ones included.
   size_t size() const { return byKey_.size(); }
-  /// Those with the most bytes, the first with most. Only the flows used last are looked at, at most sixteen times as
-  /// many, so that the work does not grow with the table.
+  /// Those with the most bytes, the first with most. Only the flows used last are looked at, at most sixteen
+  /// times as many, so that the work does not grow with the table.
   std::vector<const Flow*> largest(size_t most) const;
 
   /// Forgets flows that have been idle for so long.
