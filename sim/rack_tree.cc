@@ -58,7 +58,7 @@ void RackHost::listen(uint8_t protocol, uint16_t port, Handler handler) {
 void RackHost::addShim(AckShimOptions options, uint64_t seed) {
   options.maxFlows = options.maxHalfOpen = kFlows;
   pool_ = std::make_unique<PacketPool>(kPacket + 500, kTreePool);
-  shim_ = std::make_unique<AckShim>(options, *pool_, nullptr, seed);
+  shim_ = std::make_unique<AckShim>(options, *pool_, nullptr, AckShim::Seeds{seed, Random(seed).next()});
 }
 
 void RackHost::send(ByteView packet) {

@@ -119,7 +119,7 @@ class Session final {
   /// on... call can change what is sent.
   bool isAtRest(Time now) const { return outbound_.isAtRest(now) && paths_.isAtRest(); }
   /// `flows`: how many inner flows to list.
-  void fill(SessionStatus& status, Time now, size_t flows) const;
+  void fill(SessionStatus& status, Time now, size_t flows = 0) const;
   /// What was thrown away so far; what onDatagram() and onInnerPacket() refused is not in it.
   DropCounts drops() const;
   /// The session ends, and whatever is left in it is thrown away: drops() says the last word then.
