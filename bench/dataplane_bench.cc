@@ -124,8 +124,8 @@ class Bench {
   std::vector<Endpoint> clients_;
   Ring<Flight> toA_, toB_;
   Time now_ = Time{} + 1s;
-  Tunnel a_{{}, poolA_, handshakesA_, 1};
-  Tunnel b_{{}, poolB_, handshakesB_, 2};
+  Tunnel a_{{}, poolA_, handshakesA_, knownKey(1)};
+  Tunnel b_{{}, poolB_, handshakesB_, knownKey(2)};
   uint64_t count_ = 0;
   uint64_t delivered_ = 0;
 };
