@@ -76,7 +76,7 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kHandshakeLimit, "handshake_limit",
      "more handshakes, or datagrams of one, than the bounds in docs/protocol.md section 11 allow"},
     {Drop::kHandshakeGarbage, "handshake_garbage",
-     "sealed for this gateway, but not the first datagram of a handshake"},
+     "a handshake datagram of no handshake that is known here; a few after a restart are normal"},
     {Drop::kBadInnerPacket, "bad_inner_packet", "malformed packet from the device or the peer"},
     {Drop::kNoPeer, "no_peer",
      "no peer has this inner destination. A few at start are the kernel's own multicast on the device"},

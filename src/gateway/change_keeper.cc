@@ -29,8 +29,8 @@ void ChangeKeeper::onTimer(Time now) {
   if (!restored.failed.empty())
     log_.warn(LogKind::kNetwork, now, "others took away, and cannot be put back: " + listed(restored.failed));
   pause_ = restored.failed.empty() ? kPause : std::min<Duration>(2 * pause_, kLongestPause);
-  earliest_ = now + pause_;
-  deadline_ = restored.failed.empty() ? kNever : earliest_;
+  earliest_ = now + kPause;  // what cannot be put back holds up nothing else
+  deadline_ = restored.failed.empty() ? kNever : now + pause_;
 }
 
 }  // namespace braid

@@ -27,7 +27,7 @@ class Candidates {
   template <typename F>
   SessionIndex::Handle takeChosen(F&& mayTake) {
     auto chosen = std::find_if(sessions_.begin(), sessions_.end(),
-                               [&](const auto& s) { return s->confirmed() && mayTake(*s); });
+                               [&](const auto& s) { return s->confirmed() && !s->over() && mayTake(*s); });
     if (chosen == sessions_.end()) return {};
     SessionIndex::Handle taken = std::move(*chosen);
     sessions_.clear();

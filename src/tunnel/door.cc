@@ -38,7 +38,7 @@ Address Door::hostOf(const Address& address) {
 
 void Door::addFriend(const Address& address) {
   Address host = hostOf(address);
-  if (!friends_.insert(host).second) std::erase(order_, host);
+  if (!friends_.try_emplace(host).second) std::erase(order_, host);
   order_.push_back(host);
   if (order_.size() <= kMaxFriends) return;
   friends_.erase(order_.front());
@@ -51,7 +51,9 @@ bool Door::mayAsk(const Address& address, Time now) {
 
 bool Door::mayBegin(const Address& address, Time now) {
   Address host = hostOf(address);
-  return bucketOf(host).take(kHostBegins, now) && (isFriend(address) || begins_.take(kBegins, now));
+  if (auto known = friends_.find(host); known != friends_.end())
+    return known->second.take(kFriendBegins, now);
+  return bucketOf(host).take(kHostBegins, now) && begins_.take(kBegins, now);
 }
 
 Ration& Door::bucketOf(const Address& host) {

@@ -4,7 +4,7 @@
 #include <bitset>
 #include <cstdint>
 #include <deque>
-#include <set>
+#include <map>
 
 #include "base/time.h"
 #include "inet/endpoint.h"
@@ -55,7 +55,7 @@ class SeenNonces {
 };
 
 /// How much of our work a host may have before it has proven who it is. Hosts from which a peer has come before are
-/// friends: the bounds for all strangers together do not hold for them, so that strangers cannot lock them out.
+/// friends, each with a ration of its own, so that strangers cannot lock them out.
 ///
 /// A host is an IPv4 address, or the IPv6 addresses of one link.
 class Door {
@@ -64,6 +64,8 @@ class Door {
   static constexpr Allowance kAnswers{512, 100us};
   /// Handshakes of one host that begin. Ours: an honest initiator begins a few at once and then one in 0.5 s.
   static constexpr Allowance kHostBegins{16, 250ms};
+  /// Handshakes of a friend's host that begin. Ours: many edges may be behind one address of a carrier.
+  static constexpr Allowance kFriendBegins{256, 20ms};
   /// Handshakes of all strangers that begin. Ours: each costs some 300 us.
   static constexpr Allowance kBegins{256, 2ms};
   /// Friends that are remembered; the one that has not come for longest goes. Ours.
@@ -90,7 +92,7 @@ class Door {
   uint64_t key_;
   Ration answers_, begins_;
   std::array<Ration, kBuckets> hosts_;
-  std::set<Address> friends_;
+  std::map<Address, Ration> friends_;
   std::deque<Address> order_;  ///< of friends_, the newest last
 };
 

@@ -26,9 +26,10 @@ bool Initiator::onDatagram(ByteView bytes, Time now) {
   return true;
 }
 
-// Asked for once more, a cookie has run out on the way.
+// A request that comes again with the same cookie is no news: who has overheard it would have us send for him. When the
+// hello got lost, its own timer repeats it.
 void Initiator::onCookie(ByteView cookie) {
-  if (cookie.size() != cookie_.size() || hello_.empty()) return;
+  if (cookie.size() != cookie_.size() || hello_.empty() || std::ranges::equal(cookie, cookie_)) return;
   std::ranges::copy(cookie, cookie_.begin());
   again_ = true;
 }

@@ -161,7 +161,7 @@ Time Peer::startOverAt() const {
 
 void Peer::onTimer(Time now) {
   forEachSession([&](Session& s) { s.onTimer(now); });
-  bool lost = session_ && (session_->over() || now > lostAt());
+  bool lost = session_ && (session_->isDone() || now > lostAt());
   if (up_ && (lost || isPathless(now) || !session_)) setUp(false, "is down");
   if (lost) session_.reset();
   candidates_.onTimer(now);
@@ -172,7 +172,7 @@ void Peer::onTimer(Time now) {
 Time Peer::nextDeadline(Time now) const {
   Time next = std::min({lostAt(), candidates_.nextDeadline(), attempts_.nextDeadline()});
   forEachSession([&](const Session& s) { next = std::min(next, s.nextDeadline(now)); });
-  if (session_ && session_->over()) next = std::min(next, now);
+  if (session_ && session_->isDone()) next = std::min(next, now);
   if (up_ && pathlessAt() != kNever) next = std::min(next, pathlessAt() + 1ms);
   if (!routes_.empty() && !attempts_.isTrying())
     next = std::min(next, std::max(startOverAt(), attempts_.nextRound()));

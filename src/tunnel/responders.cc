@@ -14,8 +14,11 @@ Responders::Responders(PacketPool& pool, HandshakeProvider& handshakes, uint64_t
       door_(key) {}
 
 std::optional<Drop> Responders::onDatagram(const Route& from, ByteSpan bytes, Time now) {
+  // The answer to a handshake of ours that is over.
+  if (bytes.empty() || bytes[0] != static_cast<uint8_t>(HandshakeKind::kInitiator))
+    return Drop::kHandshakeGarbage;
   auto opened = seal_.open(bytes);
-  if (!opened || opened->header.kind != HandshakeKind::kInitiator) return Drop::kHandshakeSeal;
+  if (!opened) return Drop::kHandshakeSeal;
   const HandshakeHeader& header = opened->header;
   if (seen_.seen(header.nonce)) return Drop::kHandshakeReplay;  // who has overheard it gets nothing
   seen_.add(header.nonce);
@@ -42,9 +45,11 @@ std::optional<Drop> Responders::ask(const Route& from, const HandshakeHeader& he
 std::optional<Drop> Responders::begin(const Route& from, const HandshakeHeader& header, ByteView hello,
                                       Time now) {
   const Address& address = from.remote.address;
-  if (!door_.mayBegin(address, now)) return Drop::kHandshakeLimit;
-  if (auto before = responders_.find(from); before != responders_.end()) forget(before);
-  if (!makeRoomFor(Door::hostOf(address))) return Drop::kHandshakeLimit;
+  auto before = responders_.find(from);
+  bool hasPlace = before != responders_.end() && !before->second.done;
+  if (!door_.mayBegin(address, now) || (!hasPlace && !makeRoomFor(Door::hostOf(address), now)))
+    return Drop::kHandshakeLimit;
+  if (before != responders_.end()) forget(before);
   Responder made{header.id, handshakes_.accept(now), now};
   return feed(responders_.emplace(from, std::move(made)).first, hello, now);
 }
@@ -59,7 +64,7 @@ std::optional<Drop> Responders::feed(Table::iterator at, ByteView body, Time now
 
 // With all places taken, the oldest one of the host that holds most goes: a stranger with few addresses displaces
 // himself. Friends go only for friends.
-bool Responders::makeRoomFor(const Address& host) {
+bool Responders::makeRoomFor(const Address& host, Time now) {
   struct Held {
     size_t count = 0;
     Table::iterator oldest;
@@ -71,19 +76,24 @@ bool Responders::makeRoomFor(const Address& host) {
     if (held.count++ == 0 || it->second.began < held.oldest->second.began) held.oldest = it;
   }
   auto own = hosts.find(host);
-  if (own != hosts.end() && own->second.count >= kMaxRunningPerHost) {
-    forget(own->second.oldest);
-    return true;
-  }
+  size_t ownCount = own == hosts.end() ? 0 : own->second.count;
+  if (ownCount >= kMaxRunningPerHost) return displace(own->second.oldest), true;
   if (responders_.size() - done_ < kMaxRunning) return true;
   auto rank = [&](const auto& entry) {
     const auto& [address, held] = entry;
     return std::tuple(!door_.isFriend(address), held.count, -held.oldest->second.began.time_since_epoch());
   };
-  auto most = std::ranges::max_element(hosts, {}, rank);
-  if (door_.isFriend(most->first) && !door_.isFriend(host)) return false;
-  forget(most->second.oldest);
-  return true;
+  const auto& [most, held] = *std::ranges::max_element(hosts, {}, rank);
+  bool isFriend = door_.isFriend(host), goesBefore = isFriend && !door_.isFriend(most);
+  if (door_.isFriend(most) && !isFriend) return false;
+  bool mayGo = goesBefore || held.count > ownCount + 1 || now - held.oldest->second.began > kGrace;
+  if (mayGo) displace(held.oldest);
+  return mayGo;
+}
+
+void Responders::displace(Table::iterator at) {
+  outcomes_.push_back({at->first, std::nullopt, "it gave its place to another: too many handshakes at once"});
+  forget(at);
 }
 
 // A handshake that is done only answers retransmissions: the oldest of those makes room.

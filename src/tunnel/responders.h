@@ -9,7 +9,9 @@
 //     sealed, of a handshake that runs or is done              goes to it
 //
 // A handshake is kept while it runs and for a while after, because a peer that has missed our last flight sends its
-// own again. When all places are taken by handshakes that run, one of the host that holds most makes room.
+// own again. When all places are taken by handshakes that run, a host that holds several loses one, or one that has
+// taken long. A handshake that is on its way is left alone: its initiator would be told nothing, while one that is
+// refused comes again in a moment.
 
 #include <cstddef>
 #include <deque>
@@ -37,6 +39,8 @@ class Responders {
   static constexpr size_t kMaxRunning = 128;
   /// Those of one host: then its oldest one goes. Ours: an initiator has one for each of its routes.
   static constexpr size_t kMaxRunningPerHost = 32;
+  /// One that runs for so long may have to make room. Ours: a round trip is shorter, and there are two or three.
+  static constexpr Duration kGrace = 2s;
   /// Datagrams that a handshake takes. Ours: with every flight sent seven times an initiator sends 40.
   static constexpr uint32_t kMaxDatagrams = 64;
   /// Handshakes that are done and remembered, of some 2 KB each. Ours.
@@ -82,7 +86,8 @@ class Responders {
 
   std::optional<Drop> ask(const Route& from, const HandshakeHeader& header, Time now);
   std::optional<Drop> begin(const Route& from, const HandshakeHeader& header, ByteView hello, Time now);
-  bool makeRoomFor(const Address& host);
+  bool makeRoomFor(const Address& host, Time now);
+  void displace(Table::iterator at);
   void dropOldestDone();
   Table::iterator forget(Table::iterator at);
   std::optional<Drop> feed(Table::iterator at, ByteView body, Time now);

@@ -6,8 +6,7 @@
 //     handshakes   the same, who comes again, goes no further, and fills OpenSSL's buffers: encrypted records before
 //                  their time, and long messages that are announced and never come
 //
-// It prints what was sent and what came back as JSON, to measure a gateway that is one's own. It can flood nothing
-// else: only `strangers` and `noise` need no pin, and who gets those answers nothing.
+// It prints what was sent and what came back as JSON, to measure a gateway of one's own.
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -28,6 +27,7 @@
 
 #include "base/random.h"
 #include "gateway/dtls/dtls.h"
+#include "gateway/dtls/dtls_filter.h"
 #include "host/linux/sockaddr.h"
 #include "host/unique_fd.h"
 #include "tunnel/wire/handshake_seal.h"
@@ -82,11 +82,11 @@ Bytes record(uint8_t type, uint16_t epoch, uint16_t number, ByteView body) {
   return bytes;
 }
 
-// A handshake message of 16 KB of which a fragment comes (RFC 6347 section 4.2.2).
+// The longest handshake message that is let in, of which a fragment comes (RFC 6347 section 4.2.2).
 Bytes announced(uint16_t number) {
   Bytes body(12 + 20);
-  store32(&body[0], uint32_t{11} << 24 | 16000);
-  store16(&body[4], number % 12);
+  store32(&body[0], uint32_t{11} << 24 | DtlsFilter::kMaxMessage);
+  store16(&body[4], static_cast<uint16_t>(1 + number));
   store32(&body[8], 20);
   body[6] = 0;
   return record(22, 0, static_cast<uint16_t>(number + 10), body);

@@ -11,7 +11,7 @@ namespace braid {
 /// until their time has come, and long messages are not let in.
 struct DtlsFilter {
   /// The longest handshake message. Ours: a certificate has about 500 bytes.
-  static constexpr size_t kMaxMessage = 4096;
+  static constexpr size_t kMaxMessage = 2048;
   /// The most bytes of encrypted records in a datagram: one Finished, and an alert. Ours.
   static constexpr size_t kMaxSealed = 256;
 

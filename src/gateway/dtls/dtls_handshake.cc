@@ -143,8 +143,10 @@ bool DtlsHandshake::awaitsFinished() const {
 void DtlsHandshake::onTimer(Time now) {
   if (state_ != State::kRunning || now < deadline_) return;
   if (now >= giveUpAt_) {
-    return fail(heard_ ? "the handshake was not finished in time: datagrams are lost or refused on the way"
-                       : "no answer: the peer is down, at another address, or has another pin");
+    return fail(
+        heard_
+            ? "the handshake was not finished in time: datagrams are lost or refused on the way"
+            : "no answer: the peer is down, at another address, has another pin, or is of another release");
   }
   ERR_clear_error();
   if (DTLSv1_handle_timeout(ssl_.get()) < 0) return fail(explain());

@@ -97,7 +97,7 @@ bool NetlinkMonitor::hear() {
 void NetlinkMonitor::readAnew(Time now) {
   NetworkTable fresh;
   bool whole = readAll(fresh) == 0;
-  earliest_ = now + kPause;
+  earliest_ = now + (whole ? kPause : pause_);
   readAt_ = whole ? kNever : now + pause_;
   pause_ = whole ? kPause : std::min<Duration>(2 * pause_, kLongestPause);
   if (!whole) return;

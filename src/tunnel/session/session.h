@@ -66,6 +66,8 @@ class Session final {
   bool confirmed() const { return heardAt_.has_value(); }
   /// The peer said CLOSE or acknowledged what was never sent, or the keys are used up.
   bool over() const { return over_; }
+  /// Over, and nothing is left to say.
+  bool isDone() const { return over_ && closesLeft_.value_or(0) == 0; }
   bool anyUsable() const { return paths_.anyUsable(); }
   /// Since when no subflow is usable; kNever when one is.
   Time unusableSince() const { return paths_.unusableSince(); }

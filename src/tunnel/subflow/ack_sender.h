@@ -4,6 +4,7 @@
 
 #include "base/time.h"
 #include "inet/endpoint.h"
+#include "tunnel/subflow/sent_packets.h"
 #include "tunnel/wire/ack_ranges.h"
 #include "tunnel/wire/frames.h"
 #include "tunnel/wire/replay_window.h"
@@ -25,9 +26,9 @@ class AckSender {
   /// many round trips. Ours; RFC 9000 section 13.2.1 leaves it to the receiver.
   static constexpr int kDelaysPerRtt = 4;
 
-  /// Numbers so far behind the largest are not reported any more: twice as far as the replay window reaches, so that
-  /// many ACKs have. Numbers that the sender left out would else be holes in every ACK. Ours.
-  static constexpr uint64_t kReach = 2 * ReplayWindow::kWindow;
+  /// Numbers so far behind the largest are not reported any more: as far as a sender of ours remembers, so that
+  /// every ACK has what counts. Numbers that the sender left out would else be holes in every ACK. Ours.
+  static constexpr uint64_t kReach = SentPackets::kMaxSpan;
 
   /// A new packet was opened. `eliciting`: it asks for an ACK. `rtt`: of the path, kMaxAckDelay or more when
   /// not known.

@@ -1,6 +1,7 @@
 #include "tunnel/subflow/subflow_life.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tunnel/wire/frames.h"
 
@@ -62,10 +63,11 @@ bool SubflowLife::onPto(Duration pto, Time now) {
 }
 
 bool SubflowLife::onPeerStatus(bool refuses, Duration pto, Time now) {
-  refused_ = refuses;
+  bool wasRefused = std::exchange(refused_, refuses);
   bool isNew = refuses && isUsable();
   if (isNew) state_ = state::Suspect(pto, now);
-  if (auto* suspect = std::get_if<state::Suspect>(&state_)) suspect->probeAt = now;
+  auto* suspect = std::get_if<state::Suspect>(&state_);
+  if (suspect && wasRefused && !refuses) suspect->probeAt = now;
   return isNew;
 }
 

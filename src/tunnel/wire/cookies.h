@@ -11,7 +11,7 @@
 namespace braid {
 
 /// Makes and checks the cookies by which initiators show that they receive at the address that they name:
-/// HMAC-SHA256 over address and port, cut to 16 bytes, under a secret that lives for one to two rotations.
+/// HMAC-SHA256 over address and port, cut to 16 bytes, under a secret that lives for one rotation at least.
 class Cookies {
  public:
   static constexpr Duration kRotation = 60s;

@@ -13,13 +13,12 @@ namespace braid {
 
 namespace {
 
-// HKDF-Extract (RFC 5869 section 2.2): the shared secret is the salt, the pin the keying material.
-TrafficSecret extract(const Pin& pin, ByteView secret) {
-  static constexpr uint8_t kNone[32] = {};
-  ByteView salt = secret.empty() ? ByteView(kNone) : secret;
+// HKDF-Extract (RFC 5869 section 2.2) without a salt.
+TrafficSecret extract(const Pin& pin) {
+  static constexpr std::array<uint8_t, 32> kSalt{};
   TrafficSecret out;
   unsigned size = 0;
-  if (!HMAC(EVP_sha256(), salt.data(), static_cast<int>(salt.size()), pin.data(), pin.size(), out.data(),
+  if (!HMAC(EVP_sha256(), kSalt.data(), static_cast<int>(kSalt.size()), pin.data(), pin.size(), out.data(),
             &size))
     throw std::runtime_error("OpenSSL does not give HMAC-SHA256");
   return out;
@@ -63,8 +62,8 @@ uint64_t restOf(const HandshakeNonce& nonce) {
 
 }  // namespace
 
-HandshakeSeal::HandshakeSeal(Side side, const Pin& responder, ByteView secret) {
-  TrafficSecret base = extract(responder, secret);
+HandshakeSeal::HandshakeSeal(Side side, const Pin& responder) {
+  TrafficSecret base = extract(responder);
   bool initiator = side == Side::kInitiator;
   seal_ = makeAead(Aead::Use::kSeal, base, initiator);
   open_ = makeAead(Aead::Use::kOpen, base, !initiator);

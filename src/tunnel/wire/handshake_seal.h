@@ -49,17 +49,15 @@ constexpr bool isHandshakeDatagram(ByteView b) {
   return !b.empty() && b[0] >= 0x20 && b[0] <= 0x22;
 }
 
-/// The envelope of all handshake datagrams: sealed under keys that only who knows the responder's pin (and the
-/// shared secret, if one is set) can make. To everybody else the responder is silent and a handshake, with the
+/// The envelope of all handshake datagrams: sealed under keys that only who knows the responder's pin can make. To everybody else the responder is silent and a handshake, with the
 /// certificates in it, unreadable noise. It takes the place of WireGuard's mac1 and OpenVPN's tls-crypt. Who the
 /// peers are, DTLS proves inside.
 class HandshakeSeal {
  public:
   enum class Side : uint8_t { kInitiator, kResponder };
 
-  /// The keys of one side. `responder`: the responder's pin; `secret` of any length, empty for none. Throws
-  /// std::runtime_error when OpenSSL lacks something.
-  HandshakeSeal(Side side, const Pin& responder, ByteView secret = {});
+  /// The keys of one side. Throws std::runtime_error when OpenSSL lacks something.
+  HandshakeSeal(Side side, const Pin& responder);
 
   /// Wraps the body in place. False when it has no room for header and tag, or OpenSSL fails: then nothing of it
   /// may be sent. The nonce must be new.

@@ -230,9 +230,13 @@ TEST_F(RespondersTest, AHandshakeTakesABoundedNumberOfDatagrams) {
   }                                                                                 \
   ASSERT_EQ(responders.size(), Responders::kMaxRunning)
 
-TEST_F(RespondersTest, WhenAllPlacesAreTakenANewcomerStillGetsOne) {
+TEST_F(RespondersTest, WhenAllPlacesAreTakenWhoeverIsOnTheWayIsLeftAloneAndWhoTakesLongGoes) {
   FILL_ALL_PLACES();
+  EXPECT_EQ(begin(route("198.51.100.1")), Drop::kHandshakeLimit);
+  EXPECT_EQ(later(route("10.0.0.1")), std::nullopt);
+  now += Responders::kGrace;
   EXPECT_EQ(begin(route("198.51.100.1")), std::nullopt);
+  ASSERT_EQ(outcomes().size(), 1u) << "the operator is told";
   EXPECT_EQ(responders.size(), Responders::kMaxRunning);
   EXPECT_EQ(later(route("10.0.0.1")), Drop::kHandshakeGarbage) << "the oldest one made room";
   EXPECT_EQ(later(route("10.0.1.1")), std::nullopt);
@@ -276,6 +280,44 @@ TEST_F(RespondersTest, HostsOfPeersAreLetInWhateverStrangersDo) {
   for (int i = 0; i < 5000; ++i, now += 1ms)
     begin(route("11." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ".1"));
   EXPECT_EQ(later(edge), std::nullopt) << "and nobody displaces them";
+  EXPECT_EQ(outcomes().size(), handshakes.made.size() - responders.size()) << "all others are told";
+}
+
+// The buckets of strangers are shared by hash, and all of them can be emptied: those of friends are their own.
+TEST_F(RespondersTest, AFriendHasARationOfItsOwn) {
+  Door door(1);
+  Address edge = *Address::parse("198.51.100.1");
+  door.addFriend(edge);
+  for (uint32_t host = 0; host < 40000; ++host) {
+    Address stranger = edge;
+    store32(stranger.bytes.data(), 0x0a000000 + host);
+    for (int i = 0; i < 4; ++i) door.mayBegin(stranger, now);
+  }
+  Address newcomer = *Address::parse("203.0.113.1");
+  EXPECT_FALSE(door.mayBegin(newcomer, now));
+  EXPECT_TRUE(door.mayBegin(edge, now));
+}
+
+TEST_F(RespondersTest, NoncesAreRememberedForAGenerationAtLeast) {
+  SeenNonces nonces;
+  Random random(1);
+  auto draw = [&] {
+    HandshakeNonce nonce;
+    for (uint8_t& byte : nonce) byte = static_cast<uint8_t>(random.next());
+    return nonce;
+  };
+  HandshakeNonce first = draw();
+  nonces.add(first);
+  size_t mistaken = 0;
+  for (size_t i = 0; i < SeenNonces::kGeneration; ++i) {
+    HandshakeNonce other = draw();
+    mistaken += nonces.seen(other);
+    nonces.add(other);
+    ASSERT_TRUE(nonces.seen(first) && nonces.seen(other)) << i;
+  }
+  EXPECT_LE(mistaken, 10u);
+  for (size_t i = 0; i < 2 * SeenNonces::kGeneration; ++i) nonces.add(draw());
+  EXPECT_FALSE(nonces.seen(first));
 }
 
 TEST_F(RespondersTest, WhenTooManyAreDoneTheOldestIsForgotten) {

@@ -109,8 +109,10 @@ TEST_F(DtlsStranger, earlyRecordsAndAnnouncedMessagesTakeNoMemory) {
       store16(&early[9], i);
       all.back()->onDatagram(early, realNow());
       Bytes announced = message(11, 16000, 20);
-      store16(&announced[4], i % 12);
-      all.back()->onDatagram(record(22, 0, announced), realNow());
+      store16(&announced[4], static_cast<uint16_t>(1 + i % 10));
+      announced = record(22, 0, announced);
+      store16(&announced[9], static_cast<uint16_t>(10 + i));
+      all.back()->onDatagram(announced, realNow());
     }
     drain(*all.back(), pool);
   };

@@ -1,0 +1,101 @@
+#include "tunnel/initiator.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/tunnel/puppets.h"
+
+namespace braid::initiator_test {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+/// Says a ClientHello each time it is asked to.
+struct HelloProvider final : HandshakeProvider {
+  struct Hello final : Handshake {
+    int toSend = 1;
+    SessionSecrets none;
+    void onDatagram(ByteView, Time) override {}
+    void onTimer(Time) override { ++toSend; }
+    bool pollDatagram(Packet& out) override {
+      if (toSend == 0) return false;
+      --toSend;
+      auto hello = test::Knocker::hello();
+      std::ranges::copy(hello, out.append(hello.size()));
+      return true;
+    }
+    Time deadline() const override { return kNever; }
+    State state() const override { return State::kRunning; }
+    const SessionSecrets& secrets() const override { return none; }
+    std::string_view error() const override { return {}; }
+  };
+  Pin pin{7};
+  Random random{1};
+  const Pin& ownPin() const override { return pin; }
+  std::unique_ptr<Handshake> initiate(const Pin&, Time) override { return std::make_unique<Hello>(); }
+  std::unique_ptr<Handshake> accept(Time) override { return nullptr; }
+  void setAcceptedPins(std::vector<Pin>) override {}
+  void drawSecret(ByteSpan out) override {
+    for (uint8_t& byte : out) byte = static_cast<uint8_t>(random.next());
+  }
+};
+
+struct InitiatorTest : testing::Test {
+  PacketPool pool{2048, 8};
+  HelloProvider provider;
+  Pin peer{9};
+  HandshakeSeal responder{HandshakeSeal::Side::kResponder, peer};
+  Time now = Time{} + 1s;
+  Initiator initiator{provider, peer, now};
+
+  /// What the initiator says, opened; nullopt: nothing.
+  std::optional<HandshakeHeader> said() {
+    Packet packet = pool.allocate();
+    if (!initiator.pollDatagram(packet)) return std::nullopt;
+    auto opened = responder.open(packet.span());
+    EXPECT_TRUE(opened && isClientHello(opened->body));
+    return opened ? std::optional(opened->header) : std::nullopt;
+  }
+  Bytes request(const HandshakeId& id, const HandshakeCookie& cookie) {
+    HandshakeHeader header{HandshakeKind::kCookieRequest, id, {}, {}};
+    provider.drawSecret(header.nonce);
+    Packet packet = pool.copy(cookie);
+    EXPECT_TRUE(responder.seal(header, packet));
+    return {packet.view().begin(), packet.view().end()};
+  }
+};
+
+TEST_F(InitiatorTest, ComesAgainAtOnceWithTheCookieThatItIsAskedFor) {
+  std::optional<HandshakeHeader> first = said();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->cookie, HandshakeCookie{});
+  EXPECT_FALSE(said());
+  EXPECT_TRUE(initiator.onDatagram(request(first->id, HandshakeCookie{5}), now));
+  std::optional<HandshakeHeader> second = said();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->cookie, HandshakeCookie{5});
+  EXPECT_EQ(second->id, first->id);
+  EXPECT_NE(second->nonce, first->nonce);
+  initiator.onTimer(now);
+  EXPECT_EQ(said()->cookie, HandshakeCookie{5}) << "and in all that follows";
+}
+
+TEST_F(InitiatorTest, ARequestThatIsRepeatedByAnEavesdropperIsNoNews) {
+  Bytes overheard = request(said()->id, HandshakeCookie{5});
+  EXPECT_TRUE(initiator.onDatagram(overheard, now));
+  EXPECT_TRUE(said());
+  for (int i = 0; i < 100; ++i) {
+    initiator.onDatagram(overheard, now);
+    EXPECT_FALSE(said());
+  }
+}
+
+TEST_F(InitiatorTest, TakesNothingOfAnotherHandshake) {
+  HandshakeId id = said()->id;
+  ++id[0];
+  EXPECT_FALSE(initiator.onDatagram(request(id, HandshakeCookie{5}), now));
+  EXPECT_FALSE(said());
+  EXPECT_FALSE(initiator.onDatagram(Bytes(2000, 0x22), now));
+}
+
+}  // namespace
+}  // namespace braid::initiator_test
