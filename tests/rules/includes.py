@@ -39,6 +39,7 @@ KNOWS = {
     "sim": ["simnet"],
     "linkemu": ["simnet/link", "host/linux"],
     "stacks": [],
+    "flood": ["gateway"],
     "bench": ["simnet"],
     "tests": ALL,  # its sub-folders too: what a test is about does not have to stand beside it
 }

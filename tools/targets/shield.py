@@ -129,7 +129,7 @@ def _goodputs(lab, nginx, modes):
     return out, drops
 
 
-@target("shield.3", f"goodput of a download under {FAST} datagrams a second of noise, of hellos of strangers, of hellos "
+@target("shield.3", f"goodput of a download under {FAST} datagrams a second of noise, of strangers' hellos, of hellos "
         f"of who knows the pin / without: the least, each the median of {ROUNDS}", "ratio", at_least=0.95,
         programs=PROGRAMS)
 def goodput_under_floods():
