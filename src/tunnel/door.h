@@ -60,8 +60,8 @@ class SeenNonces {
 /// A host is an IPv4 address, or the IPv6 addresses of one link.
 class Door {
  public:
-  /// Cookie requests, to all. Ours: each costs some 5 us.
-  static constexpr Allowance kAnswers{512, 100us};
+  /// Cookie requests, to all strangers. Ours: each costs some 10 us.
+  static constexpr Allowance kAnswers{512, 250us};
   /// Handshakes of one host that begin. Ours: an honest initiator begins a few at once and then one in 0.5 s.
   static constexpr Allowance kHostBegins{16, 250ms};
   /// Handshakes of a friend's host that begin. Ours: many edges may be behind one address of a carrier.

@@ -26,7 +26,8 @@ std::optional<Drop> Responders::onDatagram(const Route& from, ByteSpan bytes, Ti
   if (running != responders_.end() && running->second.id == header.id)
     return feed(running, opened->body, now);
   cookies_.rotate(now, [&](ByteSpan secret) { handshakes_.drawSecret(secret); });
-  if (!cookies_.check(from.remote, header.cookie)) return ask(from, header, now);
+  bool hasCookie = header.cookie != HandshakeCookie{};  // a flood of hellos without costs no hash
+  if (!hasCookie || !cookies_.check(from.remote, header.cookie)) return ask(from, header, now);
   if (!isClientHello(opened->body)) return Drop::kHandshakeGarbage;
   return begin(from, header, opened->body, now);
 }
