@@ -26,7 +26,6 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
                  PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now)
     : id_(secrets.sessionId),
-      pin_(secrets.peer),
       role_(role),
       options_(options),
       events_(events),

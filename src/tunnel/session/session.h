@@ -57,7 +57,6 @@ class Session final {
   Session& operator=(const Session&) = delete;
 
   uint32_t id() const { return id_; }
-  const Pin& pin() const { return pin_; }
   KeySchedule::Role role() const { return role_; }
   Time start() const { return start_; }
   /// When a datagram of the peer was last opened; the session's start before that.
@@ -134,7 +133,6 @@ class Session final {
   void clearQueues(Time now);
 
   uint32_t id_;
-  Pin pin_;
   KeySchedule::Role role_;
   const SessionOptions& options_;
   PeerEvents& events_;
