@@ -20,6 +20,11 @@ struct TokensResult {
   uint64_t unprovenRoutes = 0;  ///< addresses that never answered
   uint64_t bytesFromThere = 0;  ///< to the gateway
   uint64_t bytesToThere = 0;    ///< from the gateway
+
+  /// Keeps the first reason why the run proves nothing; an empty one is none.
+  void note(const std::string& why) {
+    if (broken.empty()) broken = why;
+  }
 };
 
 /// Three attackers, one after the other, each against a gateway of its own. All of it follows from the seed.
