@@ -2,82 +2,26 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/raw_peer.h"
-#include "tests/unit/tunnel/session/kept_events.h"
+#include "tests/unit/tunnel/session/raw_peer_test.h"
 #include "tests/unit/tunnel/session/silent_owner.h"
-#include "tests/unit/tunnel/wire/number_literals.h"
-#include "tunnel/session/session.h"
 
 namespace braid::session_liar_test {
 namespace {
 
-/// A responder, and an initiator that a test speaks for.
-struct SessionLiarTest : testing::Test {
-  PacketPool pool{2048, 4096};
-  SecretRandom random{knownKey(1)};
-  SessionOptions options;
-  KeptEvents events;
+struct SessionLiarTest : test::RawPeerTest {
   SilentOwner owner;
-  Time now = Time{} + 1s;
-  Route home{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
   Route away{1, *Address::parse("203.0.113.2"), *Endpoint::parse("192.0.2.66:6666")};
-  SessionSecrets secrets;
-  std::optional<test::RawPeer> liar;
-  std::unique_ptr<Session> hub;
-  PacketNumber next{};                       ///< of the liar's subflow 0
-  std::map<Route, uint64_t> received, sent;  ///< bytes, by the hub
-  std::vector<PathToken> challenges;
   std::vector<uint64_t> closes;  ///< their reasons
   uint64_t pings = 0;
   std::vector<PacketNumber> unanswered;  ///< packets of the hub's subflow 0 that ask for an ACK
-  PacketNumber largest{};
 
-  void SetUp() override {
-    secrets.initiatorSecret.fill(1);
-    secrets.responderSecret.fill(2);
-    secrets.sessionId = 7;
-    liar.emplace(secrets, KeySchedule::Role::kInitiator, now);
-    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, events.in(), owner,
-                                    random, now);
-    hub->setKeepalive(0s);
+  void SetUp() override { start(owner); }
+  void onDatagram(const test::RawPeer::Opened& opened) override {
+    if (opened.eliciting) unanswered.push_back(opened.pn);
   }
-  std::optional<Drop> say(ByteView frames, const Route& from, PacketNumber pn,
-                          SubflowId subflow = 0_subflow) {
-    Packet datagram = liar->seal(subflow, pn, frames, pool);
-    received[from] += datagram.size();
-    return hub->onDatagram(liar->header(subflow, pn), from, Ecn::kNotEct, std::move(datagram), now);
-  }
-  std::optional<Drop> say(ByteView frames, const Route& from) { return say(frames, from, next++); }
-  std::optional<Drop> say(ByteView frames) { return say(frames, home); }
-  void listen() {
-    Datagram out;
-    while (hub->pollDatagram(out, now)) {
-      sent[out.route] += out.bytes.size();
-      std::optional<test::RawPeer::Opened> opened = liar->open(out, now);
-      ASSERT_TRUE(opened);
-      largest = std::max(largest, opened->pn);
-      if (opened->eliciting) unanswered.push_back(opened->pn);
-      for (const WireFrame& frame : opened->frames) {
-        if (const auto* f = std::get_if<PathChallengeFrame>(&frame)) challenges.push_back(f->token);
-        if (const auto* f = std::get_if<CloseFrame>(&frame)) closes.push_back(f->reason);
-        pings += std::holds_alternative<PingFrame>(frame);
-      }
-      out.bytes.reset();
-    }
-  }
-  void step(Duration d) {
-    now += d;
-    hub->onTimer(now);
-    listen();
-  }
-  /// The hub has proven the liar's home.
-  void prove() {
-    say(std::vector<uint8_t>(1200 - kHeaderSize - kTagSize, 0));
-    listen();
-    ASSERT_EQ(challenges.size(), 1u);
-    say(test::framesOf(PathResponseFrame{challenges[0]}));
-    listen();
-    ASSERT_TRUE(hub->anyUsable());
+  void onFrame(const WireFrame& frame) override {
+    if (const auto* close = std::get_if<CloseFrame>(&frame)) closes.push_back(close->reason);
+    pings += std::holds_alternative<PingFrame>(frame);
   }
   static AckFrame ackOf(PacketNumber first, PacketNumber last, SubflowId subflow = 0_subflow) {
     AckFrame ack;
@@ -85,12 +29,6 @@ struct SessionLiarTest : testing::Test {
     ack.count = 1;
     ack.ranges[0] = {first, last};
     return ack;
-  }
-  uint64_t drops(Drop cause) { return hub->drops()[static_cast<size_t>(cause)]; }
-  SessionStatus status() {
-    SessionStatus s;
-    hub->fill(s, now);
-    return s;
   }
   void expectEnd() {
     EXPECT_TRUE(hub->over());

@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "tests/unit/tunnel/session/kept_events.h"
-#include "tests/unit/tunnel/wire/number_literals.h"
-#include "tunnel/session/session.h"
-#include "tunnel/wire/frame_reader.h"
+#include "tests/unit/tunnel/session/raw_peer_test.h"
 #include "tunnel/wire/parity_symbols.h"
 
 namespace braid::session_recovery_test {
@@ -65,78 +62,24 @@ Bytes tail(BlockId block, size_t offset, const Bytes& part) {
   return frame + part;
 }
 
-/// A responder, and the keys of an initiator that writes what it likes.
-struct SessionRecoveryTest : testing::Test {
-  PacketPool pool{2048, 1024};
-  SecretRandom secretRandom{knownKey(1)};
-  SessionOptions options;
-  KeptEvents events;
+struct SessionRecoveryTest : test::RawPeerTest {
   End end;
-  Time now = Time{} + 1s;
-  SessionSecrets secrets;
-  Route route{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
-  std::unique_ptr<KeySchedule> keys;
-  std::unique_ptr<Session> hub;
   std::vector<RecoveredFrame> told;
   size_t acks = 0;
 
-  void SetUp() override {
-    secrets.initiatorSecret.fill(1);
-    secrets.responderSecret.fill(2);
-    secrets.sessionId = 7;
-    keys = std::make_unique<KeySchedule>(secrets, KeySchedule::Role::kInitiator, KeyLimits{}, now);
-    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, events.in(), end,
-                                    secretRandom, now);
+  void SetUp() override { start(end); }
+  void onFrame(const WireFrame& frame) override {
+    if (const auto* recovered = std::get_if<RecoveredFrame>(&frame)) told.push_back(*recovered);
+    acks += std::holds_alternative<AckFrame>(frame);
   }
   std::optional<Drop> receive(uint8_t subflow, uint64_t pn, const Bytes& frames) {
-    DatagramHeader header{.epoch = keys->epochBits(), .session = 7, .subflow = SubflowId(subflow)};
-    header.packetNumber = static_cast<uint32_t>(pn);
-    Packet packet = pool.allocate();
-    uint8_t* bytes = packet.append(kHeaderSize + frames.size() + kTagSize);
-    writeHeader(header, bytes);
-    std::array<ByteView, 1> pieces{frames};
-    EXPECT_TRUE(
-        keys->seal(header.subflow, PacketNumber(pn), {bytes, kHeaderSize}, pieces, bytes + kHeaderSize));
-    return hub->onDatagram(header, route, Ecn::kNotEct, std::move(packet), now);
+    return say(frames, home, PacketNumber(pn), SubflowId(subflow));
   }
   /// The hub has proven the address of subflow 0, so it speaks there.
   void prove() {
-    receive(0, 0, Bytes(1200, 0));
-    Datagram out;
-    ASSERT_TRUE(hub->pollDatagram(out, now));
-    Bytes challenge = open(out);
-    ASSERT_EQ(challenge.at(0), kFrame<PathChallengeFrame>.number);
-    challenge[0] = kFrame<PathResponseFrame>.number;
-    challenge.resize(9);
-    receive(0, 1, challenge);
-    listen();
+    RawPeerTest::prove();
     told.clear();
     acks = 0;
-  }
-  Bytes open(Datagram& out) {
-    auto header = readHeader(out.bytes.view());
-    EXPECT_TRUE(keys->open(header->epoch, header->subflow, PacketNumber(header->packetNumber),
-                           out.bytes.view().first(kHeaderSize), out.bytes.span().subspan(kHeaderSize), now));
-    ByteView frames = out.bytes.view().subspan(kHeaderSize, out.bytes.size() - kHeaderSize - kTagSize);
-    return {frames.begin(), frames.end()};
-  }
-  void listen() {
-    Datagram out;
-    while (hub->pollDatagram(out, now)) {
-      Bytes frames = open(out);
-      out.bytes.reset();
-      FrameReader reader(frames);
-      while (auto frame = reader.next()) {
-        if (const auto* r = std::get_if<RecoveredFrame>(&*frame)) told.push_back(*r);
-        acks += std::holds_alternative<AckFrame>(*frame);
-      }
-    }
-  }
-  uint64_t drops(Drop cause) { return hub->drops()[static_cast<size_t>(cause)]; }
-  SessionStatus status() {
-    SessionStatus s;
-    hub->fill(s, now);
-    return s;
   }
   const Bytes a = data(0_flow, 0, 50), b = data(0_flow, 1, 80), c = data(0x8003_flow, 0, 30);
 };

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tests/raw_peer.h"
+#include "tests/unit/tunnel/session/kept_events.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
+#include "tunnel/session/session.h"
+
+namespace braid::test {
+
+/// A responder, and an initiator that a test speaks for: it has the keys of the session.
+struct RawPeerTest : testing::Test {
+  PacketPool pool{2048, 4096};
+  SecretRandom secretRandom{knownKey(1)};
+  SessionOptions options;
+  KeptEvents events;
+  Time now = Time{} + 1s;
+  Route home{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
+  SessionSecrets secrets;
+  std::optional<RawPeer> peer;
+  std::unique_ptr<Session> hub;
+  PacketNumber next{};                       ///< of the peer's subflow 0
+  std::map<Route, uint64_t> received, sent;  ///< bytes, by the hub
+  std::vector<PathToken> challenges;
+  PacketNumber largest{};  ///< of the hub's subflow 0
+
+  /// What the hub delivers goes to `owner`.
+  void start(SessionOwner& owner) {
+    secrets.initiatorSecret.fill(1);
+    secrets.responderSecret.fill(2);
+    secrets.sessionId = 7;
+    using Role = KeySchedule::Role;
+    peer.emplace(secrets, Role::kInitiator, now);
+    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), owner,
+                                    secretRandom, now);
+    hub->setKeepalive(0s);
+  }
+  std::optional<Drop> say(ByteView frames, const Route& from, PacketNumber pn,
+                          SubflowId subflow = 0_subflow) {
+    Packet datagram = peer->seal(subflow, pn, frames, pool);
+    received[from] += datagram.size();
+    return hub->onDatagram(peer->header(subflow, pn), from, Ecn::kNotEct, std::move(datagram), now);
+  }
+  std::optional<Drop> say(ByteView frames, const Route& from) { return say(frames, from, next++); }
+  std::optional<Drop> say(ByteView frames) { return say(frames, home); }
+  /// Reads what the hub sends.
+  void listen() {
+    Datagram out;
+    while (hub->pollDatagram(out, now)) {
+      sent[out.route] += out.bytes.size();
+      std::optional<RawPeer::Opened> opened = peer->open(out, now);
+      ASSERT_TRUE(opened);
+      largest = std::max(largest, opened->pn);
+      onDatagram(*opened);
+      for (const WireFrame& frame : opened->frames) {
+        if (const auto* challenge = std::get_if<PathChallengeFrame>(&frame))
+          challenges.push_back(challenge->token);
+        onFrame(frame);
+      }
+      out.bytes.reset();
+    }
+  }
+  void step(Duration d) {
+    now += d;
+    hub->onTimer(now);
+    listen();
+  }
+  /// The hub has proven the peer's home.
+  void prove() {
+    say(std::vector<uint8_t>(1200 - kHeaderSize - kTagSize, 0));
+    listen();
+    ASSERT_EQ(challenges.size(), 1u);
+    say(framesOf(PathResponseFrame{challenges[0]}));
+    listen();
+    ASSERT_TRUE(hub->anyUsable());
+  }
+  uint64_t drops(Drop cause) { return hub->drops()[static_cast<size_t>(cause)]; }
+  SessionStatus status() {
+    SessionStatus s;
+    hub->fill(s, now);
+    return s;
+  }
+
+  // ---- what listen() finds, for a test that wants to know more
+
+  virtual void onDatagram(const RawPeer::Opened&) {}
+  virtual void onFrame(const WireFrame&) {}
+};
+
+}  // namespace braid::test
