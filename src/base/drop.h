@@ -99,9 +99,8 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kBadParity, "bad_parity",
      "a parity that contradicts its block, or decodes to something that is no data"},
     {Drop::kStrayResponse, "stray_response",
-     "an answer to a path challenge that did not come from where the challenge went: it proves nothing. One "
-     "may "
-     "come when the peer's NAT gives it another address meanwhile"},
+     "an answer to a path challenge that did not come from where the challenge went: it proves nothing. A peer "
+     "whose NAT gives it another address meanwhile may cause one"},
     {Drop::kForgedAck, "forged_ack",
      "the peer acknowledged a packet that was never sent: its session is closed"},
 });

@@ -34,8 +34,9 @@ class Ration {
   Time usedUntil_ = Time(Duration::min() / 2);
 };
 
-/// Handshake datagrams that have come, by their nonces: who repeats what he has overheard is not answered. Two Bloom filters that take turns; an honest datagram is taken for a repeated one in one of
-/// some thousand cases, and comes again with a new nonce.
+/// Handshake datagrams that have come, by their nonces: who repeats what he has overheard is not answered. Two Bloom
+/// filters that take turns; one honest datagram in some thousand is taken for a repeated one, and comes again with a
+/// new nonce.
 class SeenNonces {
  public:
   /// Nonces of a generation. Ours.

@@ -19,8 +19,8 @@
 // But for path frames, tails and MTU probes a datagram also carries the ACKs that are pending on its path; and all but
 // these and protection carry repairs and new data as far as they fit and would go there anyway.
 //
-// Life. Outbound lives as long as its session and holds no packet between two calls: what finds no buffer or no path stays
-// where it waits. Once the session closes, pollClose() takes the place of poll().
+// Life. Outbound lives as long as its session and holds no packet between two calls: what finds no buffer or no path
+// stays where it waits. Once the session closes, pollClose() takes the place of poll().
 //
 // Invariants. Known losses go before new data. New data leaves only on a path whose window is open (small flows may
 // be a little ahead of it), or, while no path is usable, with the PING that asks for the peer. A packet waits for a

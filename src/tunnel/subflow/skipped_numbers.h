@@ -26,7 +26,7 @@ class SkippedNumbers {
   /// `random` must outlive it.
   explicit SkippedNumbers(SecretRandom& random) : random_(random), due_(PacketNumber(distance())) {}
 
-  /// Whether a number is to be left out before the packet after `next` leaves: `next` it is.
+  /// Whether `next`, the number of the packet that is to leave, is to be left out instead.
   bool isDue(PacketNumber next) const { return next >= due_; }
   /// It is left out.
   void onSkipped(PacketNumber pn) {

@@ -83,8 +83,8 @@ class SubflowSender {
 
   /// Whether the ACK names a number that no packet had: one to come, or one that was left out.
   bool isForged(const AckFrame& ack) const;
-  /// Settles what the ACK covers, which must not be forged; nullopt: it says nothing new. Otherwise learn() is to follow, when the caller
-  /// has seen to the state of the subflow. `samePath`: the ACK came over this subflow.
+  /// Settles what the ACK covers, which must not be forged; nullopt: it says nothing new. Otherwise learn() is to follow,
+  /// when the caller has seen to the state of the subflow. `samePath`: the ACK came over this subflow.
   std::optional<AckNews> onAck(const AckFrame& ack, bool samePath, Time now);
   /// Draws the conclusions: losses, rate control. `startAnew`: the path is back after a long silence.
   void learn(AckNews news, bool startAnew, Time now);

@@ -49,9 +49,9 @@ constexpr bool isHandshakeDatagram(ByteView b) {
   return !b.empty() && b[0] >= 0x20 && b[0] <= 0x22;
 }
 
-/// The envelope of all handshake datagrams: sealed under keys that only who knows the responder's pin can make. To everybody else the responder is silent and a handshake, with the
-/// certificates in it, unreadable noise. It takes the place of WireGuard's mac1 and OpenVPN's tls-crypt. Who the
-/// peers are, DTLS proves inside.
+/// The envelope of all handshake datagrams: sealed under keys that only who knows the responder's pin can make. To
+/// everybody else the responder is silent, and a handshake with its certificates is unreadable noise. The envelope takes
+/// the place of WireGuard's mac1 and OpenVPN's tls-crypt. Who the peers are, DTLS proves inside.
 class HandshakeSeal {
  public:
   enum class Side : uint8_t { kInitiator, kResponder };
