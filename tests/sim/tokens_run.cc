@@ -119,12 +119,14 @@ class Attack {
     listen();
     return isAt(route);
   }
-  /// The gateway holds that address for the attacker's.
+  /// The gateway holds that address for the attacker's, on subflow 0.
   bool isAt(const Route& route) {
     SessionStatus status;
     gateway_->fill(status, now);
-    if (status.subflows.empty() || status.subflows[0].state == std::string("validating")) return false;
-    return status.subflows[0].remote == route.remote.toString();
+    for (const SubflowStatus& subflow : status.subflows) {
+      if (subflow.id == 0) return subflow.state != "validating" && subflow.remote == route.remote.toString();
+    }
+    return false;
   }
   /// What makes this run prove nothing: the session is over, and a gateway without one refuses everybody; or the peer's
   /// right answer from a new address of its own is refused. Ends the attack, which is at `fresh` then.
