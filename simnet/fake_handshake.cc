@@ -198,10 +198,6 @@ std::unique_ptr<Handshake> FakeHandshakeProvider::accept(Time now) {
   return std::make_unique<FakeHandshake>(this, m, now);
 }
 
-void FakeHandshakeProvider::drawSecret(ByteSpan out) {
-  for (uint8_t& byte : out) byte = static_cast<uint8_t>(random_.next());
-}
-
 bool FakeHandshakeProvider::accepts(const Pin& pin) const {
   return std::ranges::find(accepted_, pin) != accepted_.end();
 }

@@ -46,8 +46,6 @@ class HandshakeProvider {
   virtual std::unique_ptr<Handshake> accept(Time now) = 0;
   /// Replaces the pins that responders accept.
   virtual void setAcceptedPins(std::vector<Pin> pins) = 0;
-  /// Fills `out` with bytes that nobody can foresee, outside of virtual time.
-  virtual void drawSecret(ByteSpan out) = 0;
 };
 
 /// True for the first datagram of a handshake: a ClientHello in a record of epoch 0 (RFC 6347

@@ -11,8 +11,7 @@ Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random
       context_(context),
       events_(context.events, options_.name),
       random_(random),
-      waits_(random.next()),
-      attempts_(*this, context.pool, context.handshakes, context.attempts) {}
+      attempts_(*this, context.pool, context.handshakes, context.attempts, random) {}
 
 // Sessions end while their owner is whole.
 Peer::~Peer() {
@@ -67,7 +66,7 @@ void Peer::connect(Time now) {
   if (routes_.empty()) return;
   if (!needsSession(now)) return attempts_.cancel();
   stepAttempts(now);
-  if (attempts_.begin(routes_, waits_, now)) stepAttempts(now);
+  if (attempts_.begin(routes_, now)) stepAttempts(now);
 }
 
 void Peer::stepAttempts(Time now) {

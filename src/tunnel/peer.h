@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/packet.h"
-#include "base/random.h"
 #include "base/time.h"
 #include "tunnel/attempts.h"
 #include "tunnel/candidates.h"
@@ -119,7 +118,6 @@ class Peer final : public SessionOwner {
   const PeerContext& context_;
   PeerEvents events_;
   SecretRandom& random_;
-  Random waits_;  ///< between attempts
   size_t place_ = 0;
   std::vector<NamedRoute> routes_;
   SessionIndex::Handle session_;

@@ -19,7 +19,8 @@ using Bytes = std::vector<uint8_t>;
 struct RespondersTest : testing::Test {
   PacketPool pool{2048, 512};
   PuppetProvider handshakes;
-  Responders responders{pool, handshakes, 1};
+  SecretRandom random{knownKey(1)};
+  Responders responders{pool, handshakes, random};
   Time now = Time{} + 1s;
   std::map<Route, Knocker> knockers;
 
@@ -300,10 +301,10 @@ TEST_F(RespondersTest, AFriendHasARationOfItsOwn) {
 
 TEST_F(RespondersTest, NoncesAreRememberedForAGenerationAtLeast) {
   SeenNonces nonces;
-  Random random(1);
+  Random noise(1);
   auto draw = [&] {
     HandshakeNonce nonce;
-    for (uint8_t& byte : nonce) byte = static_cast<uint8_t>(random.next());
+    for (uint8_t& byte : nonce) byte = static_cast<uint8_t>(noise.next());
     return nonce;
   };
   HandshakeNonce first = draw();
