@@ -95,6 +95,7 @@ class FakeHandshake final : public Handshake {
   }
   State state() const override { return state_; }
   const SessionSecrets& secrets() const override { return secrets_; }
+  void forgetSecrets() override { secrets_.erase(); }
   std::string_view error() const override { return error_; }
 
   void fail(std::string why) {

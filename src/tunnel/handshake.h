@@ -30,6 +30,8 @@ class Handshake {
   virtual State state() const = 0;
   /// Valid once state() is kDone. A finished handshake still answers retransmitted flights of the other side.
   virtual const SessionSecrets& secrets() const = 0;
+  /// They have been taken: erases them.
+  virtual void forgetSecrets() = 0;
   /// Why it failed, for the log; empty otherwise.
   virtual std::string_view error() const = 0;
 };

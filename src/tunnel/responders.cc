@@ -137,6 +137,7 @@ Responders::Table::iterator Responders::settle(Table::iterator at, Time now) {
     ++done_;
     door_.addFriend(route.remote.address);
     outcomes_.push_back({route, handshake.secrets(), {}});
+    handshake.forgetSecrets();  // it stays for retransmissions, the secrets need not
   }
   return std::next(at);
 }

@@ -26,6 +26,7 @@ struct HelloProvider final : HandshakeProvider {
     Time deadline() const override { return kNever; }
     State state() const override { return State::kRunning; }
     const SessionSecrets& secrets() const override { return none; }
+    void forgetSecrets() override {}
     std::string_view error() const override { return {}; }
   };
   Pin pin{7};

@@ -39,6 +39,7 @@ struct PuppetHandshake final : Handshake {
   Time deadline() const override { return timer; }
   State state() const override { return now; }
   const SessionSecrets& secrets() const override { return kept; }
+  void forgetSecrets() override { kept.erase(); }
   std::string_view error() const override { return now == State::kFailed ? "it failed" : ""; }
 };
 

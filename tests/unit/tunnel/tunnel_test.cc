@@ -21,6 +21,7 @@ struct SlowHandshake final : Handshake {
   Time deadline() const override { return kNever; }
   State state() const override { return State::kRunning; }
   const SessionSecrets& secrets() const override { return secrets_; }
+  void forgetSecrets() override {}
   std::string_view error() const override { return {}; }
 
  private:
