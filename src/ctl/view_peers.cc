@@ -15,8 +15,8 @@ std::string peersText(const nlohmann::json& answer) {
                cell<&PeerStatus::innerSentBytes>(peer), cell<&PeerStatus::innerReceivedBytes>(peer),
                cell<&PeerStatus::retransmitted>(peer), cell<&PeerStatus::heldBytes>(peer),
                textOf(peer, kKeyOf<&PeerStatus::innerMtu>), cell<&PeerStatus::cipher>(peer),
-               up ? cell<&PeerStatus::keyAge>(peer) : "-",
-               cell<&PeerStatus::keyEpoch>(peer), cell<&PeerStatus::pin>(peer)});
+               up ? cell<&PeerStatus::keyAge>(peer) : "-", cell<&PeerStatus::keyEpoch>(peer),
+               cell<&PeerStatus::pin>(peer)});
   }
   return table.empty() ? "no peers\n" : table.toString();
 }

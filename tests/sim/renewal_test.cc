@@ -44,7 +44,8 @@ TEST(Renewal, ManyUnderTrafficLoseReorderAndRepeatNothing) {
   EXPECT_GE(peerOf(s.edge).age, 180s) << "one session";
   EXPECT_GT(down.received() + up.received(), 10_MB);
   for (TcpFlow* file : {&down, &up})
-    EXPECT_EQ(file->gaps() + file->retransmits() + file->wrongBytes() + file->timeouts(), 0u) << file->describe();
+    EXPECT_EQ(file->gaps() + file->retransmits() + file->wrongBytes() + file->timeouts(), 0u)
+        << file->describe();
   for (UdpFlow* stream : {&call, &answer}) {
     EXPECT_EQ(stream->received(), stream->sent());
     EXPECT_EQ(stream->duplicates() + stream->reordered() + stream->wrong(), 0u);

@@ -38,10 +38,10 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
-      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_, packets_,
-                 protector_, receiver_, owner}),
-      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_, packets_,
-                protector_, receiver_, owner}),
+      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
+                 packets_, protector_, receiver_, owner}),
+      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
+                packets_, protector_, receiver_, owner}),
       start_(now) {
   protector_.setPolicies(random_);
   flows_.limitClasses(protector_.policies().size());

@@ -79,9 +79,7 @@ class KeyRing {
   /// Seals under them from now on. They must be there.
   void takeNext(Time now);
   /// The handshake of the keys that are ready.
-  std::optional<uint32_t> next() const {
-    return next_ ? std::optional(next_->root.handshake) : std::nullopt;
-  }
+  std::optional<uint32_t> next() const { return next_ ? std::optional(next_->root.handshake) : std::nullopt; }
   /// Whether there are keys of that handshake, in use or ready.
   bool holds(uint32_t handshake) const;
   /// Another generation is ready, or the one before not gone.

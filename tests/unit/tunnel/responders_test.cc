@@ -164,11 +164,18 @@ TEST_F(RespondersTest, ADoneHandshakeIsReportedOnceAndAnswersOn) {
   begin(from);
   last().now = Handshake::State::kDone;
   last().kept.sessionId = 77;
+  last().kept.initiatorSecret.fill(1), last().kept.responderSecret.fill(2);
+  SessionSecrets given = last().kept;
   later(from);
   std::vector<Responders::Outcome> all = outcomes();
   ASSERT_EQ(all.size(), 1u);
   ASSERT_TRUE(all[0].secrets);
   EXPECT_EQ(all[0].secrets->sessionId, 77u);
+  EXPECT_EQ(all[0].secrets->initiatorSecret, given.initiatorSecret);
+  EXPECT_EQ(all[0].secrets->responderSecret, given.responderSecret);
+  EXPECT_EQ(last().kept.initiatorSecret, decltype(given.initiatorSecret){})
+      << "what remembers it has no secrets";
+  EXPECT_EQ(last().kept.responderSecret, decltype(given.responderSecret){});
   last().toSend = 1;
   later(from);
   EXPECT_TRUE(outcomes().empty());

@@ -36,7 +36,7 @@ struct KeyRenewalTest : testing::Test {
   std::map<const Session*, PacketNumber> largest;         ///< of subflow 0, by who sent it
   std::vector<Drop> refused;
   bool cut = false;
-  uint32_t lost = 0;  ///< a bit for each of the next datagrams: it is lost
+  uint32_t lost = 0;           ///< a bit for each of the next datagrams: it is lost
   std::vector<Datagram> kept;  ///< copies of what the edge has sent, when `keeps`
   bool keeps = false;
 

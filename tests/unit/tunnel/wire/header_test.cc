@@ -15,8 +15,8 @@ TEST(Header, RoundTripsEveryField) {
   Random random(1);
   for (int i = 0; i < 1000; ++i) {
     DatagramHeader h{static_cast<uint8_t>(random.below(4)), static_cast<uint8_t>(random.below(4)),
-                     static_cast<uint32_t>(random.next()), SubflowId(static_cast<uint8_t>(random.next())),
-                     static_cast<uint32_t>(random.next()), static_cast<uint8_t>(random.below(4))};
+                     static_cast<uint32_t>(random.next()),  SubflowId(static_cast<uint8_t>(random.next())),
+                     static_cast<uint32_t>(random.next()),  static_cast<uint8_t>(random.below(4))};
     Bytes bytes(kMinDatagram);
     writeHeader(h, bytes.data());
     EXPECT_TRUE(isSessionDatagram(bytes));
