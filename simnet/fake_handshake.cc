@@ -95,6 +95,7 @@ class FakeHandshake final : public Handshake {
   }
   State state() const override { return state_; }
   const SessionSecrets& secrets() const override { return secrets_; }
+  void forgetSecrets() override { secrets_.erase(); }
   std::string_view error() const override { return error_; }
 
   void fail(std::string why) {
@@ -196,10 +197,6 @@ std::unique_ptr<Handshake> FakeHandshakeProvider::accept(Time now) {
   m.responderNonce = random_.next();
   m.responder = own_;
   return std::make_unique<FakeHandshake>(this, m, now);
-}
-
-void FakeHandshakeProvider::drawSecret(ByteSpan out) {
-  for (uint8_t& byte : out) byte = static_cast<uint8_t>(random_.next());
 }
 
 bool FakeHandshakeProvider::accepts(const Pin& pin) const {

@@ -35,7 +35,6 @@ class FakeHandshakeProvider final : public HandshakeProvider {
   std::unique_ptr<Handshake> initiate(const Pin& peer, Time now) override;
   std::unique_ptr<Handshake> accept(Time now) override;
   void setAcceptedPins(std::vector<Pin> pins) override { accepted_ = std::move(pins); }
-  void drawSecret(ByteSpan out) override;
   /// Whether a peer with this pin is let in.
   bool accepts(const Pin& pin) const;
 

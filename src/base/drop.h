@@ -60,7 +60,7 @@ struct DropInfo {
 /// All causes, in their order.
 inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kRuntDatagram, "runt_datagram", "shorter than the smallest datagram (27 bytes)"},
-    {Drop::kUnknownType, "unknown_type", "first byte neither handshake nor session, or reserved bits set"},
+    {Drop::kUnknownType, "unknown_type", "first byte neither handshake nor session"},
     {Drop::kUnknownVersion, "unknown_version", "another version of the datagram header"},
     {Drop::kUnknownSession, "unknown_session",
      "no such session; the other end keeps sending for a few seconds after this gateway restarted"},

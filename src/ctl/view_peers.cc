@@ -7,7 +7,7 @@ namespace braid {
 
 std::string peersText(const nlohmann::json& answer) {
   Table table({"PEER", "STATE", ">FOR", ">SUBFLOWS", ">FLOWS", ">SENT", ">RECEIVED", ">REPAIRED", ">HELD",
-               ">MTU", "CIPHER", ">EPOCH", "PIN"});
+               ">MTU", "CIPHER", ">KEYS", ">EPOCH", "PIN"});
   for (const auto& peer : listOf(answer, "peers")) {
     bool up = flagOf(peer, kKeyOf<&PeerStatus::up>);
     table.add({cell<&PeerStatus::name>(peer), up ? "up" : "down", up ? cell<&PeerStatus::age>(peer) : "-",
@@ -15,7 +15,8 @@ std::string peersText(const nlohmann::json& answer) {
                cell<&PeerStatus::innerSentBytes>(peer), cell<&PeerStatus::innerReceivedBytes>(peer),
                cell<&PeerStatus::retransmitted>(peer), cell<&PeerStatus::heldBytes>(peer),
                textOf(peer, kKeyOf<&PeerStatus::innerMtu>), cell<&PeerStatus::cipher>(peer),
-               cell<&PeerStatus::keyEpoch>(peer), cell<&PeerStatus::pin>(peer)});
+               up ? cell<&PeerStatus::keyAge>(peer) : "-", cell<&PeerStatus::keyEpoch>(peer),
+               cell<&PeerStatus::pin>(peer)});
   }
   return table.empty() ? "no peers\n" : table.toString();
 }

@@ -10,14 +10,14 @@ void AttemptIndex::remove(const Route& route, Peer& peer) {
   if (found != last) peers_.erase(found);
 }
 
-bool Attempts::begin(const std::vector<NamedRoute>& routes, Random& random, Time now) {
+bool Attempts::begin(const std::vector<NamedRoute>& routes, Time now) {
   if (isTrying() || now < nextRound_) return false;
   Time at = now;
   for (const NamedRoute& r : routes) {
     attempts_.push_back({r.route, nullptr, at});
     at += kAttemptDelay;
   }
-  nextRound_ = now + pause_ + Duration(random.below(static_cast<uint64_t>(pause_.count() / 4)));
+  nextRound_ = now + pause_ + Duration(random_.below(static_cast<uint64_t>(pause_.count() / 4)));
   pause_ = std::min<Duration>(pause_ * 2, kLongestPause);
   return true;
 }
@@ -56,7 +56,7 @@ std::optional<SessionSecrets> Attempts::step(const Pin& pin, Time now) {
         ++it;
         continue;
       }
-      a.initiator = std::make_unique<Initiator>(handshakes_, pin, now);
+      a.initiator = std::make_unique<Initiator>(handshakes_, random_, pin, now);
       index_.add(a.route, peer_);
     }
     if (a.deadline() <= now) a.initiator->onTimer(now);

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/packet.h"
-#include "base/random.h"
 #include "base/time.h"
 #include "tunnel/handshake.h"
 #include "tunnel/initiator.h"
 #include "tunnel/io.h"
 #include "tunnel/peer_routes.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -63,9 +63,10 @@ class Attempts {
   static constexpr Duration kFirstPause = 500ms;
   static constexpr Duration kLongestPause = 8s;
 
-  /// `pool`, `handshakes` and `index` must outlive this object.
-  Attempts(Peer& peer, PacketPool& pool, HandshakeProvider& handshakes, AttemptIndex& index)
-      : peer_(peer), pool_(pool), handshakes_(handshakes), index_(index) {}
+  /// All of the parameters must outlive this object.
+  Attempts(Peer& peer, PacketPool& pool, HandshakeProvider& handshakes, AttemptIndex& index,
+           SecretRandom& random)
+      : peer_(peer), pool_(pool), handshakes_(handshakes), index_(index), random_(random) {}
   ~Attempts() { cancel(); }
   Attempts(const Attempts&) = delete;
   Attempts& operator=(const Attempts&) = delete;
@@ -79,7 +80,7 @@ class Attempts {
   void resetPause() { pause_ = kFirstPause; }
 
   /// Begins a round unless one is under way or it is too early. True when it did; step() follows.
-  bool begin(const std::vector<NamedRoute>& routes, Random& random, Time now);
+  bool begin(const std::vector<NamedRoute>& routes, Time now);
   /// Ends attempts on routes that are none of these.
   void keepOnly(const std::vector<NamedRoute>& routes);
   /// Ends the round.
@@ -111,6 +112,7 @@ class Attempts {
   PacketPool& pool_;
   HandshakeProvider& handshakes_;
   AttemptIndex& index_;
+  SecretRandom& random_;
   std::vector<Attempt> attempts_;
   std::deque<Datagram> alerts_;  ///< last words of failed handshakes
   std::deque<std::string> failures_;

@@ -33,6 +33,14 @@ class Candidates {
     sessions_.clear();
     return taken;
   }
+  /// The session of this handshake, which is not to be chosen any more; empty: there is none.
+  SessionIndex::Handle take(uint32_t handshake) {
+    auto meant = std::ranges::find(sessions_, handshake, [](const auto& s) { return s->id(); });
+    if (meant == sessions_.end()) return {};
+    SessionIndex::Handle taken = std::move(*meant);
+    sessions_.erase(meant);
+    return taken;
+  }
   void onTimer(Time now) {
     std::erase_if(sessions_, [&](const auto& s) { return now > forgetAt(*s); });
   }

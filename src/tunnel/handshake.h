@@ -30,6 +30,8 @@ class Handshake {
   virtual State state() const = 0;
   /// Valid once state() is kDone. A finished handshake still answers retransmitted flights of the other side.
   virtual const SessionSecrets& secrets() const = 0;
+  /// They have been taken: erases them.
+  virtual void forgetSecrets() = 0;
   /// Why it failed, for the log; empty otherwise.
   virtual std::string_view error() const = 0;
 };
@@ -46,8 +48,6 @@ class HandshakeProvider {
   virtual std::unique_ptr<Handshake> accept(Time now) = 0;
   /// Replaces the pins that responders accept.
   virtual void setAcceptedPins(std::vector<Pin> pins) = 0;
-  /// Fills `out` with bytes that nobody can foresee, outside of virtual time.
-  virtual void drawSecret(ByteSpan out) = 0;
 };
 
 /// True for the first datagram of a handshake: a ClientHello in a record of epoch 0 (RFC 6347

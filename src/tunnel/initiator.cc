@@ -5,11 +5,11 @@
 
 namespace braid {
 
-Initiator::Initiator(HandshakeProvider& provider, const Pin& peer, Time now)
-    : provider_(provider),
+Initiator::Initiator(HandshakeProvider& provider, SecretRandom& random, const Pin& peer, Time now)
+    : random_(random),
       seal_(HandshakeSeal::Side::kInitiator, peer),
       handshake_(provider.initiate(peer, now)) {
-  provider_.drawSecret(id_);
+  random_.fill(id_);
 }
 
 bool Initiator::onDatagram(ByteView bytes, Time now) {
@@ -45,7 +45,7 @@ bool Initiator::pollDatagram(Packet& out) {
     return false;
   }
   HandshakeHeader header{HandshakeKind::kInitiator, id_, {}, cookie_};
-  provider_.drawSecret(header.nonce);
+  random_.fill(header.nonce);
   return seal_.seal(header, out);
 }
 

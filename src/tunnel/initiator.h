@@ -5,6 +5,7 @@
 
 #include "tunnel/handshake.h"
 #include "tunnel/wire/handshake_seal.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -12,8 +13,8 @@ namespace braid {
 /// with the cookie that the responder asks for.
 class Initiator {
  public:
-  /// `provider` must outlive it.
-  Initiator(HandshakeProvider& provider, const Pin& peer, Time now);
+  /// `random` must outlive it.
+  Initiator(HandshakeProvider& provider, SecretRandom& random, const Pin& peer, Time now);
 
   /// False when the datagram is not of this handshake, or not of who knows the responder's pin.
   bool onDatagram(ByteView bytes, Time now);
@@ -25,7 +26,7 @@ class Initiator {
  private:
   void onCookie(ByteView cookie);
 
-  HandshakeProvider& provider_;
+  SecretRandom& random_;
   HandshakeSeal seal_;
   std::unique_ptr<Handshake> handshake_;
   HandshakeId id_;

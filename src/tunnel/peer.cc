@@ -11,8 +11,8 @@ Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random
       context_(context),
       events_(context.events, options_.name),
       random_(random),
-      waits_(random.next()),
-      attempts_(*this, context.pool, context.handshakes, context.attempts) {}
+      attempts_(*this, context.pool, context.handshakes, context.attempts, random),
+      renewals_(random) {}
 
 // Sessions end while their owner is whole.
 Peer::~Peer() {
@@ -65,16 +65,23 @@ SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedul
 
 void Peer::connect(Time now) {
   if (routes_.empty()) return;
-  if (!needsSession(now)) return attempts_.cancel();
+  if (!needsHandshake(now)) return attempts_.cancel();
   stepAttempts(now);
-  if (attempts_.begin(routes_, waits_, now)) stepAttempts(now);
+  if (needsHandshake(now) && attempts_.begin(routes_, now)) stepAttempts(now);
 }
 
 void Peer::stepAttempts(Time now) {
+  bool wasTrying = attempts_.isTrying(), renews = !needsSession(now);
   std::optional<SessionSecrets> secrets = attempts_.step(options_.pin, now);
   for (std::string failure; attempts_.pollFailure(failure);)
-    events_.tell(Event::Kind::kHandshakeFailed, std::move(failure));
+    events_.tell(Event::Kind::kHandshakeFailed, renews ? "no fresh keys: " + failure : std::move(failure));
+  if (renews && wasTrying && !secrets && !attempts_.isTrying()) renewals_.onFailed(now);
   if (!secrets) return;
+  renewals_.onHandshake();
+  if (renews) {
+    attempts_.resetPause();
+    return session_->renewal().propose(*secrets, now);
+  }
   session_.reset();
   if (up_) setUp(false, "is silent, a new session begins");
   session_ = makeSession(*secrets, KeySchedule::Role::kInitiator, now);
@@ -104,9 +111,22 @@ bool Peer::crosses(const Session& candidate, Time now) const {
 
 // ---- both
 
+// Fresh keys are given to the session whose peer asks for them, whichever that is.
+void Peer::settleRenewal(Session& session, Time now) {
+  KeyRenewal& renewal = session.renewal();
+  if (std::optional<uint32_t> wish = renewal.takeWish()) {
+    SessionIndex::Handle fresh = candidates_.take(*wish);
+    renewal.answer(*wish, fresh ? &fresh->renewal() : nullptr, now);
+  }
+  if (!renewal.takeRefusal()) return;
+  events_.tell(Event::Kind::kHandshakeFailed, "no fresh keys: the peer has forgotten their handshake");
+  renewals_.onFailed(now);
+}
+
 std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header, const Route& from,
                                      Ecn ecn, Packet datagram, Time now) {
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
+  settleRenewal(session, now);
   if (auto chosen = candidates_.takeChosen([&](const Session& s) { return !crosses(s, now); }))
     session_ = std::move(chosen);
   if (!up_ && this->session() && !isPathless(now)) {
@@ -159,6 +179,13 @@ Time Peer::startOverAt() const {
   return session_->unusableSince() == kNever ? kNever : session_->unusableSince() + kStartOver;
 }
 
+/// From when on a handshake beside the session is due, which gives it fresh keys; kNever: not before something happens.
+Time Peer::renewAt() const {
+  if (!session() || session_->role() != KeySchedule::Role::kInitiator) return kNever;
+  const KeyRenewal& renewal = session_->renewal();
+  return renewal.isUnderWay() ? kNever : renewals_.dueAt(renewal.renewedAt(), context_.options.rekeyAfter);
+}
+
 void Peer::onTimer(Time now) {
   forEachSession([&](Session& s) { s.onTimer(now); });
   bool lost = session_ && (session_->isDone() || now > lostAt());
@@ -175,7 +202,7 @@ Time Peer::nextDeadline(Time now) const {
   if (session_ && session_->isDone()) next = std::min(next, now);
   if (up_ && pathlessAt() != kNever) next = std::min(next, pathlessAt() + 1ms);
   if (!routes_.empty() && !attempts_.isTrying())
-    next = std::min(next, std::max(startOverAt(), attempts_.nextRound()));
+    next = std::min(next, std::max(std::min(startOverAt(), renewAt()), attempts_.nextRound()));
   return next;
 }
 
@@ -183,7 +210,7 @@ Time Peer::nextDeadline(Time now) const {
 // and a round of attempts ends that a session has made needless.
 std::optional<Time> Peer::restsUntil(Time now) const {
   if (comesUp() || (up_ && pathlessAt() != kNever)) return std::nullopt;
-  if (attempts_.isTrying() && !needsSession(now)) return std::nullopt;
+  if (attempts_.isTrying() && !needsHandshake(now)) return std::nullopt;
   bool rest = true;
   forEachSession([&](const Session& s) { rest = rest && s.isAtRest(now); });
   if (!rest) return std::nullopt;
@@ -201,6 +228,7 @@ PeerStatus Peer::status(Time now, size_t flows) const {
   s.name = options_.name;
   s.pin = formatPin(options_.pin);
   s.up = up_;
+  s.failedRenewals = renewals_.failed();
   if (session_) session_->fill(s, now, flows);
   return s;
 }

@@ -4,6 +4,10 @@
 //
 //     initiator   no session --> attempts on all routes --> session --> attempts again when it is of no use
 //     responder   a handshake is done --> candidate --> session, once the peer has chosen it
+//                                               \--> keys for the session that runs, when the peer asks for that
+//
+// Whoever initiated the session also renews its keys, by attempts beside it. When they fail, the session goes on as it
+// is, and they are made again.
 //
 // Both sides may begin at once. The peer is up from the first datagram of a session on, as long as the session
 // has a usable path or lost the last one a short while ago.
@@ -13,7 +17,6 @@
 #include <vector>
 
 #include "base/packet.h"
-#include "base/random.h"
 #include "base/time.h"
 #include "tunnel/attempts.h"
 #include "tunnel/candidates.h"
@@ -22,6 +25,7 @@
 #include "tunnel/options.h"
 #include "tunnel/peer_owner.h"
 #include "tunnel/peer_routes.h"
+#include "tunnel/renewals.h"
 #include "tunnel/session/session.h"
 #include "tunnel/session_index.h"
 #include "tunnel/status.h"
@@ -105,13 +109,16 @@ class Peer final : public SessionOwner {
   Time lostAt() const;
   Time pathlessAt() const;
   Time startOverAt() const;
+  Time renewAt() const;
   bool needsSession(Time now) const { return startOverAt() <= now; }
+  bool needsHandshake(Time now) const { return needsSession(now) || renewAt() <= now; }
   bool isPathless(Time now) const { return now > pathlessAt(); }
   bool comesUp() const { return !up_ && session() && session_->anyUsable(); }
   bool crosses(const Session& candidate, Time now) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
   void connect(Time now);
   void stepAttempts(Time now);
+  void settleRenewal(Session& session, Time now);
   void openSubflows(Time now);
   void setUp(bool up, const std::string& text);
 
@@ -119,12 +126,12 @@ class Peer final : public SessionOwner {
   const PeerContext& context_;
   PeerEvents events_;
   SecretRandom& random_;
-  Random waits_;  ///< between attempts
   size_t place_ = 0;
   std::vector<NamedRoute> routes_;
   SessionIndex::Handle session_;
   Candidates candidates_;
   Attempts attempts_;
+  Renewals renewals_;
   bool up_ = false;
 };
 

@@ -7,11 +7,12 @@
 
 namespace braid {
 
-Responders::Responders(PacketPool& pool, HandshakeProvider& handshakes, uint64_t key)
+Responders::Responders(PacketPool& pool, HandshakeProvider& handshakes, SecretRandom& random)
     : pool_(pool),
       handshakes_(handshakes),
+      random_(random),
       seal_(HandshakeSeal::Side::kResponder, handshakes.ownPin()),
-      door_(key) {}
+      door_(random.next()) {}
 
 std::optional<Drop> Responders::onDatagram(const Route& from, ByteSpan bytes, Time now) {
   // The answer to a handshake of ours that is over.
@@ -25,7 +26,7 @@ std::optional<Drop> Responders::onDatagram(const Route& from, ByteSpan bytes, Ti
   auto running = responders_.find(from);
   if (running != responders_.end() && running->second.id == header.id)
     return feed(running, opened->body, now);
-  cookies_.rotate(now, [&](ByteSpan secret) { handshakes_.drawSecret(secret); });
+  cookies_.rotate(now, [&](ByteSpan secret) { random_.fill(secret); });
   bool hasCookie = header.cookie != HandshakeCookie{};  // a flood of hellos without costs no hash
   if (!hasCookie || !cookies_.check(from.remote, header.cookie)) return ask(from, header, now);
   if (!isClientHello(opened->body)) return Drop::kHandshakeGarbage;
@@ -136,6 +137,7 @@ Responders::Table::iterator Responders::settle(Table::iterator at, Time now) {
     ++done_;
     door_.addFriend(route.remote.address);
     outcomes_.push_back({route, handshake.secrets(), {}});
+    handshake.forgetSecrets();  // it stays for retransmissions, the secrets need not
   }
   return std::next(at);
 }
@@ -150,7 +152,7 @@ void Responders::drain(const Route& route, Responder& responder) {
 
 void Responders::send(HandshakeKind kind, const HandshakeId& id, const Route& to, Packet body) {
   HandshakeHeader header{kind, id, {}, {}};
-  handshakes_.drawSecret(header.nonce);
+  random_.fill(header.nonce);
   if (seal_.seal(header, body)) replies_.push_back({to, Ecn::kNotEct, std::move(body)});
 }
 

@@ -28,6 +28,7 @@
 #include "tunnel/io.h"
 #include "tunnel/wire/cookies.h"
 #include "tunnel/wire/handshake_seal.h"
+#include "tunnel/wire/secret_random.h"
 
 namespace braid {
 
@@ -48,8 +49,8 @@ class Responders {
   /// Datagrams that wait for the driver; what finds no place is lost, as on the way. Ours.
   static constexpr size_t kMaxReplies = 256;
 
-  /// `pool` and `handshakes` must outlive this object. `key`: see Door.
-  Responders(PacketPool& pool, HandshakeProvider& handshakes, uint64_t key);
+  /// All of the parameters must outlive this object.
+  Responders(PacketPool& pool, HandshakeProvider& handshakes, SecretRandom& random);
 
   /// A handshake datagram, which is opened in place. nullopt when it was used, else why not.
   std::optional<Drop> onDatagram(const Route& from, ByteSpan bytes, Time now);
@@ -98,6 +99,7 @@ class Responders {
 
   PacketPool& pool_;
   HandshakeProvider& handshakes_;
+  SecretRandom& random_;
   HandshakeSeal seal_;
   Cookies cookies_;
   SeenNonces seen_;

@@ -17,12 +17,15 @@ struct PeerStatus : SessionStatus {
   std::string name;
   std::string pin;
   bool up = false;
+  uint64_t failedRenewals = 0;
 };
 template <>
 inline constexpr auto kFieldsOf<PeerStatus> = field::table<PeerStatus>(
     field::base<SessionStatus>(), field::text("name", "name of the peer", &PeerStatus::name),
     field::text("pin", "pin of its public key, `sha256:BASE64`", &PeerStatus::pin),
-    field::flag("up", "it has a session that works", &PeerStatus::up));
+    field::flag("up", "it has a session that works", &PeerStatus::up),
+    field::counter("failed_renewals", FieldUnit::kNone, "how often handshakes for fresh keys came to nothing",
+                   &PeerStatus::failedRenewals));
 
 /// A metered uplink.
 struct MeterStatus : MeterReading {

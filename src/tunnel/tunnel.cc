@@ -13,7 +13,7 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       random_(key),
       uplinks_(options_.maxOuterMtu),
       peers_(options_, pool, handshakes, *this, events_),
-      responders_(pool, handshakes, random_.next()),
+      responders_(pool, handshakes, random_),
       forwarder_(options_, pool, peers_, random_) {}
 
 // Sessions end while their owners are whole.

@@ -121,11 +121,12 @@ TEST_F(Hostile, NoRouteIsAnswered) {
 // Who knows the concentrator's pin floods it with hellos.
 TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
   FakeHandshakeProvider attacker(pinOf(66), 66);
+  SecretRandom drawn(knownKey(66));
   PacketPool pool(2048, 16);
   uint64_t sent = s.hub.sentBytes;
   uint64_t injected = 0;
   for (int i = 0; i < 20000; ++i) {
-    Initiator h(attacker, pinOf(2), s.world.now());
+    Initiator h(attacker, drawn, pinOf(2), s.world.now());
     Packet hello = pool.allocate();
     ASSERT_TRUE(h.pollDatagram(hello));
     Route from = stranger;
@@ -154,6 +155,7 @@ TEST_F(Hostile, AStrangerGetsNoAnswer) {
   s.world.onWire = nullptr;
   ASSERT_TRUE(std::ranges::any_of(overheard, [](const Bytes& b) { return isHandshakeDatagram(b); }));
   FakeHandshakeProvider attacker(pinOf(66), 66);
+  SecretRandom drawn(knownKey(66));
   PacketPool pool(2048, 16);
   Random random(1);
   uint64_t unroutable = s.world.unroutable();
@@ -161,7 +163,7 @@ TEST_F(Hostile, AStrangerGetsNoAnswer) {
     Bytes bytes = overheard[random.below(overheard.size())];
     if (i % 3 == 1) bytes[random.below(bytes.size())] ^= static_cast<uint8_t>(1 << random.below(8));
     if (i % 3 == 2) {
-      Initiator guesses(attacker, pinOf(67), s.world.now());
+      Initiator guesses(attacker, drawn, pinOf(67), s.world.now());
       Packet hello = pool.allocate();
       ASSERT_TRUE(guesses.pollDatagram(hello));
       bytes.assign(hello.view().begin(), hello.view().end());

@@ -25,8 +25,12 @@ const char* kindName(const ConfigNode& node) {
   return "";
 }
 
+bool isWord(const ConfigValue& value, std::string_view word) {
+  return value && value.node->kind == ConfigNode::Kind::kScalar && value.node->text == word;
+}
+
 bool isAuto(const ConfigValue& value) {
-  return value && value.node->kind == ConfigNode::Kind::kScalar && value.node->text == "auto";
+  return isWord(value, "auto");
 }
 
 std::string joined(std::span<const std::string_view> words) {
@@ -252,6 +256,11 @@ std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Dur
 std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
                                            ConfigDiagnostics& out) {
   return isAuto(value) ? Duration{} : readDuration(value, low, high, out);
+}
+
+std::optional<Duration> readOffOrDuration(const ConfigValue& value, Duration low, Duration high,
+                                          ConfigDiagnostics& out) {
+  return isWord(value, "off") ? Duration{} : readDuration(value, low, high, out);
 }
 
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,

@@ -77,6 +77,9 @@ std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Dur
 /// A duration from `low` to `high`, or "auto", which gives 0.
 std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
                                            ConfigDiagnostics& out);
+/// A duration from `low` to `high`, or "off", which gives 0.
+std::optional<Duration> readOffOrDuration(const ConfigValue& value, Duration low, Duration high,
+                                          ConfigDiagnostics& out);
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out);
 /// Bits per second.

@@ -114,7 +114,7 @@ void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out
                                section.find("scheduler"), kPathSchedulerNames,
                                [](auto& name) { return makePathScheduler(name) != nullptr; }, out));
   if (auto cipher = readChoice(section.find("cipher"), kCiphers, out)) config.cipher = cipherKind(*cipher);
-  assign(tunnel.rekeyAfter, readDuration(section.find("rekey-after"), 60s, 24h * 7, out));
+  assign(tunnel.rekeyAfter, readOffOrDuration(section.find("rekey-after"), 10s, 24h * 7, out));
   assign(tunnel.rekeyPackets, readNumber(section.find("rekey-packets"), 1 << 10, 1 << 23, out));
   if (auto proxy = readChoice(section.find("ecn-proxy"), kSwitch, out)) tunnel.ecnProxy = *proxy == "on";
   assign(tunnel.initialWindow, readNumber(section.find("initial-window"), 2, 1000, out));

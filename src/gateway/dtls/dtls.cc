@@ -1,6 +1,5 @@
 #include "gateway/dtls/dtls.h"
 
-#include <openssl/rand.h>
 #include <sys/auxv.h>
 
 #if defined(__aarch64__)
@@ -92,11 +91,6 @@ DtlsProvider::~DtlsProvider() = default;
 
 const Pin& DtlsProvider::ownPin() const {
   return shared_->ownPin;
-}
-
-void DtlsProvider::drawSecret(ByteSpan out) {
-  if (RAND_bytes(out.data(), static_cast<int>(out.size())) != 1)
-    throw std::runtime_error("OpenSSL gives no random bytes: " + takeOpensslError());
 }
 
 std::unique_ptr<Handshake> DtlsProvider::initiate(const Pin& peer, Time now) {

@@ -43,7 +43,6 @@ class DtlsProvider : public HandshakeProvider {
   std::unique_ptr<Handshake> initiate(const Pin& peer, Time now) override;
   std::unique_ptr<Handshake> accept(Time now) override;
   void setAcceptedPins(std::vector<Pin> pins) override;
-  void drawSecret(ByteSpan out) override;
 
  private:
   std::shared_ptr<DtlsShared> shared_;

@@ -86,11 +86,6 @@ DtlsHandshake::DtlsHandshake(std::shared_ptr<DtlsShared> shared)
   SSL_set_accept_state(ssl_.get());
 }
 
-DtlsHandshake::~DtlsHandshake() {
-  OPENSSL_cleanse(secrets_.initiatorSecret.data(), secrets_.initiatorSecret.size());
-  OPENSSL_cleanse(secrets_.responderSecret.data(), secrets_.responderSecret.size());
-}
-
 std::unique_ptr<DtlsHandshake> DtlsHandshake::initiate(std::shared_ptr<DtlsShared> shared, const Pin& peer,
                                                        Time now) {
   auto handshake = std::make_unique<DtlsHandshake>(std::move(shared));

@@ -33,7 +33,6 @@ class DtlsHandshake : public Handshake {
   static void prepare(SSL_CTX* context);
 
   explicit DtlsHandshake(std::shared_ptr<DtlsShared> shared);
-  ~DtlsHandshake() override;
   /// An initiator; its first flight is ready.
   static std::unique_ptr<DtlsHandshake> initiate(std::shared_ptr<DtlsShared> shared, const Pin& peer,
                                                  Time now);
@@ -46,6 +45,7 @@ class DtlsHandshake : public Handshake {
   Time deadline() const override { return state_ == State::kRunning ? deadline_ : kNever; }
   State state() const override { return state_; }
   const SessionSecrets& secrets() const override { return secrets_; }
+  void forgetSecrets() override { secrets_.erase(); }
   std::string_view error() const override { return error_; }
 
  private:

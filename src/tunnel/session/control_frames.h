@@ -18,8 +18,10 @@ class ControlFrames {
  public:
   /// Frames kept at most, waiting or in flight. Ours.
   static constexpr size_t kMost = 512;
+  /// And kinds of which there is one at a time, see replace().
+  static constexpr size_t kReplaced = 2;
 
-  ControlFrames() { entries_.reserve(kMost); }
+  ControlFrames() { entries_.reserve(kMost + kReplaced); }
 
   bool isFull() const { return entries_.size() >= kMost; }
   bool empty() const { return entries_.empty(); }
@@ -35,6 +37,12 @@ class ControlFrames {
       return older && older->subflow == frame.subflow;
     });
     add(frame);
+  }
+  /// Takes the place of older words of its kind, and finds room always: there is one of each kind.
+  template <typename F>
+  void replace(const F& frame) {
+    std::erase_if(entries_, [](const Entry& e) { return std::holds_alternative<F>(e.frame); });
+    entries_.push_back({frame});
   }
   /// The sequence number of the next word on a subflow: the largest one counts. From 1 on.
   uint64_t takeSequence() { return ++sequence_; }

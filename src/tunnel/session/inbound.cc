@@ -91,6 +91,8 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
         if (Subflow* meant = subflows.find(status.subflow)) meant->onPeerStatus(status, now);
       },
       [&](const SubflowPreferenceFrame& preference) { parts_.paths.duties().onPeerPreference(preference); },
+      [&](const RenewKeysFrame& wish) { parts_.renewal.onWish(wish); },
+      [&](const KeysReadyFrame& answer) { parts_.renewal.onAnswer(answer, now); },
       [&](const SkipFrame& skip) { packets_.onSkip(skip, now); },
       [&](const ParityFrame& parity) {
         if (!parts_.receiver.onParity(parity, subflow.id(), arrival.packetNumber, now)) onBadParity();

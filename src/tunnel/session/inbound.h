@@ -10,6 +10,7 @@
 //     RECOVERED                 Protector: what it has sent need not be repaired
 //     ACK, path frames, status  the subflow that is meant
 //     SUBFLOW_PREFERENCE        PathDuties
+//     RENEW_KEYS, KEYS_READY    KeyRenewal
 //     CLOSE                     isClosed()
 //
 // Life. Inbound lives as long as its session, and holds inner packets only while those before them are missing

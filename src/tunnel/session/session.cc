@@ -25,24 +25,23 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
                  PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now)
-    : id_(secrets.sessionId),
-      role_(role),
-      options_(options),
+    : options_(options),
       events_(events),
       random_(random),
       keys_(secrets, role, keyLimits(options), now),
-      sealer_(id_, keys_),
-      trace_(options.trace, id_),
+      sealer_(secrets.sessionId, keys_),
+      trace_(options.trace, secrets.sessionId),
       ledger_(options.repairTime, &owner),
       flows_(innerFlowOptions(options), random_.next()),
       packets_(packetLaneOptions(options), flows_, round_, &owner),
+      renewal_(keys_, controls_),
       paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
-      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, round_, packets_,
-                 protector_, receiver_, owner}),
-      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, ledger_, round_, packets_,
-                protector_, receiver_, owner}),
+      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
+                 packets_, protector_, receiver_, owner}),
+      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
+                packets_, protector_, receiver_, owner}),
       start_(now) {
   protector_.setPolicies(random_);
   flows_.limitClasses(protector_.policies().size());
@@ -93,19 +92,22 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
       expandPacketNumber(header.packetNumber, subflow ? subflow->receiver().expected() : PacketNumber{});
   if (subflow && subflow->receiver().isReplay(pn)) return Drop::kReplay;
 
-  unsigned epoch = keys_.epoch();
+  unsigned generation = keys_.generation(), epoch = keys_.epoch();
   ByteView aad = datagram.view().first(kHeaderSize);
-  if (!keys_.open(header.epoch, header.subflow, pn, aad, datagram.span().subspan(kHeaderSize), now)) {
+  ByteSpan sealed = datagram.span().subspan(kHeaderSize);
+  if (!keys_.open(header.generation, header.epoch, header.subflow, pn, aad, sealed, now)) {
     if (keys_.spent()) over_ = true;
     return Drop::kBadSeal;
   }
-  if (keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "the peer changed keys");
+  bool isFresh = keys_.generation() != generation;
+  if (!isFresh && keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "the peer changed keys");
   if (!subflow && !(subflow = paths_.accept(header.subflow, from, now))) return Drop::kUnknownSubflow;
   heardAt_ = now;
 
   datagram.trimFront(kHeaderSize);
   datagram.setSize(datagram.size() - kTagSize);
   bool good = inbound_.onDatagram(*subflow, std::move(datagram), {pn, ecn, size, from, now});
+  if (keys_.generation() != generation) events_.tell(Event::Kind::kRekeyed, "keys of a fresh handshake");
   if (inbound_.isClosed()) over_ = true;
   if (inbound_.hasForgedAck() && !over_) onForgedAck();
   refresh(now);
@@ -205,6 +207,8 @@ DropCounts Session::drops() const {
 void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.age = now - start_;
   status.keyEpoch = keys_.epoch();
+  status.keyGeneration = keys_.generation();
+  status.keyAge = now - keys_.renewedAt();
   status.cipher = aeadName(keys_.aead());
   paths_.fill(status, now);
   static_cast<OutboundCounts&>(status) = outbound_.counts();

@@ -7,8 +7,8 @@
 // delivered or given up. Datagrams of the peer go in (onDatagram), are opened here and read by Inbound, which hands
 // inner packets to the SessionOwner as PacketReceiver orders them.
 //
-//     onInnerPacket -> PacketLane -> FairRound -> Outbound -> DatagramBuilder -> KeySchedule -> pollDatagram
-//     onDatagram -> KeySchedule -> Inbound -> Subflow | PacketReceiver | BlockReceiver | Protector -> SessionOwner
+//     onInnerPacket -> PacketLane -> FairRound -> Outbound -> DatagramBuilder -> KeyRing -> pollDatagram
+//     onDatagram -> KeyRing -> Inbound -> Subflow | PacketReceiver | BlockReceiver | Protector -> SessionOwner
 //
 // PathManager has the subflows that datagrams take; Protector and BlockReceiver are the two ends of proactive
 // recovery; ControlFrames keeps what must arrive until it has.
@@ -34,6 +34,7 @@
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
 #include "tunnel/session/inbound.h"
+#include "tunnel/session/key_renewal.h"
 #include "tunnel/session/outbound.h"
 #include "tunnel/session/path_manager.h"
 #include "tunnel/session/peer_events.h"
@@ -42,7 +43,7 @@
 #include "tunnel/session/session_status.h"
 #include "tunnel/subflow/datagram.h"
 #include "tunnel/wire/header.h"
-#include "tunnel/wire/key_schedule.h"
+#include "tunnel/wire/key_ring.h"
 #include "tunnel/wire/secret_random.h"
 
 namespace braid {
@@ -56,8 +57,8 @@ class Session final {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  uint32_t id() const { return id_; }
-  KeySchedule::Role role() const { return role_; }
+  uint32_t id() const { return sealer_.session(); }
+  KeySchedule::Role role() const { return keys_.role(); }
   Time start() const { return start_; }
   /// When a datagram of the peer was last opened; the session's start before that.
   Time lastHeard() const { return heardAt_.value_or(start_); }
@@ -74,6 +75,8 @@ class Session final {
   size_t innerMtu() const { return paths_.innerMtu(); }
   /// The options have changed.
   void setTunables();
+  /// How the session comes to the keys of another handshake.
+  KeyRenewal& renewal() { return renewal_; }
   /// An idle subflow sends a PING so often; 0: never.
   void setKeepalive(Duration keepalive) { paths_.setKeepalive(keepalive); }
 
@@ -132,12 +135,10 @@ class Session final {
   void refresh(Time now);
   void clearQueues(Time now);
 
-  uint32_t id_;
-  KeySchedule::Role role_;
   const SessionOptions& options_;
   PeerEvents& events_;
   SecretRandom& random_;
-  KeySchedule keys_;
+  KeyRing keys_;
   DatagramSealer sealer_;
   RecoveryTrace trace_;
   DataLedger ledger_;
@@ -145,6 +146,7 @@ class Session final {
   FairRound round_;  ///< of all lanes
   PacketLane packets_;
   ControlFrames controls_;
+  KeyRenewal renewal_;
   PathManager paths_;
   Protector protector_;
   BlockReceiver receiver_;

@@ -14,9 +14,9 @@ namespace braid {
 /// Settings of a session: those of its parts and its own. Ranges are checked by the configuration reader.
 struct SessionOptions : SubflowOptions, LaneOptions, ProtectOptions {
   std::string scheduler = "earliest";
-  Duration rekeyAfter = 3600s;  ///< new keys after so long
+  Duration rekeyAfter = 3600s;  ///< a fresh handshake for new keys after so long; 0: never
   uint64_t rekeyPackets = uint64_t{1}
-                          << 23;  ///< and after so many packets (RFC 9001 section 6.6: AES-GCM 2^23)
+                          << 23;  ///< new keys after so many packets (RFC 9001 section 6.6: AES-GCM 2^23)
   size_t maxSubflows = 32;        ///< per peer
 };
 

@@ -8,6 +8,7 @@
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
+#include "tunnel/session/key_renewal.h"
 #include "tunnel/session/path_manager.h"
 #include "tunnel/session/session_options.h"
 #include "tunnel/session/session_owner.h"
@@ -24,6 +25,7 @@ struct SessionParts {
   PathManager& paths;
   SubflowSet& subflows;  ///< those of `paths`
   ControlFrames& controls;
+  KeyRenewal& renewal;
   DataLedger& ledger;
   FairRound& round;
   PacketLane& packets;

@@ -29,7 +29,8 @@ inline constexpr auto kFieldsOf<RecoveryStatus> = field::table<RecoveryStatus>(
 /// One session, for the operator.
 struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus {
   Duration age{};
-  unsigned keyEpoch = 0;
+  Duration keyAge{};
+  unsigned keyGeneration = 0, keyEpoch = 0;
   std::string cipher;
   size_t innerMtu = 0;
   uint64_t heldPackets = 0, heldBytes = 0;
@@ -42,7 +43,12 @@ template <>
 inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
     field::base<OutboundCounts>(), field::base<InboundCounts>(), field::base<RecoveryStatus>(),
     field::gauge("age_s", FieldUnit::kSeconds, "age of the session", &SessionStatus::age),
-    field::gauge("key_epoch", FieldUnit::kNone, "how often the keys were renewed", &SessionStatus::keyEpoch),
+    field::gauge("key_age_s", FieldUnit::kSeconds, "since the last handshake gave the session keys",
+                 &SessionStatus::keyAge),
+    field::gauge("key_generation", FieldUnit::kNone, "how often a fresh handshake replaced the keys",
+                 &SessionStatus::keyGeneration),
+    field::gauge("key_epoch", FieldUnit::kNone, "how often the keys were renewed without one since",
+                 &SessionStatus::keyEpoch),
     field::text("cipher", "AEAD of the session", &SessionStatus::cipher),
     field::gauge("inner_mtu_bytes", FieldUnit::kBytes, "largest inner packet", &SessionStatus::innerMtu),
     field::gauge("held_packets", FieldUnit::kPackets, "inner packets that wait for order",

@@ -19,8 +19,9 @@ constexpr size_t kMaxAckBytes = 512;
 bool DatagramSealer::seal(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces,
                           uint8_t* out, Time now) {
   if (keys_.wantsRekey(now)) keys_.rekey(now);
-  writeHeader(
-      {kWireVersion, keys_.epochBits(), session_, subflow, static_cast<uint32_t>(packetNumber.value())}, out);
+  writeHeader({kWireVersion, keys_.epochBits(), session_, subflow,
+               static_cast<uint32_t>(packetNumber.value()), keys_.generationBits()},
+              out);
   bool sealed = keys_.seal(subflow, packetNumber, {out, kHeaderSize}, pieces, out + kHeaderSize);
   failed_ |= !sealed;
   return sealed;

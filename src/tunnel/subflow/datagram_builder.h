@@ -22,7 +22,7 @@
 #include "tunnel/subflow/subflow.h"
 #include "tunnel/wire/frame_traits.h"
 #include "tunnel/wire/frames.h"
-#include "tunnel/wire/key_schedule.h"
+#include "tunnel/wire/key_ring.h"
 
 namespace braid {
 
@@ -48,7 +48,9 @@ inline bool mayFit(size_t packet, const Subflow& subflow) {
 class DatagramSealer {
  public:
   /// `keys` must outlive it.
-  DatagramSealer(uint32_t session, KeySchedule& keys) : session_(session), keys_(keys) {}
+  DatagramSealer(uint32_t session, KeyRing& keys) : session_(session), keys_(keys) {}
+
+  uint32_t session() const { return session_; }
 
   /// Writes header, sealed pieces and tag to `out`. False when the keys are used up: then nothing more can
   /// leave.
@@ -59,7 +61,7 @@ class DatagramSealer {
 
  private:
   uint32_t session_;
-  KeySchedule& keys_;
+  KeyRing& keys_;
   bool failed_ = false;
 };
 

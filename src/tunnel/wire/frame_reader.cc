@@ -87,6 +87,18 @@ bool readFields(Reader& in, SubflowPreferenceFrame& frame) {
   return known && weighs && (caps || p.ceiling == 0);
 }
 
+bool readFields(Reader& in, RenewKeysFrame& renew) {
+  renew.handshake = in.u32();
+  return true;
+}
+
+bool readFields(Reader& in, KeysReadyFrame& answer) {
+  answer.handshake = in.u32();
+  uint8_t ready = in.u8();
+  answer.ready = ready == 1;
+  return ready <= 1;
+}
+
 bool readFields(Reader& in, CloseFrame& close) {
   close.reason = in.varint();
   return true;

@@ -61,6 +61,17 @@ void writeFrame(Writer& out, const SubflowPreferenceFrame& frame) {
   out.varint(frame.preference.ceiling);
 }
 
+void writeFrame(Writer& out, const RenewKeysFrame& frame) {
+  writeNumber<RenewKeysFrame>(out);
+  out.u32(frame.handshake);
+}
+
+void writeFrame(Writer& out, const KeysReadyFrame& frame) {
+  writeNumber<KeysReadyFrame>(out);
+  out.u32(frame.handshake);
+  out.u8(frame.ready ? 1 : 0);
+}
+
 void writeParityTailHeader(Writer& out, const ParityTailFrame& tail) {
   writeNumber<ParityTailFrame>(out);
   out.u16(tail.block.value());

@@ -108,6 +108,16 @@ struct RecoveredFrame {
   uint64_t count = 0;  ///< 1..kMaxBlockSymbols
 };
 
+/// The initiator wants the keys of this handshake, beside the session, to follow the present ones.
+struct RenewKeysFrame {
+  uint32_t handshake = 0;  ///< SessionSecrets::sessionId of the handshake
+};
+/// The responder's answer.
+struct KeysReadyFrame {
+  uint32_t handshake = 0;
+  bool ready = false;  ///< it has them; false: it does not know that handshake (any more)
+};
+
 void writeFrame(Writer& out, const PingFrame&);
 void writeFrame(Writer& out, const PathChallengeFrame&);
 void writeFrame(Writer& out, const PathResponseFrame&);
@@ -116,6 +126,8 @@ void writeFrame(Writer& out, const SubflowStatusFrame&);
 void writeFrame(Writer& out, const CloseFrame&);
 void writeFrame(Writer& out, const RecoveredFrame&);
 void writeFrame(Writer& out, const SubflowPreferenceFrame&);
+void writeFrame(Writer& out, const RenewKeysFrame&);
+void writeFrame(Writer& out, const KeysReadyFrame&);
 /// Writes as many of the largest ranges as fit (at least one, else nothing and false).
 bool writeFrame(Writer& out, const AckFrame&);
 /// PARITY_TAIL up to and with the length of the part, which follows.

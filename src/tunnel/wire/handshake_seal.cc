@@ -1,28 +1,14 @@
 #include "tunnel/wire/handshake_seal.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "tunnel/wire/key_schedule.h"
 
 namespace braid {
 
 namespace {
-
-// HKDF-Extract (RFC 5869 section 2.2) without a salt.
-TrafficSecret extract(const Pin& pin) {
-  static constexpr std::array<uint8_t, 32> kSalt{};
-  TrafficSecret out;
-  unsigned size = 0;
-  if (!HMAC(EVP_sha256(), kSalt.data(), static_cast<int>(kSalt.size()), pin.data(), pin.size(), out.data(),
-            &size))
-    throw std::runtime_error("OpenSSL does not give HMAC-SHA256");
-  return out;
-}
 
 Aead makeAead(Aead::Use use, const TrafficSecret& secret, bool ofInitiator) {
   constexpr AeadKind kKind = AeadKind::kChaCha20Poly1305;
@@ -63,7 +49,9 @@ uint64_t restOf(const HandshakeNonce& nonce) {
 }  // namespace
 
 HandshakeSeal::HandshakeSeal(Side side, const Pin& responder) {
-  TrafficSecret base = extract(responder);
+  static constexpr std::array<uint8_t, 32> kNoSalt{};
+  TrafficSecret base;
+  hkdfExtract(kNoSalt, responder, base);
   bool initiator = side == Side::kInitiator;
   seal_ = makeAead(Aead::Use::kSeal, base, initiator);
   open_ = makeAead(Aead::Use::kOpen, base, !initiator);

@@ -4,23 +4,21 @@ namespace braid {
 
 namespace {
 constexpr uint8_t kFixedBits = 0x40;
-constexpr uint8_t kReservedBits = 0x03;
 }  // namespace
 
 void writeHeader(const DatagramHeader& header, uint8_t* out) {
-  out[0] = static_cast<uint8_t>(kFixedBits | header.version << 4 | header.epoch << 2);
+  out[0] = static_cast<uint8_t>(kFixedBits | header.version << 4 | header.epoch << 2 | header.generation);
   store32(out + 1, header.session);
   out[5] = header.subflow.value();
   store32(out + 6, header.packetNumber);
 }
 
 std::optional<DatagramHeader> readHeader(ByteView datagram) {
-  if (datagram.size() < kMinDatagram || !isSessionDatagram(datagram) || (datagram[0] & kReservedBits)) {
-    return std::nullopt;
-  }
+  if (datagram.size() < kMinDatagram || !isSessionDatagram(datagram)) return std::nullopt;
   DatagramHeader header;
   header.version = datagram[0] >> 4 & 3;
   header.epoch = datagram[0] >> 2 & 3;
+  header.generation = datagram[0] & 3;
   header.session = load32(&datagram[1]);
   header.subflow = SubflowId(datagram[5]);
   header.packetNumber = load32(&datagram[6]);

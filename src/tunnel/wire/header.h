@@ -27,6 +27,7 @@ struct DatagramHeader {
   uint32_t session = 0;
   SubflowId subflow{};
   uint32_t packetNumber = 0;  ///< low 32 bits
+  uint8_t generation = 0;     ///< low two bits of the generation of keys
 };
 
 /// True when the first byte is a session datagram's of any version.
@@ -36,7 +37,7 @@ constexpr bool isSessionDatagram(ByteView b) {
 
 /// Writes kHeaderSize bytes to `out`.
 void writeHeader(const DatagramHeader& header, uint8_t* out);
-/// nullopt when shorter than kMinDatagram, not a session datagram, or a reserved bit is set.
+/// nullopt when shorter than kMinDatagram or not a session datagram.
 std::optional<DatagramHeader> readHeader(ByteView datagram);
 
 /// The number nearest to `expected` (largest + 1) with these low 32 bits (RFC 9000 appendix A.3).

@@ -3,6 +3,7 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 
 #include <algorithm>
@@ -66,6 +67,13 @@ void hkdfExpandLabel(ByteView secret, std::string_view label, ByteSpan out) {
                          OSSL_PARAM_construct_end()};
   if (!w.ok() || !context || EVP_KDF_derive(context.get(), out.data(), out.size(), params) != 1)
     throw std::runtime_error("OpenSSL does not derive keys by HKDF-SHA256");
+}
+
+void hkdfExtract(ByteView salt, ByteView keyMaterial, TrafficSecret& out) {
+  unsigned size = 0;
+  if (!HMAC(EVP_sha256(), salt.data(), static_cast<int>(salt.size()), keyMaterial.data(), keyMaterial.size(),
+            out.data(), &size))
+    throw std::runtime_error("OpenSSL does not give HMAC-SHA256");
 }
 
 KeySchedule::KeySchedule(const SessionSecrets& secrets, Role role, const KeyLimits& limits, Time now)
@@ -146,7 +154,8 @@ bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, PacketNumber packet
 }
 
 bool KeySchedule::wantsRekey(Time now) const {
-  return mayRekey() && (sealed_ >= limits_.rekeyPackets || now - epochStart_ >= limits_.rekeyAfter);
+  bool isOld = limits_.rekeyAfter > Duration{} && now - epochStart_ >= limits_.rekeyAfter;
+  return mayRekey() && (sealed_ >= limits_.rekeyPackets || isOld);
 }
 
 bool KeySchedule::rekey(Time now) {

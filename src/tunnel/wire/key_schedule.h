@@ -17,17 +17,19 @@ using TrafficSecret = std::array<uint8_t, 32>;
 /// HKDF-Expand-Label of RFC 8446 section 7.1 with SHA-256 and an empty context: fills `out` (at most 255
 /// bytes). Throws std::runtime_error when OpenSSL fails.
 void hkdfExpandLabel(ByteView secret, std::string_view label, ByteSpan out);
+/// HKDF-Extract of RFC 5869 section 2.2 with SHA-256. Throws std::runtime_error when OpenSSL fails.
+void hkdfExtract(ByteView salt, ByteView keyMaterial, TrafficSecret& out);
 
 /// When keys are changed and given up.
 struct KeyLimits {
   uint64_t rekeyPackets = uint64_t{1} << 23;  ///< packets sealed in an epoch before wantsRekey()
-  Duration rekeyAfter = 3600s;                ///< age of an epoch before wantsRekey()
+  Duration rekeyAfter = 3600s;                ///< age of an epoch before wantsRekey(); 0: does not matter
   Duration keepPrevious = 3s;                 ///< old keys open reordered packets for so long after a change
   uint64_t maxSealed = 0;                     ///< packets sealed in an epoch, at most; 0: the cipher's limit
   uint64_t maxFailedOpens = 0;                ///< failed opens in a session, at most; 0: the cipher's limit
 };
 
-/// The keys of one session and their epochs. Both directions are always in the same epoch (RFC 9001 section
+/// The keys that one handshake gave a session, and their epochs. Both directions are always in the same epoch (RFC 9001 section
 /// 6): who starts a new one seals under it at once, and the other side follows when the first such packet
 /// opens. A datagram header names the epoch by its low two bits. Packet numbers go on through epochs.
 ///
@@ -79,6 +81,10 @@ class KeySchedule {
   bool spent() const { return sealed_ >= limits_.maxSealed || failedOpens_ >= limits_.maxFailedOpens; }
   uint64_t sealedInEpoch() const { return sealed_; }
   uint64_t failedOpens() const { return failedOpens_; }
+  /// A datagram of the session did not open under other keys than these.
+  void countFailedOpen() { ++failedOpens_; }
+  /// These keys follow those: the limit is that of the session.
+  void takeFailedOpens(const KeySchedule& before) { failedOpens_ = before.failedOpens_; }
   AeadKind aead() const { return kind_; }
 
  private:

@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "base/bytes.h"
@@ -41,6 +42,16 @@ uint64_t SecretRandom::next() {
 
 uint64_t SecretRandom::below(uint64_t bound) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+}
+
+void SecretRandom::fill(ByteSpan out) {
+  while (!out.empty()) {
+    std::array<uint8_t, sizeof(uint64_t)> bytes;
+    store64(bytes.data(), next());
+    size_t taken = std::min(out.size(), bytes.size());
+    std::copy_n(bytes.begin(), taken, out.begin());
+    out = out.subspan(taken);
+  }
 }
 
 // The stream is what the cipher makes of zeros.

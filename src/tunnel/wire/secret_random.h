@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/bytes.h"
+
 struct evp_cipher_ctx_st;
 
 namespace braid {
@@ -15,7 +17,8 @@ using RandomKey = std::array<uint8_t, 32>;
 RandomKey knownKey(uint64_t number);
 
 /// Random numbers for whatever somebody outside must not foresee: tokens and skipped packet numbers, which peers
-/// see, keys of hash tables, seeds of generators that have one use each. They are the key stream of ChaCha20
+/// see, names and nonces of handshakes, secrets of cookies, keys of hash tables, seeds of generators that have one use
+/// each. They are the key stream of ChaCha20
 /// (RFC 8439): who has seen some of them knows nothing of the others. The same key gives the same numbers on
 /// every machine.
 class SecretRandom {
@@ -29,6 +32,8 @@ class SecretRandom {
   uint64_t next();
   /// Uniform in [0, bound); 0 for bound 0. The bias is below bound / 2^64.
   uint64_t below(uint64_t bound);
+  /// Fills `out`. What is left of the last number is thrown away.
+  void fill(ByteSpan out);
 
  private:
   void refill();

@@ -17,7 +17,7 @@ TunnelStatus exampleTunnel() {
   PeerStatus peer;
   peer.name = "hub", peer.up = true, peer.age = 200s, peer.cipher = "aes-128-gcm", peer.innerMtu = 1420;
   peer.pin = "sha256:x", peer.innerSentBytes = 2048, peer.innerReceivedBytes = 20 << 20,
-  peer.retransmitted = 3;
+  peer.retransmitted = 3, peer.keyAge = 40s;
   SubflowStatus subflow;
   subflow.uplink = "wifi", subflow.remote = "192.0.2.1:4433", subflow.state = "active",
   subflow.srtt = 12500us;
@@ -46,9 +46,9 @@ TEST(Views, Paths) {
 TEST(Views, Peers) {
   EXPECT_EQ(peersText(peersJson(exampleTunnel())),
             "PEER  STATE         FOR  SUBFLOWS  FLOWS      SENT  RECEIVED  REPAIRED  HELD   MTU  CIPHER      "
-            " EPOCH  PIN\n"
+            " KEYS  EPOCH  PIN\n"
             "hub   up     3 min 20 s         1      1  2.00 KiB  20.0 MiB         3   0 B  1420  aes-128-gcm "
-            "     0  "
+            " 40 s      0  "
             "sha256:x\n");
 }
 

@@ -14,6 +14,7 @@
 #include "host/fake/fake_host.h"
 #include "simnet/inner_packets.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
+#include "tunnel/wire/handshake_seal.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid::gateway_test {
@@ -103,8 +104,10 @@ class GatewayTest : public testing::Test {
     bool more = edge_.gateway->turn();
     more |= hub_.gateway->turn();
     for (Site* from : {&edge_, &hub_}) {
-      for (FakeDatagram& d : from->host.takeSent())
+      for (FakeDatagram& d : from->host.takeSent()) {
+        if (losesHandshakes_ && isHandshakeDatagram(d.bytes)) continue;
         flying_.push_back({clock_.now() + kDelay, from == &edge_ ? &hub_ : &edge_, std::move(d)});
+      }
     }
     for (; !flying_.empty() && flying_.front().at <= clock_.now(); flying_.pop_front()) {
       more = true;
@@ -128,6 +131,7 @@ class GatewayTest : public testing::Test {
   Endpoint hubEnd_ = *Endpoint::parse("203.0.113.1:4433");
   Site edge_{clock_, 1}, hub_{clock_, 2};
   std::deque<Flying> flying_;
+  bool losesHandshakes_ = false;  ///< the network does
 };
 
 TEST_F(GatewayTest, PacketsOfTheDeviceCrossBothWaysAfterTheHandshake) {
@@ -141,6 +145,38 @@ TEST_F(GatewayTest, PacketsOfTheDeviceCrossBothWaysAfterTheHandshake) {
   hub_.host.device()->put(answer);
   run(100ms);
   EXPECT_THAT(edge_.host.device()->takeWritten(), ElementsAre(answer));
+}
+
+TEST_F(GatewayTest, ASessionGetsItsKeysFromFreshHandshakesWhilePacketsCross) {
+  edge_.config.tunnel.rekeyAfter = hub_.config.tunnel.rekeyAfter = 10s;
+  start();
+  auto peerOf = [](const Site& site) { return site.gateway->tunnelStatus().peers.at(0); };
+  size_t sent = 0, atHub = 0, atEdge = 0;
+  auto talk = [&](Duration whole) {
+    for (Time end = clock_.now() + whole; clock_.now() < end; ++sent) {
+      edge_.host.device()->put(toHub());
+      hub_.host.device()->put(packet("10.2.0.9", "10.1.0.7"));
+      run(20ms);
+      atHub += hub_.host.device()->takeWritten().size();
+      atEdge += edge_.host.device()->takeWritten().size();
+    }
+    EXPECT_EQ(atHub, sent);
+    EXPECT_EQ(atEdge, sent);
+  };
+  talk(60s);
+  EXPECT_GE(peerOf(edge_).keyGeneration, 5u);
+  EXPECT_EQ(peerOf(edge_).keyGeneration, peerOf(hub_).keyGeneration);
+  EXPECT_GE(peerOf(edge_).age, 60s) << "of one session";
+  EXPECT_LE(peerOf(edge_).keyAge, 11s);
+  losesHandshakes_ = true;
+  talk(60s);
+  EXPECT_GE(peerOf(edge_).keyAge, 50s);
+  EXPECT_GE(peerOf(edge_).failedRenewals, 1u);
+  EXPECT_GE(peerOf(edge_).age, 120s) << "what fails beside the session does not end it";
+  losesHandshakes_ = false;
+  talk(60s);
+  EXPECT_LE(peerOf(edge_).keyAge, 11s);
+  EXPECT_GE(peerOf(edge_).age, 180s);
 }
 
 TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {

@@ -21,13 +21,12 @@ struct AttemptsTest : testing::Test {
   Pin pin{3};
   SecretRandom peersRandom{knownKey(1)};
   Peer peer{{}, context, peersRandom};
-  Attempts attempts{peer, pool, handshakes, index};
-  Random random{1};
+  Attempts attempts{peer, pool, handshakes, index, peersRandom};
   std::vector<NamedRoute> routes{{"a", "a", route(1)}, {"b", "b", route(2)}, {"c", "c", route(3)}};
   Time now = Time{} + 1s;
 
   static Route route(SocketId socket) { return {socket, {}, {*Address::parse("192.0.2.1"), 4500}}; }
-  bool begin() { return attempts.begin(routes, random, now); }
+  bool begin() { return attempts.begin(routes, now); }
   std::optional<SessionSecrets> step() { return attempts.step(pin, now); }
   /// The next datagram of the attempts, sent over their envelope by a responder that echoes it.
   std::vector<uint8_t> echo() {
@@ -140,8 +139,8 @@ TEST_F(AttemptsTest, PausesGrowToTheLongestAndAreShortAgainAfterSuccess) {
 
 TEST_F(AttemptsTest, NothingIsLeftInTheIndexAtTheEnd) {
   {
-    Attempts other(peer, pool, handshakes, index);
-    other.begin(routes, random, now);
+    Attempts other(peer, pool, handshakes, index, peersRandom);
+    other.begin(routes, now);
     other.step(pin, now);
     EXPECT_EQ(known(1), 1u);
   }

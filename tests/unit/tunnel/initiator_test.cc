@@ -26,17 +26,14 @@ struct HelloProvider final : HandshakeProvider {
     Time deadline() const override { return kNever; }
     State state() const override { return State::kRunning; }
     const SessionSecrets& secrets() const override { return none; }
+    void forgetSecrets() override {}
     std::string_view error() const override { return {}; }
   };
   Pin pin{7};
-  Random random{1};
   const Pin& ownPin() const override { return pin; }
   std::unique_ptr<Handshake> initiate(const Pin&, Time) override { return std::make_unique<Hello>(); }
   std::unique_ptr<Handshake> accept(Time) override { return nullptr; }
   void setAcceptedPins(std::vector<Pin>) override {}
-  void drawSecret(ByteSpan out) override {
-    for (uint8_t& byte : out) byte = static_cast<uint8_t>(random.next());
-  }
 };
 
 struct InitiatorTest : testing::Test {
@@ -45,7 +42,8 @@ struct InitiatorTest : testing::Test {
   Pin peer{9};
   HandshakeSeal responder{HandshakeSeal::Side::kResponder, peer};
   Time now = Time{} + 1s;
-  Initiator initiator{provider, peer, now};
+  SecretRandom random{knownKey(1)};
+  Initiator initiator{provider, random, peer, now};
 
   /// What the initiator says, opened; nullopt: nothing.
   std::optional<HandshakeHeader> said() {
@@ -57,7 +55,7 @@ struct InitiatorTest : testing::Test {
   }
   Bytes request(const HandshakeId& id, const HandshakeCookie& cookie) {
     HandshakeHeader header{HandshakeKind::kCookieRequest, id, {}, {}};
-    provider.drawSecret(header.nonce);
+    random.fill(header.nonce);
     Packet packet = pool.copy(cookie);
     EXPECT_TRUE(responder.seal(header, packet));
     return {packet.view().begin(), packet.view().end()};

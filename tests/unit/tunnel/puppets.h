@@ -39,6 +39,7 @@ struct PuppetHandshake final : Handshake {
   Time deadline() const override { return timer; }
   State state() const override { return now; }
   const SessionSecrets& secrets() const override { return kept; }
+  void forgetSecrets() override { kept.erase(); }
   std::string_view error() const override { return now == State::kFailed ? "it failed" : ""; }
 };
 
@@ -46,15 +47,11 @@ struct PuppetHandshake final : Handshake {
 struct PuppetProvider final : HandshakeProvider {
   Pin pin{7};
   std::vector<PuppetHandshake*> made;
-  Random random{1};
 
   const Pin& ownPin() const override { return pin; }
   std::unique_ptr<Handshake> initiate(const Pin&, Time) override { return make(); }
   std::unique_ptr<Handshake> accept(Time) override { return make(); }
   void setAcceptedPins(std::vector<Pin>) override {}
-  void drawSecret(ByteSpan out) override {
-    for (uint8_t& byte : out) byte = static_cast<uint8_t>(random.next());
-  }
 
  private:
   std::unique_ptr<Handshake> make() {

@@ -19,7 +19,8 @@ using Bytes = std::vector<uint8_t>;
 struct RespondersTest : testing::Test {
   PacketPool pool{2048, 512};
   PuppetProvider handshakes;
-  Responders responders{pool, handshakes, 1};
+  SecretRandom random{knownKey(1)};
+  Responders responders{pool, handshakes, random};
   Time now = Time{} + 1s;
   std::map<Route, Knocker> knockers;
 
@@ -163,11 +164,18 @@ TEST_F(RespondersTest, ADoneHandshakeIsReportedOnceAndAnswersOn) {
   begin(from);
   last().now = Handshake::State::kDone;
   last().kept.sessionId = 77;
+  last().kept.initiatorSecret.fill(1), last().kept.responderSecret.fill(2);
+  SessionSecrets given = last().kept;
   later(from);
   std::vector<Responders::Outcome> all = outcomes();
   ASSERT_EQ(all.size(), 1u);
   ASSERT_TRUE(all[0].secrets);
   EXPECT_EQ(all[0].secrets->sessionId, 77u);
+  EXPECT_EQ(all[0].secrets->initiatorSecret, given.initiatorSecret);
+  EXPECT_EQ(all[0].secrets->responderSecret, given.responderSecret);
+  EXPECT_EQ(last().kept.initiatorSecret, decltype(given.initiatorSecret){})
+      << "what remembers it has no secrets";
+  EXPECT_EQ(last().kept.responderSecret, decltype(given.responderSecret){});
   last().toSend = 1;
   later(from);
   EXPECT_TRUE(outcomes().empty());
@@ -300,10 +308,10 @@ TEST_F(RespondersTest, AFriendHasARationOfItsOwn) {
 
 TEST_F(RespondersTest, NoncesAreRememberedForAGenerationAtLeast) {
   SeenNonces nonces;
-  Random random(1);
+  Random noise(1);
   auto draw = [&] {
     HandshakeNonce nonce;
-    for (uint8_t& byte : nonce) byte = static_cast<uint8_t>(random.next());
+    for (uint8_t& byte : nonce) byte = static_cast<uint8_t>(noise.next());
     return nonce;
   };
   HandshakeNonce first = draw();

@@ -21,6 +21,7 @@ struct SlowHandshake final : Handshake {
   Time deadline() const override { return kNever; }
   State state() const override { return State::kRunning; }
   const SessionSecrets& secrets() const override { return secrets_; }
+  void forgetSecrets() override {}
   std::string_view error() const override { return {}; }
 
  private:
@@ -33,7 +34,6 @@ struct SlowProvider final : HandshakeProvider {
   int polls = 0;
   int accepted = 0;
   Pin pin{7};
-  Random random{1};
   const Pin& ownPin() const override { return pin; }
   std::unique_ptr<Handshake> initiate(const Pin&, Time) override {
     return std::make_unique<SlowHandshake>(polls);
@@ -43,9 +43,6 @@ struct SlowProvider final : HandshakeProvider {
     return std::make_unique<SlowHandshake>(polls);
   }
   void setAcceptedPins(std::vector<Pin>) override {}
-  void drawSecret(ByteSpan out) override {
-    for (uint8_t& byte : out) byte = static_cast<uint8_t>(random.next());
-  }
 };
 
 struct TunnelTest : testing::Test {

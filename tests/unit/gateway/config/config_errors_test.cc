@@ -260,6 +260,11 @@ TEST(ConfigErrors, Tunnel) {
       "tunnel: {max-mtu: 1247}\n",
       "e.yaml:12:19: tunnel.max-mtu: '1247' is outside 1248 to 9216; use a number in that range");
   configOf(edgeText() + "tunnel: {mtu: 1248, max-mtu: 1248}\n");
+  expectErrorBehind("tunnel: {rekey-after: 9s}\n",
+                    "e.yaml:12:23: tunnel.rekey-after: '9s' is outside 10s to 7d; use a time in that range");
+  EXPECT_EQ(configOf(edgeText() + "tunnel: {rekey-after: 10s}\n").tunnel.rekeyAfter, 10s);
+  EXPECT_EQ(configOf(edgeText() + "tunnel: {rekey-after: off}\n").tunnel.rekeyAfter, 0s);
+  EXPECT_EQ(configOf(edgeText()).tunnel.rekeyAfter, 1h);
   expectErrorBehind(
       "tunnel: {rekey-packets: 8388609}\n",
       "e.yaml:12:25: tunnel.rekey-packets: '8388609' is outside 1024 to 8388608; use a number in that range");

@@ -36,6 +36,19 @@ TEST(Dtls, bothSidesGetTheSameSecrets) {
   EXPECT_EQ(pair.pool.inUse(), 0u);
 }
 
+TEST(Dtls, theSecretsAreErasedWhenTheyHaveBeenTaken) {
+  DtlsPair pair;
+  pair.start();
+  pair.run();
+  ASSERT_TRUE(pair.done());
+  const SessionSecrets& kept = pair.responder->secrets();
+  EXPECT_NE(kept.initiatorSecret, decltype(kept.initiatorSecret){});
+  pair.responder->forgetSecrets();
+  EXPECT_EQ(kept.initiatorSecret, decltype(kept.initiatorSecret){});
+  EXPECT_EQ(kept.responderSecret, decltype(kept.responderSecret){});
+  EXPECT_TRUE(pair.done()) << "it answers on";
+}
+
 TEST(Dtls, eachHandshakeGivesNewSecrets) {
   DtlsPair one, two;
   for (DtlsPair* pair : {&one, &two}) {

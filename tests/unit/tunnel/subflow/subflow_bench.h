@@ -32,7 +32,8 @@ struct SubflowBench : testing::Test {
   Time now = Time{} + 1s;
   SubflowSet subflows;
   SessionSecrets secrets{};
-  std::optional<KeySchedule> keys, peersKeys;
+  std::optional<KeyRing> keys;
+  std::optional<KeySchedule> peersKeys;
   std::optional<DatagramSealer> sealer;
 
   void SetUp() override { useKeys({}); }

@@ -106,6 +106,8 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
             kFrame<RecoveredFrame>.largest);
   EXPECT_EQ(encode(SubflowPreferenceFrame{0_subflow, kMaxVarint, preference}).size(),
             kFrame<SubflowPreferenceFrame>.largest);
+  EXPECT_EQ(encode(RenewKeysFrame{0xffffffff}).size(), kFrame<RenewKeysFrame>.largest);
+  EXPECT_EQ(encode(KeysReadyFrame{0xffffffff, true}).size(), kFrame<KeysReadyFrame>.largest);
 }
 
 TEST(FrameTraits, TheLargestOfAKindIsOverAllItsTypes) {

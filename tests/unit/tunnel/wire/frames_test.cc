@@ -85,6 +85,12 @@ TEST(Frames, EachTypeRoundTrips) {
   EXPECT_EQ(status.sequence, 77u);
   EXPECT_FALSE(status.available);
   EXPECT_EQ(decodeOne<CloseFrame>(encode(CloseFrame{3})).reason, 3u);
+  EXPECT_EQ(decodeOne<RenewKeysFrame>(encode(RenewKeysFrame{0x01020304})).handshake, 0x01020304u);
+  for (bool ready : {false, true}) {
+    KeysReadyFrame answer = decodeOne<KeysReadyFrame>(encode(KeysReadyFrame{0xfffefdfc, ready}));
+    EXPECT_EQ(answer.handshake, 0xfffefdfcu);
+    EXPECT_EQ(answer.ready, ready);
+  }
 }
 
 TEST(Frames, DataCarriesFlowDsnAndPayload) {
@@ -106,6 +112,7 @@ TEST(Frames, BadValuesAreMalformed) {
   EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0}));                 // SKIP of nothing
   EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0x50, 0x01}));        // SKIP of 4097
   EXPECT_TRUE(malformed({0x07, 1, 1, 2}));                    // neither available nor not
+  EXPECT_TRUE(malformed({0x0f, 1, 2, 3, 4, 2}));              // neither ready nor not
   EXPECT_TRUE(malformed({0x03, 1, 2, 3}));                    // token cut off
   EXPECT_TRUE(malformed({0x0d}));                             // unknown type
   EXPECT_TRUE(malformed({0x00, 0x00, 0xff}));                 // unknown type after PADDING
@@ -116,6 +123,7 @@ TEST(Frames, EveryPrefixOfAFrameIsMalformedOrEmpty) {
   for (const Bytes& whole :
        {encode(randomAck(random)), encode(SkipFrame{1_flow, Dsn(1 << 20), 3}), encode(CloseFrame{70000}),
         encode(SubflowStatusFrame{1_subflow, 70000, true}), encode(PathChallengeFrame{}),
+        encode(RenewKeysFrame{7}), encode(KeysReadyFrame{7, true}),
         encode(SubflowPreferenceFrame{1_subflow, 70000, {PathUse::kMetered, 7, 2, 1 << 20}})}) {
     for (size_t n = 1; n < whole.size(); ++n)
       EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + n))) << n;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 #include "base/random.h"
 #include "tests/splitmix.h"
@@ -41,6 +42,19 @@ TEST(SecretRandom, StaysBelowItsBound) {
     seen.insert(number);
   }
   EXPECT_EQ(seen.size(), 10u);
+}
+
+TEST(SecretRandom, FillsBytesWithWhatComesNextInWholeNumbers) {
+  SecretRandom filled(knownKey(4)), numbers(knownKey(4));
+  for (size_t size : {0, 8, 12, 1, 500}) {  // 500: over the end of what is made at once
+    std::vector<uint8_t> bytes(size, 0);
+    filled.fill(bytes);
+    std::vector<uint8_t> expected((size + 7) / 8 * 8);
+    for (size_t at = 0; at < expected.size(); at += 8) store64(&expected[at], numbers.next());
+    expected.resize(size);
+    EXPECT_EQ(bytes, expected);
+  }
+  EXPECT_EQ(filled.next(), numbers.next());
 }
 
 // What tokens were before: whoever saw one knew all that followed.
