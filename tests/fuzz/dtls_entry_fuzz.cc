@@ -19,6 +19,7 @@
 
 #include "base/random.h"
 #include "gateway/dtls/dtls.h"
+#include "tests/fuzz/bounded.h"
 
 namespace braid {
 namespace {
@@ -166,10 +167,9 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   return 0;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   braid::Reader reader({data, size});
   braid::Side side(reader.u8() & 1);
   while (reader.remaining() > 0) side.hear(reader.take(std::min<size_t>(reader.u16(), reader.remaining())));
   side.finish();
-  return 0;
 }

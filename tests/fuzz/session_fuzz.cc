@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "tests/fuzz/bounded.h"
 #include "tunnel/session/session.h"
 
 namespace {
@@ -43,7 +44,7 @@ void drain(Session& session, Time now) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   PacketPool pool(2048, kPoolLimit);
   SessionOptions options;
   options.holdBytes = 64 << 10;
@@ -91,5 +92,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   require(pool.inUse() == 0);
-  return 0;
 }
