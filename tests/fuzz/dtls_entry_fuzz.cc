@@ -161,15 +161,12 @@ int record(const std::string& folder) {
   return initiator.done() && responder.done() ? 0 : 1;
 }
 
-// Plays an input to the side that it is for.
-Side play(ByteView input) {
-  Reader reader(input);
-  Side side(reader.u8() & 1);
-  while (reader.remaining() > 0) {
-    const size_t size = reader.u16();
-    side.hear(reader.take(std::min(size, reader.remaining())));
+// Plays the datagrams of an input.
+void play(Reader datagrams, Side& side) {
+  while (datagrams.remaining() > 0) {
+    const size_t size = datagrams.u16();
+    side.hear(datagrams.take(std::min(size, datagrams.remaining())));
   }
-  return side;
 }
 
 // Both recorded handshakes are done at their end. A stale record would be noise that the first check refuses.
@@ -177,7 +174,10 @@ int complete(const std::string& folder) {
   for (const char* name : {"/responder", "/initiator"}) {
     std::ifstream in(folder + name, std::ios::binary);
     const Bytes bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    if (!bytes.empty() && play(bytes).done()) continue;
+    Reader reader(bytes);
+    Side side(reader.u8() & 1);
+    play(reader, side);
+    if (side.done()) continue;
     std::fprintf(stderr, "%s%s leads to no session: record it anew, scripts/fuzz --record\n", folder.c_str(),
                  name);
     return 1;
@@ -196,5 +196,8 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 }
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
-  braid::play({data, size}).finish();
+  braid::Reader reader({data, size});
+  braid::Side side(reader.u8() & 1);
+  braid::play(reader, side);
+  side.finish();
 }
