@@ -65,7 +65,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
     while (in.remaining() > 4) {
       SubflowId subflow(in.u8());
       uint8_t how = in.u8();
-      ByteView frames = in.take(std::min<size_t>(in.u16() % 1400, in.remaining()));
+      size_t length = in.u16() % 1400;
+      ByteView frames = in.take(std::min(length, in.remaining()));
       if (frames.empty()) continue;
       now += Duration(how & 0x70) * 100000;
       Packet datagram = pool.allocate();
