@@ -45,6 +45,10 @@ class RawPeer {
     return sealed ? std::move(packet) : Packet{};
   }
 
+  /// Begins the next epoch of the keys, if it may be begun.
+  bool rekey(Time now) { return keys_.rekey(now); }
+  void onTimer(Time now) { keys_.onTimer(now); }
+
   /// What the other side sent. Frames are views into the datagram.
   struct Opened {
     SubflowId subflow{};

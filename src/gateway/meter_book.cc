@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "host/system_error.h"
 #include "host/unique_fd.h"
@@ -34,16 +35,23 @@ std::string readAll(const std::string& path) {
   return text;
 }
 
+/// A whole number of that range. get() would wrap others, and do anything with 1e300.
+template <typename T>
+T wholeOf(const json& j) {
+  bool fits = j.is_number_unsigned() ? std::in_range<T>(j.get<uint64_t>())
+                                     : j.is_number_integer() && std::in_range<T>(j.get<int64_t>());
+  if (!fits) throw std::runtime_error("not a number of that range");
+  return j.get<T>();
+}
+
 MeterBook::Entry entryOf(const json& j) {
   MeterBook::Entry entry;
-  if (!j.at("used").is_number_unsigned())
-    throw std::runtime_error("used");  // get() would wrap a negative one
-  entry.used = j.at("used").get<uint64_t>();
-  entry.until = j.at("until").get<std::time_t>();
+  entry.used = wholeOf<uint64_t>(j.at("used"));
+  entry.until = wholeOf<std::time_t>(j.at("until"));
   const json& period = j.at("period");
-  entry.period.unit = static_cast<MeterPeriod::Unit>(period.at(0).get<unsigned>());
-  entry.period.day = period.at(1).get<unsigned>();
-  entry.period.hour = period.at(2).get<unsigned>();
+  entry.period.unit = static_cast<MeterPeriod::Unit>(wholeOf<uint8_t>(period.at(0)));
+  entry.period.day = wholeOf<unsigned>(period.at(1));
+  entry.period.hour = wholeOf<unsigned>(period.at(2));
   return entry;
 }
 
@@ -54,13 +62,23 @@ json jsonOf(const MeterBook::Entry& entry) {
 }
 }  // namespace
 
+MeterBook::Entries MeterBook::parse(std::string_view text) {
+  const json book = json::parse(text);
+  Entries entries;
+  for (const auto& [uplink, entry] : book.at("uplinks").items()) entries[uplink] = entryOf(entry);
+  return entries;
+}
+
+std::string MeterBook::format(const Entries& entries) {
+  json uplinks = json::object();
+  for (const auto& [uplink, entry] : entries) uplinks[uplink] = jsonOf(entry);
+  return json{{"uplinks", std::move(uplinks)}}.dump() + "\n";
+}
+
 MeterBook::MeterBook(std::string path) : path_(std::move(path)) {
   std::string text = readAll(path_);
   try {
-    if (!text.empty()) {
-      const json book = json::parse(text);
-      for (const auto& [uplink, entry] : book.at("uplinks").items()) entries_[uplink] = entryOf(entry);
-    }
+    if (!text.empty()) entries_ = parse(text);
   } catch (const std::exception&) {
     throw std::runtime_error(path_ + " does not hold counts of metered uplinks; remove it to count from 0");
   }
@@ -100,9 +118,7 @@ bool MeterBook::wantsSave(std::time_t now) const {
 
 // Without fsync, which may hold packets up for long: what a power cut leaves is the old file or the new one.
 std::string MeterBook::save(std::time_t now) {
-  json uplinks = json::object();
-  for (const auto& [uplink, entry] : entries_) uplinks[uplink] = jsonOf(entry);
-  std::string text = json{{"uplinks", std::move(uplinks)}}.dump() + "\n";
+  std::string text = format(entries_);
   std::string fresh = path_ + ".new";
   UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0640));
   bool good = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&

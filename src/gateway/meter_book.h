@@ -7,6 +7,7 @@
 #include <ctime>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "gateway/config/meter_period.h"
 
@@ -18,7 +19,14 @@ class MeterBook {
     uint64_t used = 0;      ///< bytes in the present period
     std::time_t until = 0;  ///< when it ends; seconds since 1970
     MeterPeriod period{};
+    bool operator==(const Entry&) const = default;
   };
+  /// By the uplink's name.
+  using Entries = std::map<std::string, Entry>;
+
+  /// What the file's text says. Throws std::exception when save() does not write such.
+  static Entries parse(std::string_view text);
+  static std::string format(const Entries& entries);
 
   /// Reads the file; a missing one counts as empty. Throws std::runtime_error with a remedy when the file
   /// cannot be read, is not what save() writes, or cannot be written.
@@ -38,7 +46,7 @@ class MeterBook {
 
  private:
   std::string path_;
-  std::map<std::string, Entry> entries_;
+  Entries entries_;
   uint64_t unsaved_ = 0;  // bytes
   bool changed_ = false;  // other than in bytes
   std::time_t savedAt_ = 0;

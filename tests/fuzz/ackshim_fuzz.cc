@@ -16,6 +16,7 @@
 #include "ackshim/ack_shim.h"
 #include "inet/checksum.h"
 #include "inet/protocol.h"
+#include "tests/fuzz/bounded.h"
 
 namespace {
 
@@ -94,7 +95,7 @@ void check(ByteView b, const std::set<uint32_t>& acknowledged, const std::set<st
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   AckShimOptions options;
   options.maxFlows = 2;
   options.maxHalfOpen = 3;
@@ -157,5 +158,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CHECK(shim.flows() == 0);
   CHECK(shim.cachedPackets() == 0);
   CHECK(shim.nextDeadline() == kNever);
-  return 0;
 }

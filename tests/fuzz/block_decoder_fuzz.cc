@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coding/block_decoder.h"
+#include "tests/fuzz/bounded.h"
 
 namespace {
 
@@ -121,8 +122,7 @@ class Calls {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size == 0) return 0;
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
+  if (size == 0) return;
   Calls(kBounds[data[0] & 3], ByteView(data + 1, size - 1)).run();
-  return 0;
 }

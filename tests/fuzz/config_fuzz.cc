@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gateway/config/config.h"
+#include "tests/fuzz/bounded.h"
 
 namespace {
 
@@ -16,7 +17,7 @@ void require(bool condition, const char* what) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   using namespace braid;
   LoadOptions options;
   options.checkIdentity = false;  // reads no other files
@@ -36,5 +37,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       require(!uplink.interface.empty() && uplink.interface.size() < 16, "interface name too long");
     }
   }
-  return 0;
 }

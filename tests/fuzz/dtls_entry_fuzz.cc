@@ -2,8 +2,8 @@
 //
 // Input: one byte (even: responder, odd: initiator), then datagrams, each a 16-bit length and its bytes.
 // OpenSSL's randomness and the certificates are fixed, so that a recorded flight fits and a corpus file leads
-// through a whole handshake. `fuzz_dtls_entry --record FOLDER` writes such files anew (after an OpenSSL
-// update, say).
+// through a whole handshake. `fuzz_dtls_entry --record FOLDER` writes such files anew (scripts/fuzz --record, after a
+// change of the handshake or an update of OpenSSL), `--complete FOLDER` fails when they are stale.
 
 #define OPENSSL_SUPPRESS_DEPRECATED  // RAND_METHOD is the one way to replace randomness for keys too
 #include <openssl/ec.h>
@@ -13,12 +13,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/random.h"
 #include "gateway/dtls/dtls.h"
+#include "tests/fuzz/bounded.h"
 
 namespace braid {
 namespace {
@@ -158,18 +161,43 @@ int record(const std::string& folder) {
   return initiator.done() && responder.done() ? 0 : 1;
 }
 
+// Plays the datagrams of an input.
+void play(Reader datagrams, Side& side) {
+  while (datagrams.remaining() > 0) {
+    const size_t size = datagrams.u16();
+    side.hear(datagrams.take(std::min(size, datagrams.remaining())));
+  }
+}
+
+// Both recorded handshakes are done at their end. A stale record would be noise that the first check refuses.
+int complete(const std::string& folder) {
+  for (const char* name : {"/responder", "/initiator"}) {
+    std::ifstream in(folder + name, std::ios::binary);
+    const Bytes bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    Reader reader(bytes);
+    Side side(reader.u8() & 1);
+    play(reader, side);
+    if (side.done()) continue;
+    std::fprintf(stderr, "%s%s leads to no session: record it anew, scripts/fuzz --record\n", folder.c_str(),
+                 name);
+    return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace braid
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  if (*argc == 3 && std::string_view((*argv)[1]) == "--record") std::exit(braid::record((*argv)[2]));
+  const std::string_view verb = *argc == 3 ? (*argv)[1] : "";
+  if (verb == "--record") std::exit(braid::record((*argv)[2]));
+  if (verb == "--complete") std::exit(braid::complete((*argv)[2]));
   return 0;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   braid::Reader reader({data, size});
   braid::Side side(reader.u8() & 1);
-  while (reader.remaining() > 0) side.hear(reader.take(std::min<size_t>(reader.u16(), reader.remaining())));
+  braid::play(reader, side);
   side.finish();
-  return 0;
 }

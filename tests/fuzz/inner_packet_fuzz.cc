@@ -16,6 +16,7 @@
 #include "inet/inner_packet.h"
 #include "inet/mss.h"
 #include "inet/protocol.h"
+#include "tests/fuzz/bounded.h"
 
 namespace {
 
@@ -131,7 +132,7 @@ void checkFragments(PacketPool& pool, ByteView b, uint16_t mtu) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   // A copy of the exact size, so that the sanitizer sees the first byte beyond.
   const std::vector<uint8_t> bytes(data, data + size);
   auto mtu = static_cast<uint16_t>(size < 2 ? 1500 : load16(&bytes[size - 2]) % 1600);
@@ -142,5 +143,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   checkClampMss(bytes, mtu);
   checkIcmp(pool, bytes, mtu);
   checkFragments(pool, bytes, mtu);
-  return 0;
 }

@@ -1,5 +1,5 @@
 // Stands in for libFuzzer: runs the fuzzer on the empty input and on every file of the given folders and
-// files. A failure is a crash; the name of the input is printed before it runs.
+// files. A failure is a crash; the name of the input is printed before it runs, and what it cost behind it.
 
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 #include <vector>
+
+#include "tests/fuzz/bounded.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 // A fuzzer may have one to make its fixtures.
@@ -46,8 +48,9 @@ int main(int argc, char** argv) {
       return 2;
     }
     std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    std::fprintf(stderr, "%s (%zu bytes)\n", file.c_str(), bytes.size());
+    std::fprintf(stderr, "%s (%zu bytes)", file.c_str(), bytes.size());
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    std::fprintf(stderr, " %.1f ms\n", braid::fuzz::lastSeconds() * 1e3);
   }
   std::printf("%zu inputs\n", files.size());
   return 0;

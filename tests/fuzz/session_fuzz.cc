@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "tests/fuzz/bounded.h"
 #include "tunnel/session/session.h"
 
 namespace {
@@ -43,7 +44,7 @@ void drain(Session& session, Time now) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   PacketPool pool(2048, kPoolLimit);
   SessionOptions options;
   options.holdBytes = 64 << 10;
@@ -64,7 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     while (in.remaining() > 4) {
       SubflowId subflow(in.u8());
       uint8_t how = in.u8();
-      ByteView frames = in.take(std::min<size_t>(in.u16() % 1400, in.remaining()));
+      size_t length = in.u16() % 1400;
+      ByteView frames = in.take(std::min(length, in.remaining()));
       if (frames.empty()) continue;
       now += Duration(how & 0x70) * 100000;
       Packet datagram = pool.allocate();
@@ -91,5 +93,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   require(pool.inUse() == 0);
-  return 0;
 }

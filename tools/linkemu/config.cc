@@ -37,7 +37,10 @@ struct Value {
     bool whole =
         value.is_number_unsigned() || (value.is_number_float() && value == std::floor(value.get<double>()));
     std::string range = "must be an integer in [" + std::to_string(low) + ", " + std::to_string(high) + "]";
-    if (!whole || value.get<double>() < 0 || value.get<double>() > static_cast<double>(high)) fail(range);
+    // 2^64 is beyond every uint64_t, and yet what the largest one is as a double.
+    bool beyond = value.is_number_float() && value.get<double>() >= 0x1p64;
+    if (!whole || beyond || value.get<double>() < 0 || value.get<double>() > static_cast<double>(high))
+      fail(range);
     uint64_t v = value.get<uint64_t>();
     if (v < low || v > high) fail(range);
     return v;

@@ -119,11 +119,9 @@ NetlinkSocket::Heard NetlinkSocket::hear(const OnMessage& onMessage) {
   while (got < 0 && errno == EINTR);
   if (got < 0) return errno == ENOBUFS ? Heard::kOverrun : Heard::kNothing;
   if (static_cast<size_t>(got) > sizeof buffer) return Heard::kOverrun;  // the rest of it is lost
-  int left = static_cast<int>(got);
-  for (auto* m = reinterpret_cast<const nlmsghdr*>(buffer); mnl_nlmsg_ok(m, left);
-       m = mnl_nlmsg_next(m, &left)) {
-    if (m->nlmsg_type >= NLMSG_MIN_TYPE) onMessage(*m);
-  }
+  forEachMessage({buffer, static_cast<size_t>(got)}, [&](const nlmsghdr& m) {
+    if (m.nlmsg_type >= NLMSG_MIN_TYPE) onMessage(m);
+  });
   return Heard::kMessages;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace braid {
@@ -16,6 +17,15 @@ void forEachAttribute(const nlmsghdr& message, size_t headerBytes, Visit&& visit
   const auto* at = static_cast<const nlattr*>(mnl_nlmsg_get_payload_offset(&message, headerBytes));
   for (; mnl_attr_ok(at, static_cast<int>(end - reinterpret_cast<const char*>(at))); at = mnl_attr_next(at))
     visit(at);
+}
+
+/// Calls visit(const nlmsghdr&) for each whole message of what was read; `bytes` is aligned for one.
+template <typename Visit>
+void forEachMessage(std::span<const uint8_t> bytes, Visit&& visit) {
+  int left = static_cast<int>(bytes.size());
+  for (const auto* m = reinterpret_cast<const nlmsghdr*>(bytes.data()); mnl_nlmsg_ok(m, left);
+       m = mnl_nlmsg_next(m, &left))
+    visit(*m);
 }
 
 /// A rtnetlink socket (libmnl). Requests are answered at once by the kernel, so their calls block only for as

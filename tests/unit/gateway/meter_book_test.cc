@@ -102,7 +102,11 @@ TEST_F(MeterBookTest, RefusesWhatItDidNotWrite) {
   for (const char* text : {"{", "[]", "{}", R"({"uplinks":{"lte":1}})",
                            R"({"uplinks":{"lte":{"used":-1,"until":1,"period":[0,1,0]}}})",
                            R"({"uplinks":{"lte":{"used":"x","until":1,"period":[0,1,0]}}})",
-                           R"({"uplinks":{"lte":{"used":1,"until":1,"period":[0]}}})"}) {
+                           R"({"uplinks":{"lte":{"used":1,"until":1,"period":[0]}}})",
+                           R"({"uplinks":{"lte":{"used":1,"until":1e300,"period":[0,1,0]}}})",
+                           R"({"uplinks":{"lte":{"used":1,"until":18446744073709551615,"period":[0,1,0]}}})",
+                           R"({"uplinks":{"lte":{"used":1,"until":1,"period":[256,1,0]}}})",
+                           R"({"uplinks":{"lte":{"used":1,"until":1,"period":[0,1.5,0]}}})"}) {
     std::ofstream(path) << text;
     try {
       MeterBook book(path);

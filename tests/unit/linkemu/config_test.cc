@@ -112,6 +112,12 @@ TEST(Config, WholeDocumentProblems) {
   EXPECT_EQ(problem(config.dump()), "");
 }
 
+TEST(Config, ASeedHas64Bits) {
+  std::string rest = R"(,"links":[{"name":"l","a":{"device":"a"},"b":{"device":"b"}}]})";
+  EXPECT_EQ(parseConfig(R"({"seed":18446744073709551615)" + rest).seed, UINT64_MAX);
+  EXPECT_THAT(problem(R"({"seed":18446744073709551616)" + rest), HasSubstr("must be an integer"));
+}
+
 TEST(Config, LinkProblemsNameLinkAndKey) {
   auto changed = [](auto change) {
     json link = wifi();

@@ -1,0 +1,206 @@
+// The responder's door: handshake datagrams of strangers, of who knows the pin, and of honest initiators, from a few
+// hosts. Whoever does not know the pin is never answered, who has shown no cookie costs no place and gets less than
+// he sent, and the bounds hold.
+//
+// Input: steps, each a byte for what happens and one for the host, and what the step takes.
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "simnet/fake_handshake.h"
+#include "tests/fuzz/bounded.h"
+#include "tunnel/initiator.h"
+#include "tunnel/responders.h"
+
+namespace {
+
+using namespace braid;
+using Bytes = std::vector<uint8_t>;
+
+#define CHECK(condition)                                                             \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                  \
+    }                                                                                \
+  } while (false)
+
+constexpr unsigned kGateway = 0, kFriend = 1, kStranger = 2;
+constexpr size_t kHosts = 8;
+
+// Hosts 0..3 are IPv4, of which two are one host with two ports; the others are IPv6, of which two share a link.
+Route routeOf(size_t host) {
+  static constexpr std::array<const char*, kHosts> kEnds{
+      "192.0.2.1:1000",     "192.0.2.1:1001",     "192.0.2.2:1000",         "198.51.100.1:9",
+      "[2001:db8::1]:1000", "[2001:db8::2]:1000", "[2001:db8:0:1::1]:1000", "[fd00::1]:1000"};
+  return {1, {}, *Endpoint::parse(kEnds[host])};
+}
+
+class World {
+ public:
+  explicit World(ByteView input) : in_(input), gateway_(sim::pinOf(kGateway), 1) {
+    gateway_.setAcceptedPins({sim::pinOf(kFriend)});
+    responders_ = std::make_unique<Responders>(pool_, gateway_, 1);
+  }
+
+  void run() {
+    while (in_.remaining() > 0) {
+      const uint8_t what = in_.u8();
+      const size_t host = in_.u8() % kHosts;
+      switch (what % 8) {
+        case 0:
+          raw(host, take());
+          break;
+        case 1:
+          knock(host, what, host);
+          break;
+        case 2:
+          knock(host, what, in_.u8() % kHosts);
+          break;
+        case 3:
+          repeat(host);
+          break;
+        case 4:
+          flip(host);
+          break;
+        case 5:
+          wait(1ms * (1 << what / 16));
+          break;
+        default:
+          talk(host, what & 0x80 ? kStranger : kFriend, (what & 0x40) != 0);
+          break;
+      }
+    }
+    for (int i = 0; i < 1000 && responders_->nextDeadline() != kNever; ++i) {
+      now_ = std::max(now_, responders_->nextDeadline());
+      responders_->onTimer(now_);
+      listen(nullptr);
+    }
+    CHECK(responders_->size() == 0);
+    responders_.reset();
+    CHECK(pool_.inUse() == 0);
+  }
+
+ private:
+  ByteView take() {
+    const size_t size = in_.u16() % 1300;
+    return in_.take(std::min(size, in_.remaining()));
+  }
+
+  /// What the responder says; gives how many datagrams. `to`: where they must go, if not anywhere.
+  size_t listen(const Route* to) {
+    size_t count = 0;
+    for (Datagram d; responders_->pollDatagram(d); ++count) {
+      CHECK(count < Responders::kMaxReplies);
+      CHECK(!to || d.route == *to);
+      said_ = Bytes(d.bytes.view().begin(), d.bytes.view().end());
+      CHECK(said_.size() <= kMaxHandshakeDatagram);
+      auto opened = seal_.open(d.bytes.span());
+      CHECK(opened);
+      for (size_t host = 0; host < kHosts; ++host) {
+        if (routeOf(host) != d.route) continue;
+        if (opened->header.kind == HandshakeKind::kCookieRequest)
+          std::ranges::copy(opened->body, cookies_[host].begin());
+        if (initiators_[host]) initiators_[host]->onDatagram(said_, now_);
+      }
+    }
+    for (Responders::Outcome o; responders_->pollOutcome(o);)
+      CHECK(o.secrets ? o.secrets->peer == sim::pinOf(kFriend) : !o.error.empty());
+    CHECK(responders_->size() <= Responders::kMaxRunning + Responders::kMaxDone);
+    return count;
+  }
+  std::optional<Drop> put(const Route& from, ByteView datagram) {
+    Bytes copy(datagram.begin(), datagram.end());  // of the exact size; it is opened in place
+    return responders_->onDatagram(from, copy, now_);
+  }
+
+  void raw(size_t host, ByteView bytes) {
+    const size_t before = responders_->size();
+    CHECK(put(routeOf(host), bytes).has_value());
+    CHECK(listen(nullptr) == 0 && responders_->size() == before);
+    if (initiators_[host]) CHECK(!initiators_[host]->onDatagram(bytes, now_));
+    Bytes copy(bytes.begin(), bytes.end());
+    CHECK(!seal_.open(copy));
+  }
+  /// Who knows the pin writes what he likes, with the cookie that was given to `cookieOf`.
+  void knock(size_t host, uint8_t what, size_t cookieOf) {
+    HandshakeHeader header;
+    header.kind = static_cast<HandshakeKind>(0x20 + (what & 0x40 ? in_.u8() % 3 : 0));
+    store64(header.id.data(), in_.u8() % 4);
+    store64(header.nonce.data(), what & 0x20 ? in_.u8() : ++nonces_ << 8);
+    if (what & 0x10) header.cookie = cookies_[cookieOf];
+    const bool hasCookie = header.cookie == cookies_[host] && header.cookie != HandshakeCookie{};
+    ByteView body = take();
+    Packet datagram = pool_.copy(body.first(std::min(body.size(), kMaxHandshakeBody)));
+    if (datagram.empty() || !seal_.seal(header, datagram)) return;
+    last_ = Bytes(datagram.view().begin(), datagram.view().end());
+    const uint64_t begun = gateway_.accepted();
+    const size_t places = responders_->size();
+    const Route from = routeOf(host);
+    std::optional<Drop> drop = put(from, last_);
+    if (header.kind != HandshakeKind::kInitiator) CHECK(drop == Drop::kHandshakeGarbage);
+    if (!hasCookie) CHECK(gateway_.accepted() == begun && responders_->size() <= places);
+    const size_t answers = listen(nullptr);
+    if (!hasCookie && places == 0) CHECK(answers <= 1 && (answers == 0 || said_.size() < last_.size()));
+  }
+  /// Somebody has overheard it.
+  void repeat(size_t host) {
+    if (last_.empty()) return;
+    put(routeOf(host), last_);
+    listen(nullptr);
+    const size_t before = responders_->size();
+    CHECK(put(routeOf(host), last_).has_value());
+    CHECK(listen(nullptr) == 0 && responders_->size() == before);
+  }
+  void flip(size_t host) {
+    const size_t bit = in_.u16();
+    if (last_.empty()) return;
+    Bytes bad = last_;
+    bad[bit / 8 % bad.size()] ^= static_cast<uint8_t>(1 << bit % 8);
+    CHECK(put(routeOf(host), bad).has_value());
+    CHECK(listen(nullptr) == 0);
+  }
+  void wait(Duration time) {
+    now_ += time;
+    responders_->onTimer(now_);
+    listen(nullptr);
+  }
+  /// A real initiator says what it has to say.
+  void talk(size_t host, unsigned who, bool anew) {
+    sim::FakeHandshakeProvider& provider = who == kFriend ? friend_ : stranger_;
+    auto& initiator = initiators_[host];
+    if (!initiator || anew) initiator = std::make_unique<Initiator>(provider, sim::pinOf(kGateway), now_);
+    initiator->onTimer(now_);
+    for (Packet p = pool_.allocate(); initiator->pollDatagram(p); p = pool_.allocate()) {
+      last_ = Bytes(p.view().begin(), p.view().end());
+      p.reset();
+      const Route from = routeOf(host);
+      put(from, last_);
+      listen(&from);
+    }
+  }
+
+  Reader in_;
+  PacketPool pool_{2048, 1024};
+  sim::FakeHandshakeProvider gateway_;
+  sim::FakeHandshakeProvider friend_{sim::pinOf(kFriend), 2}, stranger_{sim::pinOf(kStranger), 3};
+  std::unique_ptr<Responders> responders_;
+  HandshakeSeal seal_{HandshakeSeal::Side::kInitiator, sim::pinOf(kGateway)};
+  Time now_{1h};
+  uint64_t nonces_ = 0;
+  std::array<HandshakeCookie, kHosts> cookies_{};
+  std::array<std::unique_ptr<Initiator>, kHosts> initiators_;
+  Bytes last_;  ///< sent to the responder
+  Bytes said_;  ///< by the responder
+};
+
+}  // namespace
+
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
+  World({data, size}).run();
+}

@@ -1,0 +1,331 @@
+// A whole tunnel between two peers who have its keys and no manners: Tunnel::onDatagram as responder and as initiator,
+// in all epochs, with packets (TUN) and with frames that are bridged between the peers (TAP).
+//
+// Input: a byte of settings, then steps, each a byte for what happens and one for who does it, and what the step
+// takes. Both peers have done their handshakes before.
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inet/frame.h"
+#include "inet/inner_packet.h"
+#include "simnet/fake_handshake.h"
+#include "tests/fuzz/bounded.h"
+#include "tests/raw_peer.h"
+#include "tunnel/initiator.h"
+#include "tunnel/responders.h"
+#include "tunnel/tunnel.h"
+
+namespace {
+
+using namespace braid;
+using Bytes = std::vector<uint8_t>;
+
+#define CHECK(condition)                                                             \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                  \
+    }                                                                                \
+  } while (false)
+
+constexpr unsigned kGateway = 0;
+constexpr SocketId kSocket = 1;
+
+enum Setting : uint8_t {
+  kTapMode = 1,    ///< else TUN
+  kInitiates = 2,  ///< the gateway; else its peers
+  kAnswers = 4,    ///< the peers answer challenges
+  kAcks = 8,       ///< the peers acknowledge
+  kFree = 16,      ///< the second peer has no prefixes
+  kRekeys = 32,    ///< the gateway often begins a new epoch
+};
+
+// The peer on the other side: a handshake of ours, and then a puppet.
+class Puppet {
+ public:
+  Puppet(unsigned number, bool initiates, Time now)
+      : route({kSocket, {}, *Endpoint::parse("192.0.2." + std::to_string(number) + ":4433")}),
+        pin(sim::pinOf(number)),
+        provider_(pin, number) {
+    provider_.setAcceptedPins({sim::pinOf(kGateway)});
+    if (initiates)
+      initiator_ = std::make_unique<Initiator>(provider_, sim::pinOf(kGateway), now);
+    else
+      responders_ = std::make_unique<Responders>(pool_, provider_, number);
+  }
+
+  const Route route;
+  const Pin pin;
+
+  bool isReady() const { return raw_.has_value(); }
+  /// What it has to say in its handshake.
+  std::vector<Bytes> shake(Time now) {
+    std::vector<Bytes> said;
+    if (initiator_) {
+      initiator_->onTimer(now);
+      for (Packet p = pool_.allocate(); initiator_->pollDatagram(p); p = pool_.allocate())
+        said.emplace_back(p.view().begin(), p.view().end());
+      if (initiator_->handshake().state() == Handshake::State::kDone)
+        begin(initiator_->handshake().secrets(), KeySchedule::Role::kInitiator, now);
+    } else {
+      for (Datagram d; responders_->pollDatagram(d);)
+        said.emplace_back(d.bytes.view().begin(), d.bytes.view().end());
+      for (Responders::Outcome o; responders_->pollOutcome(o);) {
+        if (o.secrets) begin(*o.secrets, KeySchedule::Role::kResponder, now);
+      }
+    }
+    return said;
+  }
+  /// A handshake datagram of the gateway.
+  void hear(Datagram& d, Time now) {
+    if (initiator_)
+      initiator_->onDatagram(d.bytes.view(), now);
+    else
+      responders_->onDatagram(route, d.bytes.span(), now);
+  }
+  std::optional<test::RawPeer::Opened> open(Datagram& d, Time now) { return raw_->open(d, now); }
+  Packet seal(SubflowId subflow, PacketNumber pn, ByteView frames, PacketPool& pool) {
+    return raw_->seal(subflow, pn, frames, pool);
+  }
+  void rekey(Time now) {
+    raw_->onTimer(now);
+    raw_->rekey(now);
+  }
+  PacketNumber& next(SubflowId subflow) { return numbers_[subflow.value()]; }
+  uint32_t& nextDsn(uint16_t flow) { return dsns_[flow]; }
+
+ private:
+  void begin(const SessionSecrets& secrets, KeySchedule::Role role, Time now) {
+    if (!raw_) raw_.emplace(secrets, role, now);
+  }
+
+  PacketPool pool_{2048, 512};
+  sim::FakeHandshakeProvider provider_;
+  std::unique_ptr<Initiator> initiator_;
+  std::unique_ptr<Responders> responders_;
+  std::optional<test::RawPeer> raw_;
+  std::array<PacketNumber, 256> numbers_{};
+  std::map<uint16_t, uint32_t> dsns_;
+};
+
+class World {
+ public:
+  explicit World(ByteView input) : in_(input), settings_(in_.u8()) {
+    const bool peersBegin = !has(kInitiates);
+    for (unsigned i = 0; i < puppets_.size(); ++i)
+      puppets_[i] = std::make_unique<Puppet>(i + 1, peersBegin, now_);
+    tunnel_ = std::make_unique<Tunnel>(options(), pool_, handshakes_, knownKey(1));
+    tunnel_->setOwnAddresses(*Address::parse("10.0.0.1"), *Address::parse("fd00::1"));
+    tunnel_->setPeers(peers(), now_);
+    if (!peersBegin) tunnel_->setUplinks({{"wifi", {{kSocket, Address::Family::kV4}}}}, now_);
+    shakeHands();
+  }
+
+  void run() {
+    while (in_.remaining() > 0) {
+      const uint8_t what = in_.u8(), who = in_.u8();
+      step(what, who);
+    }
+    for (int i = 0; i < 50 && tunnel_->nextDeadline() != kNever; ++i) pass(untilDeadline());
+    tunnel_->status(now_, 64);
+    tunnel_->close();
+    drain();
+    tunnel_.reset();
+    last_.bytes.reset();
+    CHECK(pool_.inUse() == 0);
+  }
+
+ private:
+  bool has(Setting setting) const { return (settings_ & setting) != 0; }
+  TunnelOptions options() const {
+    TunnelOptions o;
+    o.mode = has(kTapMode) ? TunnelOptions::Mode::kTap : TunnelOptions::Mode::kTun;
+    o.holdBytes = 64 << 10;
+    if (has(kRekeys)) o.rekeyPackets = 4;
+    return o;
+  }
+  std::vector<PeerOptions> peers() const {
+    std::vector<PeerOptions> all(puppets_.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      const std::string number = std::to_string(i + 1);
+      all[i].name = "peer" + number;
+      all[i].pin = puppets_[i]->pin;
+      if (has(kInitiates)) all[i].endpoints = {puppets_[i]->route.remote};
+      if (i == 0 || !has(kFree))
+        all[i].prefixes = {*Prefix::parse("10." + number + ".0.0/16"),
+                           *Prefix::parse("fd00:" + number + "::/32")};
+    }
+    return all;
+  }
+  void shakeHands() {
+    auto ready = [](const auto& puppet) { return puppet->isReady(); };
+    for (int round = 0; round < 100 && !std::ranges::all_of(puppets_, ready); ++round) {
+      for (auto& puppet : puppets_)
+        for (const Bytes& said : puppet->shake(now_))
+          tunnel_->onDatagram(puppet->route, Ecn::kNotEct, pool_.copy(said), now_);
+      drain();
+      now_ += 10ms;
+      tunnel_->onTimer(now_);
+    }
+    CHECK(std::ranges::all_of(puppets_, ready));
+    // The first datagram tells a responder that its session is the one.
+    for (auto& puppet : puppets_) {
+      Bytes frames = test::framesOf(PathChallengeFrame{PathToken{7}});
+      frames.resize(1200 - kHeaderSize - kTagSize);  // PADDING
+      say(*puppet, SubflowId(0), frames);
+    }
+    drain();
+  }
+
+  void say(Puppet& puppet, SubflowId subflow, ByteView frames, Ecn ecn = Ecn::kNotEct,
+           uint16_t portOffset = 0) {
+    PacketNumber pn = puppet.next(subflow)++;
+    Packet datagram = puppet.seal(subflow, pn, frames, pool_);
+    Route from = puppet.route;
+    from.remote.port = static_cast<uint16_t>(from.remote.port + portOffset);
+    if (datagram) tunnel_->onDatagram(from, ecn, std::move(datagram), now_);
+  }
+  ByteView take(size_t most) {
+    const size_t size = in_.u16() % most;
+    return in_.take(std::min(size, in_.remaining()));
+  }
+  void fromDevice(ByteView bytes) {
+    if (Packet packet = pool_.copy(bytes)) tunnel_->onInnerPacket(std::move(packet), now_);
+  }
+  Duration untilDeadline() const {
+    Time next = tunnel_->nextDeadline();
+    return next > now_ ? next - now_ : 0ns;
+  }
+  void pass(Duration time) {
+    now_ += time;
+    tunnel_->onTimer(now_);
+    drain();
+  }
+
+  void step(uint8_t what, uint8_t who) {
+    Puppet& puppet = *puppets_[who & 1];
+    const SubflowId subflow(who >> 1 & 3);
+    const auto ecn = static_cast<Ecn>(who >> 3 & 3);
+    const uint16_t moved = who >> 5 & 1;
+    switch (what % 10) {
+      case 0:  // what a stranger sends
+        if (Packet packet = pool_.copy(take(1400)))
+          tunnel_->onDatagram(puppet.route, ecn, std::move(packet), now_);
+        break;
+      case 1:  // any frames
+        if (ByteView frames = take(1400); !frames.empty()) say(puppet, subflow, frames, ecn, moved);
+        break;
+      case 2:  // an inner packet that is the next of its flow
+      case 3: {
+        const uint16_t flow = in_.u16();
+        ByteView inner = take(1400);
+        if (inner.empty()) break;
+        Bytes frames(kDataFrameHeader);
+        writeDataHeader(FlowNumber(flow), Dsn(puppet.nextDsn(flow)++), inner.size(), frames.data());
+        frames.insert(frames.end(), inner.begin(), inner.end());
+        say(puppet, subflow, frames, ecn, moved);
+        break;
+      }
+      case 4:
+        fromDevice(take(1600));
+        break;
+      case 5:
+        pass(1us * (int64_t{1} << (who % 25)));
+        break;
+      case 6:
+        pass(std::min<Duration>(untilDeadline(), 10s));
+        break;
+      case 7:
+        puppet.rekey(now_);
+        break;
+      case 8:  // numbers that were lost on the way
+        puppet.next(subflow) += in_.u16() % 5000;
+        break;
+      default:
+        if (last_.bytes) who & 0x80 ? tunnel_->onTooBig(last_, now_) : tunnel_->onSendError(last_, now_);
+        break;
+    }
+    drain();
+  }
+
+  /// The gateway speaks; its peers answer as the settings say, and again, a few times.
+  void drain() {
+    for (int round = 0; round < 4; ++round) {
+      bool spoke = false;
+      size_t count = 0;
+      for (Datagram d; tunnel_->pollDatagram(d, now_); spoke = true) {
+        CHECK(++count < 100000);
+        CHECK(!d.bytes.empty() && d.bytes.size() <= 1472);
+        hear(d);
+        last_ = std::move(d);
+      }
+      deliver();
+      for (auto& [puppet, subflow, frames] : std::exchange(answers_, {})) say(*puppet, subflow, frames);
+      if (!spoke) break;
+    }
+    for (Event e; tunnel_->pollEvent(e);) CHECK(!e.text.empty());
+  }
+  void hear(Datagram& d) {
+    auto meant = std::ranges::find_if(
+        puppets_, [&](const auto& p) { return p->route.remote.address == d.route.remote.address; });
+    CHECK(meant != puppets_.end());
+    Puppet& puppet = **meant;
+    if (isHandshakeDatagram(d.bytes.view())) return puppet.hear(d, now_);
+    if (!puppet.isReady()) return;
+    auto opened = puppet.open(d, now_);
+    if (!opened) return;  // of an epoch that the puppet has passed, or of another session
+    for (const WireFrame& frame : opened->frames) {
+      const auto* challenge = std::get_if<PathChallengeFrame>(&frame);
+      if (challenge && has(kAnswers))
+        answers_.push_back({&puppet, opened->subflow, test::framesOf(PathResponseFrame{challenge->token})});
+    }
+    if (!opened->eliciting || !has(kAcks)) return;
+    AckFrame ack;
+    ack.subflow = opened->subflow;
+    ack.count = 1;
+    ack.ranges[0] = {opened->pn, opened->pn};
+    answers_.push_back({&puppet, opened->subflow, test::framesOf(ack)});
+  }
+  /// What reaches the device is well-formed, whatever the peers sent.
+  void deliver() {
+    for (Packet p; tunnel_->pollInnerPacket(p);) {
+      if (has(kTapMode)) {
+        CHECK(parseFrame(p.view()));
+        continue;
+      }
+      auto ip = parseInnerPacket(p.view());
+      CHECK(ip && ip->size == p.size());
+    }
+  }
+
+  struct Answer {
+    Puppet* puppet;
+    SubflowId subflow;
+    Bytes frames;
+  };
+
+  Reader in_;
+  const uint8_t settings_;
+  Time now_{1h};
+  PacketPool pool_{2048, 4096};
+  sim::FakeHandshakeProvider handshakes_{sim::pinOf(kGateway), 9};
+  std::array<std::unique_ptr<Puppet>, 2> puppets_;
+  std::vector<Answer> answers_;
+  std::unique_ptr<Tunnel> tunnel_;
+  Datagram last_;
+};
+
+}  // namespace
+
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
+  World({data, size}).run();
+}

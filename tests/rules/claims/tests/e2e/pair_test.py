@@ -1,0 +1,3 @@
+class Pair:
+    def test_there(self):
+        pass

@@ -1,0 +1,3 @@
+@target("shield.1", "a thing", "s")
+def thing():
+    return 1
