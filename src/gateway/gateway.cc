@@ -36,6 +36,11 @@ bool isTun(const Config& config) {
   return config.tunnel.mode == TunnelOptions::Mode::kTun;
 }
 
+DeviceOptions deviceOptions(const Config& config) {
+  TunDevice::Kind kind = isTun(config) ? TunDevice::Kind::kTun : TunDevice::Kind::kTap;
+  return {kind, config.device.name, config.offloads.device};
+}
+
 spdlog::level::level_enum levelOf(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::kPeerDown:
@@ -62,8 +67,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
       tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
-      pump_(host, isTun(config_) ? TunDevice::Kind::kTun : TunDevice::Kind::kTap, config_.device.name, pool_,
-            tunnel_, log_),
+      pump_(host, deviceOptions(config_), config_.offloads.sockets, pool_, tunnel_, log_),
       network_(host.network()),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       device_(network_, pump_.device().name()),

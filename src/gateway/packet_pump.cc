@@ -13,14 +13,14 @@ namespace {
 constexpr size_t kTurn = 256;
 }  // namespace
 
-PacketPump::PacketPump(Host& host, TunDevice::Kind kind, const std::string& device, PacketPool& pool,
+PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOffloads, PacketPool& pool,
                        Tunnel& tunnel, LogLimiter& log)
     : clock_(host.clock()),
       pool_(pool),
       tunnel_(tunnel),
       log_(log),
-      device_(host.openDevice(kind, device, [this] { onDeviceReadable(); })),
-      sockets_(host, pool, *this, [this](ReceivedDatagram& r) {
+      device_(host.openDevice(device, [this] { onDeviceReadable(); })),
+      sockets_(host, pool, socketOffloads, *this, [this](ReceivedDatagram& r) {
         tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), clock_.now());
       }) {}
 
@@ -52,8 +52,9 @@ bool PacketPump::deliverPackets() {
   for (; n < kTurn; ++n) {
     Packet p;
     if (!tunnel_.pollInnerPacket(p)) break;
-    device_->write(p.view());
+    device_->write(std::move(p));
   }
+  device_->flush();
   return n == kTurn;
 }
 

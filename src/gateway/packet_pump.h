@@ -14,8 +14,9 @@ namespace braid {
 /// Carries packets between device and tunnel and datagrams between sockets and tunnel, in bounded batches.
 class PacketPump : private SendObserver {
  public:
-  /// Opens the device: throws SystemError. All must outlive this.
-  PacketPump(Host& host, TunDevice::Kind kind, const std::string& device, PacketPool& pool, Tunnel& tunnel,
+  /// Opens the device: throws SystemError. `socketOffloads`: SocketOptions::offloads of all sockets. All must outlive
+  /// this.
+  PacketPump(Host& host, const DeviceOptions& device, bool socketOffloads, PacketPool& pool, Tunnel& tunnel,
              LogLimiter& log);
 
   const TunDevice& device() const { return *device_; }

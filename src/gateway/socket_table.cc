@@ -1,13 +1,21 @@
 #include "gateway/socket_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace braid {
 
-SocketTable::SocketTable(Host& host, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram)
-    : host_(host), observer_(observer), onDatagram_(std::move(onDatagram)), batch_(pool) {}
+SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer,
+                         OnDatagram onDatagram)
+    : host_(host),
+      offloads_(offloads),
+      observer_(observer),
+      onDatagram_(std::move(onDatagram)),
+      batch_(pool) {}
 
-void SocketTable::open(SocketId id, const SocketOptions& options) {
+void SocketTable::open(SocketId id, const SocketOptions& wanted) {
+  SocketOptions options = wanted;
+  options.offloads = offloads_;
   auto entry = std::make_unique<Entry>();
   Entry* raw = entry.get();
   entry->socket = host_.openSocket(
@@ -31,8 +39,10 @@ const DatagramSocket* SocketTable::find(SocketId id) const {
 
 void SocketTable::onReadable(DatagramSocket& socket) {
   bool more = true;
-  for (size_t taken = 0; more && taken < kTurn; taken += ReceiveBatch::kSize) {
-    for (ReceivedDatagram& r : socket.receive(batch_, ReceiveBatch::kSize, more)) onDatagram_(r);
+  for (size_t taken = 0; more && taken < kTurn;) {
+    std::span<ReceivedDatagram> received = socket.receive(batch_, ReceiveBatch::kSize, more);
+    for (ReceivedDatagram& r : received) onDatagram_(r);
+    taken += std::max<size_t>(received.size(), 1);
   }
 }
 

@@ -17,8 +17,8 @@ class SocketTable {
   static constexpr size_t kTurn = 256;
 
   using OnDatagram = std::function<void(ReceivedDatagram&)>;
-  /// All must outlive the table.
-  SocketTable(Host& host, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram);
+  /// `offloads`: SocketOptions::offloads of each socket. All must outlive the table.
+  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnDatagram onDatagram);
 
   /// Throws SystemError.
   void open(SocketId id, const SocketOptions& options);
@@ -44,6 +44,7 @@ class SocketTable {
   void onReadable(DatagramSocket& socket);
 
   Host& host_;
+  bool offloads_;
   SendObserver& observer_;
   OnDatagram onDatagram_;
   ReceiveBatch batch_;

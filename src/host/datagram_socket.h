@@ -19,6 +19,7 @@ struct SocketOptions {
   std::string interface;  ///< the only one to use; empty: routes decide
   /// Bytes wanted for either kernel buffer; what net.core.[rw]mem_max allows without CAP_NET_ADMIN.
   int bufferBytes = 4 << 20;
+  bool offloads = false;  ///< many datagrams of one size and route in one message, where the host can
 };
 
 /// Datagrams that a socket lost.
@@ -121,12 +122,13 @@ class DatagramSocket {
   /// The last flush() gave false.
   bool blocked() const { return blocked_; }
 
-  /// One batch: up to `limit` (at most kBatch) datagrams, valid until the next call with this batch; move the
-  /// packets out. `more` tells whether the socket may hold further ones.
+  /// One batch: up to `limit` (at most kBatch) messages of the host, each of which is one datagram, or several where
+  /// offloads are on; valid until the next call with this batch; move the packets out. `more` tells whether the socket
+  /// may hold further ones.
   virtual std::span<ReceivedDatagram> receive(ReceiveBatch& batch, size_t limit, bool& more) = 0;
 
  protected:
-  /// Hands the first `count` queued datagrams to the host, 1 to kBatch. Gives how many it took, or -errno
+  /// Hands the first `count` queued datagrams to the host, 1 to kBatch. Gives how many it took, at least one, or -errno
   /// when it refused the first one.
   virtual int send(size_t count) = 0;
   /// Whether SocketCallbacks::onWritable is wanted.

@@ -27,8 +27,7 @@ class Host {
   /// Others at each call, and known to nobody. Throws SystemError.
   virtual RandomKey randomKey() = 0;
   /// Throws SystemError.
-  virtual std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
-                                                Callback onReadable) = 0;
+  virtual std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) = 0;
   /// Throws SystemError.
   virtual std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                                      SocketCallbacks callbacks) = 0;

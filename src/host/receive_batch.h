@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/packet.h"
 #include "inet/endpoint.h"
@@ -22,7 +25,10 @@ struct ReceivedDatagram {
 /// queued data.
 class ReceiveBatch {
  public:
+  /// Messages of a batch.
   static constexpr size_t kSize = 64;
+  /// A message that holds several datagrams is at most so long (UDP's length field).
+  static constexpr size_t kLongest = 65535;
 
   explicit ReceiveBatch(PacketPool& pool) : pool_(pool) {}
 
@@ -31,16 +37,24 @@ class ReceiveBatch {
   size_t prepare(size_t limit);
   /// Where the i-th ready packet's bytes may be written.
   ByteSpan room(size_t i) { return {spare_[i].data(), pool_.payload()}; }
+  /// Where the bytes of the i-th message go that room(i) is too small for. Memory that is never written to is not
+  /// there.
+  ByteSpan spill(size_t i);
   /// Takes the i-th ready packet, of which `size` bytes were written, as the batch's next datagram.
   void take(size_t i, size_t size, const Route& from, Ecn ecn);
+  /// The same of a message of several datagrams, of `each` bytes but for the last; `each` fits room(i), and what came
+  /// behind is in spill(i). Gives for how many datagrams there was no packet.
+  size_t takeSeveral(size_t i, size_t size, size_t each, const Route& from, Ecn ecn);
 
-  std::span<ReceivedDatagram> received() { return {received_.data(), count_}; }
+  std::span<ReceivedDatagram> received() { return received_; }
 
  private:
+  void add(Packet packet, const Route& from, Ecn ecn) { received_.push_back({from, ecn, std::move(packet)}); }
+
   PacketPool& pool_;
   std::array<Packet, kSize> spare_;
-  std::array<ReceivedDatagram, kSize> received_;
-  size_t count_ = 0;
+  std::unique_ptr<uint8_t[]> spills_;
+  std::vector<ReceivedDatagram> received_;  ///< keeps its memory
 };
 
 }  // namespace braid

@@ -30,6 +30,7 @@ inline constexpr auto kFieldsOf<DeviceDrops> = field::table<DeviceDrops>(
 struct DeviceTraffic {
   uint64_t readPackets = 0, readBytes = 0, readErrors = 0;
   uint64_t writtenPackets = 0, writtenBytes = 0;
+  uint64_t reads = 0, writes = 0;
 };
 template <>
 inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
@@ -41,14 +42,26 @@ inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
     field::counter("device_written_packets", FieldUnit::kPackets, "packets given to the host",
                    &DeviceTraffic::writtenPackets),
     field::counter("device_written_bytes", FieldUnit::kBytes, "packets given to the host, in bytes",
-                   &DeviceTraffic::writtenBytes));
+                   &DeviceTraffic::writtenBytes),
+    field::counter("device_reads", FieldUnit::kNone,
+                   "reads that brought something: a read may bring many TCP segments (`device.offloads`)",
+                   &DeviceTraffic::reads),
+    field::counter("device_writes", FieldUnit::kNone,
+                   "writes that the host took: a write may hold many TCP segments", &DeviceTraffic::writes));
 
 struct DeviceCounters : DeviceDrops, DeviceTraffic {};
+
+struct DeviceOptions {
+  enum class Kind : uint8_t { kTun, kTap };
+  Kind kind = Kind::kTun;
+  std::string name;       ///< 1 to 15 bytes; the host numbers a "%d" in it
+  bool offloads = false;  ///< many TCP segments in one read or write, where the host can
+};
 
 /// A TUN (IP packets) or TAP (Ethernet frames) device.
 class TunDevice {
  public:
-  enum class Kind : uint8_t { kTun, kTap };
+  using Kind = DeviceOptions::Kind;
   using Sink = std::function<void(Packet&&)>;
 
   virtual ~TunDevice() = default;
@@ -60,11 +73,14 @@ class TunDevice {
   bool gone() const { return gone_; }
   const DeviceCounters& counters() const { return counters_; }
 
-  /// Reads until there is nothing more, at most `limit` packets, and gives each to the sink. Returns how many
-  /// reads took something; less than `limit` means that the device is empty for now.
+  /// Reads until there is nothing more or `limit` packets have come, the last read's all, and gives each to the sink.
+  /// Returns how many there were, lost ones included; less than `limit` means that the device is empty for now.
   virtual size_t read(PacketPool& pool, size_t limit, const Sink& sink) = 0;
-  /// One packet, in one system call. False when the host did not take the packet: then it is counted and gone.
-  virtual bool write(ByteView packet) = 0;
+  /// Gives the host a packet, at the latest with flush(): what belongs together may go in one system call. What the
+  /// host does not take is counted and gone.
+  virtual void write(Packet packet) = 0;
+  /// Gives the host what write() has kept back. Due before the caller waits for anything.
+  virtual void flush() = 0;
 
  protected:
   std::string name_;

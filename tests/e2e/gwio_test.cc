@@ -10,10 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "gateway/uplink.h"
 #include "host/linux/linux_host.h"
@@ -101,6 +105,61 @@ class UdpWire : public NetNamespaceTest {
   ReceiveBatch batch_{pool_};
   testing::StrictMock<MockObserver> observer_;
 };
+
+// Sizes, marks and ends as a tunnel has them: full datagrams in a row, a short one behind, another mark, another size.
+TEST_F(UdpWire, RunsOfDatagramsCrossTogetherAndApart) {
+  for (bool v4 : {true, false}) {
+    for (bool sender : {true, false}) {
+      for (bool receiver : {true, false}) {
+        SCOPED_TRACE(testing::Message() << "v4 " << v4 << ", sender " << sender << ", receiver " << receiver);
+        SocketOptions from = any(v4, "near"), to = any(v4);
+        from.offloads = sender;
+        to.offloads = receiver;
+        UdpSocket near(1, from);
+        UdpSocket far = inOther([&] { return UdpSocket(2, to); });
+        Endpoint end{address(v4 ? "192.0.2.2" : "2001:db8::2"), far.local().port};
+        std::vector<std::pair<size_t, Ecn>> sent;
+        for (int round = 0; round < 3; ++round) {
+          for (int i = 0; i < 40; ++i) sent.emplace_back(1400, Ecn::kEct0);
+          sent.emplace_back(700, Ecn::kEct0);
+          for (int i = 0; i < 5; ++i) sent.emplace_back(1400, Ecn::kNotEct);
+          for (int i = 0; i < 5; ++i) sent.emplace_back(60 + i, Ecn::kCe);
+        }
+        for (size_t i = 0; i < sent.size(); ++i) {
+          Datagram d = datagram(end, sent[i].first, sent[i].second);
+          d.bytes.data()[0] = static_cast<uint8_t>(i);
+          d.bytes.data()[sent[i].first - 1] = static_cast<uint8_t>(i + 1);
+          ASSERT_TRUE(near.enqueue(std::move(d)));
+        }
+        EXPECT_TRUE(near.flush(observer_));
+        auto got = receive(far, sent.size());
+        ASSERT_EQ(got.size(), sent.size());
+        for (size_t i = 0; i < got.size(); ++i) {
+          ASSERT_EQ(got[i].bytes.size(), sent[i].first) << i;
+          EXPECT_EQ(got[i].ecn, sent[i].second) << i;
+          EXPECT_EQ(got[i].bytes.data()[0], static_cast<uint8_t>(i));
+          EXPECT_EQ(got[i].bytes.data()[sent[i].first - 1], static_cast<uint8_t>(i + 1));
+        }
+        EXPECT_EQ(near.counters().sentDatagrams, sent.size());
+        EXPECT_EQ(far.counters().receivedDatagrams, sent.size());
+      }
+    }
+  }
+}
+
+// One that is too large in the middle of others is refused, and only that one.
+TEST_F(UdpWire, AProbeThatIsTooLargeDoesNotTakeOthersWithIt) {
+  SocketOptions from = any(true, "near");
+  from.offloads = true;
+  UdpSocket near(1, from);
+  UdpSocket far = inOther([&] { return UdpSocket(2, any(true)); });
+  Endpoint end{address("192.0.2.2"), far.local().port};
+  for (size_t size : {1400, 1400, 1500, 1400, 1400}) ASSERT_TRUE(near.enqueue(datagram(end, size)));
+  EXPECT_CALL(observer_, onTooBig(testing::_)).Times(1);
+  EXPECT_TRUE(near.flush(observer_));
+  EXPECT_EQ(receive(far, 4).size(), 4u);
+  EXPECT_EQ(near.counters().tooBig, 1u);
+}
 
 TEST_F(UdpWire, EcnBitsAndAddressesCrossTheWireInBatches) {
   for (bool v4 : {true, false}) {
@@ -665,7 +724,9 @@ TEST_F(Config, MissingPrivilegesAreNamed) {
               HasSubstr("needs CAP_NET_ADMIN"));
   EXPECT_THAT(withoutCapabilities([] { NetlinkConfig().setLinkUp("eth1"); }),
               HasSubstr("needs CAP_NET_ADMIN"));
-  EXPECT_THAT(withoutCapabilities([] { LinuxTunDevice(Kind::kTun, "tun9"); }),
+  EXPECT_THAT(withoutCapabilities([] {
+                LinuxTunDevice({Kind::kTun, "tun9"});
+              }),
               HasSubstr("needs CAP_NET_ADMIN"));
 }
 
@@ -743,7 +804,7 @@ TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
     LinuxHost host(loop);
     PacketPool pool(1500, 64);
     MockObserver observer;
-    SocketTable sockets(host, pool, observer, [](ReceivedDatagram&) {});
+    SocketTable sockets(host, pool, false, observer, [](ReceivedDatagram&) {});
     SocketIds ids;
     Uplinks uplinks(sockets, routing, ids);
     UplinkConfig c;
@@ -798,7 +859,7 @@ class DeviceWire : public NetNamespaceTest {
 };
 
 TEST_F(DeviceWire, TunCarriesPacketsBothWays) {
-  LinuxTunDevice tun(Kind::kTun, "braid7");
+  LinuxTunDevice tun({Kind::kTun, "braid7"});
   EXPECT_EQ(tun.name(), "braid7");
   ip("addr add 10.9.0.1/24 dev braid7");
   ip("link set braid7 up");
@@ -820,7 +881,7 @@ TEST_F(DeviceWire, TunCarriesPacketsBothWays) {
   uint8_t* ip4 = at->data();
   std::swap_ranges(ip4 + 12, ip4 + 16, ip4 + 16);
   std::swap_ranges(ip4 + 20, ip4 + 22, ip4 + 22);
-  EXPECT_TRUE(tun.write(at->view()));
+  tun.write(std::move(*at));
   ASSERT_TRUE(readable(socket.fd()));
   ReceiveBatch batch(pool_);
   bool more;
@@ -828,14 +889,14 @@ TEST_F(DeviceWire, TunCarriesPacketsBothWays) {
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].from.remote.toString(), "10.9.0.2:5000");
   EXPECT_EQ(tun.counters().writtenPackets, 1u);
-  EXPECT_FALSE(tun.write(std::vector<uint8_t>(3, 0)));
+  tun.write(pool_.copy(std::vector<uint8_t>(3, 0)));
   EXPECT_EQ(tun.counters().writeErrors, 1u);
   got[0].bytes.reset();
 }
 
 TEST_F(DeviceWire, ReadsStopAtTheLimitAndDropWhatDoesNotFit) {
   shell("sysctl -q -w net.ipv6.conf.default.disable_ipv6=1");
-  LinuxTunDevice tun(Kind::kTun, "braid7");
+  LinuxTunDevice tun({Kind::kTun, "braid7"});
   ip("addr add 10.9.0.1/24 dev braid7");
   ip("link set braid7 up mtu 3000");
   SocketOptions o;
@@ -861,7 +922,7 @@ TEST_F(DeviceWire, ReadsStopAtTheLimitAndDropWhatDoesNotFit) {
 }
 
 TEST_F(DeviceWire, ExhaustedPoolDropsAndCounts) {
-  LinuxTunDevice tun(Kind::kTun, "braid7");
+  LinuxTunDevice tun({Kind::kTun, "braid7"});
   ip("addr add 10.9.0.1/24 dev braid7");
   ip("link set braid7 up");
   PacketPool none(1500, 1);
@@ -872,7 +933,7 @@ TEST_F(DeviceWire, ExhaustedPoolDropsAndCounts) {
 }
 
 TEST_F(DeviceWire, TapCarriesFrames) {
-  LinuxTunDevice tap(Kind::kTap, "braid8");
+  LinuxTunDevice tap({Kind::kTap, "braid8"});
   ip("addr add 10.9.0.1/24 dev braid8");
   ip("link set braid8 up");
   shell("ping -c1 -W0.1 10.9.0.2 || true");
@@ -881,16 +942,99 @@ TEST_F(DeviceWire, TapCarriesFrames) {
   EXPECT_TRUE(std::any_of(frames.begin(), frames.end(), isArp));
 }
 
+// A device behind which is a mirror: what the host sends to 10.9.0.2 comes back from there. So a TCP connection to that
+// address ends at the host itself, and each byte crosses the device twice.
+TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
+  for (bool offloads : {true, false}) {
+    SCOPED_TRACE(offloads ? "with offloads" : "without");
+    LinuxTunDevice tun({Kind::kTun, "braid7", offloads});
+    ip("addr add 10.9.0.1/24 dev braid7");
+    ip("link set braid7 up");
+    constexpr size_t kBytes = 8 << 20;
+    auto tcp = [] {
+      UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      timeval patience{10, 0};
+      ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+      ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+      return fd;
+    };
+    UniqueFd listener = tcp();
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(5001);
+    ::inet_pton(AF_INET, "10.9.0.1", &at.sin_addr);
+    int on = 1;
+    ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    ASSERT_EQ(::listen(listener.get(), 1), 0);
+    std::atomic<bool> done = false;
+    size_t received = 0, wrong = 0;
+    std::thread server([&] {
+      UniqueFd peer(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      std::vector<uint8_t> part(1 << 16);
+      for (ssize_t n; (n = ::recv(peer.get(), part.data(), part.size(), 0)) > 0;) {
+        for (ssize_t i = 0; i < n; ++i, ++received)
+          wrong += part[static_cast<size_t>(i)] != (received * 7 >> 3 & 0xff);
+      }
+      done = true;
+    });
+    std::thread client([&] {
+      UniqueFd fd = tcp();
+      sockaddr_in to = at;
+      ::inet_pton(AF_INET, "10.9.0.2", &to.sin_addr);
+      if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) return;
+      std::vector<uint8_t> all(kBytes);
+      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint8_t>(i * 7 >> 3);
+      for (size_t sent = 0; sent < all.size();) {
+        ssize_t n = ::send(fd.get(), &all[sent], all.size() - sent, MSG_NOSIGNAL);
+        if (n <= 0) break;
+        sent += static_cast<size_t>(n);
+      }
+    });
+    auto end = std::chrono::steady_clock::now() + 20s;
+    while (!done && std::chrono::steady_clock::now() < end) {
+      if (!readable(tun.fd(), 10)) continue;
+      tun.read(pool_, 64, [&](Packet&& p) {
+        EXPECT_LE(p.size(), 1500u);
+        if (p.size() < 20 || p.data()[0] >> 4 != 4) return;
+        std::swap_ranges(p.data() + 12, p.data() + 16, p.data() + 16);
+        tun.write(std::move(p));
+      });
+      tun.flush();
+    }
+    EXPECT_TRUE(done);
+    client.join();
+    server.join();
+    EXPECT_EQ(received, kBytes);
+    EXPECT_EQ(wrong, 0u);
+    const DeviceCounters& c = tun.counters();
+    EXPECT_GT(c.readPackets, kBytes / 1500);
+    EXPECT_EQ(c.readErrors + c.readTooBig + c.writeErrors, 0u);
+    if (offloads) {
+      EXPECT_LT(c.reads, c.readPackets / 3) << c.readPackets;
+      EXPECT_LT(c.writes, c.writtenPackets / 3) << c.writtenPackets;
+    } else {
+      EXPECT_EQ(c.reads, c.readPackets + c.readNoBuffer);
+    }
+  }
+}
+
 TEST_F(DeviceWire, TakenNamesAreNamed) {
-  LinuxTunDevice tun(Kind::kTun, "braid7");
-  EXPECT_THAT(errorOf([] { LinuxTunDevice(Kind::kTun, "braid7"); }), HasSubstr("another process uses"));
-  EXPECT_THAT(errorOf([] { LinuxTunDevice(Kind::kTun, "lo"); }), HasSubstr("name is taken by an interface"));
-  EXPECT_THAT(errorOf([] { LinuxTunDevice(Kind::kTun, std::string(16, 'x')); }), HasSubstr("1 to 15 bytes"));
-  EXPECT_THAT(errorOf([] { LinuxTunDevice(Kind::kTun, ""); }), HasSubstr("1 to 15 bytes"));
+  LinuxTunDevice tun({Kind::kTun, "braid7"});
+  EXPECT_THAT(errorOf([] { LinuxTunDevice({Kind::kTun, "braid7"}); }), HasSubstr("another process uses"));
+  EXPECT_THAT(errorOf([] {
+                LinuxTunDevice({Kind::kTun, "lo"});
+              }),
+              HasSubstr("name is taken by an interface"));
+  EXPECT_THAT(errorOf([] {
+                LinuxTunDevice({Kind::kTun, std::string(16, 'x')});
+              }),
+              HasSubstr("1 to 15 bytes"));
+  EXPECT_THAT(errorOf([] { LinuxTunDevice({Kind::kTun, ""}); }), HasSubstr("1 to 15 bytes"));
 }
 
 TEST_F(DeviceWire, TheDeviceGoesWithTheObject) {
-  { LinuxTunDevice tun(Kind::kTun, "braid7"); }
+  { LinuxTunDevice tun({Kind::kTun, "braid7"}); }
   EXPECT_EQ(::if_nametoindex("braid7"), 0u);
 }
 

@@ -98,16 +98,17 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
   ConfigDiagnostics out(path);
   Config config;
   config.path = path;
-  ConfigSection root(
-      {&std::get<ConfigNode>(tree), ""},
-      {"identity", "device", "uplinks", "listen", "peers", "control", "recovery", "tunnel", "state", "log"},
-      out);
+  ConfigSection root({&std::get<ConfigNode>(tree), ""},
+                     {"identity", "device", "offloads", "uplinks", "listen", "peers", "control", "recovery",
+                      "tunnel", "state", "log"},
+                     out);
   std::optional<Pin> ownPin =
       readIdentity(root.require("identity",
                                 "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
                                 "'braidctl keygen NAME' makes the two files"),
                    options, config, out);
   readDevice(root.find("device"), config, out);
+  readOffloads(root.find("offloads"), config, out);
   readUplinks(root.find("uplinks"), config, out);
   readListen(root.find("listen"), config, out);
   readPeers(root.require("peers", "add the gateways at the other end with name, pin and prefixes"), config,

@@ -45,6 +45,13 @@ struct DeviceConfig {
   std::string bridge;          ///< TAP: the bridge that the device becomes a port of; empty: none
 };
 
+/// `offloads`: what goes between daemon and kernel in larger pieces.
+struct OffloadsConfig {
+  bool device = true;   ///< DeviceOptions::offloads
+  bool sockets = true;  ///< SocketOptions::offloads
+  bool operator==(const OffloadsConfig&) const = default;
+};
+
 /// One of `uplinks`: a local interface that subflows to peers start from.
 struct UplinkConfig {
   /// Where packets of this uplink go first.
@@ -88,6 +95,7 @@ struct Config {
   std::string path;  ///< the file it came from
   IdentityConfig identity;
   DeviceConfig device;
+  OffloadsConfig offloads;
   std::vector<UplinkConfig> uplinks;  ///< initiator side
   std::vector<Endpoint> listen;       ///< responder side
   std::vector<PeerConfig> peers;

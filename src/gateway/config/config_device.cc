@@ -1,4 +1,4 @@
-// `identity` and `device`.
+// `identity`, `device` and `offloads`.
 
 #include <algorithm>
 #include <filesystem>
@@ -59,6 +59,10 @@ void addOnce(std::vector<T>& list, const T& item, const ConfigValue& at, ConfigD
 
 }  // namespace
 
+void readSwitch(bool& to, const ConfigValue& value, ConfigDiagnostics& out) {
+  if (auto choice = readChoice(value, kSwitch, out)) to = *choice == "on";
+}
+
 std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
                                 ConfigDiagnostics& out) {
   if (!value) return std::nullopt;
@@ -97,6 +101,13 @@ void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   }
   if (auto mtu = readAutoOrNumber(section.find("mtu"), kSmallestMtu, kLargestMtu, out)) device.mtu = *mtu;
   if (auto bridge = readInterface(section.find("bridge"), out)) device.bridge = *bridge;
+}
+
+void readOffloads(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
+  if (!value) return;
+  ConfigSection section(value, {"device", "sockets"}, out);
+  readSwitch(config.offloads.device, section.find("device"), out);
+  readSwitch(config.offloads.sockets, section.find("sockets"), out);
 }
 
 }  // namespace braid

@@ -9,11 +9,13 @@ namespace braid {
 
 /// What a value may be that switches something.
 inline constexpr std::string_view kSwitch[] = {"on", "off"};
+void readSwitch(bool& to, const ConfigValue& value, ConfigDiagnostics& out);
 
 /// Gives the gateway's own pin, when key and certificate were checked and are right.
 std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
                                 ConfigDiagnostics& out);
 void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+void readOffloads(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// The keys of an uplink that say how it is to be used.
 void readPreference(const ConfigSection& section, UplinkConfig& uplink, ConfigDiagnostics& out);

@@ -8,10 +8,6 @@ namespace {
 /// Ours: each new flow is compared with all of them.
 constexpr size_t kMaxExclusions = 64;
 
-void readSwitch(bool& to, const ConfigValue& value, ConfigDiagnostics& out) {
-  if (auto choice = readChoice(value, kSwitch, out)) to = *choice == "on";
-}
-
 ShimRule readExclusion(const ConfigValue& value, ConfigDiagnostics& out) {
   ShimRule rule;
   ConfigSection section(value, {"network", "ports"}, out);

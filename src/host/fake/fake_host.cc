@@ -28,9 +28,8 @@ class FakeResolver final : public Resolver {
 
 }  // namespace
 
-std::unique_ptr<TunDevice> FakeHost::openDevice(TunDevice::Kind, const std::string& name,
-                                                Callback onReadable) {
-  auto device = std::make_unique<FakeTunDevice>(name, std::move(onReadable));
+std::unique_ptr<TunDevice> FakeHost::openDevice(const DeviceOptions& options, Callback onReadable) {
+  auto device = std::make_unique<FakeTunDevice>(options.name, std::move(onReadable));
   device_ = device.get();
   return device;
 }

@@ -42,8 +42,7 @@ class FakeHost final : public Host {
 
   const Clock& clock() const override { return clock_; }
   RandomKey randomKey() override { return knownKey(seed_); }
-  std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
-                                        Callback onReadable) override;
+  std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
   HostNetwork& network() override { return network_; }

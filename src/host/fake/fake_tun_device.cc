@@ -35,15 +35,11 @@ size_t FakeTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
   return reads;
 }
 
-bool FakeTunDevice::write(ByteView packet) {
-  if (vanished_) {
-    ++counters_.writeErrors;
-    return false;
-  }
+void FakeTunDevice::write(Packet packet) {
+  if (vanished_) return void(++counters_.writeErrors);
   ++counters_.writtenPackets;
   counters_.writtenBytes += packet.size();
-  written_.emplace_back(packet.begin(), packet.end());
-  return true;
+  written_.emplace_back(packet.view().begin(), packet.view().end());
 }
 
 }  // namespace braid

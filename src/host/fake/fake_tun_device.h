@@ -20,7 +20,8 @@ class FakeTunDevice final : public TunDevice {
   std::vector<std::vector<uint8_t>> takeWritten();
 
   size_t read(PacketPool& pool, size_t limit, const Sink& sink) override;
-  bool write(ByteView packet) override;
+  void write(Packet packet) override;
+  void flush() override {}
 
  private:
   std::function<void()> onReadable_;

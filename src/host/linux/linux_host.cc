@@ -19,9 +19,8 @@ RandomKey LinuxHost::randomKey() {
   return key;
 }
 
-std::unique_ptr<TunDevice> LinuxHost::openDevice(TunDevice::Kind kind, const std::string& name,
-                                                 Callback onReadable) {
-  auto device = std::make_unique<LinuxTunDevice>(kind, name);
+std::unique_ptr<TunDevice> LinuxHost::openDevice(const DeviceOptions& options, Callback onReadable) {
+  auto device = std::make_unique<LinuxTunDevice>(options);
   device->watch(loop_, std::move(onReadable));
   return device;
 }

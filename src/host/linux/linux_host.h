@@ -17,8 +17,7 @@ class LinuxHost final : public Host {
 
   const Clock& clock() const override { return clock_; }
   RandomKey randomKey() override;
-  std::unique_ptr<TunDevice> openDevice(TunDevice::Kind kind, const std::string& name,
-                                        Callback onReadable) override;
+  std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
   HostNetwork& network() override { return network_; }

@@ -5,12 +5,17 @@
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "host/system_error.h"
+#include "inet/frame.h"
+#include "inet/tcp_segmenter.h"
 
 namespace braid {
 
@@ -52,9 +57,32 @@ std::string quoted(const std::string& name) {
   throw SystemError(error, what);
 }
 
+constexpr size_t kEthernetHeader = 14;
+// The longest packet of an IP stack without jumbograms, and what goes before it.
+constexpr size_t kLongest = 65535 + kEthernetHeader + 4;
+
+bool attach(int fd, ifreq& request, TunDevice::Kind kind, int flags) {
+  request.ifr_flags =
+      static_cast<short>((kind == TunDevice::Kind::kTun ? IFF_TUN : IFF_TAP) | IFF_NO_PI | flags);
+  return ::ioctl(fd, TUNSETIFF, &request) == 0;
+}
+
+// The kernel may hand over what a network card would cut and sum up.
+bool wantSegments(int fd) {
+  int size = sizeof(VirtioHeader);
+  return ::ioctl(fd, TUNSETVNETHDRSZ, &size) == 0 &&
+         ::ioctl(fd, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN) == 0;
+}
+
+iovec vectorOf(ByteView bytes) {
+  return {const_cast<uint8_t*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
-LinuxTunDevice::LinuxTunDevice(Kind kind, const std::string& name) {
+LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
+    : kind_(options.kind), run_(options.kind == Kind::kTap ? kEthernetHeader : 0) {
+  const std::string& name = options.name;
   if (name.empty() || name.size() >= IFNAMSIZ) {
     throw SystemError(EINVAL, quoted(name) + ": an interface name has 1 to 15 bytes");
   }
@@ -62,8 +90,9 @@ LinuxTunDevice::LinuxTunDevice(Kind kind, const std::string& name) {
   if (!fd) failOpen(errno);
   ifreq request{};
   std::copy(name.begin(), name.end(), request.ifr_name);
-  request.ifr_flags = static_cast<short>((kind == Kind::kTun ? IFF_TUN : IFF_TAP) | IFF_NO_PI);
-  if (::ioctl(fd.get(), TUNSETIFF, &request) < 0) failAttach(errno, kind, name);
+  hasHeader_ = options.offloads && attach(fd.get(), request, kind_, IFF_VNET_HDR);
+  if (!hasHeader_ && !attach(fd.get(), request, kind_, 0)) failAttach(errno, kind_, name);
+  if (hasHeader_) wantSegments(fd.get());  // else there is a header, and nothing in it
   fd_ = std::move(fd);
   name_ = request.ifr_name;
   lengthenQueue();
@@ -83,53 +112,150 @@ void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable) {
 }
 
 size_t LinuxTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
-  size_t reads = 0;
-  for (; reads < limit; ++reads) {
-    Packet p;
-    if (!readOne(pool, p)) break;
-    if (p) sink(std::move(p));
+  size_t packets = 0;
+  while (packets < limit) {
+    size_t some = readSome(pool, sink);
+    if (some == 0) break;
+    packets += some;
   }
-  return reads;
+  return packets;
 }
 
-bool LinuxTunDevice::readOne(PacketPool& pool, Packet& out) {
-  uint8_t scratch[1];
-  Packet p = pool.allocate();
-  // One byte more than allowed tells a packet that fits from one that the kernel cut.
-  uint8_t* where = p ? p.data() : scratch;
-  size_t room = p ? pool.payload() + 1 : sizeof scratch;
+// Bytes behind the header; 0 or less: none.
+ssize_t LinuxTunDevice::readRaw(VirtioHeader& header, ByteSpan room, ByteSpan spill) {
+  size_t before = hasHeader_ ? sizeof header : 0;
+  iovec vectors[]{{&header, before}, {room.data(), room.size()}, {spill.data(), spill.size()}};
   ssize_t n;
-  do n = ::read(fd_.get(), where, room);
-  while (n < 0 && errno == EINTR);
-  if (n <= 0) {
-    if (n < 0 && errno != EAGAIN) ++counters_.readErrors;
-    gone_ |= n < 0 && errno == EBADFD;
-    return false;
-  }
-  if (!p) {
-    ++counters_.readNoBuffer;
-  } else if (static_cast<size_t>(n) > pool.payload()) {
-    ++counters_.readTooBig;
-  } else {
-    p.setSize(static_cast<size_t>(n));
-    ++counters_.readPackets;
-    counters_.readBytes += static_cast<uint64_t>(n);
-    out = std::move(p);
-  }
-  return true;
-}
-
-bool LinuxTunDevice::write(ByteView packet) {
-  ssize_t n;
-  do n = ::write(fd_.get(), packet.data(), packet.size());
+  do n = ::readv(fd_.get(), vectors, 3);
   while (n < 0 && errno == EINTR);
   if (n < 0) {
-    ++(errno == EAGAIN || errno == ENOBUFS ? counters_.writeFull : counters_.writeErrors);
-    return false;
+    if (errno != EAGAIN) ++counters_.readErrors;
+    gone_ |= errno == EBADFD;
+    return n;
   }
-  ++counters_.writtenPackets;
-  counters_.writtenBytes += packet.size();
-  return true;
+  return n - static_cast<ssize_t>(before);
+}
+
+// What a packet buffer holds is read into it at once. More is TCP segments in one packet, which are cut out of a whole
+// copy of it.
+size_t LinuxTunDevice::readSome(PacketPool& pool, const Sink& sink) {
+  if (!spill_) spill_ = std::make_unique_for_overwrite<uint8_t[]>(pool.payload() + kLongest);
+  Packet packet = pool.allocate();
+  uint8_t* head = spill_.get();
+  ByteSpan room(packet ? packet.data() : head, pool.payload());
+  VirtioHeader header{};
+  ssize_t n = readRaw(header, room, {head + room.size(), kLongest});
+  if (n <= 0) return 0;
+  ++counters_.reads;
+  auto size = static_cast<size_t>(n);
+  if (header.segmentType != VirtioHeader::kNoSegments) {
+    if (packet) std::copy_n(room.data(), std::min(size, room.size()), head);
+    return cut(header, {head, size}, std::move(packet), pool, sink);
+  }
+  if (!packet) {
+    ++counters_.readNoBuffer;
+  } else if (size > room.size()) {
+    ++counters_.readTooBig;
+  } else {
+    packet.setSize(size);
+    if (header.flags & VirtioHeader::kNeedsChecksum)
+      completeChecksum(packet.span(), header.checksumStart, header.checksumOffset);
+    give(std::move(packet), sink);
+  }
+  return 1;
+}
+
+void LinuxTunDevice::give(Packet packet, const Sink& sink) {
+  ++counters_.readPackets;
+  counters_.readBytes += packet.size();
+  sink(std::move(packet));
+}
+
+// `first`: a buffer that is there already, for the first segment. How many segments there were.
+size_t LinuxTunDevice::cut(const VirtioHeader& header, ByteView packet, Packet first, PacketPool& pool,
+                           const Sink& sink) {
+  size_t linkHeader = 0;
+  if (kind_ == Kind::kTap) {
+    std::optional<Frame> frame = parseFrame(packet);
+    linkHeader = frame ? frame->payloadOffset : packet.size();
+  }
+  std::optional<TcpSegmenter> segments = TcpSegmenter::of(packet, linkHeader, header.segmentSize);
+  if (!segments) {
+    ++counters_.readErrors;
+    return 1;
+  }
+  for (size_t size; (size = segments->nextSize()) > 0;) {
+    Packet segment = first ? std::move(first) : pool.allocate();
+    if (!segment || size > pool.payload()) {
+      ++(segment ? counters_.readTooBig : counters_.readNoBuffer);
+      segments->skip();
+      continue;
+    }
+    segments->write(segment.append(size));
+    give(std::move(segment), sink);
+  }
+  return segments->count();
+}
+
+// Counts what became of a write.
+bool LinuxTunDevice::isTaken(ssize_t written, size_t packets) {
+  if (written >= 0) {
+    ++counters_.writes;
+    counters_.writtenPackets += packets;
+    return true;
+  }
+  (errno == EAGAIN || errno == ENOBUFS ? counters_.writeFull : counters_.writeErrors) += packets;
+  return false;
+}
+
+void LinuxTunDevice::write(Packet packet) {
+  bool continues = hasHeader_ && run_.count() > 0 && run_.extend(packet.view());
+  if (!continues) {
+    flush();
+    // What cannot begin a run goes at once.
+    if (!hasHeader_ || !run_.begin(packet.view())) {
+      VirtioHeader header{};
+      iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
+      ssize_t n;
+      do n = ::writev(fd_.get(), vectors, 2);
+      while (n < 0 && errno == EINTR);
+      if (isTaken(n, 1)) counters_.writtenBytes += packet.size();
+      return;
+    }
+  }
+  kept_[run_.count() - 1] = std::move(packet);
+}
+
+void LinuxTunDevice::flush() {
+  if (run_.count() == 0) return;
+  VirtioHeader header{};
+  if (run_.count() > 1) {
+    TcpOffload offload = run_.finish(kept_[0].span());
+    header.flags = VirtioHeader::kNeedsChecksum;
+    header.segmentType = offload.isV6 ? VirtioHeader::kTcpV6 : VirtioHeader::kTcpV4;
+    header.headers = offload.headers;
+    header.segmentSize = offload.payload;
+    header.checksumStart = offload.checksumStart;
+    header.checksumOffset = TcpOffload::kChecksumOffset;
+  }
+  writeRun(header);
+  for (size_t i = 0; i < run_.count(); ++i) kept_[i].reset();
+  run_.clear();
+}
+
+void LinuxTunDevice::writeRun(const VirtioHeader& header) {
+  std::array<iovec, TcpRun::kMost + 1> vectors;
+  vectors[0] = {const_cast<VirtioHeader*>(&header), sizeof header};
+  size_t bytes = 0;
+  for (size_t i = 0; i < run_.count(); ++i) {
+    ByteView packet = kept_[i].view();
+    bytes += packet.size();
+    vectors[i + 1] = vectorOf(i == 0 ? packet : packet.subspan(run_.headers()));
+  }
+  ssize_t n;
+  do n = ::writev(fd_.get(), vectors.data(), static_cast<int>(run_.count() + 1));
+  while (n < 0 && errno == EINTR);
+  if (isTaken(n, run_.count())) counters_.writtenBytes += bytes;
 }
 
 }  // namespace braid

@@ -17,9 +17,12 @@ namespace braid {
 
 namespace {
 
-// Room for address, ECN bits and (receiving) the overflow counter.
+// Room for address, ECN bits, size of a segment and (receiving) the overflow counter.
 constexpr size_t kControlBytes =
-    CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint32_t));
+    CMSG_SPACE(sizeof(in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint32_t));
+// What the kernel takes as one message to be cut (UDP_MAX_SEGMENTS, and the length field of UDP).
+constexpr size_t kMostSegments = 64;
+constexpr size_t kMostBytes = 65000;
 
 struct alignas(cmsghdr) Control {
   uint8_t bytes[kControlBytes];
@@ -82,7 +85,8 @@ void addControl(msghdr& header, cmsghdr*& at, int level, int type, const T& valu
   std::memcpy(CMSG_DATA(at), &value, sizeof value);
 }
 
-size_t fillControl(msghdr& header, const Datagram& d) {
+// `segment`: bytes of each datagram in the message but the last; 0: the message is one.
+size_t fillControl(msghdr& header, const Datagram& d, uint16_t segment) {
   cmsghdr* at = nullptr;
   size_t used = 0;
   int tos = static_cast<int>(d.ecn);
@@ -103,54 +107,70 @@ size_t fillControl(msghdr& header, const Datagram& d) {
     addControl(header, at, IPPROTO_IPV6, IPV6_PKTINFO, info);
     used += CMSG_SPACE(sizeof info);
   }
+  if (segment > 0) {
+    addControl(header, at, IPPROTO_UDP, UDP_SEGMENT, segment);
+    used += CMSG_SPACE(sizeof segment);
+  }
   return used;
 }
 
 // One sendmmsg call's worth of headers; lives on the stack and is written only as far as it is used.
 struct SendBatch {
   std::array<mmsghdr, DatagramSocket::kBatch> headers;
-  std::array<iovec, DatagramSocket::kBatch> vectors;
+  std::array<iovec, DatagramSocket::kBatch> vectors;  // of datagrams, those of a message side by side
   std::array<SocketAddress, DatagramSocket::kBatch> addresses;
   std::array<Control, DatagramSocket::kBatch> controls;
+  std::array<uint8_t, DatagramSocket::kBatch> datagrams;  // of each message
+  size_t messages = 0;
 
-  void set(size_t i, Datagram& d) {
-    vectors[i] = {d.bytes.data(), d.bytes.size()};
+  // A message of `count` datagrams, of which `d` is the first and the vectors are `at`.
+  void add(Datagram& d, iovec* at, size_t count) {
+    size_t i = messages++;
+    datagrams[i] = static_cast<uint8_t>(count);
     headers[i] = {};
     msghdr& h = headers[i].msg_hdr;
     h.msg_name = &addresses[i];
     h.msg_namelen = toSocketAddress(d.route.remote, addresses[i]);
-    h.msg_iov = &vectors[i];
-    h.msg_iovlen = 1;
+    h.msg_iov = at;
+    h.msg_iovlen = count;
     std::memset(&controls[i], 0, sizeof controls[i]);
     h.msg_control = &controls[i];
     h.msg_controllen = sizeof controls[i];
-    h.msg_controllen = fillControl(h, d);
+    h.msg_controllen = fillControl(h, d, count > 1 ? static_cast<uint16_t>(d.bytes.size()) : 0);
     if (h.msg_controllen == 0) h.msg_control = nullptr;
+  }
+  // Datagrams of the first `sent` messages.
+  int datagramsOf(int sent) const {
+    int sum = 0;
+    for (int i = 0; i < sent; ++i) sum += datagrams[static_cast<size_t>(i)];
+    return sum;
   }
 };
 
 // One recvmmsg call's worth of headers, on the stack as well.
 struct ReceiveHeaders {
   std::array<mmsghdr, ReceiveBatch::kSize> headers;
-  std::array<iovec, ReceiveBatch::kSize> vectors;
+  std::array<std::array<iovec, 2>, ReceiveBatch::kSize> vectors;
   std::array<SocketAddress, ReceiveBatch::kSize> addresses;
   std::array<Control, ReceiveBatch::kSize> controls;
 
-  void set(size_t i, ByteSpan room) {
-    vectors[i] = {room.data(), room.size()};
+  // `spill`: for what does not fit the room; empty: that is cut off.
+  void set(size_t i, ByteSpan room, ByteSpan spill) {
+    vectors[i] = {iovec{room.data(), room.size()}, iovec{spill.data(), spill.size()}};
     headers[i] = {};
     msghdr& h = headers[i].msg_hdr;
     h.msg_name = &addresses[i];
     h.msg_namelen = sizeof addresses[i];
-    h.msg_iov = &vectors[i];
-    h.msg_iovlen = 1;
+    h.msg_iov = vectors[i].data();
+    h.msg_iovlen = spill.empty() ? 1 : 2;
     h.msg_control = &controls[i];
     h.msg_controllen = sizeof controls[i];
   }
 };
 
-// Fills the local address, the ECN bits and the counter of what the socket's buffer could not hold.
-void readControl(msghdr& header, Address& local, Ecn& ecn, uint64_t& overflowed) {
+// Fills the local address, the ECN bits, the counter of what the socket's buffer could not hold, and the size of each
+// datagram in a message of several.
+void readControl(msghdr& header, Address& local, Ecn& ecn, uint64_t& overflowed, size_t& each) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
     const uint8_t* data = CMSG_DATA(c);
     if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
@@ -171,6 +191,10 @@ void readControl(msghdr& header, Address& local, Ecn& ecn, uint64_t& overflowed)
       uint32_t total;  // since the socket was made
       std::memcpy(&total, data, sizeof total);
       overflowed += static_cast<uint32_t>(total - static_cast<uint32_t>(overflowed));
+    } else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+      int segment;
+      std::memcpy(&segment, data, sizeof segment);
+      each = segment > 0 ? static_cast<size_t>(segment) : 0;
     }
   }
 }
@@ -200,7 +224,12 @@ Endpoint localEnd(int fd) {
 
 }  // namespace
 
-UdpSocket::UdpSocket(SocketId id, const SocketOptions& options) : UdpSocket(id, openSocket(options)) {}
+UdpSocket::UdpSocket(SocketId id, const SocketOptions& options) : UdpSocket(id, openSocket(options)) {
+  if (!options.offloads) return;
+  int on = 1;
+  gathers_ = true;
+  merges_ = ::setsockopt(fd(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;  // Linux 5.0
+}
 UdpSocket::UdpSocket(SocketId id, UniqueFd fd) : DatagramSocket(id, localEnd(fd.get())), fd_(std::move(fd)) {}
 
 void UdpSocket::watch(Loop& loop, SocketCallbacks callbacks) {
@@ -212,13 +241,46 @@ void UdpSocket::watchWritable(bool on) {
   if (watcher_) watcher_->wantWrite(on);
 }
 
+// How many datagrams from the i-th of the queue on, below `end`, may leave as one message: same way, same marks, and same
+// size but for the last.
+size_t UdpSocket::runAt(size_t i, size_t end) {
+  const Datagram& first = queuedAt(i);
+  size_t size = first.bytes.size(), bytes = size, n = 1;
+  if (!gathers_ || size == 0) return 1;
+  for (bool whole = true; whole && n < kMostSegments && i + n < end; ++n) {
+    const Datagram& d = queuedAt(i + n);
+    whole = d.bytes.size() == size;
+    bytes += d.bytes.size();
+    if (d.bytes.empty() || d.bytes.size() > size || bytes > kMostBytes) break;
+    if (d.ecn != first.ecn || !(d.route == first.route)) break;
+  }
+  return n;
+}
+
 int UdpSocket::send(size_t count) {
   SendBatch batch;
-  for (size_t i = 0; i < count; ++i) batch.set(i, queuedAt(i));
+  for (size_t i = 0; i < count; ++i) batch.vectors[i] = {queuedAt(i).bytes.data(), queuedAt(i).bytes.size()};
+  for (size_t i = 0; i < count; i += batch.datagrams[batch.messages - 1])
+    batch.add(queuedAt(i), &batch.vectors[i], runAt(i, count));
   int sent;
-  do sent = ::sendmmsg(fd(), batch.headers.data(), static_cast<unsigned>(count), 0);
+  do sent = ::sendmmsg(fd(), batch.headers.data(), static_cast<unsigned>(batch.messages), 0);
   while (sent < 0 && errno == EINTR);
-  return sent < 0 ? -errno : sent;
+  if (sent >= 0) return batch.datagramsOf(sent);
+  if (batch.datagrams[0] == 1 || errno == EAGAIN) return -errno;
+  // Whatever the kernel has against the message, it is asked about its first datagram alone. EIO: the card on the way
+  // cannot compute checksums, and the kernel does not cut then.
+  if (errno == EIO) gathers_ = false;
+  return sendOne();
+}
+
+int UdpSocket::sendOne() {
+  SendBatch batch;
+  batch.vectors[0] = {queuedAt(0).bytes.data(), queuedAt(0).bytes.size()};
+  batch.add(queuedAt(0), &batch.vectors[0], 1);
+  ssize_t sent;
+  do sent = ::sendmsg(fd(), &batch.headers[0].msg_hdr, 0);
+  while (sent < 0 && errno == EINTR);
+  return sent < 0 ? -errno : 1;
 }
 
 // Throws a datagram away for which there is no packet. False when none was waiting.
@@ -237,7 +299,7 @@ std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit
     return {};
   }
   ReceiveHeaders in;
-  for (size_t i = 0; i < want; ++i) in.set(i, batch.room(i));
+  for (size_t i = 0; i < want; ++i) in.set(i, batch.room(i), merges_ ? batch.spill(i) : ByteSpan{});
   int got;
   do got = ::recvmmsg(fd(), in.headers.data(), static_cast<unsigned>(want), 0, nullptr);
   while (got < 0 && errno == EINTR);
@@ -252,15 +314,21 @@ std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit
     msghdr& h = in.headers[i].msg_hdr;
     Address local;
     Ecn ecn = Ecn::kNotEct;
-    readControl(h, local, ecn, counters_.overflowed);
-    if (h.msg_flags & MSG_TRUNC) {
+    size_t size = in.headers[i].msg_len, each = size;
+    readControl(h, local, ecn, counters_.overflowed, each);
+    if (h.msg_flags & MSG_TRUNC || each > batch.room(i).size()) {
       ++counters_.truncated;
       continue;
     }
-    size_t size = in.headers[i].msg_len;
-    batch.take(i, size, {id(), local, fromSocketAddress(in.addresses[i])}, ecn);
-    ++counters_.receivedDatagrams;
+    Route from{id(), local, fromSocketAddress(in.addresses[i])};
     counters_.receivedBytes += size;
+    if (each == 0 || each >= size) {
+      batch.take(i, size, from, ecn);
+      ++counters_.receivedDatagrams;
+    } else {
+      counters_.noBuffer += batch.takeSeveral(i, size, each, from, ecn);
+      counters_.receivedDatagrams += (size + each - 1) / each;
+    }
   }
   return batch.received();
 }

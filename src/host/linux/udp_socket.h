@@ -29,8 +29,12 @@ class UdpSocket final : public DatagramSocket {
  private:
   UdpSocket(SocketId id, UniqueFd fd);
   bool dropOne();
+  size_t runAt(size_t i, size_t end);
+  int sendOne();
 
   UniqueFd fd_;
+  bool gathers_ = false;  ///< runs of datagrams are sent as one message (UDP_SEGMENT)
+  bool merges_ = false;   ///< the kernel may give several datagrams as one message (UDP_GRO)
   std::unique_ptr<IoWatcher> watcher_;
 };
 

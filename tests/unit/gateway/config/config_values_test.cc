@@ -33,6 +33,13 @@ TEST(ConfigValues, MinimalFileGivesTheDefaults) {
   EXPECT_EQ(c.tunnel.repairTime, TunnelOptions{}.repairTime);
 }
 
+TEST(ConfigValues, OffloadsAreOnUnlessTurnedOff) {
+  EXPECT_TRUE(configOf(edgeText()).offloads.device);
+  EXPECT_TRUE(configOf(edgeText()).offloads.sockets);
+  EXPECT_FALSE(configOf(edgeText() + "offloads: {device: off}\n").offloads.device);
+  EXPECT_FALSE(configOf(edgeText() + "offloads: {sockets: off}\n").offloads.sockets);
+}
+
 TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
   Config c =
       configOf(edgeText() +

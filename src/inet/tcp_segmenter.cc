@@ -1,0 +1,73 @@
+#include "inet/tcp_segmenter.h"
+
+#include <algorithm>
+
+#include "inet/checksum.h"
+#include "inet/protocol.h"
+
+namespace braid {
+
+namespace {
+constexpr size_t kV4Identification = 4;
+constexpr size_t kV6PayloadLength = 4;
+constexpr size_t kTcpSequence = 4;
+constexpr size_t kTcpFlags = 13;
+constexpr size_t kTcpChecksum = 16;
+}  // namespace
+
+std::optional<TcpSegmenter> TcpSegmenter::of(ByteView packet, size_t linkHeader, size_t payload) {
+  if (payload == 0 || packet.size() < linkHeader) return std::nullopt;
+  std::optional<InnerPacket> ip = parseInnerPacket(packet.subspan(linkHeader));
+  if (!ip || !ip->tcp || ip->tcp->payloadLength == 0) return std::nullopt;
+  TcpSegmenter segments;
+  segments.linkHeader_ = linkHeader;
+  segments.headers_ = packet.first(linkHeader + ip->l4Offset + ip->tcp->headerLength);
+  segments.data_ = packet.subspan(segments.headers_.size(), ip->tcp->payloadLength);
+  segments.payload_ = payload;
+  segments.ip_ = *ip;
+  return segments;
+}
+
+size_t TcpSegmenter::nextPayload() const {
+  return std::min(payload_, data_.size() - offset_);
+}
+
+void TcpSegmenter::write(uint8_t* out) {
+  size_t payload = nextPayload();
+  uint8_t* ip = std::copy(headers_.begin(), headers_.begin() + static_cast<ptrdiff_t>(linkHeader_), out);
+  uint8_t* end = std::copy(headers_.begin() + static_cast<ptrdiff_t>(linkHeader_), headers_.end(), ip);
+  ByteView data = data_.subspan(offset_, payload);
+  std::copy(data.begin(), data.end(), end);
+  size_t length = ip_.tcp->headerLength + payload;
+  writeIp(ip, ip_.l4Offset + length);
+  writeTcp(ip + ip_.l4Offset, length);
+  offset_ += payload;
+}
+
+void TcpSegmenter::writeIp(uint8_t* ip, size_t length) const {
+  if (ip_.isV6()) return store16(ip + kV6PayloadLength, static_cast<uint16_t>(length - ip::kV6Header));
+  store16(ip + ip::kV4TotalLength, static_cast<uint16_t>(length));
+  uint16_t first = load16(ip + kV4Identification);
+  store16(ip + kV4Identification, static_cast<uint16_t>(first + offset_ / payload_));
+  store16(ip + ip::kV4Checksum, 0);
+  store16(ip + ip::kV4Checksum, internetChecksum({ip, ip_.l4Offset}));
+}
+
+void TcpSegmenter::writeTcp(uint8_t* tcp, size_t length) const {
+  store32(tcp + kTcpSequence, ip_.tcp->seq + static_cast<uint32_t>(offset_));
+  bool isFirst = offset_ == 0;
+  bool isLast = offset_ + nextPayload() == data_.size();
+  if (!isFirst) tcp[kTcpFlags] &= static_cast<uint8_t>(~TcpFields::kCwr);
+  if (!isLast) tcp[kTcpFlags] &= static_cast<uint8_t>(~(TcpFields::kFin | TcpFields::kPsh));
+  store16(tcp + kTcpChecksum, 0);
+  store16(tcp + kTcpChecksum, transportChecksum(ip_.src, ip_.dst, ip::kTcp, {tcp, length}));
+}
+
+bool completeChecksum(ByteSpan packet, size_t start, size_t offset) {
+  if (start > packet.size() || packet.size() - start < offset + 2) return false;
+  uint16_t sum = static_cast<uint16_t>(~foldSum(sumBytes(packet.subspan(start))));
+  store16(packet.data() + start + offset, sum == 0 ? 0xffff : sum);
+  return true;
+}
+
+}  // namespace braid

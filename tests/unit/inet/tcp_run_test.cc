@@ -1,0 +1,255 @@
+#include "inet/tcp_run.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/random.h"
+#include "inet/tcp_segmenter.h"
+#include "tests/unit/inet/packets.h"
+
+namespace braid::tcp_run_test {
+namespace {
+
+using test::Bytes;
+
+constexpr uint8_t kAck = TcpFields::kAck;
+constexpr uint8_t kPush = TcpFields::kAck | TcpFields::kPsh;
+const Bytes kTimestamps{1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2};
+
+struct Segment {
+  uint32_t at = 0;  ///< behind the first
+  size_t size = 100;
+  uint8_t flags = kAck;
+};
+
+struct TcpRunTest : testing::TestWithParam<bool> {
+  TcpRun run{0};
+
+  Bytes packet(const Segment& s, const Bytes& options = kTimestamps) const {
+    Bytes payload(s.size);
+    for (size_t i = 0; i < s.size; ++i) payload[i] = static_cast<uint8_t>((s.at + i) * 31);
+    test::Tcp tcp{.seq = 0xffffff80 + s.at, .flags = s.flags, .options = options, .payload = payload};
+    return GetParam() ? test::tcpV6(tcp) : test::tcpV4(tcp);
+  }
+  /// The packet that stands for all, as the kernel gets it.
+  Bytes whole(std::vector<Bytes> packets) {
+    EXPECT_TRUE(run.begin(packets[0]));
+    for (size_t i = 1; i < packets.size(); ++i) EXPECT_TRUE(run.extend(packets[i])) << i;
+    EXPECT_EQ(run.count(), packets.size());
+    run.finish(packets[0]);
+    Bytes all = packets[0];
+    for (size_t i = 1; i < packets.size(); ++i)
+      all.insert(all.end(), packets[i].begin() + static_cast<ptrdiff_t>(run.headers()), packets[i].end());
+    return all;
+  }
+  /// What the kernel would cut it into.
+  static std::vector<Bytes> cut(const Bytes& packet, size_t payload) {
+    auto segments = TcpSegmenter::of(packet, 0, payload);
+    EXPECT_TRUE(segments);
+    std::vector<Bytes> all;
+    for (size_t size; (size = segments->nextSize()) > 0;) {
+      all.emplace_back(size);
+      segments->write(all.back().data());
+    }
+    EXPECT_EQ(all.size(), segments->count());
+    return all;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Families, TcpRunTest, testing::Bool(),
+                         [](const auto& i) { return i.param ? "v6" : "v4"; });
+
+TEST_P(TcpRunTest, SegmentsInARowAreOnePacketAndComeBackAsTheyWere) {
+  Random random(1);
+  for (int round = 0; round < 100; ++round) {
+    size_t each = 1 + random.below(1400), count = 2 + random.below(40);
+    std::vector<Bytes> packets;
+    for (size_t i = 0; i < count; ++i) {
+      bool last = i + 1 == count;
+      size_t size = last ? 1 + random.below(each) : each;
+      packets.push_back(
+          packet({static_cast<uint32_t>(i * each), size, last && random.chance(0.5) ? kPush : kAck}));
+      // Atomic packets may have any identification (RFC 6864); the kernel counts up.
+      if (!GetParam()) {
+        store16(&packets.back()[4], static_cast<uint16_t>(0x1234 + i));
+        test::fixV4Checksum(packets.back());
+      }
+    }
+    ASSERT_EQ(cut(whole(packets), each), packets) << "round " << round;
+  }
+}
+
+TEST_P(TcpRunTest, TheChecksumIsLeftToTheKernel) {
+  Bytes all = whole({packet({0}), packet({100})});
+  size_t start = GetParam() ? 40 : 20;
+  EXPECT_TRUE(completeChecksum(all, start, TcpOffload::kChecksumOffset));
+  auto ip = parseInnerPacket(all);
+  ASSERT_TRUE(ip && ip->tcp);
+  EXPECT_EQ(ip->tcp->payloadLength, 200u);
+  uint64_t pseudo = pseudoHeaderSum(ip->src, ip->dst, ip::kTcp, ip->l4Length);
+  EXPECT_EQ(foldSum(sumBytes(ByteView(all).subspan(start), pseudo)), 0xffff);
+}
+
+TEST_P(TcpRunTest, AShorterSegmentAndPshEndIt) {
+  ASSERT_TRUE(run.begin(packet({0})));
+  EXPECT_TRUE(run.extend(packet({100, 50})));
+  EXPECT_FALSE(run.extend(packet({150, 50})));
+  ASSERT_TRUE(run.begin(packet({0})));
+  EXPECT_TRUE(run.extend(packet({100, 100, kPush})));
+  EXPECT_FALSE(run.extend(packet({200})));
+  ASSERT_TRUE(run.begin(packet({0, 100, kPush})));
+  EXPECT_FALSE(run.extend(packet({100})));
+}
+
+TEST_P(TcpRunTest, WhatDiffersFromTheFirstDoesNotJoin) {
+  const Bytes good = packet({100});
+  size_t tcp = GetParam() ? 40 : 20;
+  struct Change {
+    const char* what;
+    std::function<void(Bytes&)> make;
+  };
+  const Change changes[] = {
+      {"source port", [&](Bytes& b) { b[tcp + 1] ^= 1; }},
+      {"sequence number", [&](Bytes& b) { b[tcp + 7] ^= 1; }},
+      {"acknowledgment", [&](Bytes& b) { b[tcp + 11] ^= 1; }},
+      {"FIN", [&](Bytes& b) { b[tcp + 13] |= TcpFields::kFin; }},
+      {"CWR", [&](Bytes& b) { b[tcp + 13] |= TcpFields::kCwr; }},
+      {"ECE", [&](Bytes& b) { b[tcp + 13] |= TcpFields::kEce; }},
+      {"accurate ECN", [&](Bytes& b) { b[tcp + 12] |= 1; }},
+      {"window", [&](Bytes& b) { b[tcp + 15] ^= 1; }},
+      {"timestamp", [&](Bytes& b) { b[tcp + 20 + 7] ^= 1; }},
+      {"ECN and class", [&](Bytes& b) { b[1] ^= GetParam() ? 0x10 : 1; }},
+      {"hop limit", [&](Bytes& b) { --b[GetParam() ? 7 : 8]; }},
+      {"source", [&](Bytes& b) { b[GetParam() ? 23 : 15] ^= 1; }},
+  };
+  ASSERT_TRUE(run.begin(packet({0})));
+  for (const Change& change : changes) {
+    Bytes b = good;
+    change.make(b);
+    store16(&b[tcp + 16], 0);
+    auto ip = parseInnerPacket(b);
+    ASSERT_TRUE(ip);
+    store16(&b[tcp + 16], transportChecksum(ip->src, ip->dst, ip::kTcp, ByteView(b).subspan(tcp)));
+    if (!GetParam()) test::fixV4Checksum(b);
+    EXPECT_FALSE(run.extend(b)) << change.what;
+  }
+  EXPECT_FALSE(run.extend(packet({100, 101}))) << "longer than the first";
+  EXPECT_FALSE(run.extend(packet({100, 0}))) << "an ACK alone";
+  EXPECT_FALSE(run.extend(packet({100}, {}))) << "no options";
+  EXPECT_TRUE(run.extend(good));
+}
+
+// The kernel would compute a right checksum for a packet that was damaged on its way.
+TEST_P(TcpRunTest, ADamagedPacketIsNoPartOfIt) {
+  Bytes bad = packet({100});
+  bad.back() ^= 1;
+  ASSERT_TRUE(run.begin(packet({0})));
+  EXPECT_FALSE(run.extend(bad));
+  EXPECT_FALSE(run.begin(bad));
+  if (GetParam()) return;
+  bad = packet({100});
+  bad[10] ^= 1;  // the IP header's own
+  ASSERT_TRUE(run.begin(packet({0})));
+  EXPECT_FALSE(run.extend(bad));
+}
+
+TEST_P(TcpRunTest, OnlyPlainSegmentsBeginOne) {
+  for (uint8_t flags : {TcpFields::kSyn, TcpFields::kFin, TcpFields::kRst, TcpFields::kUrg, TcpFields::kCwr})
+    EXPECT_FALSE(run.begin(packet({0, 100, static_cast<uint8_t>(kAck | flags)}))) << int{flags};
+  EXPECT_FALSE(run.begin(packet({0, 0}))) << "no payload";
+  EXPECT_FALSE(run.begin(test::v4({}, test::udp(1, 2, Bytes(50)))));
+  EXPECT_FALSE(run.begin(Bytes(10)));
+  Bytes padded = packet({0});
+  padded.push_back(0);
+  EXPECT_FALSE(run.begin(padded)) << "bytes behind the packet";
+}
+
+TEST_P(TcpRunTest, AnIdentificationThatMeansSomethingCountsUp) {
+  if (GetParam()) return;
+  auto fragmentable = [&](uint32_t at, uint16_t id) {
+    Bytes b = packet({at});
+    store16(&b[4], id);
+    store16(&b[6], 0);
+    test::fixV4Checksum(b);
+    return b;
+  };
+  ASSERT_TRUE(run.begin(fragmentable(0, 0xffff)));
+  EXPECT_FALSE(run.extend(fragmentable(100, 1)));
+  EXPECT_TRUE(run.extend(fragmentable(100, 0)));
+  EXPECT_TRUE(run.extend(fragmentable(200, 1)));
+}
+
+TEST_P(TcpRunTest, ItIsBounded) {
+  ASSERT_TRUE(run.begin(packet({0, 10})));
+  size_t joined = 1;
+  while (run.extend(packet({static_cast<uint32_t>(10 * joined), 10}))) ++joined;
+  EXPECT_EQ(joined, TcpRun::kMost);
+  ASSERT_TRUE(run.begin(packet({0, 9000})));
+  joined = 1;
+  while (run.extend(packet({static_cast<uint32_t>(9000 * joined), 9000}))) ++joined;
+  EXPECT_EQ(joined, 7u) << "65,535 bytes";
+}
+
+TEST_P(TcpRunTest, TheLinkHeaderIsComparedAndKept) {
+  TcpRun frames(14);
+  auto frame = [&](const Segment& s, uint8_t mac) {
+    Bytes b(14, 2);
+    b[11] = mac;
+    test::append(b, packet(s));
+    return b;
+  };
+  Bytes first = frame({0}, 7);
+  ASSERT_TRUE(frames.begin(first));
+  EXPECT_FALSE(frames.extend(frame({100}, 8)));
+  EXPECT_TRUE(frames.extend(frame({100}, 7)));
+  TcpOffload offload = frames.finish(first);
+  EXPECT_EQ(offload.checksumStart, 14 + (GetParam() ? 40 : 20));
+  EXPECT_EQ(offload.headers, frames.headers());
+  EXPECT_EQ(offload.payload, 100);
+  EXPECT_EQ(offload.isV6, GetParam());
+}
+
+// ---- the segmenter's own rules
+
+TEST_P(TcpRunTest, FinAndPshAreOnTheLastSegmentCwrOnTheFirst) {
+  uint8_t all = kPush | TcpFields::kFin | TcpFields::kCwr;
+  std::vector<Bytes> segments = cut(packet({0, 250, all}), 100);
+  ASSERT_EQ(segments.size(), 3u);
+  size_t flags = GetParam() ? 53 : 33;
+  EXPECT_EQ(segments[0][flags], kAck | TcpFields::kCwr);
+  EXPECT_EQ(segments[1][flags], kAck);
+  EXPECT_EQ(segments[2][flags], kPush | TcpFields::kFin);
+  for (const Bytes& segment : segments) {
+    auto ip = parseInnerPacket(segment);
+    ASSERT_TRUE(ip && ip->tcp);
+    uint64_t pseudo = pseudoHeaderSum(ip->src, ip->dst, ip::kTcp, ip->l4Length);
+    EXPECT_EQ(foldSum(sumBytes(ByteView(segment).subspan(ip->l4Offset), pseudo)), 0xffff);
+    if (!GetParam()) {
+      EXPECT_EQ(foldSum(sumBytes(ByteView(segment).first(20))), 0xffff);
+    }
+  }
+}
+
+TEST_P(TcpRunTest, WhatIsNoTcpPacketIsNotCut) {
+  EXPECT_FALSE(TcpSegmenter::of(packet({0}), 0, 0));
+  EXPECT_FALSE(TcpSegmenter::of(packet({0, 0}), 0, 100));
+  EXPECT_FALSE(TcpSegmenter::of(packet({0}), 2000, 100));
+  EXPECT_FALSE(TcpSegmenter::of(test::v4({}, test::udp(1, 2, Bytes(50))), 0, 10));
+  Bytes cutOff = packet({0});
+  cutOff.resize(30);
+  EXPECT_FALSE(TcpSegmenter::of(cutOff, 0, 10));
+}
+
+TEST(CompleteChecksumTest, StaysWithinThePacketAndIsNeverZero) {
+  Bytes bytes(20);
+  EXPECT_FALSE(completeChecksum(bytes, 19, 0));
+  EXPECT_FALSE(completeChecksum(bytes, 21, 0));
+  EXPECT_FALSE(completeChecksum(bytes, 10, 9));
+  Bytes ones{0xff, 0xff, 0, 0};
+  EXPECT_TRUE(completeChecksum(ones, 0, 2));
+  EXPECT_EQ(load16(&ones[2]), 0xffff);
+}
+
+}  // namespace
+}  // namespace braid::tcp_run_test
