@@ -45,7 +45,7 @@ class World {
  public:
   explicit World(ByteView input) : in_(input), gateway_(sim::pinOf(kGateway), 1) {
     gateway_.setAcceptedPins({sim::pinOf(kFriend)});
-    responders_ = std::make_unique<Responders>(pool_, gateway_, 1);
+    responders_ = std::make_unique<Responders>(pool_, gateway_, secrets_);
   }
 
   void run() {
@@ -174,7 +174,8 @@ class World {
   void talk(size_t host, unsigned who, bool anew) {
     sim::FakeHandshakeProvider& provider = who == kFriend ? friend_ : stranger_;
     auto& initiator = initiators_[host];
-    if (!initiator || anew) initiator = std::make_unique<Initiator>(provider, sim::pinOf(kGateway), now_);
+    if (!initiator || anew)
+      initiator = std::make_unique<Initiator>(provider, secrets_, sim::pinOf(kGateway), now_);
     initiator->onTimer(now_);
     for (Packet p = pool_.allocate(); initiator->pollDatagram(p); p = pool_.allocate()) {
       last_ = Bytes(p.view().begin(), p.view().end());
@@ -187,6 +188,7 @@ class World {
 
   Reader in_;
   PacketPool pool_{2048, 1024};
+  SecretRandom secrets_{knownKey(1)};
   sim::FakeHandshakeProvider gateway_;
   sim::FakeHandshakeProvider friend_{sim::pinOf(kFriend), 2}, stranger_{sim::pinOf(kStranger), 3};
   std::unique_ptr<Responders> responders_;

@@ -55,12 +55,13 @@ class Puppet {
   Puppet(unsigned number, bool initiates, Time now)
       : route({kSocket, {}, *Endpoint::parse("192.0.2." + std::to_string(number) + ":4433")}),
         pin(sim::pinOf(number)),
+        secrets_(knownKey(number)),
         provider_(pin, number) {
     provider_.setAcceptedPins({sim::pinOf(kGateway)});
     if (initiates)
-      initiator_ = std::make_unique<Initiator>(provider_, sim::pinOf(kGateway), now);
+      initiator_ = std::make_unique<Initiator>(provider_, secrets_, sim::pinOf(kGateway), now);
     else
-      responders_ = std::make_unique<Responders>(pool_, provider_, number);
+      responders_ = std::make_unique<Responders>(pool_, provider_, secrets_);
   }
 
   const Route route;
@@ -109,6 +110,7 @@ class Puppet {
   }
 
   PacketPool pool_{2048, 512};
+  SecretRandom secrets_;
   sim::FakeHandshakeProvider provider_;
   std::unique_ptr<Initiator> initiator_;
   std::unique_ptr<Responders> responders_;

@@ -45,6 +45,7 @@ class Mallory {
         world_(world),
         hub_(hub),
         self_(self),
+        secrets_(knownKey(world.random().next())),
         provider_(pinOf(self.number()), world.random().next()),
         route_{path.far().socket, path.far().endpoint.address, path.outside()} {
     world.onWire = [this, &path](Path& p, bool up, const WireDatagram& d) {
@@ -61,7 +62,7 @@ class Mallory {
 
   /// Begins a handshake; the session that comes of it takes the place of the one before.
   void begin() {
-    initiator_.emplace(provider_, pinOf(hub_.number()), world_.now());
+    initiator_.emplace(provider_, secrets_, pinOf(hub_.number()), world_.now());
     flush();
   }
   bool hasSession() const { return peer_.has_value(); }
@@ -176,6 +177,7 @@ class Mallory {
   World& world_;
   Node& hub_;
   Node& self_;
+  SecretRandom secrets_;
   FakeHandshakeProvider provider_;
   Route route_;
   PacketPool pool_{2048, 4096};
