@@ -42,7 +42,7 @@ void Attempts::end(Attempt& a) {
 
 bool Attempts::onDatagram(const Route& from, ByteView bytes, Time now) {
   for (Attempt& a : attempts_) {
-    if (!a.initiator || a.route.socket != from.socket || a.route.remote != from.remote) continue;
+    if (!a.initiator || !hasSameEnds(a.route, from)) continue;
     if (a.initiator->onDatagram(bytes, now)) return true;
   }
   return false;

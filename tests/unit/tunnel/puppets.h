@@ -21,6 +21,8 @@ struct PuppetHandshake final : Handshake {
   State now = State::kRunning;
   Time timer = kNever;
   int toSend = 0;
+  std::vector<uint8_t> says = std::vector<uint8_t>(40);  ///< each time
+  int polls = 0;
   int datagrams = 0;
   int timeouts = 0;
   SessionSecrets kept;
@@ -31,9 +33,10 @@ struct PuppetHandshake final : Handshake {
     timer = kNever;
   }
   bool pollDatagram(Packet& out) override {
+    ++polls;
     if (toSend == 0) return false;
     --toSend;
-    out.append(40);
+    std::ranges::copy(says, out.append(says.size()));
     return true;
   }
   Time deadline() const override { return timer; }
@@ -46,6 +49,7 @@ struct PuppetHandshake final : Handshake {
 /// Makes them and remembers them; who owns one may have ended it.
 struct PuppetProvider final : HandshakeProvider {
   Pin pin{7};
+  int toSend = 0;  ///< of each from its beginning
   std::vector<PuppetHandshake*> made;
 
   const Pin& ownPin() const override { return pin; }
@@ -56,6 +60,7 @@ struct PuppetProvider final : HandshakeProvider {
  private:
   std::unique_ptr<Handshake> make() {
     auto handshake = std::make_unique<PuppetHandshake>();
+    handshake->toSend = toSend;
     made.push_back(handshake.get());
     return handshake;
   }

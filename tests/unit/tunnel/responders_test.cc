@@ -50,6 +50,13 @@ struct RespondersTest : testing::Test {
     return hello(from);
   }
   test::PuppetHandshake& last() { return *handshakes.made.back(); }
+  void fillAllPlaces() {
+    for (size_t i = 0; i < Responders::kMaxRunning; ++i) {
+      ASSERT_EQ(begin(route("10.0." + std::to_string(i) + ".1")), std::nullopt) << i;
+      now += 10ms;
+    }
+    ASSERT_EQ(responders.size(), Responders::kMaxRunning);
+  }
   std::vector<Datagram> sent() {
     std::vector<Datagram> all;
     for (Datagram d; responders.pollDatagram(d);) all.push_back(std::move(d));
@@ -231,15 +238,8 @@ TEST_F(RespondersTest, AHandshakeTakesABoundedNumberOfDatagrams) {
 }
 
 // Begins as many as there are places, each of another host, and none of them ends.
-#define FILL_ALL_PLACES()                                                           \
-  for (size_t i = 0; i < Responders::kMaxRunning; ++i) {                            \
-    ASSERT_EQ(begin(route("10.0." + std::to_string(i) + ".1")), std::nullopt) << i; \
-    now += 10ms;                                                                    \
-  }                                                                                 \
-  ASSERT_EQ(responders.size(), Responders::kMaxRunning)
-
 TEST_F(RespondersTest, WhenAllPlacesAreTakenWhoeverIsOnTheWayIsLeftAloneAndWhoTakesLongGoes) {
-  FILL_ALL_PLACES();
+  fillAllPlaces();
   EXPECT_EQ(begin(route("198.51.100.1")), Drop::kHandshakeLimit);
   EXPECT_EQ(later(route("10.0.0.1")), std::nullopt);
   now += Responders::kGrace;
