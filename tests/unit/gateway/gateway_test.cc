@@ -294,6 +294,29 @@ TEST_F(GatewayTest, WhatCannotBePutBackIsTriedAgainLessAndLess) {
   EXPECT_THAT(edge_.host.net().configured(), Contains("route 10.2.0.0/24 dev braid0"));
 }
 
+TEST_F(GatewayTest, WhatCannotBePutBackHoldsUpNothingElse) {
+  const std::string route = "route 10.2.0.0/24 dev braid0", address = "address 10.1.0.1/24 on braid0";
+  FakeHostNetwork& net = edge_.host.net();
+  start();
+  net.refuseLines({route});
+  net.takeAway(route);
+  net.takeAway(address);
+  net.changed();
+  run(ChangeKeeper::kSettle);
+  EXPECT_THAT(net.configured(), Contains(address));
+  EXPECT_THAT(net.configured(), testing::Not(Contains(route)));
+  run(10min);  // the tries are a minute apart by now
+  for (int i = 0; i < 3; ++i) {
+    net.takeAway(address);
+    net.changed();
+    run(ChangeKeeper::kPause);
+    EXPECT_THAT(net.configured(), Contains(address)) << i;
+  }
+  net.refuseLines({});
+  run(ChangeKeeper::kLongestPause);
+  EXPECT_THAT(net.configured(), Contains(route));
+}
+
 TEST_F(GatewayTest, FlowsAreListedForWhoAsksAndNotAllOfThem) {
   start();
   for (uint16_t port = 1; port <= 40; ++port) {
