@@ -85,11 +85,14 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "no peer has this inner destination. A few at start are the kernel's own multicast on the device"},
     {Drop::kPeerDown, "peer_down", "its peer is not up"},
     {Drop::kForeignSource, "foreign_source",
-     "the peer sent an inner source outside its `prefixes`, or one of this gateway's own `networks` or addresses"},
+     "the peer sent an inner source outside its `prefixes`, or one of this gateway's own `networks` or "
+     "addresses"},
     {Drop::kNotBridged, "not_bridged",
-     "a frame that `device.ethertypes` does not let pass, or to an address that no bridge forwards. The LAN's own "
+     "a frame that `device.ethertypes` does not let pass, or to an address that no bridge forwards. The "
+     "LAN's own "
      "LLDP and STP are normal"},
-    {Drop::kMacTaken, "mac_taken", "the peer sent from a MAC address that was last heard of at another place"},
+    {Drop::kMacTaken, "mac_taken",
+     "the peer sent from a MAC address that was last heard of at another place"},
     {Drop::kFloodLimit, "flood_limit",
      "more frames for all (broadcast, multicast, unknown address) from one place than `device.flood-limit`"},
     {Drop::kTooBig, "too_big",

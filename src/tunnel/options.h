@@ -27,9 +27,9 @@ struct BridgeOptions {
 
 /// Settings of the whole tunnel. Ranges are checked by the configuration reader.
 struct TunnelOptions : SessionOptions {
-  bool ecnProxy = true;   ///< speak ECN for local hosts that do not (ecn_proxy.h)
-  bool ackShim = true;    ///< wake local TCP senders (docs/ackshim.md); kTun only
-  AckShimOptions shim{};  ///< its settings
+  bool ecnProxy = true;    ///< speak ECN for local hosts that do not (ecn_proxy.h)
+  bool ackShim = true;     ///< wake local TCP senders (docs/ackshim.md); kTun only
+  AckShimOptions shim{};   ///< its settings
   BridgeOptions bridge{};  ///< kTap only
 };
 

@@ -436,6 +436,21 @@ TEST_F(Monitor, ListsThatChangeWhileTheyAreReadAreNoReasonToGiveUp) {
   EXPECT_EQ(addressesOf(m.table(), "near"), addressesOf(NetlinkMonitor().table(), "near"));
 }
 
+TEST_F(Monitor, AnAddressWhoseLifetimeRanOutIsNoLossOfOurs) {
+  joinAndSettle();
+  NetlinkMonitor m;
+  for (const char* a : {"198.51.100.9/24", "2001:db8:9::9/64"}) {
+    const std::string gone = std::string("near lost ") + a;
+    ip(std::string("addr add ") + a + " dev near valid_lft 2 preferred_lft 2");
+    std::vector<std::string> seen;
+    for (int i = 0; i < 5 && std::find(seen.begin(), seen.end(), gone) == seen.end(); ++i) {
+      for (std::string& line : wait(m, gone)) seen.push_back(std::move(line));
+    }
+    EXPECT_THAT(seen, testing::Contains(gone));
+    EXPECT_THAT(seen, Not(testing::Contains("addresses, routes or rules of ours may be gone")));
+  }
+}
+
 TEST_F(Monitor, TellsWhenSomethingOfOursMayBeGone) {
   joinAndSettle();
   ip("rule add oif near lookup 6600 priority 6601");

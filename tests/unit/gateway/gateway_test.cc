@@ -143,6 +143,22 @@ TEST_F(GatewayTest, PacketsOfTheDeviceCrossBothWaysAfterTheHandshake) {
   EXPECT_THAT(edge_.host.device()->takeWritten(), ElementsAre(answer));
 }
 
+TEST_F(GatewayTest, OwnAddressesAndNetworksAreNoPeersHoweverWideItsPrefixes) {
+  hub_.config.device.addresses = {{sim::address("10.9.0.1"), 24}};
+  hub_.config.device.networks = {*Prefix::parse("10.2.0.0/24")};
+  hub_.config.peers.at(0).options.prefixes = {*Prefix::parse("0.0.0.0/0")};
+  start();
+  for (const char* own : {"10.9.0.1", "10.2.0.7"}) {
+    edge_.host.device()->put(packet(own, "10.2.0.9"));
+    run(100ms);
+    EXPECT_THAT(hub_.host.device()->takeWritten(), IsEmpty()) << own;
+  }
+  sim::Bytes other = packet("10.9.0.2", "10.2.0.9");  // the tunnel's network is on both sides
+  edge_.host.device()->put(other);
+  run(100ms);
+  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(other));
+}
+
 TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
   start();
   std::string name = edge_.host.device()->name();
