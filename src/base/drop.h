@@ -89,8 +89,7 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "addresses"},
     {Drop::kNotBridged, "not_bridged",
      "a frame that `device.ethertypes` does not let pass, or to an address that no bridge forwards. The "
-     "LAN's own "
-     "LLDP and STP are normal"},
+     "LAN's own LLDP and STP are normal"},
     {Drop::kMacTaken, "mac_taken",
      "the peer sent from a MAC address that was last heard of at another place"},
     {Drop::kFloodLimit, "flood_limit",
