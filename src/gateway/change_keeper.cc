@@ -25,9 +25,10 @@ void ChangeKeeper::onTimer(Time now) {
   if (now < deadline_) return;
   HostNetwork::Restored restored = network_.restore();
   if (!restored.back.empty())
-    log_.warn(LogKind::kNetwork, now, "others took away, and is put back: " + listed(restored.back));
+    log_.warn(LogKind::kNetwork, now, "was gone from the host, and is put back: " + listed(restored.back));
   if (!restored.failed.empty())
-    log_.warn(LogKind::kNetwork, now, "others took away, and cannot be put back: " + listed(restored.failed));
+    log_.warn(LogKind::kNetwork, now,
+              "is gone from the host, and cannot be put back: " + listed(restored.failed));
   pause_ = restored.failed.empty() ? kPause : std::min<Duration>(2 * pause_, kLongestPause);
   earliest_ = now + kPause;  // what cannot be put back holds up nothing else
   deadline_ = restored.failed.empty() ? kNever : now + pause_;

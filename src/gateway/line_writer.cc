@@ -1,5 +1,6 @@
 #include "gateway/line_writer.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 
 namespace braid {
 
@@ -18,8 +20,16 @@ bool isSocket(int fd) {
   return ::fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
+// A terminal that is ready has room for one byte, and a write of more waits for the rest, unless the descriptor says
+// otherwise. A second one for the same terminal may.
+UniqueFd openedAnew(int fd) {
+  if (!::isatty(fd)) return {};
+  std::string path = "/proc/self/fd/" + std::to_string(fd);
+  return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
 // The descriptor stays as it is, for other processes share it: O_NONBLOCK would be theirs too. A pipe that is
-// ready has room for PIPE_BUF bytes (pipe(7)), and a terminal takes what it can.
+// ready has room for PIPE_BUF bytes (pipe(7)).
 ssize_t writeNow(int fd, bool socket, std::string_view bytes) {
   if (socket) return ::send(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   pollfd ready{fd, POLLOUT, 0};
@@ -30,7 +40,8 @@ ssize_t writeNow(int fd, bool socket, std::string_view bytes) {
 
 }  // namespace
 
-LineWriter::LineWriter(int fd) : fd_(fd), isSocket_(isSocket(fd)) {}
+LineWriter::LineWriter(int fd)
+    : terminal_(openedAnew(fd)), fd_(terminal_ ? terminal_.get() : fd), isSocket_(isSocket(fd)) {}
 
 // How much of it could be written.
 size_t LineWriter::writeSome(std::string_view bytes) {

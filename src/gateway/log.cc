@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "gateway/line_writer.h"
 
@@ -92,15 +93,12 @@ void setLogLevel(std::string_view level) {
 }
 
 bool LogLimiter::allow(LogKind kind, Time now, uint64_t& suppressed) {
-  Bucket& b = buckets_[static_cast<size_t>(kind)];
-  if (now > b.last) b.tokens = std::min(kBurst, b.tokens + toSeconds(now - b.last) * kPerSecond);
-  b.last = std::max(b.last, now);
-  if (b.tokens < 1) {
-    ++b.suppressed;
+  Kind& k = kinds_[static_cast<size_t>(kind)];
+  if (!k.lines.take(kLines, now)) {
+    ++k.suppressed;
     return false;
   }
-  b.tokens -= 1;
-  suppressed = std::exchange(b.suppressed, 0);
+  suppressed = std::exchange(k.suppressed, 0);
   return true;
 }
 

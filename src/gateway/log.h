@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/ration.h"
 #include "base/time.h"
 
 namespace braid {
@@ -39,11 +40,11 @@ enum class LogKind : uint8_t {
   kCount
 };
 
-/// A token bucket per kind of message: kBurst at once, then kPerSecond.
+/// A ration for each kind of message.
 class LogLimiter {
  public:
-  static constexpr double kBurst = 10;
-  static constexpr double kPerSecond = 1;
+  /// Lines of a kind. Ours.
+  static constexpr Allowance kLines{10, 1s};
 
   /// True when a message of this kind may be logged now. Then `suppressed` says how many were not since the
   /// last one.
@@ -54,12 +55,11 @@ class LogLimiter {
   static std::string suffix(uint64_t suppressed);
 
  private:
-  struct Bucket {
-    double tokens = kBurst;
-    Time last{};
+  struct Kind {
+    Ration lines;
     uint64_t suppressed = 0;
   };
-  std::array<Bucket, static_cast<size_t>(LogKind::kCount)> buckets_;
+  std::array<Kind, static_cast<size_t>(LogKind::kCount)> kinds_;
 };
 
 }  // namespace braid

@@ -188,26 +188,37 @@ void Uplinks::applyRouting(Uplink& uplink, const UplinkDecision& wanted) {
   if (uplink.routed && same) return;
   if (!same) dropRouting(uplink);
   if (!wanted.routes.empty()) network_.removeStaleRoutes(kUplinkTable + uplink.slot);
-  // Remembered one by one, so that a refusal in the middle leaves nothing unknown behind.
-  uplink.now.routes.clear();
-  uplink.now.rules.clear();
-  for (const RouteSpec& r : wanted.routes) {
-    network_.addRoute(r);
-    uplink.now.routes.push_back(r);
-  }
-  for (const RuleSpec& r : wanted.rules) {
-    network_.addRule(r);
-    uplink.now.rules.push_back(r);
-  }
+  // Remembered one by one, and what was there before stays remembered, so that a refusal in the middle leaves
+  // nothing behind that nobody takes away again.
+  auto put = [](auto& known, const auto& item, auto&& add) {
+    add(item);
+    if (std::find(known.begin(), known.end(), item) == known.end()) known.push_back(item);
+  };
+  for (const RouteSpec& r : wanted.routes)
+    put(uplink.now.routes, r, [&](const RouteSpec& route) { network_.addRoute(route); });
+  for (const RuleSpec& r : wanted.rules)
+    put(uplink.now.rules, r, [&](const RuleSpec& rule) { network_.addRule(rule); });
   uplink.routed = true;
 }
 
+// What is refused stays remembered and does not keep the rest.
 void Uplinks::dropRouting(Uplink& uplink) {
-  for (const RuleSpec& r : uplink.now.rules) network_.removeRule(r);
-  for (const RouteSpec& r : uplink.now.routes) network_.removeRoute(r);
-  uplink.now.rules.clear();
-  uplink.now.routes.clear();
+  std::optional<SystemError> refusal;
+  auto drop = [&](auto& known, auto&& remove) {
+    std::erase_if(known, [&](const auto& item) {
+      try {
+        remove(item);
+        return true;
+      } catch (const SystemError& e) {
+        if (!refusal) refusal = e;
+        return false;
+      }
+    });
+  };
+  drop(uplink.now.rules, [&](const RuleSpec& r) { network_.removeRule(r); });
+  drop(uplink.now.routes, [&](const RouteSpec& r) { network_.removeRoute(r); });
   uplink.routed = false;
+  if (refusal) throw *refusal;
 }
 
 void Uplinks::applySockets(Uplink& uplink, const UplinkDecision& wanted, Family family, bool& changed) {

@@ -6,33 +6,12 @@
 #include <deque>
 #include <map>
 
+#include "base/ration.h"
 #include "base/time.h"
 #include "inet/endpoint.h"
 #include "tunnel/wire/handshake_seal.h"
 
 namespace braid {
-
-/// So many at once, and one more each period.
-struct Allowance {
-  uint32_t burst = 1;
-  Duration period = 1s;
-};
-
-/// What is left of an allowance: a token bucket, as the time until which it is used up (GCRA).
-class Ration {
- public:
-  /// Takes one; false when none is left.
-  bool take(const Allowance& allowance, Time now) {
-    Time earliest = now - allowance.period * allowance.burst;
-    Time used = usedUntil_ < earliest ? earliest : usedUntil_;
-    if (used + allowance.period > now) return false;
-    usedUntil_ = used + allowance.period;
-    return true;
-  }
-
- private:
-  Time usedUntil_ = Time(Duration::min() / 2);
-};
 
 /// Handshake datagrams that have come, by their nonces: who repeats what he has overheard is not answered. Two Bloom
 /// filters that take turns; one honest datagram in some thousand is taken for a repeated one, and comes again with a

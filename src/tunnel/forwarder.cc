@@ -23,6 +23,25 @@ bool isUnreadable(const Frame& frame) {
   return (ip && !frame.ip) || (frame.etherType == Frame::kArp && !frame.arp) || tagged;
 }
 
+/// The sender's address of a frame that crosses a bridge is one station's (IEEE 802.3 section 3.2.3).
+bool isStation(const MacAddress& mac) {
+  return !(mac[0] & 1) && mac != MacAddress{};
+}
+
+/// What a packet of neighbour discovery says of others than its source (RFC 4861): the address that an
+/// advertisement gives a MAC address, or :: when the sender makes himself, or another one, a router.
+std::optional<Address> claimOf(ByteView packet, const InnerPacket& ip) {
+  constexpr uint8_t kRouterAdvertisement = 134, kNeighbourAdvertisement = 136, kRedirect = 137;
+  constexpr size_t kTarget = 8, kAddress = 16;
+  if (!ip.isV6() || ip.protocol != ip::kIcmpV6 || ip.isLaterFragment()) return std::nullopt;
+  ByteView message = packet.subspan(ip.l4Offset, ip.l4Length);
+  uint8_t type = message.empty() ? uint8_t{0} : message[0];
+  Address anybody{Address::Family::kV6, {}};
+  if (type == kRouterAdvertisement || type == kRedirect) return anybody;
+  if (type != kNeighbourAdvertisement) return std::nullopt;
+  return message.size() < kTarget + kAddress ? anybody : Address::v6(message.subspan(kTarget, kAddress));
+}
+
 /// fe80::/10 (RFC 4291 section 2.5.6).
 bool isLinkLocal(const Address& a) {
   return a.isV6() && a.bytes[0] == 0xfe && (a.bytes[1] & 0xc0) == 0x80;
@@ -53,20 +72,29 @@ Forwarder::Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& pe
     : options_(options),
       pool_(pool),
       peers_(peers),
+      switch_(options.bridge, [](const Peer& peer) { return peer.isUp(); }),
       answers_(pool),
       ecnProxy_(random.next(), random.next()),
       shim_(pool, *this, {random.next(), random.next()}) {
   shim_.setUp(options_);
 }
 
+void Forwarder::setLocalNetworks(std::vector<Prefix> networks) {
+  local_ = std::move(networks);
+  routePeers();
+}
+
 void Forwarder::onPeersChanged() {
-  router_.clear();
+  routePeers();
   std::set<const Peer*> present;
-  peers_.forEach([&](Peer& peer) {
-    router_.add(peer);
-    present.insert(&peer);
-  });
+  peers_.forEach([&](Peer& peer) { present.insert(&peer); });
   switch_.forgetPeers([&](const Peer& known) { return !present.contains(&known); });
+}
+
+void Forwarder::routePeers() {
+  router_.clear();
+  for (const Prefix& network : local_) router_.addLocal(network);
+  peers_.forEach([&](Peer& peer) { router_.add(peer); });
 }
 
 void Forwarder::onTimer(Time now) {
@@ -84,52 +112,86 @@ bool Forwarder::pollInnerPacket(Packet& out) {
 
 // ---- from the device to a peer
 
+// The last buffers are for what empties the queues: datagrams to send, acknowledgments that arrive.
+bool Forwarder::isShort() const {
+  return pool_.limit() - pool_.inUse() < pool_.limit() / kBufferReserve;
+}
+
 void Forwarder::onInnerPacket(Packet packet, Time now) {
-  // The last buffers are for what empties the queues: datagrams to send, acknowledgments that arrive.
-  if (pool_.limit() - pool_.inUse() < pool_.limit() / kBufferReserve) return drop(Drop::kNoBuffer);
+  if (isShort()) return drop(Drop::kNoBuffer);
   if (options_.mode == TunnelOptions::Mode::kTun) return forwardIp(std::move(packet), now);
   std::optional<Frame> frame = parseFrame(packet.view());
-  if (!frame) return drop(Drop::kBadInnerPacket);
-  switch_.forget(frame->src);
-  forwardFrame(std::move(packet), *frame, nullptr, now);
+  if (!frame || !isStation(frame->src)) return drop(Drop::kBadInnerPacket);
+  if (!switch_.carries(*frame)) return drop(Drop::kNotBridged);
+  switch_.admit(frame->src, nullptr, now);
+  forwardFrame(std::move(packet), *frame, now);
 }
 
 void Forwarder::forwardIp(Packet packet, Time now) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   if (!ip) return drop(Drop::kBadInnerPacket);
   packet.setSize(ip->size);
-  if (Peer* peer = router_.peerFor(ip->dst)) return send(*peer, std::move(packet), &*ip, 0, now);
+  if (Peer* peer = router_.peerFor(ip->dst))
+    return send(*peer, std::move(packet), &*ip, 0, Asker::kLocalHost, now);
   drop(Drop::kNoPeer);
-  toDevice(answers_.unreachable(packet.view(), *ip, 0, Unreachable::kNoRoute, now));
+  toDevice(answers_.unreachable({packet.view(), *ip}, Unreachable::kNoRoute, now));
 }
 
-// To the peer behind which the destination was seen, or to all; never back to `except`.
-void Forwarder::forwardFrame(Packet packet, const Frame& frame, const Peer* except, Time now) {
+// To the peer behind which the destination is, or to all. What is for this side has reached it already.
+void Forwarder::forwardFrame(Packet packet, const Frame& frame, Time now) {
+  FrameSwitch::Way way = switch_.wayTo(frame, now);
+  if (!way.known) return flood(std::move(packet), frame, nullptr, now);
   const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
-  if (Peer* known = switch_.peerFor(frame, now)) {
-    if (known != except) send(*known, std::move(packet), ip, frame.payloadOffset, now);
+  if (way.peer) send(*way.peer, std::move(packet), ip, frame.payloadOffset, Asker::kLocalHost, now);
+}
+
+// To the device, to another peer, or to all but the one that it came from.
+void Forwarder::bridgeFrame(Peer& from, Packet packet, const Frame& frame, Time now) {
+  FrameSwitch::Way way = switch_.wayTo(frame, now);
+  if (!way.known) return flood(std::move(packet), frame, &from, now);
+  if (!way.peer) return toDevice(std::move(packet));
+  const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
+  if (way.peer != &from) send(*way.peer, std::move(packet), ip, frame.payloadOffset, Asker::kNobody, now);
+}
+
+// One frame makes many. That has a bound for each that causes it, where there are several ways to go or the frame is
+// for many hosts: neither a broken host nor a peer shall fill the others' lines. A frame to an address that nobody
+// has heard of goes to the device in any case, which costs no more than it did to receive it.
+void Forwarder::flood(Packet packet, const Frame& frame, Peer* from, Time now) {
+  bool oneWay = peers_.size() <= 1 && !frame.isMulticast;
+  if (!oneWay && !switch_.mayFlood(from, now)) {
+    drop(Drop::kFloodLimit);
+    if (from && !frame.isMulticast) toDevice(std::move(packet));
     return;
   }
-  std::vector<Peer*> others;
+  Peer* last = nullptr;
   peers_.forEach([&](Peer& peer) {
-    if (&peer != except) others.push_back(&peer);
+    if (&peer == from) return;
+    if (last) sendCopy(*last, packet.view(), frame, now);
+    last = &peer;
   });
-  if (others.empty()) return;
-  Peer* last = others.back();
-  others.pop_back();
-  for (Peer* other : others) {
-    Packet copy = pool_.copy(packet.view());
-    if (!copy) return drop(Drop::kNoBuffer);
-    send(*other, std::move(copy), ip, frame.payloadOffset, now);
-  }
-  send(*last, std::move(packet), ip, frame.payloadOffset, now);
+  const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
+  if (last && from) sendCopy(*last, packet.view(), frame, now);
+  if (from) return toDevice(std::move(packet));
+  if (!last) return;
+  Asker asker = oneWay ? Asker::kLocalHost : Asker::kNobody;
+  send(*last, std::move(packet), ip, frame.payloadOffset, asker, now);
 }
 
-void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now) {
+void Forwarder::sendCopy(Peer& peer, ByteView packet, const Frame& frame, Time now) {
+  Packet copy = isShort() ? Packet{} : pool_.copy(packet);
+  if (!copy) return drop(Drop::kNoBuffer);
+  const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
+  send(peer, std::move(copy), ip, frame.payloadOffset, Asker::kNobody, now);
+}
+
+void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker,
+                     Time now) {
   Session* session = peer.session();
   if (!session || !peer.isUp()) {
     drop(Drop::kPeerDown);
-    if (ip) toDevice(answers_.unreachable(packet.view(), *ip, ipOffset, Unreachable::kHost, now));
+    if (ip && asker == Asker::kLocalHost)
+      toDevice(answers_.unreachable({packet.view(), *ip, ipOffset, peer.place()}, Unreachable::kHost, now));
     return;
   }
   bool fits = packet.size() <= session->innerMtu();
@@ -138,21 +200,23 @@ void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ip
   // TCP segments to it.
   if (ip && (fits || !ip->dontFragment)) shim_.onFromHost(packet.view(), *ip, now);
   if (fits) return queue(peer, std::move(packet), ip, ipOffset, now);
-  sendTooBig(peer, std::move(packet), *ip, ipOffset, now);
+  sendTooBig(peer, std::move(packet), *ip, ipOffset, asker, now);
 }
 
-void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Time now) {
+void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Asker asker,
+                           Time now) {
   size_t mtu = peer.session()->innerMtu() - ipOffset;
   if (ip.dontFragment) {
     drop(Drop::kTooBig);
-    return toDevice(answers_.tooBig(packet.view(), ip, ipOffset, mtu, now));
+    if (asker == Asker::kNobody) return;
+    return toDevice(answers_.tooBig({packet.view(), ip, ipOffset, peer.place()}, mtu, now));
   }
   ByteView link = packet.view().first(ipOffset);
   ByteView whole = packet.view().subspan(ipOffset, ip.size);
   FragmentResult result = fragmentIpv4(pool_, whole, static_cast<uint16_t>(mtu), [&](Packet fragment) {
     std::optional<InnerPacket> part = parseInnerPacket(fragment.view());
     if (!link.empty()) std::copy(link.begin(), link.end(), fragment.prepend(link.size()));
-    if (part) send(peer, std::move(fragment), &*part, ipOffset, now);
+    if (part) send(peer, std::move(fragment), &*part, ipOffset, asker, now);
   });
   if (result != FragmentResult::kDone) drop(Drop::kTooBig);
 }
@@ -202,7 +266,8 @@ void Forwarder::onTooLarge(const Peer& to, ByteView packet, Time now) {
     ip = parseInnerPacket(packet);
   }
   const Session* session = to.session();
-  if (ip && session) toDevice(answers_.tooBig(packet, *ip, offset, session->innerMtu() - offset, now));
+  if (ip && session)
+    toDevice(answers_.tooBig({packet, *ip, offset, to.place()}, session->innerMtu() - offset, now));
 }
 
 // While there is no way to the peer, what is sent again would be lost as well.
@@ -229,34 +294,39 @@ void Forwarder::deliverIp(const Peer& from, Packet packet, Time now) {
   if (shim_.onToHost(packet.view(), *ip, now)) toDevice(std::move(packet));
 }
 
-// A peer without prefixes may bridge what it likes; with prefixes its IP packets and ARP must come from them.
 void Forwarder::deliverFrame(Peer& from, Packet packet, Time now) {
   std::optional<Frame> frame = parseFrame(packet.view());
-  if (!frame) return drop(Drop::kBadInnerPacket);
-  if (!from.options().prefixes.empty()) {
-    if (isUnreadable(*frame)) return drop(Drop::kBadInnerPacket);
-    std::optional<Address> source;
-    if (frame->ip) source = frame->ip->src;
-    if (frame->arp) source = frame->arp->sender;
-    if (source && !ownsSource(from, *source)) return drop(Drop::kForeignSource);
-  }
-  switch_.learn(frame->src, from, now);
+  if (!frame || !isStation(frame->src)) return drop(Drop::kBadInnerPacket);
+  if (std::optional<Drop> cause = refusal(from, *frame, packet.view())) return drop(*cause);
+  if (!switch_.admit(frame->src, &from, now)) return drop(Drop::kMacTaken);
   if (frame->ip) {
     ByteSpan bytes = packet.span().subspan(frame->payloadOffset);
     if (const Session* session = from.session())
       clampSyn(bytes, *frame->ip, session->innerMtu() - frame->payloadOffset);
     if (options_.ecnProxy) ecnProxy_.onIncoming(bytes, *frame->ip, now);
   }
-  if (switch_.peerFor(*frame, now)) return forwardFrame(std::move(packet), *frame, &from, now);
-  if (peers_.size() > 1) {
-    if (Packet copy = pool_.copy(packet.view())) forwardFrame(std::move(copy), *frame, &from, now);
-  }
-  toDevice(std::move(packet));
+  bridgeFrame(from, std::move(packet), *frame, now);
+}
+
+// Why the peer may not send this frame. What it says of IP addresses must be within its prefixes, if it has any, and
+// is never about this side.
+std::optional<Drop> Forwarder::refusal(const Peer& from, const Frame& frame, ByteView bytes) const {
+  if (!switch_.carries(frame)) return Drop::kNotBridged;
+  bool bound = !from.options().prefixes.empty();
+  if (bound && isUnreadable(frame)) return Drop::kBadInnerPacket;
+  auto mayClaim = [&](const Address& address) {
+    return bound ? ownsSource(from, address) : !router_.isLocal(address);
+  };
+  if (frame.arp && !mayClaim(frame.arp->sender)) return Drop::kForeignSource;
+  if (!frame.ip) return std::nullopt;
+  std::optional<Address> claim = claimOf(bytes.subspan(frame.payloadOffset), *frame.ip);
+  if (!mayClaim(frame.ip->src) || (claim && !mayClaim(*claim))) return Drop::kForeignSource;
+  return std::nullopt;
 }
 
 // Link-local addresses are every link's own, and only a bridge joins links.
 bool Forwarder::ownsSource(const Peer& peer, const Address& source) const {
-  if (isLinkLocal(source)) return options_.mode == TunnelOptions::Mode::kTap;
+  if (isLinkLocal(source) && !router_.isLocal(source)) return options_.mode == TunnelOptions::Mode::kTap;
   return router_.peerFor(source) == &peer;
 }
 

@@ -3,11 +3,14 @@
 // The way of inner packets between the device and the sessions.
 //
 //     device --> IpRouter (TUN) or FrameSwitch (TAP) --> ack shim --> MSS clamp, ECN proxy --> Session's queues
-//            <-- ack shim <-- ECN proxy, MSS clamp <-- source check, MAC learning            <-- Session
+//            <-- ack shim <-- ECN proxy, MSS clamp <-- source check, MAC check               <-- Session
 //
 // A packet that the tunnel cannot carry is answered by ICMP (IcmpAnswers), or cut when IPv4 allows it.
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "base/drop.h"
 #include "base/packet.h"
@@ -15,6 +18,7 @@
 #include "base/time.h"
 #include "inet/frame.h"
 #include "inet/inner_packet.h"
+#include "inet/prefix.h"
 #include "tunnel/ecn_proxy.h"
 #include "tunnel/frame_switch.h"
 #include "tunnel/icmp_answers.h"
@@ -41,6 +45,8 @@ class Forwarder final : private TunnelKnowledge {
   /// The options are others now.
   void setTunables() { shim_.setUp(options_); }
   void setOwnAddresses(const Address& v4, const Address& v6) { answers_.setOwnAddresses(v4, v6); }
+  /// Networks on this side: no peer may send from them, and nothing for them goes to a peer.
+  void setLocalNetworks(std::vector<Prefix> networks);
 
   /// A packet or frame from the device.
   void onInnerPacket(Packet packet, Time now);
@@ -59,15 +65,24 @@ class Forwarder final : private TunnelKnowledge {
   ShimStatus shimStatus() const { return shim_.status(); }
 
  private:
+  /// Who asked for a packet to be sent, and is told when it cannot be.
+  enum class Asker : uint8_t { kLocalHost, kNobody };
+
+  void routePeers();
   void forwardIp(Packet packet, Time now);
-  void forwardFrame(Packet packet, const Frame& frame, const Peer* except, Time now);
-  void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
-  void sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Time now);
+  void forwardFrame(Packet packet, const Frame& frame, Time now);
+  void bridgeFrame(Peer& from, Packet packet, const Frame& frame, Time now);
+  void flood(Packet packet, const Frame& frame, Peer* from, Time now);
+  void sendCopy(Peer& peer, ByteView packet, const Frame& frame, Time now);
+  void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker, Time now);
+  void sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Asker asker, Time now);
   void queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
   void resend(Packet packet, Time now);
   void deliverIp(const Peer& from, Packet packet, Time now);
   void deliverFrame(Peer& from, Packet packet, Time now);
   bool ownsSource(const Peer& peer, const Address& source) const;
+  std::optional<Drop> refusal(const Peer& from, const Frame& frame, ByteView bytes) const;
+  bool isShort() const;
   bool isCarrying(const FlowKey& key) const override;
   void toDevice(Packet packet);
   void drop(Drop cause) { countDrop(drops_, cause); }
@@ -75,6 +90,7 @@ class Forwarder final : private TunnelKnowledge {
   const TunnelOptions& options_;
   PacketPool& pool_;
   PeerSet& peers_;
+  std::vector<Prefix> local_;
   IpRouter router_;
   FrameSwitch switch_;
   IcmpAnswers answers_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/random.h"
+
 namespace braid {
 
 namespace {
@@ -25,27 +27,28 @@ void IcmpAnswers::setOwnAddresses(const Address& v4, const Address& v6) {
   own6_ = v6;
 }
 
-Packet IcmpAnswers::tooBig(ByteView offender, const InnerPacket& ip, size_t ipOffset, size_t mtu, Time now) {
-  if (!mayAnswer(now)) return {};
-  ByteView packet = offender.subspan(ipOffset);
-  return turnedRound(buildTooBig(pool_, packet, sourceFor(ip), static_cast<uint16_t>(mtu)), offender,
-                     ipOffset);
+Packet IcmpAnswers::tooBig(const Offender& offender, size_t mtu, Time now) {
+  if (!mayAnswer(tooBig_, offender, now)) return {};
+  ByteView packet = offender.bytes.subspan(offender.ipOffset);
+  Address from = sourceFor(offender.ip);
+  return turnedRound(buildTooBig(pool_, packet, from, static_cast<uint16_t>(mtu)), offender.bytes,
+                     offender.ipOffset);
 }
 
-Packet IcmpAnswers::unreachable(ByteView offender, const InnerPacket& ip, size_t ipOffset, Unreachable why,
-                                Time now) {
-  if (!mayAnswer(now)) return {};
-  ByteView packet = offender.subspan(ipOffset);
-  return turnedRound(buildUnreachable(pool_, packet, sourceFor(ip), why), offender, ipOffset);
+Packet IcmpAnswers::unreachable(const Offender& offender, Unreachable why, Time now) {
+  if (!mayAnswer(unreachable_[static_cast<size_t>(why)], offender, now)) return {};
+  ByteView packet = offender.bytes.subspan(offender.ipOffset);
+  return turnedRound(buildUnreachable(pool_, packet, sourceFor(offender.ip), why), offender.bytes,
+                     offender.ipOffset);
 }
 
-// A token bucket.
-bool IcmpAnswers::mayAnswer(Time now) {
-  if (countedAt_ != Time::min()) tokens_ = std::min(kBurst, tokens_ + toSeconds(now - countedAt_) * kRate);
-  countedAt_ = now;
-  if (tokens_ < 1) return false;
-  tokens_ -= 1;
-  return true;
+// The hash has no key: a host that writes others' source addresses can use up their rations without finding
+// collisions.
+bool IcmpAnswers::mayAnswer(Cause& cause, const Offender& offender, Time now) {
+  uint64_t hash = offender.peer;
+  const Address& host = offender.ip.src;
+  for (size_t i = 0; i < host.bytes.size(); i += 8) hash = Random(hash ^ load64(&host.bytes[i])).next();
+  return cause.each[hash % kBuckets].take(kEach, now) && cause.all.take(kAll, now);
 }
 
 Address IcmpAnswers::sourceFor(const InnerPacket& offender) const {

@@ -16,7 +16,7 @@ void IpRouter::add(Peer& peer) {
 
 Peer* IpRouter::peerFor(const Address& address) const {
   std::optional<size_t> found = prefixes_.find(address);
-  return found ? peers_[*found] : nullptr;
+  return found && *found != kLocal ? peers_[*found] : nullptr;
 }
 
 }  // namespace braid

@@ -29,6 +29,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/packet.h"
@@ -68,6 +69,9 @@ class Tunnel final : private PeerOwner {
   void setTrace(TraceSink* sink) { options_.trace = sink; }
   /// Addresses that ICMP errors come from; unset ones: the destination of the packet that is answered.
   void setOwnAddresses(const Address& v4, const Address& v6) { forwarder_.setOwnAddresses(v4, v6); }
+  /// Networks on this side, own addresses among them: no peer may send from them, however wide its prefixes are, and
+  /// nothing for them goes to a peer. A longer prefix of a peer counts for itself.
+  void setLocalNetworks(std::vector<Prefix> networks) { forwarder_.setLocalNetworks(std::move(networks)); }
 
   /// A packet (TUN) or frame (TAP) from the device.
   void onInnerPacket(Packet packet, Time now);

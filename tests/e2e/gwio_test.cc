@@ -429,6 +429,42 @@ TEST_F(Monitor, AnOverrunOfAShortQueueLeavesTheTruth) {
   EXPECT_THAT(wait(m, "near has 10.2.0.1/32"), testing::Contains("near has 10.2.0.1/32")) << "and it goes on";
 }
 
+TEST_F(Monitor, AStormOfOverrunsIsReadAnewLessAndLess) {
+  joinAndSettle();
+  NetlinkMonitor m(4096);
+  std::string there, gone;
+  for (int i = 1; i < 250; ++i) {
+    std::string at = "10.1.0." + std::to_string(i) + "/32 dev near\n";
+    there += "addr add " + at;
+    gone += "addr del " + at;
+  }
+  std::string path = writeBatch(there + gone);
+  Time now = monotonicNow();
+  auto overrun = [&] {
+    uint64_t before = m.overruns();
+    ip("-batch " + path);
+    m.process(now);
+    ASSERT_GT(m.overruns(), before);
+  };
+  overrun();
+  ASSERT_EQ(m.deadline(), kNever) << "the first one is read anew at once";
+  for (Duration pause : {1s, 2s, 4s, 8s, 16s, 32s, 32s}) {
+    for (int i = 0; i < 2; ++i) {
+      overrun();
+      EXPECT_EQ(toSeconds(m.deadline() - now), toSeconds(pause));
+    }
+    now = m.deadline();
+    m.process(now);
+    ASSERT_EQ(m.deadline(), kNever);
+  }
+  now += 2min;
+  overrun();
+  ASSERT_EQ(m.deadline(), kNever) << "at once, after a calm time";
+  overrun();
+  EXPECT_EQ(toSeconds(m.deadline() - now), 1);
+  ::unlink(path.c_str());
+}
+
 // Addresses and routes change all the time while they are listed.
 TEST_F(Monitor, ListsThatChangeWhileTheyAreReadAreNoReasonToGiveUp) {
   joinAndSettle();
@@ -457,6 +493,21 @@ TEST_F(Monitor, ListsThatChangeWhileTheyAreReadAreNoReasonToGiveUp) {
     m.process(now);
   } while ((m.deadline() != kNever || readable(m.fd(), 300)) && monotonicNow() < end);
   EXPECT_EQ(addressesOf(m.table(), "near"), addressesOf(NetlinkMonitor().table(), "near"));
+}
+
+TEST_F(Monitor, AnAddressWhoseLifetimeRanOutIsNoLossOfOurs) {
+  joinAndSettle();
+  NetlinkMonitor m;
+  for (const char* a : {"198.51.100.9/24", "2001:db8:9::9/64"}) {
+    const std::string gone = std::string("near lost ") + a;
+    ip(std::string("addr add ") + a + " dev near valid_lft 2 preferred_lft 2");
+    std::vector<std::string> seen;
+    for (int i = 0; i < 5 && std::find(seen.begin(), seen.end(), gone) == seen.end(); ++i) {
+      for (std::string& line : wait(m, gone)) seen.push_back(std::move(line));
+    }
+    EXPECT_THAT(seen, testing::Contains(gone));
+    EXPECT_THAT(seen, Not(testing::Contains("addresses, routes or rules of ours may be gone")));
+  }
 }
 
 TEST_F(Monitor, TellsWhenSomethingOfOursMayBeGone) {

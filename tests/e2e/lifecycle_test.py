@@ -78,7 +78,7 @@ class Lifecycle(PairCase):
                 self.eventually(lambda: configured() == before, f"all is as it was before 'ip {change}'")
                 self.assertGreaterEqual(self.ping(V4), 4)
                 self.assertGreaterEqual(self.ping(V6), 4)
-        self.lab.wait_for_line(self.lab.edge_gateway.name, "others took away, and is put back")
+        self.lab.wait_for_line(self.lab.edge_gateway.name, "was gone from the host, and is put back")
 
     def test_clean_end(self):
         gateway = self.lab.edge_gateway

@@ -110,6 +110,29 @@ TEST_F(Hostile, AForeignInnerSourceIsDropped) {
   EXPECT_EQ(s.hub.unclaimed, 0u);
 }
 
+TEST_F(Hostile, TheNetworksOfThisSideAreNoPeersHoweverWideItsPrefixes) {
+  s.hub.peers[0].prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("10.2.77.0/24")};
+  s.hub.tunnel().setPeers(s.hub.peers, s.world.now());
+  s.hub.tunnel().setLocalNetworks({*Prefix::parse("10.2.0.0/16"), *Prefix::parse("198.51.100.1/32")});
+  auto refused = [&](const char* from) {
+    uint64_t before = drops(Drop::kForeignSource);
+    IpFields ip{address(from), s.hub.host(), 17, Ecn::kNotEct, true};
+    s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));
+    s.run(100ms);
+    return drops(Drop::kForeignSource) - before;
+  };
+  EXPECT_EQ(refused("10.2.0.9"), 1u);
+  EXPECT_EQ(refused("198.51.100.1"), 1u);
+  EXPECT_EQ(refused("198.51.100.2"), 0u);
+  EXPECT_EQ(refused("10.2.77.9"), 0u) << "a longer prefix is the peer's own";
+  EXPECT_EQ(s.hub.unclaimed, 2u);
+
+  uint64_t before = drops(Drop::kNoPeer);
+  IpFields ip{s.hub.host(), address("10.2.0.9"), 17, Ecn::kNotEct, true};
+  s.hub.send(udpPacket(ip, 1, 2, Bytes(20)));
+  EXPECT_EQ(drops(Drop::kNoPeer) - before, 1u) << "nor does anything for them go there";
+}
+
 TEST_F(Hostile, NoRouteIsAnswered) {
   IpFields ip{s.edge.host(), address("192.0.2.1"), 17, Ecn::kNotEct, true};
   s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));

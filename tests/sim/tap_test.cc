@@ -27,7 +27,26 @@ Bytes frame(const MacAddress& to, const MacAddress& from, uint16_t type, const B
   return b;
 }
 
-/// Sites 1 and up, each joined to the hub.
+/// An ARP reply in which `sender` says that it is at `from`.
+Bytes arp(const MacAddress& to, const MacAddress& from, const char* sender) {
+  Bytes b{0, 1, 8, 0, 6, 4, 0, 2};
+  auto add = [&](ByteView bytes) { b.insert(b.end(), bytes.begin(), bytes.end()); };
+  add(from), add(address(sender).view());
+  add(to), add(address("192.168.0.2").view());
+  return frame(to, from, Frame::kArp, b);
+}
+
+/// A packet of neighbour discovery about `target`, from a link-local address.
+Bytes discovery(const MacAddress& from, uint8_t type, const char* target) {
+  Bytes b{0x60, 0, 0, 0, 0, 24, 58, 255};
+  auto add = [&](ByteView bytes) { b.insert(b.end(), bytes.begin(), bytes.end()); };
+  add(address("fe80::9").view()), add(address("ff02::1").view());
+  add(Bytes{type, 0, 0, 0, 0, 0, 0, 0});
+  add(address(target).view());
+  return frame({0x33, 0x33, 0, 0, 0, 1}, from, Frame::kIpV6, b);
+}
+
+/// Sites 1 and up, each joined to the hub. The edges let everything pass, the hub what is usual and one type more.
 struct Sites {
   World world{1};
   std::vector<Node*> nodes;
@@ -36,7 +55,10 @@ struct Sites {
   explicit Sites(unsigned edges) {
     TunnelOptions options;
     options.mode = TunnelOptions::Mode::kTap;
+    options.bridge.etherTypes.push_back(0x88b5);
     nodes.push_back(&world.addNode("hub", options));
+    options.bridge.allTypes = options.bridge.spanningTree = true;
+    options.bridge.floodLimit = 1'000'000;
     for (unsigned i = 1; i <= edges; ++i) {
       Node& edge = world.addNode("edge" + std::to_string(i), options);
       nodes.push_back(&edge);
@@ -58,6 +80,25 @@ struct Sites {
     world.run(200ms);
   }
   size_t count(unsigned at) { return seen[nodes[at]].size(); }
+  uint64_t drops(Drop cause) { return nodes[0]->drops(cause); }
+  /// What the hub's first peer may send from, and what it may not in any case.
+  void setPrefixes(const std::vector<const char*>& prefixes, const std::vector<const char*>& own = {}) {
+    std::vector<Prefix> local;
+    nodes[0]->peers[0].prefixes.clear();
+    for (const char* p : prefixes) nodes[0]->peers[0].prefixes.push_back(*Prefix::parse(p));
+    for (const char* p : own) local.push_back(*Prefix::parse(p));
+    nodes[0]->tunnel().setPeers(nodes[0]->peers, world.now());
+    nodes[0]->tunnel().setLocalNetworks(local);
+  }
+  /// True: the hub's device got the frame; false: the hub counted it under this cause.
+  bool passes(const Bytes& b, Drop otherwise) {
+    size_t before = count(0);
+    uint64_t dropped = drops(otherwise);
+    send(1, b);
+    bool passed = count(0) > before;
+    EXPECT_EQ(drops(otherwise) - dropped, passed ? 0u : 1u);
+    return passed;
+  }
 };
 
 TEST(Tap, FramesArriveAsTheyWereWithVlanTags) {
@@ -98,15 +139,102 @@ TEST(Tap, AStationThatMovedToTheLanIsFound) {
     s.send(1, frame(kBroadcast, mac(9), 0x88b5, Bytes(60)));
     if (speaks) {
       s.send(0, frame(kBroadcast, mac(9), 0x88b5, Bytes(60)));  // now it is behind the hub
-    } else {
-      s.world.run(301s);  // what was learnt of it is too old
+      s.seen.clear();
+      s.send(2, frame(mac(9), mac(2), 0x88b5, Bytes(60)));
+      EXPECT_EQ(s.count(0), 1u) << "at once";
     }
+    s.world.run(301s);  // what was learnt of it where it was is too old
     s.seen.clear();
     s.send(1, frame(mac(9), mac(1), 0x88b5, Bytes(60)));
     EXPECT_EQ(s.count(0), 1u) << speaks;
     s.send(2, frame(mac(9), mac(2), 0x88b5, Bytes(60)));
     EXPECT_EQ(s.count(0), 2u) << speaks;
   }
+}
+
+TEST(Tap, APeerDoesNotTakeAStationsAddress) {
+  Sites s(2);
+  s.send(0, frame(kBroadcast, mac(7), 0x88b5, Bytes(60)));
+  s.send(2, frame(kBroadcast, mac(2), 0x88b5, Bytes(60)));
+  for (unsigned victim : {7u, 2u}) {
+    s.seen.clear();
+    uint64_t before = s.drops(Drop::kMacTaken);
+    s.send(1, frame(kBroadcast, mac(victim), 0x88b5, Bytes(60)));
+    EXPECT_EQ(s.count(0) + s.count(2), 0u) << "the host's own bridge must not learn it either";
+    EXPECT_EQ(s.drops(Drop::kMacTaken), before + 1);
+  }
+  s.seen.clear();
+  s.send(2, frame(mac(7), mac(2), 0x88b5, Bytes(60)));
+  s.send(0, frame(mac(2), mac(7), 0x88b5, Bytes(60)));
+  EXPECT_EQ(s.count(0), 1u);
+  EXPECT_EQ(s.count(1), 0u) << "who claimed them gets nothing";
+  EXPECT_EQ(s.count(2), 1u);
+}
+
+TEST(Tap, AStationOfTheLanIsNotFloodedToOtherSites) {
+  Sites s(3);
+  s.send(0, frame(kBroadcast, mac(7), 0x88b5, Bytes(60)));
+  s.seen.clear();
+  s.send(1, frame(mac(7), mac(1), 0x88b5, Bytes(60)));
+  EXPECT_EQ(s.count(0), 1u);
+  EXPECT_EQ(s.count(2) + s.count(3), 0u);
+}
+
+TEST(Tap, AStormOfOneSiteIsBounded) {
+  Sites s(3);
+  s.send(2, frame(kBroadcast, mac(2), 0x88b5, Bytes(60)));
+  for (const MacAddress& to : {kBroadcast, MacAddress{1, 0, 0x5e, 0, 0, 9}, mac(200)}) {
+    s.world.run(1s);
+    s.seen.clear();
+    uint64_t dropped = s.drops(Drop::kFloodLimit);
+    constexpr size_t kStorm = 2000;
+    for (size_t i = 0; i < kStorm; ++i) s.nodes[1]->send(frame(to, mac(1), 0x88b5, Bytes(60)));
+    s.world.run(500ms);
+    EXPECT_GE(s.count(3), 250u);
+    EXPECT_LE(s.count(3), 250u + 500u);
+    EXPECT_EQ(s.count(2), s.count(3));
+    EXPECT_GE(s.drops(Drop::kFloodLimit) - dropped, kStorm - 750);
+    if (to == mac(200)) {
+      EXPECT_GE(s.count(0), kStorm * 9 / 10) << "it may be here, and makes no more than one of one";
+    } else {
+      EXPECT_EQ(s.count(0), s.count(3));
+    }
+    s.seen.clear();
+    s.send(1, frame(mac(2), mac(1), 0x88b5, Bytes(60)));
+    EXPECT_EQ(s.count(2), 1u) << "what is for one host goes on";
+    s.send(3, frame(kBroadcast, mac(3), 0x88b5, Bytes(60)));
+    EXPECT_EQ(s.count(1), 1u) << "so do the other sites";
+  }
+}
+
+TEST(Tap, OnlyWhatTheListNamesIsBridged) {
+  Sites s(1);
+  EXPECT_TRUE(s.passes(frame(mac(9), mac(1), 0x88b5, Bytes(60)), Drop::kNotBridged));
+  for (uint16_t type : {0x8863, 0x8847, 0x0026})
+    EXPECT_FALSE(s.passes(frame(mac(9), mac(1), type, Bytes(60)), Drop::kNotBridged)) << type;
+  uint64_t before = s.drops(Drop::kNotBridged);
+  s.send(0, frame(mac(1), mac(7), 0x8863, Bytes(60)));
+  EXPECT_EQ(s.drops(Drop::kNotBridged), before + 1) << "nor does it leave";
+  EXPECT_EQ(s.count(1), 0u);
+}
+
+TEST(Tap, StpAndLldpOfTheLanStayThere) {
+  Sites s(1);
+  const MacAddress bridges{0x01, 0x80, 0xc2, 0, 0, 0}, neighbours{0x01, 0x80, 0xc2, 0, 0, 14};
+  EXPECT_FALSE(s.passes(frame(bridges, mac(1), 0x0026, Bytes(60)), Drop::kNotBridged))
+      << "the edge lets it out";
+  s.send(0, frame(bridges, mac(7), 0x0026, Bytes(60)));
+  s.send(0, frame(neighbours, mac(7), 0x88cc, Bytes(60)));
+  s.send(1, frame(neighbours, mac(1), 0x88cc, Bytes(60)));
+  EXPECT_EQ(s.count(0) + s.count(1), 0u);
+}
+
+TEST(Tap, AFrameFromNobodyIsNone) {
+  Sites s(1);
+  s.send(1, frame(mac(9), kBroadcast, 0x88b5, Bytes(60)));
+  s.send(1, frame(mac(9), {}, 0x88b5, Bytes(60)));
+  EXPECT_EQ(s.nodes[1]->drops(Drop::kBadInnerPacket), 2u);
+  EXPECT_EQ(s.count(0), 0u);
 }
 
 TEST(Tap, WhatCannotBeCheckedDoesNotPassFromAPeerWithPrefixes) {
@@ -129,17 +257,59 @@ TEST(Tap, WhatCannotBeCheckedDoesNotPassFromAPeerWithPrefixes) {
 
     Bytes cut = foreign;
     cut.pop_back();
-    Bytes threeTags{0, 7, 0x81, 0, 0, 7, 0x81, 0, 0, 7, 8, 0};
-    threeTags.insert(threeTags.end(), foreign.begin(), foreign.end());
     std::vector<Bytes> bad = {
         frame(mac(9), mac(1), Frame::kIpV4, cut),      frame(mac(9), mac(1), Frame::kIpV4, cut, 7),
         frame(mac(9), mac(1), Frame::kIpV6, foreign),  frame(mac(9), mac(1), Frame::kIpV4, {}),
-        frame(mac(9), mac(1), Frame::kArp, Bytes(27)), frame(mac(9), mac(1), Frame::kVlan, threeTags),
+        frame(mac(9), mac(1), Frame::kArp, Bytes(27)),
     };
     for (const Bytes& b : bad) s.send(1, b);
     EXPECT_EQ(drops(Drop::kBadInnerPacket), prefixes ? bad.size() : 0u);
     s.send(1, frame(mac(9), mac(1), 0x88b5, cut));
-    EXPECT_EQ(s.count(0), prefixes ? 2u : 3 + bad.size()) << "other protocols pass";
+    EXPECT_EQ(s.count(0), prefixes ? 2u : 3 + bad.size()) << "what the list names besides passes";
+    Bytes threeTags{0, 7, 0x81, 0, 0, 7, 0x81, 0, 0, 7, 8, 0};
+    threeTags.insert(threeTags.end(), foreign.begin(), foreign.end());
+    EXPECT_FALSE(s.passes(frame(mac(9), mac(1), Frame::kVlan, threeTags), Drop::kNotBridged));
+  }
+}
+
+TEST(Tap, AddressesInArpAndNeighbourDiscoveryAreChecked) {
+  constexpr uint8_t kSolicitation = 135, kAdvertisement = 136, kRouter = 134, kRedirect = 137;
+  Sites s(1);
+  auto passes = [&](const Bytes& b) { return s.passes(b, Drop::kForeignSource); };
+  s.setPrefixes({"192.168.0.0/24", "fd00:1::/32"});
+  EXPECT_TRUE(passes(arp(mac(9), mac(1), "192.168.0.1")));
+  EXPECT_FALSE(passes(arp(mac(9), mac(1), "192.168.1.1")));
+  EXPECT_TRUE(passes(discovery(mac(1), kAdvertisement, "fd00:1::5")));
+  EXPECT_TRUE(passes(discovery(mac(1), kAdvertisement, "fe80::5")));
+  EXPECT_FALSE(passes(discovery(mac(1), kAdvertisement, "fd00:2::5"))) << "another's";
+  EXPECT_TRUE(passes(discovery(mac(1), kSolicitation, "fd00:2::5"))) << "who asks claims nothing";
+  EXPECT_FALSE(passes(discovery(mac(1), kRouter, "::"))) << "a router for all";
+  EXPECT_FALSE(passes(discovery(mac(1), kRedirect, "fd00:1::5")));
+  s.setPrefixes({"192.168.0.0/24", "::/0"});
+  EXPECT_TRUE(passes(discovery(mac(1), kRouter, "::")));
+  s.setPrefixes({});
+  EXPECT_TRUE(passes(discovery(mac(1), kAdvertisement, "fd00:2::5")));
+}
+
+// However wide the prefixes of a peer are, or when it has none.
+TEST(Tap, WhatIsOnThisSideIsNoPeers) {
+  for (bool prefixes : {true, false}) {
+    Sites s(1);
+    auto passes = [&](const Bytes& b) { return s.passes(b, Drop::kForeignSource); };
+    auto udp = [&](const char* from) {
+      IpFields ip{address(from), address("192.168.0.2"), 17, Ecn::kNotEct, true};
+      return frame(mac(9), mac(1), Frame::kIpV4, udpPacket(ip, 5, 6, Bytes(20)));
+    };
+    s.setPrefixes(prefixes ? std::vector<const char*>{"0.0.0.0/0", "::/0"} : std::vector<const char*>{},
+                  {"192.168.0.1/32", "10.2.0.0/16", "fd00:2::1/128", "fe80::7/128"});
+    EXPECT_TRUE(passes(udp("192.168.0.3")));
+    EXPECT_FALSE(passes(udp("192.168.0.1")));
+    EXPECT_FALSE(passes(udp("10.2.3.4")));
+    EXPECT_TRUE(passes(arp(mac(9), mac(1), "192.168.0.3")));
+    EXPECT_FALSE(passes(arp(mac(9), mac(1), "192.168.0.1")));
+    EXPECT_FALSE(passes(discovery(mac(1), 136, "fd00:2::1")));
+    EXPECT_FALSE(passes(discovery(mac(1), 136, "fe80::7")));
+    EXPECT_TRUE(passes(discovery(mac(1), 136, "fe80::8")));
   }
 }
 

@@ -40,9 +40,10 @@ struct IdentityConfig {
 struct DeviceConfig {
   std::string name = "braid0";
   std::vector<InterfaceAddress> addresses;
-  std::vector<Prefix> routes;  ///< routed into the device; nothing else of the host's routes is touched
-  size_t mtu = 0;              ///< inner MTU in bytes; 0: follows the tunnel (Tunnel::innerMtu)
-  std::string bridge;          ///< TAP: the bridge that the device becomes a port of; empty: none
+  std::vector<Prefix> routes;    ///< routed into the device; nothing else of the host's routes is touched
+  std::vector<Prefix> networks;  ///< on this side: no peer sends from them
+  size_t mtu = 0;                ///< inner MTU in bytes; 0: follows the tunnel (Tunnel::innerMtu)
+  std::string bridge;            ///< TAP: the bridge that the device becomes a port of; empty: none
 };
 
 /// `offloads`: what goes between daemon and kernel in larger pieces.

@@ -75,6 +75,10 @@ void checkTun(const ConfigSection& root, const Config& config, ConfigDiagnostics
   if (ConfigValue bridge = child(device, "bridge")) {
     out.add(bridge, "a TUN device cannot join a bridge", "set device.mode to tap, or remove the bridge");
   }
+  for (const char* key : {"ethertypes", "mac-age", "flood-limit"}) {
+    if (ConfigValue value = child(device, key))
+      out.add(value, "is for frames, and a TUN device has none", "set device.mode to tap, or remove it");
+  }
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (config.peers[i].options.prefixes.empty()) {
       out.add(item(peers, i), "has no prefixes, so no packet would go to it or be taken from it",
@@ -135,6 +139,21 @@ void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnost
   }
 }
 
+// A network is on one side.
+void checkNetworks(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  ConfigValue networks = child(root.find("device"), "networks");
+  for (size_t i = 0; i < config.device.networks.size(); ++i) {
+    const Prefix& network = config.device.networks[i];
+    for (const PeerConfig& peer : config.peers) {
+      const std::vector<Prefix>& theirs = peer.options.prefixes;
+      if (std::find(theirs.begin(), theirs.end(), network) == theirs.end()) continue;
+      out.add(item(networks, i),
+              network.toString() + " is among the prefixes of " + peer.options.name + " as well",
+              "a network is on this side or behind a peer; remove it there or here");
+    }
+  }
+}
+
 // An uplink without a routing table of its own follows the main table: a route there that leads into the
 // device would send the tunnel's datagrams into the tunnel.
 void checkLoops(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
@@ -170,6 +189,7 @@ void checkTogether(const ConfigSection& root, const Config& config, const std::o
   checkReach(root, config, out);
   checkSubflows(root, config, out);
   checkDevice(root, config, out);
+  checkNetworks(root, config, out);
   checkLoops(root, config, out);
   if (config.tunnel.mode == TunnelOptions::Mode::kTun) {
     checkTun(root, config, out);

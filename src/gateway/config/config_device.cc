@@ -1,6 +1,7 @@
 // `identity`, `device` and `offloads`.
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "gateway/config/config_sections.h"
@@ -11,6 +12,9 @@ namespace {
 
 constexpr size_t kMaxAddresses = 16;
 constexpr size_t kMaxRoutes = 1024;
+constexpr size_t kMaxNetworks = 1024;
+constexpr size_t kMaxEtherTypes = 32;
+constexpr uint64_t kMostFloods = 1'000'000;
 constexpr uint64_t kSmallestMtu = 576;  // RFC 791: what every IPv4 host takes
 constexpr uint64_t kLargestMtu = 9216;  // jumbo frames
 
@@ -57,6 +61,44 @@ void addOnce(std::vector<T>& list, const T& item, const ConfigValue& at, ConfigD
   }
 }
 
+// A name, or "0x88b5". Lengths of IEEE 802.3 are below 0x600.
+std::optional<uint16_t> etherTypeOf(std::string_view text) {
+  constexpr uint16_t kSmallest = 0x600;
+  if (text == "ipv4") return Frame::kIpV4;
+  if (text == "ipv6") return Frame::kIpV6;
+  if (text == "arp") return Frame::kArp;
+  if (!text.starts_with("0x")) return std::nullopt;
+  uint16_t number = 0;
+  auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), number, 16);
+  bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && number >= kSmallest ? std::optional(number) : std::nullopt;
+}
+
+void readEtherTypes(const ConfigValue& value, BridgeOptions& bridge, ConfigDiagnostics& out) {
+  if (!value) return;
+  bridge.etherTypes.clear();
+  for (const ConfigValue& item : readSequence(value, kMaxEtherTypes, out)) {
+    std::optional<std::string> text = readText(item, out);
+    if (!text) continue;
+    bridge.allTypes |= *text == "any";
+    bridge.spanningTree |= *text == "stp";
+    if (*text == "any" || *text == "stp") continue;
+    if (std::optional<uint16_t> type = etherTypeOf(*text)) {
+      bridge.etherTypes.push_back(*type);
+    } else {
+      out.add(item, "'" + *text + "' is no EtherType",
+              "use ipv4, arp, ipv6, stp, any or a number from 0x0600 to 0xffff");
+    }
+  }
+}
+
+// What only a TAP device has.
+void readBridging(const ConfigSection& section, BridgeOptions& bridge, ConfigDiagnostics& out) {
+  readEtherTypes(section.find("ethertypes"), bridge, out);
+  assign(bridge.macAge, readDuration(section.find("mac-age"), 1s, 24h, out));
+  assign(bridge.floodLimit, readNumber(section.find("flood-limit"), 1, kMostFloods, out));
+}
+
 }  // namespace
 
 void readSwitch(bool& to, const ConfigValue& value, ConfigDiagnostics& out) {
@@ -87,7 +129,10 @@ std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& opt
 void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   static constexpr std::string_view kModes[] = {"tun", "tap"};
   if (!value) return;
-  ConfigSection section(value, {"name", "mode", "addresses", "routes", "mtu", "bridge"}, out);
+  ConfigSection section(value,
+                        {"name", "mode", "addresses", "routes", "networks", "mtu", "bridge", "ethertypes",
+                         "mac-age", "flood-limit"},
+                        out);
   DeviceConfig& device = config.device;
   if (auto name = readInterface(section.find("name"), out)) device.name = *name;
   if (auto mode = readChoice(section.find("mode"), kModes, out)) {
@@ -99,8 +144,12 @@ void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   for (const ConfigValue& item : readSequence(section.find("routes"), kMaxRoutes, out)) {
     if (auto route = readPrefix(item, out)) addOnce(device.routes, *route, item, out);
   }
+  for (const ConfigValue& item : readSequence(section.find("networks"), kMaxNetworks, out)) {
+    if (auto network = readPrefix(item, out)) addOnce(device.networks, *network, item, out);
+  }
   if (auto mtu = readAutoOrNumber(section.find("mtu"), kSmallestMtu, kLargestMtu, out)) device.mtu = *mtu;
   if (auto bridge = readInterface(section.find("bridge"), out)) device.bridge = *bridge;
+  readBridging(section, config.tunnel.bridge, out);
 }
 
 void readOffloads(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {

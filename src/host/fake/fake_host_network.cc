@@ -19,7 +19,7 @@ std::vector<NetworkChange> FakeHostNetwork::process(Time now) {
 }
 
 void FakeHostNetwork::add(const std::string& line) {
-  if (refuse_) throw SystemError(EPERM, "refused " + line);
+  if (refuses(line)) throw SystemError(EPERM, "refused " + line);
   ++adds_;
   set(line);
 }
@@ -30,8 +30,9 @@ void FakeHostNetwork::set(const std::string& line) {
 }
 
 void FakeHostNetwork::remove(const std::string& line) {
-  configured_.erase(line);
   wanted_.erase(line);
+  if (refused_.contains(line)) throw SystemError(EPERM, "refused to remove " + line);
+  configured_.erase(line);
 }
 
 void FakeHostNetwork::takeAway(const std::string& line) {
@@ -68,9 +69,13 @@ HostNetwork::Restored FakeHostNetwork::restore() {
   Restored out;
   for (const std::string& line : wanted_) {
     if (configured_.contains(line)) continue;
-    (refuse_ ? out.failed : out.back).push_back(refuse_ ? "refused " + line : line);
+    if (refuses(line)) {
+      out.failed.push_back("refused " + line);
+    } else {
+      out.back.push_back(line);
+      configured_.insert(line);
+    }
   }
-  if (!refuse_) configured_ = wanted_;
   return out;
 }
 

@@ -32,6 +32,8 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   int adds() const { return adds_; }
   /// Whether routes and rules, and restoring, are refused from now on.
   void refuse(bool on) { refuse_ = on; }
+  /// These lines alone are refused from now on: to add them, to remove them and to put them back.
+  void refuseLines(std::set<std::string> lines) { refused_ = std::move(lines); }
 
   const NetworkTable& table() const override { return told_; }
   std::vector<NetworkChange> process(Time now) override;
@@ -54,9 +56,10 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void add(const std::string& line);
   void set(const std::string& line);
   void remove(const std::string& line);
+  bool refuses(const std::string& line) const { return refuse_ || refused_.contains(line); }
   NetworkTable table_, told_;
   std::function<void()> onChange_;
-  std::set<std::string> configured_, wanted_;
+  std::set<std::string> configured_, wanted_, refused_;
   Time readAt_ = kNever;
   int restores_ = 0;
   int adds_ = 0;

@@ -40,6 +40,15 @@ std::optional<Address> address(uint8_t family, const nlattr* a) {
   return out;
 }
 
+// The kernel removes an address when its lifetime has run out, a DHCP lease say; it looks a moment before, and counts
+// in seconds. Ours have none.
+bool hasRunOut(const nlattr* cacheInfo) {
+  ifa_cacheinfo info;
+  if (mnl_attr_get_payload_len(cacheInfo) < sizeof info) return false;
+  std::memcpy(&info, mnl_attr_get_payload(cacheInfo), sizeof info);
+  return info.ifa_valid <= 1;
+}
+
 bool operational(uint8_t state) {
   return state == IF_OPER_UP || state == IF_OPER_UNKNOWN;
 }
@@ -73,10 +82,12 @@ void applyAddress(const nlmsghdr& message, NetworkTable& table) {
   if (!info || !table.links().contains(static_cast<int>(info->ifa_index))) return;
   std::optional<Address> local, any;  // on point-to-point links IFA_ADDRESS is the other end
   uint32_t flags = info->ifa_flags;
+  bool ranOut = false;
   forAttributes(message, sizeof *info, [&](uint16_t type, const nlattr* a) {
     if (type == IFA_LOCAL) local = address(info->ifa_family, a);
     if (type == IFA_ADDRESS) any = address(info->ifa_family, a);
     if (type == IFA_FLAGS) flags = u32(a).value_or(flags);
+    if (type == IFA_CACHEINFO) ranOut = hasRunOut(a);
   });
   if (!local) local = any;
   if (!local) return;
@@ -85,7 +96,10 @@ void applyAddress(const nlmsghdr& message, NetworkTable& table) {
   auto known = set.lower_bound(first);
   if (known != set.end() && known->address == *local && known->prefixLength == info->ifa_prefixlen)
     set.erase(known);
-  if (message.nlmsg_type == RTM_DELADDR) return table.noteLoss();
+  if (message.nlmsg_type == RTM_DELADDR) {
+    if (!ranOut) table.noteLoss();
+    return;
+  }
   bool tentative = (flags & IFA_F_TENTATIVE) && !(flags & IFA_F_OPTIMISTIC);
   // IFA_F_TEMPORARY is IFA_F_SECONDARY in IPv4.
   bool temporary = info->ifa_family == AF_INET6 && (flags & IFA_F_TEMPORARY);

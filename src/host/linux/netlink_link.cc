@@ -21,11 +21,11 @@ struct LinkState {
   uint32_t master = 0;
 };
 
-LinkState readLink(NetlinkSocket& socket, int index) {
+LinkState readLink(NetlinkSocket& socket, const std::string& device, int index) {
   LinkState out;
   NetlinkRequest request(RTM_GETLINK, 0);
   request.body<ifinfomsg>().ifi_index = index;
-  socket.request(request.header(), [&](const nlmsghdr& m) {
+  NetlinkSocket::Answer answer = socket.request(request.header(), [&](const nlmsghdr& m) {
     if (m.nlmsg_type != RTM_NEWLINK || m.nlmsg_len < mnl_nlmsg_size(sizeof(ifinfomsg))) return;
     out.on = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_flags & IFF_UP;
     forEachAttribute(m, sizeof(ifinfomsg), [&](const nlattr* a) {
@@ -34,6 +34,9 @@ LinkState readLink(NetlinkSocket& socket, int index) {
       if (mnl_attr_get_type(a) == IFLA_MASTER) out.master = mnl_attr_get_u32(a);
     });
   });
+  if (answer.error != 0)
+    throw SystemError(answer.error,
+                      "cannot read the state of interface " + device + ": " + std::strerror(answer.error));
   return out;
 }
 
@@ -64,7 +67,7 @@ void NetlinkConfig::setLinkUp(const std::string& device) {
     };
   };
   auto switchOn = [=, this] {
-    if (readLink(socket_, indexOf(device)).on) return false;
+    if (readLink(socket_, device, indexOf(device)).on) return false;
     changeLink(device, "interface " + device + " up", set(true));
     return true;
   };
@@ -81,9 +84,9 @@ void NetlinkConfig::setMtu(const std::string& device, uint32_t mtu) {
   auto set = [](uint32_t value) {
     return [value](NetlinkRequest& r, ifinfomsg&) { r.put(IFLA_MTU, value); };
   };
-  uint32_t before = readLink(socket_, indexOf(device)).mtu;
+  uint32_t before = readLink(socket_, device, indexOf(device)).mtu;
   auto change = [=, this] {
-    if (readLink(socket_, indexOf(device)).mtu == mtu) return false;
+    if (readLink(socket_, device, indexOf(device)).mtu == mtu) return false;
     changeLink(device, "MTU " + std::to_string(mtu) + " on " + device, set(mtu));
     return true;
   };
@@ -103,7 +106,7 @@ void NetlinkConfig::setMaster(const std::string& device, const std::string& brid
   };
   std::string text = device + " master " + bridge;
   auto join = [=, this] {
-    uint32_t before = readLink(socket_, indexOf(device)).master;
+    uint32_t before = readLink(socket_, device, indexOf(device)).master;
     auto wanted = static_cast<uint32_t>(indexOf(bridge));
     if (before == wanted) return false;
     if (before != 0) {

@@ -24,8 +24,8 @@ constexpr int kBatchesPerCall = 16;
 constexpr int kMostBatches = 8192;
 // A reading is made again at once when something changed meanwhile.
 constexpr int kTries = 3;
-// Between two readings of everything: a storm of changes must not keep the daemon from its packets. The
-// longer one is for a host that changes so fast that no reading is whole.
+// Between two readings of everything: a storm of changes must not keep the daemon from its packets. It grows while
+// readings follow each other as soon as they may, because changes are missed again and again or no reading is whole.
 constexpr Duration kPause = 1s, kLongestPause = 32s;
 
 // The kernel does not announce the IPv4 routes that go with a link that is switched off or with their source
@@ -97,9 +97,10 @@ bool NetlinkMonitor::hear() {
 void NetlinkMonitor::readAnew(Time now) {
   NetworkTable fresh;
   bool whole = readAll(fresh) == 0;
-  earliest_ = now + (whole ? kPause : pause_);
-  readAt_ = whole ? kNever : now + pause_;
-  pause_ = whole ? kPause : std::min<Duration>(2 * pause_, kLongestPause);
+  bool calm = now >= earliest_ + pause_;
+  pause_ = calm ? kPause : std::min<Duration>(2 * pause_, kLongestPause);
+  earliest_ = now + pause_;
+  readAt_ = whole ? kNever : earliest_;
   if (!whole) return;
   fresh.continueFrom(table_);
   table_ = std::move(fresh);
@@ -115,7 +116,7 @@ std::vector<NetworkChange> NetlinkMonitor::process(Time now) {
     if (readRoutes(next) == 0) {
       table_ = std::move(next);
     } else {
-      readAt_ = std::min(readAt_, now + kPause);
+      readAt_ = std::min(readAt_, std::max(now + kPause, earliest_));
     }
     changes = table_.changesSince(before);
   }

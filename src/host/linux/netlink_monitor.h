@@ -36,7 +36,7 @@ class NetlinkMonitor final : public NetworkMonitor {
   uint64_t overruns_ = 0;
   Time readAt_ = kNever;         // when everything is to be read anew
   Time earliest_ = Time::min();  // not before this
-  Duration pause_;               // after a reading that failed
+  Duration pause_;               // after the last reading of everything
 };
 
 }  // namespace braid

@@ -179,6 +179,22 @@ TEST_F(GatewayTest, ASessionGetsItsKeysFromFreshHandshakesWhilePacketsCross) {
   EXPECT_GE(peerOf(edge_).age, 180s);
 }
 
+TEST_F(GatewayTest, OwnAddressesAndNetworksAreNoPeersHoweverWideItsPrefixes) {
+  hub_.config.device.addresses = {{sim::address("10.9.0.1"), 24}};
+  hub_.config.device.networks = {*Prefix::parse("10.2.0.0/24")};
+  hub_.config.peers.at(0).options.prefixes = {*Prefix::parse("0.0.0.0/0")};
+  start();
+  for (const char* own : {"10.9.0.1", "10.2.0.7"}) {
+    edge_.host.device()->put(packet(own, "10.2.0.9"));
+    run(100ms);
+    EXPECT_THAT(hub_.host.device()->takeWritten(), IsEmpty()) << own;
+  }
+  sim::Bytes other = packet("10.9.0.2", "10.2.0.9");  // the tunnel's network is on both sides
+  edge_.host.device()->put(other);
+  run(100ms);
+  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(other));
+}
+
 TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
   start();
   std::string name = edge_.host.device()->name();
@@ -328,6 +344,29 @@ TEST_F(GatewayTest, WhatCannotBePutBackIsTriedAgainLessAndLess) {
   edge_.host.net().refuse(false);
   run(ChangeKeeper::kLongestPause);
   EXPECT_THAT(edge_.host.net().configured(), Contains("route 10.2.0.0/24 dev braid0"));
+}
+
+TEST_F(GatewayTest, WhatCannotBePutBackHoldsUpNothingElse) {
+  const std::string route = "route 10.2.0.0/24 dev braid0", address = "address 10.1.0.1/24 on braid0";
+  FakeHostNetwork& net = edge_.host.net();
+  start();
+  net.refuseLines({route});
+  net.takeAway(route);
+  net.takeAway(address);
+  net.changed();
+  run(ChangeKeeper::kSettle);
+  EXPECT_THAT(net.configured(), Contains(address));
+  EXPECT_THAT(net.configured(), testing::Not(Contains(route)));
+  run(10min);  // the tries are a minute apart by now
+  for (int i = 0; i < 3; ++i) {
+    net.takeAway(address);
+    net.changed();
+    run(ChangeKeeper::kPause);
+    EXPECT_THAT(net.configured(), Contains(address)) << i;
+  }
+  net.refuseLines({});
+  run(ChangeKeeper::kLongestPause);
+  EXPECT_THAT(net.configured(), Contains(route));
 }
 
 TEST_F(GatewayTest, FlowsAreListedForWhoAsksAndNotAllOfThem) {

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -142,6 +144,55 @@ TEST(SetupLogging, AJournalThatHangsHoldsNobodyUp) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   expectNoWaiting(UniqueFd(ends[0]), UniqueFd(ends[1]));
+  setupLogging("info", LogStyle::kPlain);
+}
+
+/// What comes within some time: a terminal hands on in its own time.
+std::string readSlowly(int fd) {
+  std::string out;
+  char bytes[65536];
+  pollfd ready{fd, POLLIN, 0};
+  while (::poll(&ready, 1, 500) == 1) {
+    ssize_t n = ::read(fd, bytes, sizeof bytes);
+    if (n <= 0) break;
+    out.append(bytes, static_cast<size_t>(n));
+  }
+  return out;
+}
+
+TEST(SetupLogging, ATerminalThatIsStoppedOrNotReadHoldsNobodyUp) {
+  UniqueFd screen(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  ASSERT_TRUE(screen);
+  ASSERT_EQ(::grantpt(screen.get()), 0);
+  ASSERT_EQ(::unlockpt(screen.get()), 0);
+  char name[64];
+  ASSERT_EQ(::ptsname_r(screen.get(), name, sizeof name), 0);
+  UniqueFd terminal(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  ASSERT_TRUE(terminal);
+  termios settings{};
+  ASSERT_EQ(::tcgetattr(terminal.get(), &settings), 0);
+  ::cfmakeraw(&settings);
+  ASSERT_EQ(::tcsetattr(terminal.get(), TCSANOW, &settings), 0);
+
+  uint64_t before = lostLogLines();
+  StderrGoesTo there(terminal.get());
+  setupLogging("info", LogStyle::kJournal);
+  ASSERT_EQ(::tcflow(terminal.get(), TCOOFF), 0);  // Ctrl-S
+  spdlog::info("one");
+  EXPECT_EQ(lostLogLines() - before, 1u);
+  ASSERT_EQ(::tcflow(terminal.get(), TCOON), 0);
+  spdlog::info("two");
+  EXPECT_EQ(readSlowly(screen.get()), "<4>1 lines of the log were lost: nobody took them\n<6>two\n");
+
+  constexpr int kLines = 200;         // more than any terminal holds
+  const std::string text(4000, '.');  // a terminal that has room need not have room for all of it
+  ::alarm(60);                        // who waits would do so for ever
+  for (int i = 0; i < kLines; ++i) spdlog::info("line {} {}", i, text);
+  ::alarm(0);
+  EXPECT_GT(lostLogLines() - before, 1u);
+  EXPECT_LT(lostLogLines() - before, static_cast<uint64_t>(kLines));
+  EXPECT_THAT(readSlowly(screen.get()), testing::StartsWith("<6>line 0 ..."));
+  EXPECT_FALSE(::fcntl(terminal.get(), F_GETFL) & O_NONBLOCK) << "others share it";
   setupLogging("info", LogStyle::kPlain);
 }
 

@@ -284,6 +284,45 @@ TEST_F(UplinkTest, RefusedRoutingKeepsTheUplinkDownUntilItWorks) {
   EXPECT_EQ(host_.net().configured().size(), 3u);
 }
 
+// After the link was switched off routes are added anew; when one of them is refused, all are still known.
+TEST_F(UplinkTest, RoutesThatCouldNotBeRenewedAreTakenAwayWithTheirUplink) {
+  Link l = link(2, "eth1", {on("192.0.2.5")});
+  table_.setLink(l);
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAddress;
+  c.gateways = {ip("192.0.2.1")};
+  uplinks_.configure({c}, table_);
+  const std::set<std::string> whole = host_.net().configured();
+  for (const std::string& refused : whole) {
+    host_.net().refuseLines({refused});
+    ++l.switchedOff;
+    table_.setLink(l);
+    uplinks_.update(table_);
+    EXPECT_TRUE(uplinks_.wantsRetry()) << refused;
+    host_.net().refuseLines({});
+    uplinks_.configure({}, table_);
+    EXPECT_THAT(host_.net().configured(), IsEmpty()) << refused;
+    EXPECT_THAT(host_.net().restore().back, IsEmpty()) << refused;
+    uplinks_.configure({c}, table_);
+    ASSERT_EQ(host_.net().configured(), whole);
+  }
+}
+
+TEST_F(UplinkTest, WhatCannotBeTakenAwayDoesNotKeepTheRest) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAddress;
+  c.gateways = {ip("192.0.2.1")};
+  const std::string first = "IPv4 rule 6600: oif eth1 lookup 254 suppress_prefixlength 0";
+  uplinks_.configure({c}, table_);
+  uplinks_.takeNotes();
+  host_.net().refuseLines({first});
+  uplinks_.configure({}, table_);
+  EXPECT_THAT(host_.net().configured(), ElementsAre(first));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("refused to remove " + first)));
+  EXPECT_THAT(host_.net().restore().back, IsEmpty());
+}
+
 TEST_F(UplinkTest, ReloadKeepsWhatDidNotChange) {
   table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
   table_.setLink(link(3, "eth2", {on("198.51.100.5")}));

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <set>
+
 #include "tests/unit/tunnel/puppets.h"
 
 namespace braid::frame_switch_test {
@@ -25,59 +28,199 @@ struct FrameSwitchTest : testing::Test {
   SecretRandom random{knownKey(1)};
   Peer one{{}, context, random};
   Peer two{{}, context, random};
-  FrameSwitch table;
+  Peer three{{}, context, random};
+  std::set<const Peer*> down;
+  BridgeOptions bridge;
+  FrameSwitch table{bridge, [this](const Peer& peer) { return !down.contains(&peer); }};
   Time now = Time{} + 1s;
 
-  Peer* find(const MacAddress& to) {
+  static constexpr Peer* kDevice = nullptr;
+  /// Where frames to this address go; nullopt: to all.
+  std::optional<Peer*> find(const MacAddress& to) {
     Frame frame;
     frame.dst = to;
     frame.isMulticast = to[0] & 1;
-    return table.peerFor(frame, now);
+    FrameSwitch::Way way = table.wayTo(frame, now);
+    return way.known ? std::optional(way.peer) : std::nullopt;
+  }
+  bool admit(uint32_t number, Peer* from) { return table.admit(mac(number), from, now); }
+  bool carries(const MacAddress& to, uint16_t type) {
+    Frame frame;
+    frame.dst = to;
+    frame.etherType = type;
+    return table.carries(frame);
+  }
+  /// How many of so many further addresses could be remembered.
+  size_t fill(Peer* from, uint32_t first, uint32_t count) {
+    size_t known = 0;
+    for (uint32_t i = first; i < first + count; ++i) {
+      EXPECT_TRUE(admit(i, from));
+      known += find(mac(i)) ? 1 : 0;
+    }
+    return known;
   }
 };
 
-TEST_F(FrameSwitchTest, AnAddressIsBehindThePeerThatItCameFromLast) {
-  EXPECT_EQ(find(mac(1)), nullptr);
-  table.learn(mac(1), one, now);
+// ---------------------------------------------------------------- where an address is
+
+TEST_F(FrameSwitchTest, WhoClaimsAnAddressDoesNotGetIt) {
+  EXPECT_EQ(find(mac(1)), std::nullopt);
+  EXPECT_TRUE(admit(1, &one));
   EXPECT_EQ(find(mac(1)), &one);
-  table.learn(mac(1), two, now);
-  EXPECT_EQ(find(mac(1)), &two);
-  table.forget(mac(1));
-  EXPECT_EQ(find(mac(1)), nullptr);
+  EXPECT_FALSE(admit(1, &two));
+  EXPECT_EQ(find(mac(1)), &one);
+  EXPECT_TRUE(admit(1, &one));
 }
 
-TEST_F(FrameSwitchTest, GroupAddressesAreNoOnes) {
-  MacAddress group = mac(1);
-  group[0] |= 1;
-  table.learn(group, one, now);
-  EXPECT_EQ(find(group), nullptr);
+TEST_F(FrameSwitchTest, AnAddressOfThisSideIsNoPeers) {
+  EXPECT_TRUE(admit(1, kDevice));
+  down.insert(&one);
+  EXPECT_FALSE(admit(1, &one));
+  EXPECT_EQ(find(mac(1)), kDevice);
 }
 
-TEST_F(FrameSwitchTest, WhatIsNotHeardAgainIsForgotten) {
-  table.learn(mac(1), one, now);
-  now += FrameSwitch::kMacAge - 1ns;
+TEST_F(FrameSwitchTest, TheDevicesWordHoldsAtOnceAndForGood) {
+  EXPECT_TRUE(admit(1, &one));
+  EXPECT_TRUE(admit(1, kDevice));
+  EXPECT_EQ(find(mac(1)), kDevice);
+  EXPECT_FALSE(admit(1, &one)) << "it has left";
+  EXPECT_EQ(find(mac(1)), kDevice);
+}
+
+TEST_F(FrameSwitchTest, WhatIsNotHeardOfAgainIsForgottenAndMayTurnUpElsewhere) {
+  EXPECT_TRUE(admit(1, &one));
+  now += bridge.macAge - 1ns;
   EXPECT_EQ(find(mac(1)), &one);
+  EXPECT_FALSE(admit(1, &two)) << "nor do vain tries keep it young";
   now += 1ns;
-  EXPECT_EQ(find(mac(1)), nullptr);
+  EXPECT_EQ(find(mac(1)), std::nullopt);
+  EXPECT_TRUE(admit(1, &two));
+  EXPECT_EQ(find(mac(1)), &two);
+}
+
+TEST_F(FrameSwitchTest, WhoSpeaksKeepsItsPlaceForever) {
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(admit(1, &one));
+    now += bridge.macAge - 1s;
+    EXPECT_FALSE(admit(1, &two));
+  }
+}
+
+TEST_F(FrameSwitchTest, WhatIsBehindAPeerThatIsDownMayTurnUpElsewhere) {
+  EXPECT_TRUE(admit(1, &one));
+  down.insert(&one);
+  EXPECT_EQ(find(mac(1)), &one) << "nobody else has it";
+  EXPECT_TRUE(admit(1, &two));
+  EXPECT_EQ(find(mac(1)), &two);
+}
+
+// A host that was silent, or cut off, and whose address another has taken meanwhile.
+TEST_F(FrameSwitchTest, WhoseAddressWasTakenHasItBackWithTheFirstFrame) {
+  for (bool silent : {true, false}) {
+    uint32_t number = silent ? 1 : 2;
+    EXPECT_TRUE(admit(number, &one));
+    if (silent) now += bridge.macAge;
+    if (!silent) down.insert(&one);
+    EXPECT_TRUE(admit(number, &two));
+    down.clear();
+    EXPECT_FALSE(admit(number, &three));
+    EXPECT_TRUE(admit(number, &one));
+    EXPECT_EQ(find(mac(number)), &one);
+    EXPECT_FALSE(admit(number, &two)) << "it does not go to and fro";
+    EXPECT_EQ(find(mac(number)), &one);
+  }
+}
+
+TEST_F(FrameSwitchTest, TheAgeIsASetting) {
+  EXPECT_TRUE(admit(1, &one));
+  bridge.macAge = 3s;
+  now += 3s;
+  EXPECT_TRUE(admit(1, &two));
+}
+
+// ---------------------------------------------------------------- room
+
+TEST_F(FrameSwitchTest, APeerCannotPushOthersOut) {
+  constexpr uint32_t kMost = FrameSwitch::kMaxMacs;
+  EXPECT_TRUE(admit(1'000'001, kDevice));
+  EXPECT_TRUE(admit(1'000'002, &two));
+  EXPECT_EQ(fill(&one, 0, kMost - 2), kMost - 2) << "what the others leave";
+  EXPECT_EQ(fill(&one, kMost, 10'000), 0u);
+  EXPECT_EQ(find(mac(1'000'001)), kDevice);
+  EXPECT_EQ(find(mac(1'000'002)), &two);
+  EXPECT_EQ(find(mac(0)), &one);
+  EXPECT_EQ(fill(&two, 2'000'000, kMost), kMost / 3) << "its share is taken from who has most";
+  EXPECT_EQ(find(mac(0)), std::nullopt) << "the oldest of those";
+  EXPECT_EQ(find(mac(kMost - 3)), &one);
+  EXPECT_EQ(find(mac(1'000'001)), kDevice);
+  EXPECT_EQ(find(mac(1'000'002)), &two);
 }
 
 TEST_F(FrameSwitchTest, AFullTableTakesNewAddressesWhenOldOnesAreForgotten) {
-  for (uint32_t i = 0; i < FrameSwitch::kMaxMacs; ++i) table.learn(mac(i), one, now);
-  table.learn(mac(100000), two, now);
-  EXPECT_EQ(find(mac(100000)), nullptr);
-  table.learn(mac(0), two, now);
-  EXPECT_EQ(find(mac(0)), &two) << "one that is in it may move";
-  now += FrameSwitch::kMacAge;
-  table.learn(mac(100000), two, now);
-  EXPECT_EQ(find(mac(100000)), &two);
+  fill(&one, 0, FrameSwitch::kMaxMacs);
+  EXPECT_EQ(fill(&one, 100000, 1), 0u);
+  now += bridge.macAge - 1s;
+  EXPECT_TRUE(admit(0, &one));
+  now += 1s;
+  EXPECT_EQ(fill(&one, 100000, 1), 1u);
+  EXPECT_EQ(find(mac(0)), &one) << "it was heard of again";
 }
 
 TEST_F(FrameSwitchTest, PeersThatAreGoneTakeTheirAddressesWithThem) {
-  table.learn(mac(1), one, now);
-  table.learn(mac(2), two, now);
+  EXPECT_TRUE(admit(1, &one));
+  EXPECT_TRUE(admit(2, &two));
+  EXPECT_TRUE(admit(3, &one));
+  down.insert(&one);
+  EXPECT_TRUE(admit(3, &two));
   table.forgetPeers([&](const Peer& p) { return &p == &one; });
-  EXPECT_EQ(find(mac(1)), nullptr);
+  EXPECT_EQ(find(mac(1)), std::nullopt);
   EXPECT_EQ(find(mac(2)), &two);
+  EXPECT_FALSE(admit(3, &three));
+  EXPECT_EQ(find(mac(3)), &two);
+}
+
+// ---------------------------------------------------------------- what crosses, and how much of it
+
+TEST_F(FrameSwitchTest, OnlyTheTypesOfTheListCross) {
+  for (uint16_t type : {Frame::kIpV4, Frame::kArp, Frame::kIpV6}) EXPECT_TRUE(carries(mac(1), type)) << type;
+  // PPPoE, MPLS, 802.1X, a third VLAN tag, IEEE 802.3 with SNAP, in which IP may hide.
+  for (uint16_t type : {0x8863, 0x8864, 0x8847, 0x888e, 0x8100, 0x05dc})
+    EXPECT_FALSE(carries(mac(1), type)) << type;
+  bridge.etherTypes = {0x8863, 0x8864};
+  EXPECT_TRUE(carries(mac(1), 0x8864));
+  EXPECT_FALSE(carries(mac(1), Frame::kIpV4));
+  bridge.allTypes = true;
+  EXPECT_TRUE(carries(mac(1), Frame::kIpV4));
+  EXPECT_TRUE(carries(mac(1), 0x05dc));
+}
+
+TEST_F(FrameSwitchTest, WhatIsForTheNextBridgeGoesNoFurther) {
+  bridge.allTypes = true;
+  for (uint8_t last = 0; last < 0x10; ++last) {
+    EXPECT_FALSE(carries({0x01, 0x80, 0xc2, 0, 0, last}, 0x88cc)) << unsigned{last};
+    EXPECT_FALSE(carries({0x01, 0x80, 0xc2, 0, 0, last}, 0x26)) << unsigned{last};
+  }
+  EXPECT_TRUE(carries({0x01, 0x80, 0xc2, 0, 0, 0x10}, 0x26));
+  bridge.spanningTree = true;
+  EXPECT_TRUE(carries({0x01, 0x80, 0xc2, 0, 0, 0}, 0x26)) << "STP, when it is asked for";
+  EXPECT_FALSE(carries({0x01, 0x80, 0xc2, 0, 0, 0}, 0x88cc)) << "LLDP";
+  EXPECT_FALSE(carries({0x01, 0x80, 0xc2, 0, 0, 2}, 0x26));
+}
+
+TEST_F(FrameSwitchTest, EachPortHasARationOfFramesForAll) {
+  auto flood = [&](Peer* from) {
+    uint32_t sent = 0;
+    for (int i = 0; i < 10'000; ++i) sent += table.mayFlood(from, now) ? 1 : 0;
+    return sent;
+  };
+  EXPECT_EQ(flood(&one), 250u);
+  EXPECT_EQ(flood(&two), 250u) << "its own";
+  EXPECT_EQ(flood(kDevice), 250u);
+  now += 100ms;
+  EXPECT_EQ(flood(&one), 100u);
+  bridge.floodLimit = 1;
+  now += 1s;
+  EXPECT_EQ(flood(&one), 1u);
 }
 
 }  // namespace

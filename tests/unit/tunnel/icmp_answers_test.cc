@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "inet/frame.h"
 #include "tests/unit/inet/packets.h"
 
@@ -16,12 +18,22 @@ struct IcmpAnswersTest : testing::Test {
   IcmpAnswers answers{pool};
   Time now = Time{} + 1s;
 
-  Packet ask(const Bytes& packet) {
-    return answers.unreachable(packet, *parseInnerPacket(packet), 0, Unreachable::kHost, now);
+  Packet ask(const Bytes& packet, Unreachable why = Unreachable::kHost, size_t peer = 1) {
+    InnerPacket ip = *parseInnerPacket(packet);
+    return answers.unreachable({packet, ip, 0, peer}, why, now);
   }
-  size_t ask(int times) {
+  Packet tooBig(const Bytes& packet, size_t peer = 1) {
+    InnerPacket ip = *parseInnerPacket(packet);
+    return answers.tooBig({packet, ip, 0, peer}, 1234, now);
+  }
+  static Bytes from(const std::string& host) {
+    return test::v4({.src = host.c_str()}, test::udp(1, 2, test::pattern(10)));
+  }
+  /// How many of a thousand unreachable packets are answered.
+  size_t askOften(const Bytes& packet = test::tcpV4({}), Unreachable why = Unreachable::kHost,
+                  size_t peer = 1) {
     size_t answered = 0;
-    while (times-- > 0) answered += ask(test::tcpV4({})) ? 1 : 0;
+    for (int i = 0; i < 1000; ++i) answered += ask(packet, why, peer) ? 1 : 0;
     return answered;
   }
 };
@@ -39,8 +51,7 @@ TEST_F(IcmpAnswersTest, OwnAddressesAnswerForTheirFamily) {
 }
 
 TEST_F(IcmpAnswersTest, TooBigNamesTheMtu) {
-  Bytes packet = test::tcpV4({.payload = test::pattern(1400)});
-  Packet answer = answers.tooBig(packet, *parseInnerPacket(packet), 0, 1234, now);
+  Packet answer = tooBig(test::tcpV4({.payload = test::pattern(1400)}));
   InnerPacket ip = parseInnerPacket(answer.view()).value();
   EXPECT_EQ(load16(&answer.view()[ip.l4Offset + 6]), 1234);
 }
@@ -51,7 +62,7 @@ TEST_F(IcmpAnswersTest, AFrameIsAnsweredByAFrame) {
   size_t ipOffset = frame.size();
   test::append(frame, test::tcpV4({}));
   Frame parsed = parseFrame(frame).value();
-  Packet answer = answers.unreachable(frame, *parsed.ip, ipOffset, Unreachable::kHost, now);
+  Packet answer = answers.unreachable({frame, *parsed.ip, ipOffset, 1}, Unreachable::kHost, now);
   Frame back = parseFrame(answer.view()).value();
   EXPECT_EQ(back.dst, parsed.src);
   EXPECT_EQ(back.src, parsed.dst);
@@ -61,11 +72,35 @@ TEST_F(IcmpAnswersTest, AFrameIsAnsweredByAFrame) {
 }
 
 TEST_F(IcmpAnswersTest, ABurstIsAnsweredAndThenOnlyTheRate) {
-  EXPECT_EQ(ask(1000), static_cast<size_t>(IcmpAnswers::kBurst));
+  EXPECT_EQ(askOften(), 50u);
   now += 100ms;
-  EXPECT_EQ(ask(1000), static_cast<size_t>(IcmpAnswers::kRate / 10));
+  EXPECT_EQ(askOften(), 10u);
   now += 1h;
-  EXPECT_EQ(ask(1000), static_cast<size_t>(IcmpAnswers::kBurst)) << "a long pause gives no more";
+  EXPECT_EQ(askOften(), 50u) << "a long pause gives no more";
+}
+
+// A host that scans what nobody has, or asks a peer that is down, costs nobody his path MTU discovery.
+TEST_F(IcmpAnswersTest, HostsPeersAndCausesHaveRationsOfTheirOwn) {
+  const Bytes neighbour = from("10.0.0.77");
+  askOften();
+  askOften(test::tcpV4({}), Unreachable::kNoRoute, IcmpAnswers::kNoPeer);
+  EXPECT_FALSE(ask(test::tcpV4({})));
+  EXPECT_TRUE(tooBig(test::tcpV4({}))) << "another cause";
+  EXPECT_TRUE(ask(test::tcpV4({}), Unreachable::kHost, 2)) << "another peer";
+  EXPECT_TRUE(ask(neighbour)) << "another host";
+  EXPECT_TRUE(ask(neighbour, Unreachable::kNoRoute, IcmpAnswers::kNoPeer)) << "another host";
+}
+
+TEST_F(IcmpAnswersTest, AllTogetherHaveABound) {
+  size_t answered = 0;
+  for (unsigned host = 0; host < 250; ++host) {
+    for (size_t peer = 0; peer < 20; ++peer)
+      answered += ask(from("10.0.1." + std::to_string(host)), Unreachable::kHost, peer) ? 1 : 0;
+  }
+  EXPECT_EQ(answered, 500u);
+  EXPECT_TRUE(tooBig(test::tcpV4({})));
+  now += 10ms;
+  EXPECT_EQ(askOften(from("10.0.2.1")), 10u);
 }
 
 }  // namespace

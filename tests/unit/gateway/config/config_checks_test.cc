@@ -55,6 +55,24 @@ TEST(ConfigChecks, TunNeedsPrefixesForItsRoutes) {
               "remove the bridge");
 }
 
+TEST(ConfigChecks, ANetworkIsOnOneSide) {
+  expectError(
+      with(edgeText(), "  routes: [10.1.0.0/16]\n", "  networks: [10.7.0.0/16, 10.1.0.0/16]\n"),
+      "e.yaml:4:27: device.networks[1]: 10.1.0.0/16 is among the prefixes of hub as well; a network is on "
+      "this side or behind a peer; remove it there or here");
+  configOf(with(edgeText(), "  routes:", "  networks: [10.0.0.0/8, 10.1.7.0/24]\n  routes:"));
+}
+
+TEST(ConfigChecks, TunHasNoFrames) {
+  for (const char* key : {"ethertypes: [ipv4]", "mac-age: 60s", "flood-limit: 10"}) {
+    std::string name(key, std::string_view(key).find(':'));
+    std::string column = std::to_string(5 + name.size());
+    expectError(with(edgeText(), "device:\n", std::string("device:\n  ") + key + "\n"),
+                "e.yaml:3:" + column + ": device." + name +
+                    ": is for frames, and a TUN device has none; set device.mode to tap, or remove it");
+  }
+}
+
 TEST(ConfigChecks, TapTakesNoRoutesAndABridgePortNoAddresses) {
   EXPECT_THAT(
       errorsOf(with(edgeText(), "device:\n", "device:\n  mode: tap\n  bridge: br0\n")),

@@ -89,6 +89,16 @@ TEST(ConfigErrors, Device) {
       "device:\n", "device:\n  name: braid-interface0\n",
       "e.yaml:3:9: device.name: 'braid-interface0' is no interface name; use 1 to 15 bytes without spaces, "
       "slashes and colons");
+  for (const char* type : {"0x05ff", "0x10000", "0x", "88b5", "LLDP", "0x88b5 "}) {
+    std::string quoted = "'" + std::string(type) + "'";
+    EXPECT_THAT(
+        errorsOf(with(edgeText(), "device:\n", "device:\n  ethertypes: [" + quoted + "]\n")),
+        ElementsAre("e.yaml:3:16: device.ethertypes[0]: " + quoted +
+                    " is no EtherType; use ipv4, arp, ipv6, stp, any or a number from 0x0600 to 0xffff"))
+        << type;
+  }
+  expectError("routes: [10.1.0.0/16]", "networks: [10.7.0.0/16, 10.7.0.0/16]",
+              "e.yaml:4:27: device.networks[1]: 10.7.0.0/16 is given twice; remove one of them");
   expectError("device:\n", "device:\n  mode: l2\n",
               "e.yaml:3:9: device.mode: 'l2' is not known; use one of: tun, tap");
   expectError("device:\n", "device:\n  mtu: 100\n",

@@ -139,6 +139,35 @@ TEST(ConfigValues, ResponderNeedsNoUplinksAndNoEndpoints) {
   EXPECT_EQ(c.listen[1].toString(), "[::]:4433");
 }
 
+TEST(ConfigValues, WhatATapDeviceBridges) {
+  auto bridgeOf = [](const std::string& keys) {
+    std::string tap = "  {mode: tap, bridge: br0" + keys + "}\n";
+    return configOf(
+               with(edgeText(), "  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n", tap))
+        .tunnel.bridge;
+  };
+  BridgeOptions usual = bridgeOf("");
+  EXPECT_THAT(usual.etherTypes, ElementsAre(0x0800, 0x0806, 0x86dd));
+  EXPECT_FALSE(usual.allTypes);
+  EXPECT_FALSE(usual.spanningTree);
+  EXPECT_EQ(usual.macAge, 300s);
+  EXPECT_EQ(usual.floodLimit, 1000u);
+  BridgeOptions own =
+      bridgeOf(", ethertypes: [ipv6, '0x8863', 0x88B5, stp], mac-age: 3s, flood-limit: 20000");
+  EXPECT_THAT(own.etherTypes, ElementsAre(0x86dd, 0x8863, 0x88b5));
+  EXPECT_FALSE(own.allTypes);
+  EXPECT_TRUE(own.spanningTree);
+  EXPECT_EQ(own.macAge, 3s);
+  EXPECT_EQ(own.floodLimit, 20'000u);
+  EXPECT_TRUE(bridgeOf(", ethertypes: [any]").allTypes);
+}
+
+TEST(ConfigValues, NetworksOfThisSide) {
+  Config c = configOf(with(edgeText(), "  routes:", "  networks: [192.168.7.0/24, 'fd07::/48']\n  routes:"));
+  ASSERT_EQ(c.device.networks.size(), 2u);
+  EXPECT_EQ(c.device.networks[1].toString(), "fd07::/48");
+}
+
 TEST(ConfigValues, TapJoinsABridgeAndNeedsNoPrefixes) {
   std::string text = with(edgeText(), "  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n",
                           "  {name: tap7, mode: tap, bridge: br0, mtu: 1400}\n");

@@ -8,6 +8,8 @@
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "host/linux/netlink_message.h"
 
 namespace braid::netlink_table_test {
@@ -38,6 +40,18 @@ class NetlinkApplyTest : public testing::Test {
     m.put(IFLA_IFNAME, name);
     m.put(IFLA_MTU, uint32_t{1500});
     m.put(IFLA_OPERSTATE, operational);
+    applyNetlink(m.header(), table_);
+  }
+  /// `lifetime`: seconds left; UINT32_MAX: for ever.
+  void addressThatLives(uint16_t type, int index, const char* local, uint32_t lifetime) {
+    NetlinkRequest m(type, 0);
+    auto& body = m.body<ifaddrmsg>();
+    body.ifa_family = socketFamily(ip(local).family);
+    body.ifa_prefixlen = 24;
+    body.ifa_index = static_cast<uint32_t>(index);
+    m.put(IFA_LOCAL, ip(local));
+    ifa_cacheinfo info{lifetime, lifetime, 0, 0};
+    mnl_attr_put(&m.header(), IFA_CACHEINFO, sizeof info, &info);
     applyNetlink(m.header(), table_);
   }
   void address(uint16_t type, int index, const char* local, uint32_t flags = 0, const char* peer = nullptr) {
@@ -269,6 +283,22 @@ TEST_F(NetlinkApplyTest, ALossIsNotedOfWhatMayBeOurs) {
   link(RTM_NEWLINK, 3, "eth1", 0, IF_OPER_DOWN);
   link(RTM_NEWLINK, 3, "eth1");
   EXPECT_THAT(changes(), ElementsAre(word)) << "off and on between two looks";
+}
+
+// A DHCP lease that ran out: nobody took anything away.
+TEST_F(NetlinkApplyTest, AnAddressWhoseLifetimeRanOutIsNoLossOfOurs) {
+  const std::string word = "addresses, routes or rules of ours may be gone";
+  link(RTM_NEWLINK, 3, "eth1");
+  for (const char* a : {"192.0.2.5", "2001:db8::5"}) {
+    for (uint32_t left : {0u, 1u, 2u, 3600u, UINT32_MAX}) {
+      addressThatLives(RTM_NEWADDR, 3, a, 3600);
+      changes();
+      addressThatLives(RTM_DELADDR, 3, a, left);
+      std::vector<std::string> told = changes();
+      EXPECT_THAT(told, Contains(std::string("eth1 lost ") + a + "/24"));
+      EXPECT_EQ(std::count(told.begin(), told.end(), word), left <= 1 ? 0 : 1) << a << " " << left;
+    }
+  }
 }
 
 TEST_F(NetlinkApplyTest, WhatIsReadAnewMayHaveHappened) {

@@ -1,0 +1,68 @@
+#include "base/ration.h"
+
+#include <gtest/gtest.h>
+
+namespace braid::ration_test {
+namespace {
+
+constexpr Allowance kSome{10, 100ms};
+
+struct RationTest : testing::Test {
+  Ration ration;
+  Time now = Time{} + 1h;
+
+  int take(int times, const Allowance& allowance = kSome) {
+    int taken = 0;
+    while (times-- > 0) taken += ration.take(allowance, now) ? 1 : 0;
+    return taken;
+  }
+};
+
+TEST_F(RationTest, ABurstAndThenOneEachPeriod) {
+  EXPECT_EQ(take(100), 10);
+  now += 100ms - 1ns;
+  EXPECT_EQ(take(100), 0);
+  now += 1ns;
+  EXPECT_EQ(take(100), 1);
+  now += 350ms;
+  EXPECT_EQ(take(100), 3);
+  now += 50ms;
+  EXPECT_EQ(take(100), 1) << "the half period counts";
+}
+
+TEST_F(RationTest, ALongPauseGivesNoMoreThanTheBurst) {
+  EXPECT_EQ(take(4), 4);
+  now += 24h * 365;
+  EXPECT_EQ(take(100), 10);
+}
+
+TEST_F(RationTest, WhoAsksInVainLosesNothing) {
+  EXPECT_EQ(take(10), 10);
+  for (int i = 0; i < 99; ++i) {
+    EXPECT_EQ(take(1000), 0);
+    now += 1ms;
+  }
+  now += 1ms;
+  EXPECT_EQ(take(1), 1);
+}
+
+TEST_F(RationTest, TimeThatRunsBackwardsGivesNothing) {
+  EXPECT_EQ(take(100), 10);
+  now -= 10min;
+  EXPECT_EQ(take(100), 0);
+  now += 10min;
+  EXPECT_EQ(take(100), 0);
+  now += 100ms;
+  EXPECT_EQ(take(100), 1);
+}
+
+TEST_F(RationTest, ItIsFullAtTheFirstTimeWhateverThatIs) {
+  for (Time first : {Time{}, Time{} + 1ns, Time{} - 1h, Time{} + 24h * 36500}) {
+    ration = {};
+    now = first;
+    EXPECT_EQ(take(100), 10);
+  }
+}
+
+}  // namespace
+}  // namespace braid::ration_test
