@@ -39,6 +39,7 @@ enum class Drop : uint8_t {
   kBadParity,
   kStrayResponse,
   kForgedAck,
+  kReturnCall,
   kCount
 };
 inline constexpr size_t kDropCount = static_cast<size_t>(Drop::kCount);
@@ -104,6 +105,9 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "come when the peer's NAT gives it another address meanwhile"},
     {Drop::kForgedAck, "forged_ack",
      "the peer acknowledged a packet that was never sent: its session is closed"},
+    {Drop::kReturnCall, "return_call",
+     "a call to return that ends no session of this gateway: a few after the other end restarted are normal, "
+     "as it is repeated"},
 });
 static_assert(kDrops.size() == kDropCount && [] {
   for (size_t i = 0; i < kDropCount; ++i)

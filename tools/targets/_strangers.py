@@ -24,7 +24,7 @@ SOCKETS = 128
 SEED = 1
 CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session", "unknown_subflow", "bad_seal",
           "replay",
-          "bad_frame", "handshake_seal", "handshake_replay", "handshake_limit", "handshake_garbage"]
+          "bad_frame", "handshake_seal", "handshake_replay", "handshake_limit", "handshake_garbage", "return_call"]
 
 
 class Questions:
