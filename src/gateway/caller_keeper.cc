@@ -9,9 +9,8 @@
 namespace braid {
 
 void CallerKeeper::configure(const Config& config, Time now) {
-  bool any = std::any_of(config.peers.begin(), config.peers.end(), [](const PeerConfig& p) {
-    return p.options.endpoints.empty() && p.hosts.empty();
-  });
+  bool any = std::any_of(config.peers.begin(), config.peers.end(),
+                         [](const PeerConfig& p) { return p.options.endpoints.empty() && p.hosts.empty(); });
   bool needed = any && !config.listen.empty() && !config.state.empty();
   if (needed && !book_) book_.emplace(config.state + ".callers");
   if (!needed) book_.reset();
