@@ -235,11 +235,14 @@ TEST(Restart, DatagramsOfSessionsThatAreGoneGetNoAnswer) {
 
 TEST(Restart, TwoHundredEdgesAreBackWithinASecond) {
   constexpr size_t kEdges = 200;
+  TunnelOptions small;  // for memory's sake
+  small.decodeBuffer = 0;
+  small.maxFlows = 64;
   World world(13);
-  Node& hub = world.addNode("hub");
+  Node& hub = world.addNode("hub", small);
   hub.callsBack = true;
   for (size_t i = 0; i < kEdges; ++i) {
-    Node& edge = world.addNode("edge" + std::to_string(i));
+    Node& edge = world.addNode("edge" + std::to_string(i), small);
     edge.poolLimit = 256;
     world.pair(edge, hub, 60s);
     world.join(edge, hub, "up" + std::to_string(i), kDsl, kDsl);
