@@ -68,7 +68,7 @@ struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   unsigned id = 0;
   std::string uplink;
   std::string local, remote;
-  Route route;  ///< where datagrams go, as the driver knows it
+  Route route;          ///< where datagrams go, as the driver knows it
   bool proven = false;  ///< the peer has answered there
   std::string state;
   Duration srtt{}, rttvar{}, minRtt{};

@@ -181,8 +181,9 @@ TEST(ConfigErrors, Peers) {
               "of them");
   expectErrorBehind("    keepalive: 1ms\n",
                     "e.yaml:12:16: peers[0].keepalive: is below 100ms; use 0 for none, or 100ms to 60s");
-  expectErrorBehind("    keepalive: 61s\n",
-                    "e.yaml:12:16: peers[0].keepalive: '61s' is outside 0s to 1min; use a time in that range");
+  expectErrorBehind(
+      "    keepalive: 61s\n",
+      "e.yaml:12:16: peers[0].keepalive: '61s' is outside 0s to 1min; use a time in that range");
   expectErrorBehind(
       "    keepalive: 10\n",
       "e.yaml:12:16: peers[0].keepalive: '10' is no time; write a number and its unit: us, ms, s, min, h or "
