@@ -47,7 +47,7 @@ ReturnToken tokenOf(const std::string& text) {
   return token;
 }
 
-Json toJson(const KeptCaller& caller) {
+Json callerJson(const KeptCaller& caller) {
   Json routes = Json::array();
   for (const KeptRoute& r : caller.routes) {
     std::string local = r.local.bits() ? r.local.toString() : std::string();
@@ -102,7 +102,7 @@ std::vector<KeptCaller> CallerBook::load() const {
 // Without fsync, which may hold packets up for long: after a power cut the file may be older, or empty.
 std::string CallerBook::save(const std::vector<KeptCaller>& callers) {
   Json all = Json::array();
-  for (const KeptCaller& caller : callers) all.push_back(toJson(caller));
+  for (const KeptCaller& caller : callers) all.push_back(callerJson(caller));
   std::string text = Json{{"callers", std::move(all)}}.dump() + "\n";
   if (text == saved_) return {};
   std::string fresh = path_ + ".new";
