@@ -50,6 +50,7 @@ void Node::start() {
   tunnel_->setPeers(peers, clock());
   tunnel_->setOwnAddresses(gateway(), gateway(true));
   tunnel_->setUplinks(uplinks, clock());
+  if (callsBack) tunnel_->callBack(callers_, clock());
   deadline_ = kNever;
   spins_ = 0;
   dirty_ = true;
@@ -57,6 +58,7 @@ void Node::start() {
 
 bool Node::stop() {
   if (!tunnel_) return true;
+  if (callsBack) callers_ = tunnel_->callers(clock());
   tunnel_.reset();
   bool clean = pool_->inUse() == 0;
   handshakes_.reset();
@@ -66,9 +68,12 @@ bool Node::stop() {
 }
 
 bool Node::shutDown() {
+  std::vector<Caller> callers = tunnel_->callers(clock());
   tunnel_->close();
   world_.poll(*this);
-  return stop();
+  bool clean = stop();
+  callers_ = std::move(callers);
+  return clean;
 }
 
 void Node::setUplink(const std::string& uplink, bool up) {

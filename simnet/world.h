@@ -145,6 +145,8 @@ class Node final : public Station {
   size_t poolLimit = 16384;         ///< read at start()
   std::vector<PeerOptions> peers;   ///< read at start()
   std::vector<UplinkSpec> uplinks;  ///< read at start(); setUplink() tells a running core
+  /// Keeps who came to it over its restarts, and calls them back, as the daemon does with a file.
+  bool callsBack = false;
 
   void start();
   /// Ends the core without a word, as a crash. False when it did not give back all its buffers.
@@ -195,6 +197,7 @@ class Node final : public Station {
   std::unique_ptr<PacketPool> pool_;
   std::unique_ptr<FakeHandshakeProvider> handshakes_;
   std::unique_ptr<Tunnel> tunnel_;
+  std::vector<Caller> callers_;  ///< of the last core
   std::map<std::pair<uint8_t, uint16_t>, Handler> handlers_;
   bool dirty_ = false;          // something came in since the last poll
   Time deadline_ = kNever;      // by its own clock

@@ -42,6 +42,7 @@ enum class Drop : uint8_t {
   kBadParity,
   kStrayResponse,
   kForgedAck,
+  kReturnCall,
   kCount
 };
 inline constexpr size_t kDropCount = static_cast<size_t>(Drop::kCount);
@@ -115,6 +116,9 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "whose NAT gives it another address meanwhile may cause one"},
     {Drop::kForgedAck, "forged_ack",
      "the peer acknowledged a packet that was never sent: its session is closed"},
+    {Drop::kReturnCall, "return_call",
+     "a call to return that ends no session of this gateway: a few after the other end restarted are normal, "
+     "as it is repeated"},
 });
 static_assert(kDrops.size() == kDropCount && [] {
   for (size_t i = 0; i < kDropCount; ++i)

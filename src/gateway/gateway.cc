@@ -56,6 +56,19 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
   }
 }
 
+// Whether a peer may have come, gone or moved.
+bool changesCallers(Event::Kind kind) {
+  switch (kind) {
+    case Event::Kind::kPeerUp:
+    case Event::Kind::kPeerDown:
+    case Event::Kind::kSubflowUp:
+    case Event::Kind::kAddressChanged:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Gateway::Gateway(Config config, LoadOptions loading, Host& host)
@@ -73,6 +86,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       device_(network_, pump_.device().name()),
       changes_(network_, log_),
       listeners_(pump_.sockets(), ids_),
+      callers_(tunnel_, listeners_, log_),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), network_, ids_),
       names_(host, log_, [this] { updatePeers(); }) {
@@ -85,6 +99,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   meters_.keep(config_.uplinks, now);
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
+  callers_.begin(config_, now);
 }
 
 Gateway::~Gateway() = default;
@@ -108,7 +123,7 @@ bool Gateway::turn() {
 
 Time Gateway::nextDeadline() const {
   return std::min({tunnel_.nextDeadline(), uplinkRetry_, monitor_.deadline(), changes_.deadline(),
-                   names_.deadline(), meters_.deadline()});
+                   names_.deadline(), meters_.deadline(), callers_.deadline()});
 }
 
 void Gateway::onTimers(Time now) {
@@ -122,12 +137,14 @@ void Gateway::onTimers(Time now) {
   if (names_.deadline() <= now)
     names_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
+  if (callers_.deadline() <= now) callers_.keep(now);
   if (tunnel_.nextDeadline() <= now) tunnel_.onTimer(now);
 }
 
 void Gateway::stop() {
   constexpr int kRounds = 16;  // enough for a farewell on each subflow of many peers
   spdlog::info("braid stops");
+  callers_.keep(clock_.now());
   tunnel_.close();
   for (int i = 0; i < kRounds && pump_.sendDatagrams(clock_.now()); ++i) {
   }
@@ -182,16 +199,18 @@ void Gateway::onNetworkChange() {
 void Gateway::logEvents(Time now) {
   Event e;
   size_t polled = 0;
-  bool peersChanged = false;
+  bool peersChanged = false, callersChanged = false;
   while (tunnel_.pollEvent(e)) {
     ++polled;
     peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
+    callersChanged |= changesCallers(e.kind);
     uint64_t suppressed = 0;
     bool handshake = e.kind == Event::Kind::kHandshakeFailed;
     if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
     std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
     spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
   }
+  if (callersChanged || polled >= EventQueue::kMost) callers_.onChange(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost what came then
   peersUp_ = tunnel_.peersUp();
   if (peersUp_.size() < config_.peers.size()) names_.retryLater();
@@ -246,6 +265,7 @@ std::string Gateway::apply(Config next) {
   meters_.keep(config_.uplinks, clock_.now());
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
+  callers_.configure(config_, clock_.now());
   peersUp_ = tunnel_.peersUp();
   names_.resolve(config_.peers, {});
   return {};

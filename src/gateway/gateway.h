@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "gateway/caller_keeper.h"
 #include "gateway/change_keeper.h"
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
@@ -91,6 +92,7 @@ class Gateway {
   DeviceKeeper device_;
   ChangeKeeper changes_;
   Listeners listeners_;
+  CallerKeeper callers_;
   MeterKeeper meters_;
   Uplinks uplinks_;
   Time uplinkRetry_ = kNever;

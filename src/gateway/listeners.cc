@@ -54,6 +54,17 @@ void Listeners::keepOnly(const std::vector<Endpoint>& endpoints) {
   open_ = std::move(kept);
 }
 
+std::optional<Endpoint> Listeners::endpointOf(SocketId id) const {
+  auto at = std::find_if(open_.begin(), open_.end(), [&](const Listener& l) { return l.id == id; });
+  return at == open_.end() ? std::nullopt : std::optional(at->endpoint);
+}
+
+std::optional<SocketId> Listeners::idOf(const Endpoint& endpoint) const {
+  auto at =
+      std::find_if(open_.begin(), open_.end(), [&](const Listener& l) { return l.endpoint == endpoint; });
+  return at == open_.end() ? std::nullopt : std::optional(at->id);
+}
+
 std::vector<std::string> Listeners::names() const {
   std::vector<std::string> out;
   for (const Listener& l : open_) out.push_back(l.endpoint.toString());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ class Listeners {
   void open(const std::vector<Endpoint>& endpoints);
   /// Listens on no others; the rest is in this order from now on.
   void keepOnly(const std::vector<Endpoint>& endpoints);
+  /// The endpoint of a socket that listens, and the socket of an endpoint; nullopt: it is none, or not listened on.
+  std::optional<Endpoint> endpointOf(SocketId id) const;
+  std::optional<SocketId> idOf(const Endpoint& endpoint) const;
   /// The endpoints as text, in the order of the configuration.
   std::vector<std::string> names() const;
 

@@ -42,7 +42,7 @@ class Candidates {
     return taken;
   }
   void onTimer(Time now) {
-    std::erase_if(sessions_, [&](const auto& s) { return now > forgetAt(*s); });
+    std::erase_if(sessions_, [&](const auto& s) { return s->isDone() || now > forgetAt(*s); });
   }
   void clear() { sessions_.clear(); }
   template <typename F>

@@ -58,7 +58,9 @@ SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedul
   auto session =
       std::make_unique<Session>(secrets, role, context_.options, context_.pool, events_, *this, random_, now);
   session->setKeepalive(options_.keepalive);
-  return context_.sessions.add(*this, std::move(session));
+  ReturnCall call = returnCallOf(secrets);
+  if (role == KeySchedule::Role::kInitiator) awaited_ = call;
+  return context_.sessions.add(*this, std::move(session), call);
 }
 
 // ---- initiator
@@ -94,7 +96,35 @@ bool Peer::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
   return true;
 }
 
+// The peer that says so has lost its keys, and what this side still sends by the session is lost. A session that has
+// ended is called back as well: its initiator may be in a long pause between two rounds.
+bool Peer::onReturnCall(const ReturnCall& call, Time now) {
+  if (!awaited_ || !(*awaited_ == call)) return false;
+  if (session_ && session_->id() != call.session) return false;  // the peer's own has taken its place
+  awaited_.reset();
+  session_.reset();
+  if (up_) setUp(false, "has restarted, a new session begins");
+  attempts_.cancel();
+  attempts_.resetPause();
+  attempts_.setNextRound(now);
+  connect(now);
+  return true;
+}
+
 // ---- responder
+
+std::optional<Caller> Peer::caller(Time now) const {
+  const Session* used = session();
+  if (!used || used->role() != KeySchedule::Role::kResponder || !options_.endpoints.empty())
+    return std::nullopt;
+  Caller caller{options_.pin, context_.sessions.find(used->id()).call, {}};
+  SessionStatus status;
+  used->fill(status, now);
+  for (const SubflowStatus& s : status.subflows) {
+    if (s.proven && caller.routes.size() < Caller::kMostRoutes) caller.routes.push_back(s.route);
+  }
+  return caller;
+}
 
 void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
   if (SessionIndex::Handle session = makeSession(secrets, KeySchedule::Role::kResponder, now))

@@ -9,6 +9,7 @@
 // Whoever initiated the session also renews its keys, by attempts beside it. When they fail, the session goes on as it
 // is, and they are made again.
 //
+// An initiator whose responder has restarted is called back (return_calls.h): it drops the session and begins at once.
 // Both sides may begin at once. The peer is up from the first datagram of a session on, as long as the session
 // has a usable path or lost the last one a short while ago.
 
@@ -26,6 +27,7 @@
 #include "tunnel/peer_owner.h"
 #include "tunnel/peer_routes.h"
 #include "tunnel/renewals.h"
+#include "tunnel/return_calls.h"
 #include "tunnel/session/session.h"
 #include "tunnel/session_index.h"
 #include "tunnel/status.h"
@@ -79,6 +81,9 @@ class Peer final : public SessionOwner {
 
   /// True when the datagram belongs to a handshake of ours, which takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
+  /// The peer may have restarted and call us back. True when it does: our session with it is over, and a new one
+  /// begins. A call is good for one time.
+  bool onReturnCall(const ReturnCall& call, Time now);
   /// A handshake that the peer initiated is done.
   void onAccepted(const SessionSecrets& secrets, Time now);
   /// A datagram for a session of this peer. nullopt when it was used, else why not.
@@ -97,6 +102,8 @@ class Peer final : public SessionOwner {
   /// After a poll that gave nothing: the deadline before which nothing will come of another poll or of a timer
   /// call, unless something happens to this peer. nullopt: something may.
   std::optional<Time> restsUntil(Time now) const;
+  /// What to know of the peer after a restart; nullopt: it has not come to us, or can be called by a handshake.
+  std::optional<Caller> caller(Time now) const;
   /// `flows`: how many inner flows to list.
   PeerStatus status(Time now, size_t flows) const;
 
@@ -129,6 +136,7 @@ class Peer final : public SessionOwner {
   size_t place_ = 0;
   std::vector<NamedRoute> routes_;
   SessionIndex::Handle session_;
+  std::optional<ReturnCall> awaited_;  ///< what would end the session that this side began last, also later
   Candidates candidates_;
   Attempts attempts_;
   Renewals renewals_;

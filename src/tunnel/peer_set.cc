@@ -61,7 +61,7 @@ void PeerSet::close() {
 
 std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
                                         Packet datagram, Time now) {
-  auto [peer, session] = sessions_.find(header.session);
+  auto [peer, session, call] = sessions_.find(header.session);
   if (!peer) return Drop::kUnknownSession;
   wake(*peer);
   return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now);
@@ -71,6 +71,15 @@ std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Rout
 bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
   auto takes = [&](Peer& peer) { return peer.onHandshakeDatagram(from, bytes, now); };
   Peer* meant = attempts_.firstOn(from, takes);
+  if (meant) wake(*meant);
+  return meant != nullptr;
+}
+
+// The session is there, or it has ended and its peer tries another handshake on the route.
+bool PeerSet::onReturnCall(const Route& from, const ReturnCall& call, Time now) {
+  auto takes = [&](Peer& peer) { return peer.onReturnCall(call, now); };
+  Peer* meant = sessions_.find(call.session).peer;
+  if (!meant || !takes(*meant)) meant = attempts_.firstOn(from, takes);
   if (meant) wake(*meant);
   return meant != nullptr;
 }

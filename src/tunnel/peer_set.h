@@ -52,6 +52,8 @@ class PeerSet {
                                  Time now);
   /// True when the datagram belongs to a handshake that one of the peers began: that peer takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
+  /// True when one of the peers has restarted and calls back: what this side had with it is over.
+  bool onReturnCall(const Route& from, const ReturnCall& call, Time now);
   /// A handshake that a peer began is done. A peer that is not configured any more gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
   /// The kernel refused a datagram that one of the peers sent, because of its route. Told is the peer of the

@@ -69,6 +69,8 @@ class Responders {
 
   /// When to call onTimer(); kNever: nothing is under way.
   Time nextDeadline() const { return next_; }
+  /// A peer came from there before this gateway started: it is no stranger.
+  void welcome(const Address& host) { door_.addFriend(host); }
   /// Handshakes that are remembered, finished ones included.
   size_t size() const { return responders_.size(); }
 

@@ -7,6 +7,7 @@
 
 #include "base/drop.h"
 #include "tunnel/session/session.h"
+#include "tunnel/wire/return_call.h"
 
 namespace braid {
 
@@ -19,6 +20,7 @@ class SessionIndex {
   struct Entry {
     Peer* peer = nullptr;
     Session* session = nullptr;
+    ReturnCall call{};  ///< that would end it
   };
   struct TakeOut {
     SessionIndex* index = nullptr;
@@ -32,8 +34,8 @@ class SessionIndex {
   using Handle = std::unique_ptr<Session, TakeOut>;
 
   /// Empty when the id is taken; then the session is gone.
-  Handle add(Peer& peer, std::unique_ptr<Session> session) {
-    if (!entries_.try_emplace(session->id(), Entry{&peer, session.get()}).second) return {};
+  Handle add(Peer& peer, std::unique_ptr<Session> session, const ReturnCall& call) {
+    if (!entries_.try_emplace(session->id(), Entry{&peer, session.get(), call}).second) return {};
     return Handle(session.release(), TakeOut{this});
   }
   /// Null pointers when no session has that id.

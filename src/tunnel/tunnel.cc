@@ -29,6 +29,18 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   handshakes_.setAcceptedPins(std::move(pins));
 }
 
+void Tunnel::callBack(std::vector<Caller> callers, Time now) {
+  std::set<Pin> waitedFor;
+  peers_.forEach([&](const Peer& peer) {
+    if (peer.options().endpoints.empty()) waitedFor.insert(peer.options().pin);
+  });
+  std::erase_if(callers, [&](const Caller& caller) { return !waitedFor.contains(caller.pin); });
+  for (const Caller& caller : callers) {
+    for (const Route& route : caller.routes) responders_.welcome(route.remote.address);
+  }
+  calls_.begin(std::move(callers), forward(now));
+}
+
 void Tunnel::setUplinks(std::vector<UplinkSpec> uplinks, Time now) {
   uplinks_.set(std::move(uplinks));
   peers_.setUplinks(uplinks_.all(), forward(now));
@@ -79,6 +91,11 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   ByteView bytes = datagram.view();
   count(from, bytes.size(), now);
   if (isHandshakeDatagram(bytes)) return onHandshake(from, datagram.span(), now);
+  if (isReturnCall(bytes)) {
+    std::optional<ReturnCall> call = readReturnCall(bytes);
+    if (!call || !peers_.onReturnCall(from, *call, now)) countDrop(drops_, Drop::kReturnCall);
+    return;
+  }
   if (bytes.size() < kMinDatagram) return countDrop(drops_, Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return countDrop(drops_, Drop::kUnknownType);
@@ -98,6 +115,7 @@ void Tunnel::takeOutcomes(Time now) {
   Responders::Outcome outcome;
   while (responders_.pollOutcome(outcome)) {
     if (outcome.secrets) {
+      calls_.end(outcome.secrets->peer);
       peers_.onAccepted(*outcome.secrets, now);
     } else {
       events_.push(
@@ -114,18 +132,23 @@ void Tunnel::onTimer(Time now) {
   takeOutcomes(now);
 }
 
+bool Tunnel::pollReply(Datagram& out, Time now) {
+  return responders_.pollDatagram(out) || calls_.pollDatagram(pool_, out, now);
+}
+
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = forward(now);
-  bool isReply = replyNext_ && responders_.pollDatagram(out);
+  bool isReply = replyNext_ && pollReply(out, now);
   bool isPeers = !isReply && peers_.pollDatagram(out, now);
-  if (!isReply && !isPeers) isReply = responders_.pollDatagram(out);
+  if (!isReply && !isPeers) isReply = pollReply(out, now);
   replyNext_ = isPeers;
   if (isPeers) count(out.route, out.bytes.size(), now);
   return isReply || isPeers;
 }
 
 Time Tunnel::nextDeadline() const {
-  return std::min({peers_.nextDeadline(now_), forwarder_.nextDeadline(), responders_.nextDeadline()});
+  return std::min({peers_.nextDeadline(now_), forwarder_.nextDeadline(), responders_.nextDeadline(),
+                   calls_.nextDeadline()});
 }
 
 size_t Tunnel::innerMtu() const {
@@ -145,6 +168,14 @@ std::set<std::string> Tunnel::peersUp() const {
   std::set<std::string> out;
   peers_.forEach([&](const Peer& peer) {
     if (peer.isUp()) out.insert(peer.options().name);
+  });
+  return out;
+}
+
+std::vector<Caller> Tunnel::callers(Time now) const {
+  std::vector<Caller> out;
+  peers_.forEach([&](const Peer& peer) {
+    if (std::optional<Caller> caller = peer.caller(now)) out.push_back(std::move(*caller));
   });
   return out;
 }

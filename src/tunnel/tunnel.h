@@ -15,6 +15,7 @@
 //     device -- onInnerPacket --> Forwarder --> Peer's Session --> pollDatagram --> socket
 //     socket -- onDatagram --> Session, found by the id in the header --> Forwarder --> pollInnerPacket --> device
 //                         \--> or a handshake: of a Peer that began it, else of the Responders
+//                         \--> or a call to return: of a Peer that has restarted
 //
 // Life: a tunnel begins empty and silent. A peer with endpoints is called on every usable uplink, one without
 // is waited for; each has at most one session that carries data. close() says farewell; the destructor says
@@ -42,6 +43,7 @@
 #include "tunnel/peer_owner.h"
 #include "tunnel/peer_set.h"
 #include "tunnel/responders.h"
+#include "tunnel/return_calls.h"
 #include "tunnel/status.h"
 #include "tunnel/uplink_accounts.h"
 #include "tunnel/wire/secret_random.h"
@@ -67,6 +69,9 @@ class Tunnel final : private PeerOwner {
   /// `sink` gets an event for each decision of recovery from now on; nullptr: no more. The sink must outlive the
   /// tunnel or be unset.
   void setTrace(TraceSink* sink) { options_.trace = sink; }
+  /// Calls back who came to this gateway before it was restarted, as callers() said then. After setPeers(): a peer
+  /// that is not configured any more, or has an endpoint, is not called.
+  void callBack(std::vector<Caller> callers, Time now);
   /// Addresses that ICMP errors come from; unset ones: the destination of the packet that is answered.
   void setOwnAddresses(const Address& v4, const Address& v6) { forwarder_.setOwnAddresses(v4, v6); }
   /// Networks on this side, own addresses among them: no peer may send from them, however wide its prefixes are, and
@@ -94,6 +99,8 @@ class Tunnel final : private PeerOwner {
   size_t innerMtu() const;
   /// The names of the peers that are up. Events tell of changes, and some may be lost (EventQueue).
   std::set<std::string> peersUp() const;
+  /// The peers that are here because they came to us, and how to call them back after a restart.
+  std::vector<Caller> callers(Time now) const;
   /// `flows`: how many inner flows to list, of all peers together: those with the most bytes. At most so many
   /// times sixteen are looked at, the ones used last.
   TunnelStatus status(Time now, size_t flows = 0) const;
@@ -103,6 +110,7 @@ class Tunnel final : private PeerOwner {
  private:
   void count(const Route& route, size_t bytes, Time now);
   void onHandshake(const Route& from, ByteSpan bytes, Time now);
+  bool pollReply(Datagram& out, Time now);
   void takeOutcomes(Time now);
   Time forward(Time now) { return now_ = std::max(now_, now); }
 
@@ -122,7 +130,8 @@ class Tunnel final : private PeerOwner {
   EventQueue events_;
   PeerSet peers_;
   Responders responders_;
-  bool replyNext_ = false;  ///< sessions and the answers to handshakes take turns
+  ReturnCalls calls_;
+  bool replyNext_ = false;  ///< sessions, and the answers to handshakes with the calls to return, take turns
   Forwarder forwarder_;
   DropCounts drops_{};
 };

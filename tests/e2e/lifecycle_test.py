@@ -1,9 +1,13 @@
 """Reload, restart and end of the daemons under traffic."""
 
 import signal
+import time
 import unittest
 
 from pair_case import V4, V6, PairCase
+
+STALL_LIMIT = IDLE_LIMIT = 1.2  # seconds; the target shield.6 measures both
+SETTLED = 3  # seconds: a gateway writes down who is here at most every 2 s
 
 
 class Lifecycle(PairCase):
@@ -60,6 +64,38 @@ class Lifecycle(PairCase):
                     download.wait_for_size(3_000_000)
                     gateway.restart(number)
                     self.verify(download)
+
+    def test_a_killed_daemon_is_back_before_the_download_notices_much(self):
+        for gateway in self.lab.gateways():
+            with self.subTest(gateway=gateway.name):
+                self.attempts(lambda: self.kill_under_traffic(gateway))
+
+    def kill_under_traffic(self, gateway):
+        self.lab.edge_gateway.wait_up(subflows=2)
+        time.sleep(SETTLED)
+        download = self.download(self.file(12_000_000))
+        download.wait_for_size(3_000_000)
+        at = download.elapsed()
+        gateway.kill_and_supervise()
+        self.verify(download)
+        stall = download.longest_stall(begin=at)
+        self.in_time(stall < STALL_LIMIT, f"{gateway.name} was killed, and the download stood still for {stall:.2f} s")
+
+    def test_a_silent_edge_is_reached_soon_after_a_daemon_was_killed(self):
+        for gateway in self.lab.gateways():
+            with self.subTest(gateway=gateway.name):
+                self.attempts(lambda: self.kill_idle(gateway))
+
+    def kill_idle(self, gateway):
+        self.lab.edge_gateway.wait_up(subflows=2)
+        time.sleep(SETTLED)
+        begun = time.monotonic()
+        gateway.kill_and_supervise()
+        client = self.lab.sites[0].client_address[0]
+        while self.ping(client, count=1, namespace=self.lab.server, wait=0.2) == 0 and time.monotonic() - begun < 20:
+            pass
+        gap = time.monotonic() - begun
+        self.in_time(gap < IDLE_LIMIT, f"{gateway.name} was killed, and the edge was not reached for {gap:.2f} s")
 
     def test_what_others_take_away_comes_back(self):
         edge = self.lab.edge

@@ -17,6 +17,7 @@ struct Star {
     options.recovery = random.chance(0.5) ? "adaptive" : "none";
     options.repairTime = 500ms + Duration(random.below(2'000'000'000));
     hub.options = options;
+    hub.callsBack = seed % 2 == 0;
     hub2().options = options;
     for (int i = 0; i < kEdges; ++i) {
       Node& edge = node("edge" + std::to_string(i));

@@ -12,6 +12,7 @@ from .site import PUBLIC, SERVER_LAN
 
 PORT = 4433
 LISTEN = [f"0.0.0.0:{PORT}", f"[::]:{PORT}"]
+SUPERVISOR_PAUSE = 0.1  # seconds: RestartSec of systemd/braid@.service
 _PIN = re.compile(r"sha256:[A-Za-z0-9+/]{43}=")
 
 
@@ -64,6 +65,7 @@ class Gateway:
             "identity": {"key": f"{name}.key", "certificate": f"{name}.crt"},
             "device": {"name": "braid0", "mode": lab.mode},
             "control": {"socket": str(lab.directory / f"{name}.sock")},
+            "state": str(lab.directory / f"{name}.state"),
         }
         if lab.mode == "tap":
             config["device"]["bridge"] = "br0"
@@ -115,6 +117,12 @@ class Gateway:
 
     def restart(self, number=signal.SIGTERM):
         self.stop(number)
+        self.start()
+
+    def kill_and_supervise(self):
+        """Kills the daemon and starts it again as its supervisor does."""
+        self.stop(signal.SIGKILL)
+        time.sleep(SUPERVISOR_PAUSE)
         self.start()
 
     def reload(self):

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import signal
 import statistics
 import subprocess
 import threading
@@ -109,6 +110,24 @@ class Download(threading.Thread):
         """The longest time in seconds without a byte, of pauses that end between two times (seconds since start)."""
         times = [at for at, _ in self.arrivals]
         return max((b - a for a, b in zip(times, times[1:]) if begin <= b and a <= end), default=0.0)
+
+
+class Echoes:
+    """A ping that goes on until stop(): seconds (of time.time()) at which answers came."""
+
+    INTERVAL = 0.02
+    _ANSWER = re.compile(r"^\[(\d+\.\d+)\] .*bytes from", re.MULTILINE)
+
+    def __init__(self, lab, namespace, address, name="echoes"):
+        self._lab = lab
+        self._log = lab.log(name)
+        self._log.unlink(missing_ok=True)
+        self._process = lab.start(namespace, name, ["ping", "-D", "-n", "-i", self.INTERVAL, address])
+
+    def stop(self):
+        """Ends the ping. Returns the times of the answers."""
+        self._lab.stop(self._process, signal.SIGINT)
+        return [float(at) for at in self._ANSWER.findall(self._log.read_text(errors="replace"))]
 
 
 def difference(after, before):

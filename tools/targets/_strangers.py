@@ -24,7 +24,7 @@ SOCKETS = 128
 SEED = 1
 CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session", "unknown_subflow", "bad_seal",
           "replay",
-          "bad_frame", "handshake_seal", "handshake_replay", "handshake_limit", "handshake_garbage"]
+          "bad_frame", "handshake_seal", "handshake_replay", "handshake_limit", "handshake_garbage", "return_call"]
 
 
 class Questions:
@@ -38,7 +38,7 @@ class Questions:
             raise RuntimeError(f"captured {len(self._session)} datagrams of sessions and {len(self._hellos)} of "
                                "handshakes")
         self.kinds = [self.noise, self.session_like, self.truncated, self.replayed, self.flipped, self.hello,
-                      self.flipped_hello, self.fake_hello]
+                      self.flipped_hello, self.fake_hello, self.fake_call]
 
     def noise(self):
         return self._random.randbytes(self._random.randint(0, 1400))
@@ -67,6 +67,10 @@ class Questions:
     def fake_hello(self):
         """The first byte of an initiator's handshake datagram, over random bytes."""
         return b"\x20" + self._random.randbytes(self._random.randint(12, 400))
+
+    def fake_call(self):
+        """A call to return for a session that is there, with a token that is not its."""
+        return b"\x23" + self._random.choice(self._session)[1:5] + self._random.randbytes(16)
 
     def _flip(self, datagram):
         changed = bytearray(datagram)

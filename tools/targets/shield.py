@@ -5,11 +5,11 @@ import time
 
 from lab import Download, Lab, Link, binary, median
 from lab.gateway import PORT
-from lab.measure import resident_bytes
+from lab.measure import Echoes, longest_gap, resident_bytes
 from lab.site import PUBLIC
 from lab.services import Nginx
 
-from . import target
+from . import MISSING, target
 from ._strangers import COUNT, strangers
 
 PROGRAMS = ["braidd", "braidctl", "linkemu", "flood"]
@@ -146,6 +146,66 @@ def goodput_under_floods():
     return min(median(values) for values in ratios.values()), {
         "ratios": ratios, "mbit": [{mode: round(value, 1) for mode, value in each.items()} for each in rounds],
         "drops in the last round": drops}
+
+
+KILLS = 5
+KILL_STALL, KILL_IDLE = 0.6, 1.0  # seconds
+KILL_SECONDS = 6  # a download takes so long
+SETTLED = 3  # seconds: a gateway writes down who is here at most every 2 s
+
+
+def _stall_of_a_kill(lab, nginx, gateway):
+    """The longest pause of a download in whose middle a daemon is killed and started by its supervisor."""
+    size = int(KILL_SECONDS * 70e6 / 8)
+    path = nginx.add(str(size), size)
+    download = Download(lab, f"http://{Lab.server_addresses()[0]}{path}")
+    download.wait_for_size(size // 3)
+    at = download.elapsed()
+    gateway.kill_and_supervise()
+    download.finish()
+    if download.sha256 != nginx.sha256[path] or download.report["num_connects"] != 1:
+        raise RuntimeError("the download did not survive whole over its one connection")
+    return download.longest_stall(begin=at)
+
+
+def _idle_gap_of_a_kill(lab, gateway):
+    """Seconds, from the kill on, until a host behind the concentrator reaches one behind the edge, which both send
+    nothing before: no packet of theirs tells the edge that its session is lost."""
+    time.sleep(SETTLED)
+    begun = time.time()
+    gateway.stop(9)
+    echoes = Echoes(lab, lab.server, lab.sites[0].client_address[0])  # its packets go nowhere for now
+    time.sleep(0.1)
+    gateway.start()
+    time.sleep(4)
+    times = echoes.stop()
+    return longest_gap([begun, *times]) if times else 4.0
+
+
+@target("shield.6", f"longest stall of a download, `kill -9` and restart by its supervisor, worst of {{edge, "
+        f"concentrator}} x {KILLS}; a silent edge is unreachable from behind the concentrator for at most {KILL_IDLE} s", "s",
+        at_most=KILL_STALL, programs=["braidd", "braidctl", "linkemu"])
+def kills():
+    detail, stalls, gaps = {}, [], []
+    for name in ("edge", "concentrator"):
+        with Lab(LINKS) as lab:
+            nginx = Nginx(lab)
+            lab.start_gateways()
+            gateway = lab.edge_gateway if name == "edge" else lab.gateway
+            each = {"stalls": [], "idle: unreachable for": []}
+            for _ in range(KILLS):
+                lab.edge_gateway.wait_up(subflows=2, timeout=30)
+                time.sleep(SETTLED)
+                each["stalls"].append(round(_stall_of_a_kill(lab, nginx, gateway), 3))
+                lab.edge_gateway.wait_up(subflows=2, timeout=30)
+                each["idle: unreachable for"].append(round(_idle_gap_of_a_kill(lab, gateway), 3))
+            detail[name] = each
+            stalls += each["stalls"]
+            gaps += each["idle: unreachable for"]
+    detail["idle: worst"] = max(gaps)
+    if max(gaps) > KILL_IDLE:
+        detail[MISSING] = f"idle: unreachable for {max(gaps)} s, more than {KILL_IDLE} s"
+    return max(stalls), detail
 
 
 @target("shield.8", f"datagrams that a stranger without the responder's pin gets in answer to {COUNT} of any kind",

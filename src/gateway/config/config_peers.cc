@@ -111,9 +111,9 @@ PeerConfig readPeer(const ConfigValue& value, PeerUniques& seen, ConfigDiagnosti
     }
   }
   ConfigValue keepalive = section.find("keepalive");
-  if (auto time = readDuration(keepalive, 0s, 1h, out)) {
+  if (auto time = readDuration(keepalive, 0s, 60s, out)) {
     peer.options.keepalive = *time;
-    if (*time != 0s && *time < 100ms) out.add(keepalive, "is below 100ms", "use 0 for none, or 100ms to 1h");
+    if (*time != 0s && *time < 100ms) out.add(keepalive, "is below 100ms", "use 0 for none, or 100ms to 60s");
   }
   return peer;
 }

@@ -209,6 +209,8 @@ SubflowStatus Subflow::status(Time now) const {
   s.uplink = uplink_;
   s.local = route().local.toString();
   s.remote = route().remote.toString();
+  s.route = route();
+  s.proven = !life_.isUnproven();
   s.state = life_.name(now);
   s.preference = preference_;
   s.mtu = mtu().current() + outerHeaders(route());

@@ -6,6 +6,7 @@
 #include "base/field.h"
 #include "base/time.h"
 #include "scheduler/path/path_tiers.h"
+#include "tunnel/subflow/route.h"
 
 namespace braid {
 
@@ -67,6 +68,8 @@ struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   unsigned id = 0;
   std::string uplink;
   std::string local, remote;
+  Route route;          ///< where datagrams go, as the driver knows it
+  bool proven = false;  ///< the peer has answered there
   std::string state;
   Duration srtt{}, rttvar{}, minRtt{};
   Duration queueDelay{};
@@ -86,6 +89,7 @@ inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
     field::text("uplink", "name of its uplink; empty at the side that listens", &SubflowStatus::uplink),
     field::text("local", "own address and port", &SubflowStatus::local),
     field::text("remote", "the peer's address and port", &SubflowStatus::remote),
+    field::unlisted(&SubflowStatus::route), field::unlisted(&SubflowStatus::proven),
     field::text("state", "`validating`, `active`, `suspect`, `failed`, `closed`", &SubflowStatus::state),
     field::gauge("srtt_ms", FieldUnit::kMilliseconds, "smoothed RTT", &SubflowStatus::srtt),
     field::gauge("rttvar_ms", FieldUnit::kMilliseconds, "mean deviation of the RTT", &SubflowStatus::rttvar),

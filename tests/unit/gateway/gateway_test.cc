@@ -300,6 +300,40 @@ TEST_F(GatewayTest, APeerIsReachedByItsName) {
   EXPECT_THAT(edge_.host.asked(), IsEmpty()) << "a working peer keeps its addresses";
 }
 
+// ---------------------------------------------------------------- restarts
+
+// The hub is killed, and its peer is silent: only the file tells the next hub where the edge is.
+TEST_F(GatewayTest, AHubThatWasKilledCallsItsPeersBack) {
+  for (auto* config : {&edge_.config, &hub_.config}) config->peers.at(0).options.keepalive = 60s;
+  hub_.config.state = hub_.folder.file("hub.state");
+  start();
+  run(20s);
+  ASSERT_EQ(edge_.gateway->peersUp(), 1u);
+  hub_.gateway.reset();
+  hub_.setUp();
+  run(500ms);
+  EXPECT_EQ(edge_.gateway->summary(), "1 of 1 peers up");
+  EXPECT_EQ(hub_.gateway->summary(), "1 of 1 peers up");
+  edge_.host.device()->takeWritten();
+  sim::Bytes question = packet("10.2.0.9", "10.1.0.7");
+  hub_.host.device()->put(question);
+  run(100ms);
+  EXPECT_THAT(edge_.host.device()->takeWritten(), ElementsAre(question));
+}
+
+TEST_F(GatewayTest, WhereNothingCanBeKeptTheGatewayRunsAllTheSame) {
+  hub_.config.state = hub_.folder.file("missing/hub.state");
+  start();
+  EXPECT_EQ(hub_.gateway->peersUp(), 1u);
+}
+
+TEST_F(GatewayTest, AnEdgeKeepsNobody) {
+  edge_.config.state = edge_.folder.file("edge.state");
+  start();
+  edge_.gateway->stop();
+  EXPECT_FALSE(std::ifstream(edge_.folder.file("edge.state.callers")).good());
+}
+
 // ---------------------------------------------------------------- faults of the host
 
 TEST_F(GatewayTest, WhatNetlinkMissedIsTakenInLater) {

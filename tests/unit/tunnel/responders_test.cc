@@ -292,6 +292,18 @@ TEST_F(RespondersTest, HostsOfPeersAreLetInWhateverStrangersDo) {
 }
 
 // The buckets of strangers are shared by hash, and all of them can be emptied: those of friends are their own.
+// After a restart many peers come at once, perhaps all from one address of a carrier.
+TEST_F(RespondersTest, WhoWasHereBeforeTheStartIsNoStranger) {
+  auto refused = [&](const std::string& host) {
+    int count = 0;
+    for (uint16_t port = 1; port <= 30; ++port) count += begin(route(host, port)).has_value();
+    return count;
+  };
+  responders.welcome(*Address::parse("192.0.2.66"));
+  EXPECT_EQ(refused("192.0.2.66"), 0);
+  EXPECT_EQ(refused("192.0.2.67"), 30 - static_cast<int>(Door::kHostBegins.burst));
+}
+
 TEST_F(RespondersTest, AFriendHasARationOfItsOwn) {
   Door door(1);
   Address edge = *Address::parse("198.51.100.1");

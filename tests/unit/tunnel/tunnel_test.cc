@@ -47,6 +47,30 @@ TEST_F(TunnelTest, OneStrangerDoesNotTakeAllHandshakes) {
   EXPECT_EQ(tunnel.status(now).handshakes, before + 2);
 }
 
+// Of those that a file names: the file may be of another configuration.
+TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
+  std::vector<PeerOptions> peers(2);
+  peers[0].name = "comes";
+  peers[0].pin = {1};
+  peers[1].name = "is called";
+  peers[1].pin = {2};
+  peers[1].endpoints = {*Endpoint::parse("192.0.2.2:4433")};
+  tunnel.setPeers(peers, now);
+  std::vector<Caller> callers(3);
+  for (uint8_t i = 0; i < 3; ++i) {
+    callers[i].pin = {static_cast<uint8_t>(i + 1)};
+    callers[i].routes = {{1, {}, {*Address::parse("198.51.100.1"), static_cast<uint16_t>(1000 + i)}}};
+  }
+  tunnel.callBack(callers, now);
+  now += 1s;
+  std::vector<Route> called;
+  for (Datagram d; tunnel.pollDatagram(d, now);) {
+    EXPECT_TRUE(isReturnCall(d.bytes.view()));
+    called.push_back(d.route);
+  }
+  EXPECT_EQ(called, callers[0].routes);
+}
+
 TEST_F(TunnelTest, HandshakesWithNothingToSayAreNotAskedForEachDatagram) {
   for (int i = 1; i <= 100; ++i) hello("192.0.2." + std::to_string(i), 1);
   drain();

@@ -190,9 +190,10 @@ TEST(ConfigErrors, Peers) {
               "already; remove one "
               "of them");
   expectErrorBehind("    keepalive: 1ms\n",
-                    "e.yaml:12:16: peers[0].keepalive: is below 100ms; use 0 for none, or 100ms to 1h");
-  expectErrorBehind("    keepalive: 2h\n",
-                    "e.yaml:12:16: peers[0].keepalive: '2h' is outside 0s to 1h; use a time in that range");
+                    "e.yaml:12:16: peers[0].keepalive: is below 100ms; use 0 for none, or 100ms to 60s");
+  expectErrorBehind(
+      "    keepalive: 61s\n",
+      "e.yaml:12:16: peers[0].keepalive: '61s' is outside 0s to 1min; use a time in that range");
   expectErrorBehind(
       "    keepalive: 10\n",
       "e.yaml:12:16: peers[0].keepalive: '10' is no time; write a number and its unit: us, ms, s, min, h or "

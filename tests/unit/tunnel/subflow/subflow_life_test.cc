@@ -142,6 +142,29 @@ TEST_F(SubflowLifeTest, WhatIsRefusedIsNotProbedWhateverIsHeardThere) {
   EXPECT_TRUE(life.onAck());
 }
 
+// Found by review: each SUBFLOW_STATUS with a new sequence number bought a PING.
+TEST_F(SubflowLifeTest, AWordOfThePeerThatChangesNothingBuysNoPing) {
+  life.onProven();
+  EXPECT_FALSE(life.onPeerStatus(false, kPto, now));
+  EXPECT_FALSE(life.owesPing());
+  ASSERT_FALSE(life.onPto(kPto, now));
+  ASSERT_TRUE(life.onPto(kPto, now));
+  for (int i = 0; i < 8; ++i) probe();
+  Time due = life.probeAt();
+  ASSERT_GT(due, now);
+  life.onSent();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(life.onPeerStatus(false, kPto, now));
+    EXPECT_EQ(life.probeAt(), due);
+    EXPECT_FALSE(life.owesPing());
+  }
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(life.onPeerStatus(true, kPto, now));
+    EXPECT_EQ(life.probeAt(), kNever);
+    EXPECT_FALSE(life.owesPing());
+  }
+}
+
 TEST_F(SubflowLifeTest, AProofEndsARefusal) {
   life.onPeerStatus(true, kPto, now);
   EXPECT_EQ(life.state(), State::kValidating);

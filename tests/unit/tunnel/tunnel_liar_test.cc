@@ -1,0 +1,147 @@
+// A peer with the keys of its session that lies, seen through the whole core.
+
+#include <gtest/gtest.h>
+
+#include "tests/raw_peer.h"
+#include "tests/unit/tunnel/puppets.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
+#include "tunnel/tunnel.h"
+
+namespace braid::tunnel_liar_test {
+namespace {
+
+struct TunnelLiarTest : testing::Test {
+  /// One session of the peer, in the hands of the test.
+  struct Voice {
+    Voice(const SessionSecrets& secrets, Time now) : raw(secrets, KeySchedule::Role::kInitiator, now) {}
+    test::RawPeer raw;
+    PacketNumber next{};
+    std::vector<PathToken> challenges;
+    std::vector<uint64_t> closes;  ///< their reasons
+    size_t acks = 0;
+  };
+  static constexpr uint8_t kPeer = 9;
+  PacketPool pool{2048, 1024};
+  test::PuppetProvider handshakes;
+  test::Knocker knocker{handshakes.pin};
+  Tunnel tunnel{{}, pool, handshakes, knownKey(1)};
+  Time now = Time{} + 1s;
+  Route home{1, {}, *Endpoint::parse("192.0.2.5:40000")};
+  std::map<uint32_t, Voice> voices;  ///< by session
+
+  void SetUp() override {
+    PeerOptions peer;
+    peer.name = "liar";
+    peer.pin = {kPeer};
+    tunnel.setPeers({peer}, now);
+  }
+  /// A handshake from the first datagram to its end.
+  void accept(uint32_t session) {
+    knocker.header = {};
+    store32(knocker.header.id.data(), session);
+    auto put = [&](ByteView body) {
+      tunnel.onDatagram(home, Ecn::kNotEct, pool.copy(knocker.datagram(body)), now);
+    };
+    put(test::Knocker::hello());
+    for (Datagram d; tunnel.pollDatagram(d, now);) knocker.takeCookie(d.bytes.span());
+    put(test::Knocker::hello());
+    SessionSecrets secrets;
+    secrets.initiatorSecret.fill(static_cast<uint8_t>(session));
+    secrets.responderSecret.fill(static_cast<uint8_t>(session + 100));
+    secrets.sessionId = session;
+    secrets.peer = {kPeer};
+    ASSERT_FALSE(handshakes.made.empty());
+    handshakes.made.back()->kept = secrets;
+    handshakes.made.back()->now = Handshake::State::kDone;
+    put(test::Knocker::record(16));
+    voices.try_emplace(session, secrets, now);
+  }
+  void say(uint32_t session, ByteView frames) {
+    Voice& voice = voices.at(session);
+    Packet datagram = voice.raw.seal(0_subflow, voice.next++, frames, pool);
+    tunnel.onDatagram(home, Ecn::kNotEct, std::move(datagram), now);
+    listen();
+  }
+  void listen() {
+    Datagram out;
+    while (tunnel.pollDatagram(out, now)) {
+      std::optional<DatagramHeader> header = readHeader(out.bytes.view());
+      if (!header) continue;
+      Voice& voice = voices.at(header->session);
+      std::optional<test::RawPeer::Opened> opened = voice.raw.open(out, now);
+      ASSERT_TRUE(opened);
+      for (const WireFrame& frame : opened->frames) {
+        if (const auto* f = std::get_if<PathChallengeFrame>(&frame)) voice.challenges.push_back(f->token);
+        if (const auto* f = std::get_if<CloseFrame>(&frame)) voice.closes.push_back(f->reason);
+        voice.acks += std::holds_alternative<AckFrame>(frame);
+      }
+    }
+  }
+  /// Time goes on, with a timer call and a poll whenever one is due.
+  void run(Duration d) {
+    Time end = now + d;
+    for (int turns = 0; tunnel.nextDeadline() <= end; ++turns) {
+      ASSERT_LT(turns, 10000) << "it spins";
+      now = std::max(now, tunnel.nextDeadline());
+      tunnel.onTimer(now);
+      listen();
+    }
+    now = end;
+  }
+  void prove(uint32_t session) {
+    say(session, std::vector<uint8_t>(1200 - kHeaderSize - kTagSize, 0));
+    ASSERT_EQ(voices.at(session).challenges.size(), 1u);
+    say(session, test::framesOf(PathResponseFrame{voices.at(session).challenges[0]}));
+    ASSERT_TRUE(isUp());
+  }
+  static AckFrame forged() {
+    AckFrame ack;
+    ack.subflow = 0_subflow;
+    ack.count = 1;
+    ack.ranges[0] = {PacketNumber(5000), PacketNumber(5000)};
+    return ack;
+  }
+  TunnelStatus status() { return tunnel.status(now); }
+  bool isUp() { return status().peers.at(0).up; }
+  uint64_t forgedAcks() { return status().drops[static_cast<size_t>(Drop::kForgedAck)]; }
+};
+
+TEST_F(TunnelLiarTest, TheCloseThatAForgedAckIsAnsweredByLeaves) {
+  accept(7);
+  prove(7);
+  say(7, test::framesOf(forged()));
+  EXPECT_EQ(forgedAcks(), 1u);
+  EXPECT_EQ(voices.at(7).closes, std::vector<uint64_t>{CloseFrame::kForgedAck});
+  run(1s);
+  EXPECT_FALSE(isUp());
+  EXPECT_EQ(voices.at(7).closes.size(), 1u) << "it is said once";
+  EXPECT_EQ(forgedAcks(), 1u) << "the count outlives the session";
+  say(7, test::framesOf(PingFrame{}));
+  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kUnknownSession)], 1u) << "the session is gone";
+}
+
+// A session whose first datagram is a lie is chosen by nobody: what it would replace goes on.
+TEST_F(TunnelLiarTest, ASessionThatBeginsWithALieReplacesNone) {
+  accept(7);
+  prove(7);
+  accept(8);
+  std::vector<uint8_t> frames = test::framesOf(forged());
+  frames.resize(1200 - kHeaderSize - kTagSize);  // with padding
+  say(8, frames);
+  EXPECT_EQ(forgedAcks(), 1u);
+  EXPECT_TRUE(isUp());
+  voices.at(7).acks = 0;
+  for (int i = 0; i < 3; ++i) say(7, test::framesOf(PingFrame{}));
+  run(50ms);
+  EXPECT_TRUE(isUp());
+  EXPECT_GE(voices.at(7).acks, 1u);
+  uint64_t unknown = status().drops[static_cast<size_t>(Drop::kUnknownSession)];
+  say(8, test::framesOf(PingFrame{}));
+  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kUnknownSession)], unknown + 1)
+      << "it is not kept either";
+  run(1s);
+  EXPECT_TRUE(isUp());
+}
+
+}  // namespace
+}  // namespace braid::tunnel_liar_test

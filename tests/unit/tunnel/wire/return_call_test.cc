@@ -1,0 +1,74 @@
+#include "tunnel/wire/return_call.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace braid::return_call_test {
+namespace {
+
+SessionSecrets secretsOf(uint8_t n) {
+  SessionSecrets secrets;
+  secrets.initiatorSecret.fill(n);
+  secrets.responderSecret.fill(static_cast<uint8_t>(n + 1));
+  secrets.sessionId = 0x01020300u + n;
+  return secrets;
+}
+
+std::vector<uint8_t> bytesOf(const ReturnCall& call) {
+  PacketPool pool(2048, 1);
+  Packet packet = pool.allocate();
+  writeReturnCall(call, packet);
+  return {packet.view().begin(), packet.view().end()};
+}
+
+TEST(ReturnCallTest, BothEndsDeriveTheSameAndOtherSessionsAnother) {
+  ReturnCall call = returnCallOf(secretsOf(1));
+  EXPECT_EQ(call, returnCallOf(secretsOf(1)));
+  EXPECT_EQ(call.session, 0x01020301u);
+  EXPECT_NE(call.token, returnCallOf(secretsOf(2)).token);
+  SessionSecrets sameId = secretsOf(2);
+  sameId.sessionId = call.session;
+  EXPECT_FALSE(call == returnCallOf(sameId)) << "a session of the same id in other times";
+}
+
+// docs/protocol.md, appendix.
+TEST(ReturnCallTest, IsWhatTheProtocolSays) {
+  std::vector<uint8_t> bytes = bytesOf({0xa0b1c2d3, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}});
+  EXPECT_EQ(bytes, (std::vector<uint8_t>{35, 0xa0, 0xb1, 0xc2, 0xd3, 1,  2,  3,  4,  5, 6,
+                                         7,  8,    9,    10,   11,   12, 13, 14, 15, 16}));
+  EXPECT_EQ(bytes.size(), kReturnCallSize);
+}
+
+TEST(ReturnCallTest, ComesBackAsItWasWritten) {
+  ReturnCall call = returnCallOf(secretsOf(7));
+  std::vector<uint8_t> bytes = bytesOf(call);
+  EXPECT_TRUE(isReturnCall(bytes));
+  std::optional<ReturnCall> read = readReturnCall(bytes);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, call);
+}
+
+TEST(ReturnCallTest, OtherSizesAndTypesAreNone) {
+  std::vector<uint8_t> bytes = bytesOf(returnCallOf(secretsOf(7)));
+  for (size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(readReturnCall(ByteView(bytes).first(n))) << n;
+  bytes.push_back(0);
+  EXPECT_FALSE(readReturnCall(bytes));
+  bytes.pop_back();
+  bytes[0] = 0x22;
+  EXPECT_FALSE(readReturnCall(bytes));
+}
+
+TEST(ReturnCallTest, EveryBitOfItCounts) {
+  ReturnCall call = returnCallOf(secretsOf(7));
+  const std::vector<uint8_t> bytes = bytesOf(call);
+  for (size_t bit = 8; bit < bytes.size() * 8; ++bit) {
+    std::vector<uint8_t> changed = bytes;
+    changed[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    EXPECT_FALSE(readReturnCall(changed).value() == call) << bit;
+  }
+}
+
+}  // namespace
+}  // namespace braid::return_call_test
