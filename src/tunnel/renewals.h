@@ -18,8 +18,8 @@ class Renewals {
   /// `random` must outlive it.
   explicit Renewals(SecretRandom& random) : random_(random) { plan(); }
 
-  /// For keys that came then and are to be renewed after that time, or up to a quarter of it earlier: gateways that began
-  /// together drift apart. kNever for 0.
+  /// For keys that came then and are to be renewed after that time, or up to a quarter of it earlier: gateways that
+  /// began together drift apart. kNever for 0.
   Time dueAt(Time renewedAt, Duration after) const {
     if (after == Duration{}) return kNever;
     return std::max(renewedAt + after - after / 4 * early_ / kParts, notBefore_);

@@ -7,8 +7,8 @@ void KeyRenewal::propose(const SessionSecrets& fresh, Time now) {
   controls_.replace(RenewKeysFrame{fresh.sessionId});
 }
 
-// An answer to an earlier wish that comes late is none to this one. The wish is repeated under the new keys, so that the
-// answer shows that the peer has changed, too.
+// An answer to an earlier wish that comes late is none to this one. The wish is repeated under the new keys, so that
+// the answer shows that the peer has changed, too.
 void KeyRenewal::onAnswer(const KeysReadyFrame& answer, Time now) {
   if (keys_.role() != KeyRing::Role::kInitiator || keys_.next() != answer.handshake) return;
   if (answer.ready) {

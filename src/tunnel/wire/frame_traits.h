@@ -64,8 +64,8 @@ inline constexpr std::tuple kEntries{
     entry<ParityTailFrame>(0x0a, "PARITY_TAIL", kParityTailHeader, {.eliciting = true}),
     entry<RecoveredFrame>(0x0b, "RECOVERED", 12, {.costly = true}),
     entry<SubflowPreferenceFrame>(0x0c, "SUBFLOW_PREFERENCE", 21, {.eliciting = true, .control = true}),
-    entry<RenewKeysFrame>(0x0e, "RENEW_KEYS", 5, {.eliciting = true, .control = true}),
-    entry<KeysReadyFrame>(0x0f, "KEYS_READY", 6, {.eliciting = true, .control = true}),
+    entry<RenewKeysFrame>(0x0d, "RENEW_KEYS", 5, {.eliciting = true, .control = true}),
+    entry<KeysReadyFrame>(0x0e, "KEYS_READY", 6, {.eliciting = true, .control = true}),
 };
 
 template <typename... F>

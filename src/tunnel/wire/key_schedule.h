@@ -29,8 +29,8 @@ struct KeyLimits {
   uint64_t maxFailedOpens = 0;                ///< failed opens in a session, at most; 0: the cipher's limit
 };
 
-/// The keys that one handshake gave a session, and their epochs. Both directions are always in the same epoch (RFC 9001 section
-/// 6): who starts a new one seals under it at once, and the other side follows when the first such packet
+/// The keys of one generation (KeyRing) and their epochs. Both directions are always in the same epoch (RFC 9001
+/// section 6): who starts a new one seals under it at once, and the other side follows when the first such packet
 /// opens. A datagram header names the epoch by its low two bits. Packet numbers go on through epochs.
 ///
 ///     seal, open                     on the packet path

@@ -51,6 +51,25 @@ TEST_F(ControlFramesTest, ALostFrameIsSentAgain) {
   EXPECT_EQ(skips[1].first, 9_dsn);
 }
 
+TEST_F(ControlFramesTest, WordsOfWhichThereIsOneFindRoomAlways) {
+  Subflow& s = open(0);
+  for (uint64_t i = 0; !controls.isFull(); ++i) controls.add(skip(Dsn(i)));
+  for (uint32_t handshake = 1; handshake <= 100; ++handshake) {
+    controls.replace(RenewKeysFrame{handshake});
+    controls.replace(KeysReadyFrame{handshake, true});
+  }
+  std::vector<RenewKeysFrame> wishes;
+  std::vector<KeysReadyFrame> answers;
+  for (std::vector<WireFrame> frames = leave(s); !frames.empty(); frames = leave(s)) {
+    for (const RenewKeysFrame& wish : only<RenewKeysFrame>(frames)) wishes.push_back(wish);
+    for (const KeysReadyFrame& answer : only<KeysReadyFrame>(frames)) answers.push_back(answer);
+  }
+  ASSERT_EQ(wishes.size(), 1u);
+  EXPECT_EQ(wishes[0].handshake, 100u);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].handshake, 100u);
+}
+
 TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
   Subflow& s = open(0);
   controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), true});

@@ -112,9 +112,9 @@ TEST(Frames, BadValuesAreMalformed) {
   EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0}));                 // SKIP of nothing
   EXPECT_TRUE(malformed({0x06, 0, 1, 1, 0x50, 0x01}));        // SKIP of 4097
   EXPECT_TRUE(malformed({0x07, 1, 1, 2}));                    // neither available nor not
-  EXPECT_TRUE(malformed({0x0f, 1, 2, 3, 4, 2}));              // neither ready nor not
+  EXPECT_TRUE(malformed({0x0e, 1, 2, 3, 4, 2}));              // neither ready nor not
   EXPECT_TRUE(malformed({0x03, 1, 2, 3}));                    // token cut off
-  EXPECT_TRUE(malformed({0x0d}));                             // unknown type
+  EXPECT_TRUE(malformed({0x0f}));                             // unknown type
   EXPECT_TRUE(malformed({0x00, 0x00, 0xff}));                 // unknown type after PADDING
 }
 
