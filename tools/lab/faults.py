@@ -299,11 +299,11 @@ class FaultLab:
         self.counts["start" if fired else "never called"] += 1
 
     def starve_at_start(self, allocations, number):
-        """The allocation of that number since the start of the process fails."""
+        """The allocation of that number since the start of the process fails; 0: none. Gives how many there were."""
         allocations.order(number)
         self._judge(f"start: allocation {number}", *self._life(None, allocations.words))
         self.counts["allocations, start" if allocations.failed() else "never called"] += 1
-        allocations.order(0)
+        return allocations.seen()
 
     def _life(self, strace, words=()):
         """One life of the edge's daemon, from its start until it is up and told to end. Gives its exit code, None when

@@ -35,9 +35,7 @@ def _refuse_starts(faults, quick):
 def _starve(faults, quick):
     lab, edge = faults.lab, faults.lab.edge_gateway
     allocations = Allocations(lab.directory / "allocations")
-    allocations.order(0)
-    faults.starve_at_start(allocations, 0)
-    start = allocations.seen()
+    start = faults.starve_at_start(allocations, 0)
     for number in spread(start, 6 if quick else STARTS):
         faults.starve_at_start(allocations, 1 + number)
     edge.wrapper = allocations.words
