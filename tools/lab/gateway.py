@@ -105,7 +105,8 @@ class Gateway:
     def start(self):
         if self.config is not None:
             self.write_config()
-        self.process = self._lab.start(self.namespace, self.name, [*self.wrapper, binary("braidd"), "--config", self.path])
+        words = [*self.wrapper, binary("braidd"), "--config", self.path]
+        self.process = self._lab.start(self.namespace, self.name, words)
         self._lab.wait_for(self.status, f"{self.name} to answer on its control socket")
 
     def stop(self, number=signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""Target of a long life: real daemons for half an hour, and days of virtual time, under full load and all that moves."""
+"""Target of a long life: half an hour of real daemons and days of virtual time, under full load and all that moves."""
 
 import threading
 import time
@@ -127,9 +127,9 @@ def _virtual(hours):
     return faults, run
 
 
-@target("shield.9", f"soak under full load, with links that fail, addresses that change, reloads and new keys every 60 "
-        f"s, of real daemons and in virtual time: wrong bytes + resets + growth of memory beyond {GROWTH:.0%} after the "
-        f"first {SETTLED // 60} minutes", "faults", at_most=0, programs=["braidd", "braidctl", "linkemu", "sim_soak"],
+@target("shield.9", f"soak under full load, with links that fail, addresses that change, reloads and new keys every "
+        f"60 s, of real daemons and in virtual time: wrong bytes + resets + growth of memory beyond {GROWTH:.0%} after "
+        f"the first {SETTLED // 60} minutes", "faults", at_most=0, programs=["braidd", "braidctl", "linkemu", "sim_soak"],
         options=[option("--minutes", type=int, default=30, help="of real time"),
                  option("--hours", type=int, default=72, help="of virtual time")])
 def soak(minutes, hours):
