@@ -132,7 +132,8 @@ SoakResult Soak::run(Duration length, const std::function<void()>& eachHour) {
     takeEvents();
     if (eachHour) eachHour();
   }
-  for (TcpFlow* flow : flows_) result_.wrongBytes += flow->wrongBytes(), result_.transferred += flow->received();
+  for (TcpFlow* flow : flows_)
+    result_.wrongBytes += flow->wrongBytes(), result_.transferred += flow->received();
   ending_ = true;
   result_.datagrams = edge_.sentDatagrams + hub_.sentDatagrams;
   result_.broken = world_.failure();

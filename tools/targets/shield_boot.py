@@ -67,8 +67,8 @@ def _examine(machine, other, checks, inner):
         return machine.wait(lambda: machine.property("ActiveState") == "active" and machine.up(), "up again", seconds)
 
     holds("started by systemd", settled)
-    holds("runs as its user", lambda: machine.run(
-        "sh", "-c", f"grep -q \"^Uid:.$(id -u braid)\" /proc/{machine.property('MainPID')}/status && echo yes") == "yes\n")
+    holds("runs as its user", lambda: machine.run("id", "-u", "braid") == machine.run(
+        "awk", "/^Uid:/ {print $2}", f"/proc/{machine.property('MainPID')}/status"))
     holds("the key is root's alone", lambda: machine.run(
         "stat", "-c", "%U %a", f"/etc/braid/{machine.name}.key").strip() == "root 600")
     holds("carries packets", lambda: _ping(machine, far))

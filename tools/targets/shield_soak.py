@@ -128,8 +128,9 @@ def _virtual(hours):
 
 
 @target("shield.9", f"soak under full load, with links that fail, addresses that change, reloads and new keys every "
-        f"60 s, of real daemons and in virtual time: wrong bytes + resets + growth of memory beyond {GROWTH:.0%} after "
-        f"the first {SETTLED // 60} minutes", "faults", at_most=0, programs=["braidd", "braidctl", "linkemu", "sim_soak"],
+        f"60 s, of real daemons and in virtual time: wrong bytes + resets + growth of memory beyond {GROWTH:.0%} "
+        f"after the first {SETTLED // 60} minutes", "faults", at_most=0,
+        programs=["braidd", "braidctl", "linkemu", "sim_soak"],
         options=[option("--minutes", type=int, default=30, help="of real time"),
                  option("--hours", type=int, default=72, help="of virtual time")])
 def soak(minutes, hours):

@@ -105,7 +105,8 @@ UniqueFd listenAt(const std::string& path, const std::string& group, struct stat
       fail(path, "cannot give it to group '" + group + "': " + std::strerror(errno),
            "make the daemon's user a member");
     }
-    if (chmod(path.c_str(), 0660) != 0 || listen(fd.get(), kBacklog) != 0 || lstat(path.c_str(), &made) != 0) {
+    if (chmod(path.c_str(), 0660) != 0 || listen(fd.get(), kBacklog) != 0 ||
+        lstat(path.c_str(), &made) != 0) {
       fail(path, std::strerror(errno), "check the folder's permissions");
     }
   } catch (...) {

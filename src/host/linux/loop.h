@@ -45,7 +45,7 @@ class Loop {
   static void call(struct ev_loop* raw, F&& callback) {
     auto* self = static_cast<Loop*>(ev_userdata(raw));
     if (!self) return callback();  // a loop of somebody else, who answers for what is thrown
-    if (self->thrown_) return;  // what it left behind is fit for being destroyed, not for more work
+    if (self->thrown_) return;     // what it left behind is fit for being destroyed, not for more work
     try {
       callback();
     } catch (...) {

@@ -163,7 +163,8 @@ int NetlinkConfig::findIndex(const std::string& device) {
       index = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_index;
   });
   if (answer.error == 0 || answer.error == ENODEV) return index;
-  throw SystemError(answer.error, "cannot look at interface '" + device + "': " + std::strerror(answer.error));
+  throw SystemError(answer.error,
+                    "cannot look at interface '" + device + "': " + std::strerror(answer.error));
 }
 
 int NetlinkConfig::indexOf(const std::string& device) {
