@@ -212,14 +212,14 @@ void TraceWriter::Shared::writeUntilStopped() {
 
 // A trace is not worth the daemon: without memory it ends, and what comes then is counted as dropped.
 void TraceWriter::Shared::run() {
-  bool short_ = false;
+  bool starved = false;
   try {
     writeUntilStopped();
   } catch (const std::bad_alloc&) {
-    short_ = true;
+    starved = true;
   }
   std::lock_guard lock(mutex);
-  if (short_) status.problem = "no memory left";  // short enough to need none
+  if (starved) status.problem = "no memory left";  // short enough to need none
   done = true;
   ended.notify_all();
 }

@@ -110,8 +110,8 @@ SoakResult Soak::run(Duration length, const std::function<void()>& eachHour) {
   edge_.options.rekeyAfter = hub_.options.rekeyAfter = kRekey;
   edge_.options.recovery = hub_.options.recovery = "cofuso";  // block numbers wrap after some hours
   world_.pair(edge_, hub_, 10s);
-  LinkOptions dsl{.rateBitsPerSecond = 1.2e6, .delay = 15ms, .loss = 0.005};
-  LinkOptions lte{.rateBitsPerSecond = 0.6e6, .delay = 40ms, .loss = 0.01};
+  LinkOptions dsl{.rateBitsPerSecond = 0.8e6, .delay = 15ms, .loss = 0.005};
+  LinkOptions lte{.rateBitsPerSecond = 0.4e6, .delay = 40ms, .loss = 0.01};
   world_.join(edge_, hub_, "dsl", dsl, dsl).enableNat(0s, world_.now());
   world_.join(edge_, hub_, "lte", lte, lte).enableNat(0s, world_.now());
   world_.start();

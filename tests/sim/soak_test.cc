@@ -1,4 +1,4 @@
-// A quarter of an hour of sim_soak; scripts/target shield.9 has 72 hours.
+// Some minutes of sim_soak; scripts/target shield.9 has 72 hours.
 
 #include <gtest/gtest.h>
 
@@ -7,17 +7,17 @@
 namespace braid::sim::soak_test {
 namespace {
 
-TEST(Soak, LosesNothingInAQuarterOfAnHour) {
-  SoakResult r = soakRun(1, 15min);
+TEST(Soak, LosesNothing) {
+  SoakResult r = soakRun(1, 6min);
   EXPECT_EQ(r.wrongBytes, 0u);
   EXPECT_EQ(r.resets, 0u);
   EXPECT_EQ(r.keptPackets, 0u);
   EXPECT_EQ(r.broken, "");
-  EXPECT_GE(r.rekeys, 14u);
-  EXPECT_GE(r.flaps, 15u);
+  EXPECT_GE(r.rekeys, 5u);
+  EXPECT_GE(r.flaps, 6u);
   EXPECT_GE(r.moves, 2u);
-  EXPECT_GE(r.reloads, 2u);
-  EXPECT_GT(r.transferred, 50'000'000u);
+  EXPECT_GE(r.reloads, 1u);
+  EXPECT_GT(r.transferred, 15'000'000u);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ std::vector<Endpoint> lookUp(const HostPort& name) {
   addrinfo* list = nullptr;
   std::vector<Endpoint> out;
   if (::getaddrinfo(name.host.c_str(), nullptr, &hints, &list) != 0) return out;
+  std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   for (const addrinfo* a = list; a; a = a->ai_next) {
     SocketAddress address{};
     if (a->ai_addrlen > sizeof address) continue;
@@ -49,7 +50,6 @@ std::vector<Endpoint> lookUp(const HostPort& name) {
     e.port = name.port;
     if (e.address.bits()) out.push_back(e);
   }
-  ::freeaddrinfo(list);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
