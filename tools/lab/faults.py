@@ -57,8 +57,9 @@ REFUSALS = {
 }
 OTHERS = ["ENOMEM", "EPERM"]  # of calls that are not listed
 # They cannot fail (brk tells by its value); or, refused by strace, they are not done at all, unlike by a kernel.
-NEVER = re.compile(r"brk|close|exit|exit_group|execve|munmap|rt_sig\w+|sigaltstack|restart_syscall|arch_prctl|rseq|"
-                   r"futex|set_tid_address|set_robust_list|get\w*id|clock_\w+|sched_\w+|umask|alarm|tgkill|sysinfo|uname")
+NEVER = re.compile(r"brk|close|exit|exit_group|execve|munmap|rt_sig\w+|sigaltstack|restart_syscall|arch_prctl|futex|"
+                   r"rseq|set_tid_address|set_robust_list|get\w*id|clock_\w+|sched_\w+|umask|alarm|tgkill|sysinfo|"
+                   r"uname")
 # Memory that is refused to a running daemon may end it, in good order (docs/operations.md).
 MEMORY = ("mmap", "mprotect", "madvise")
 PATIENCE = 15  # seconds
@@ -75,8 +76,8 @@ def calls(log):
 
 
 def spread(count, most):
-    """At most so many numbers from 0 on below count, evenly."""
-    return sorted({index * count // min(count, most) for index in range(min(count, most))})
+    """At most so many numbers from 0 on below count, evenly, the first and the last among them."""
+    return sorted({index * (count - 1) // max(1, min(count, most) - 1) for index in range(min(count, most))})
 
 
 class Refusal:
