@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
+#include <utility>
 
 namespace braid {
 
@@ -48,6 +50,7 @@ void Packet::reset() {
 
 PacketPool::PacketPool(size_t payload, size_t limit) : payload_(payload), limit_(limit) {
   free_.reserve(limit);
+  slabs_.reserve(limit / kBlocksPerSlab + 1);
 }
 
 PacketPool::~PacketPool() {
@@ -57,11 +60,12 @@ PacketPool::~PacketPool() {
 Packet PacketPool::allocate() {
   if (free_.empty()) {
     size_t more = std::min(kBlocksPerSlab, limit_ - made_);
-    if (more == 0) {
+    std::unique_ptr<uint8_t[]> slab(more > 0 ? new (std::nothrow) uint8_t[more * blockSize()] : nullptr);
+    if (!slab) {  // all are in use, or the machine has no memory for more
       ++exhausted_;
       return {};
     }
-    slabs_.push_back(std::make_unique_for_overwrite<uint8_t[]>(more * blockSize()));
+    slabs_.push_back(std::move(slab));
     for (size_t i = 0; i < more; ++i) free_.push_back(slabs_.back().get() + i * blockSize());
     made_ += more;
   }

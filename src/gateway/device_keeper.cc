@@ -17,6 +17,7 @@ constexpr size_t kSmallestIpv6Mtu = 1280;
 // tunnel answers or cuts them: a TAP device takes whole LAN frames.
 constexpr size_t kEthernetMtu = 1500;
 constexpr size_t kEthernetHeader = 14;
+constexpr Duration kMtuPause = 1s;
 
 template <typename T>
 bool has(const std::vector<T>& list, const T& item) {
@@ -74,13 +75,15 @@ void DeviceKeeper::apply(const DeviceConfig& next) {
 }
 
 void DeviceKeeper::setMtu(size_t mtu, LogLimiter& log, Time now) {
-  if (mtu == mtu_) return;
+  if (mtu == mtu_ && now < mtuAgain_) return;
   mtu_ = mtu;
+  mtuAgain_ = kNever;
   try {
     network_.setMtu(name_, static_cast<uint32_t>(mtu));
     spdlog::debug("{} has MTU {}", name_, mtu);
   } catch (const SystemError& e) {
     log.warn(LogKind::kDevice, now, e.what());
+    mtuAgain_ = now + kMtuPause;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/time.h"
 #include "gateway/config/config.h"
 #include "gateway/log.h"
 #include "host/host_network.h"
@@ -20,8 +21,10 @@ class DeviceKeeper {
   /// Adds what a configuration asks for and takes away what the one before asked for. Throws SystemError:
   /// then what was there stays. What cannot be taken away is logged.
   void apply(const DeviceConfig& next);
-  /// A refusal is logged.
+  /// A refusal is logged, and the host asked again when deadline() has passed.
   void setMtu(size_t mtu, LogLimiter& log, Time now);
+  /// When to call setMtu() again.
+  Time deadline() const { return mtuAgain_; }
   /// The MTU that was asked for last, in bytes.
   size_t mtu() const { return mtu_; }
 
@@ -32,6 +35,7 @@ class DeviceKeeper {
   std::string name_;
   DeviceConfig applied_;
   size_t mtu_ = 0;
+  Time mtuAgain_ = kNever;
 };
 
 }  // namespace braid

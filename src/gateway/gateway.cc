@@ -123,7 +123,7 @@ bool Gateway::turn() {
 
 Time Gateway::nextDeadline() const {
   return std::min({tunnel_.nextDeadline(), uplinkRetry_, monitor_.deadline(), changes_.deadline(),
-                   names_.deadline(), meters_.deadline(), callers_.deadline()});
+                   names_.deadline(), meters_.deadline(), callers_.deadline(), device_.deadline()});
 }
 
 void Gateway::onTimers(Time now) {

@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <new>
 
 #include "gateway/daemon.h"
 #include "host/linux/privileges.h"
@@ -29,9 +31,7 @@ std::optional<braid::Config> load(const std::string& file, const braid::LoadOpti
   return std::get<braid::Config>(std::move(result));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int serve(int argc, char** argv) {
   CLI::App app{"Carries packets over all uplinks at once to the gateway at the other end."};
   std::string file, user;
   bool check = false, coreDumps = false;
@@ -61,8 +61,22 @@ int main(int argc, char** argv) {
   try {
     braid::Daemon daemon(std::move(*config), options);
     return daemon.run() ? EXIT_SUCCESS : EXIT_FAILURE;
+  } catch (const std::bad_alloc&) {
+    // What was under way when memory ended cannot be trusted; the host is as it was, and a new start is soon done.
+    spdlog::critical("the machine has no memory left: the daemon ends");
   } catch (const std::exception& e) {
     spdlog::critical("{}", e.what());
+  }
+  return EXIT_FAILURE;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return serve(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "braidd: %s\n", e.what());
     return EXIT_FAILURE;
   }
 }

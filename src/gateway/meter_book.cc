@@ -29,7 +29,11 @@ std::string readAll(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) return {};
   std::string text(kMaxFile + 1, '\0');
-  ssize_t got = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  ssize_t got = -1;
+  if (file) {
+    do got = ::read(file.get(), text.data(), text.size());
+    while (got < 0 && errno == EINTR);
+  }
   if (got < 0) throw SystemError(errno, "cannot read " + path + ": " + std::strerror(errno));
   text.resize(static_cast<size_t>(got));
   return text;
@@ -42,6 +46,12 @@ T wholeOf(const json& j) {
                                      : j.is_number_integer() && std::in_range<T>(j.get<int64_t>());
   if (!fits) throw std::runtime_error("not a number of that range");
   return j.get<T>();
+}
+
+// True: all of it is there.
+bool writeAll(const std::string& path, const std::string& text) {
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0640));
+  return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
 MeterBook::Entry entryOf(const json& j) {
@@ -120,9 +130,9 @@ bool MeterBook::wantsSave(std::time_t now) const {
 std::string MeterBook::save(std::time_t now) {
   std::string text = format(entries_);
   std::string fresh = path_ + ".new";
-  UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0640));
-  bool good = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-              ::rename(fresh.c_str(), path_.c_str()) == 0;
+  bool good = false;  // the last counts of a daemon that ends have no other chance
+  for (int tries = 0; tries < 2 && !good; ++tries)
+    good = writeAll(fresh, text) && ::rename(fresh.c_str(), path_.c_str()) == 0;
   if (!good) return "cannot write " + path_ + ": " + std::strerror(errno);
   unsaved_ = 0;
   changed_ = false;

@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
@@ -123,6 +124,7 @@ struct TraceWriter::Shared {
   bool stop = false, done = false;
 
   void run();
+  void writeUntilStopped();
   uint64_t writeLines(const std::string& lines);
   void writeEvents(const std::string& lines, uint64_t events);
   void writeBatch();
@@ -188,7 +190,7 @@ void TraceWriter::Shared::writeBatch() {
   if (events > 0) writeEvents(text, events);
 }
 
-void TraceWriter::Shared::run() {
+void TraceWriter::Shared::writeUntilStopped() {
   using std::chrono::system_clock;
   auto wall = std::chrono::duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch());
   writeLines(traceText(0, "recovery:trace_started", {{"unix_ms", wall.count()}}));
@@ -206,7 +208,18 @@ void TraceWriter::Shared::run() {
   }
   lock.unlock();
   reportDropped();
-  lock.lock();
+}
+
+// A trace is not worth the daemon: without memory it ends, and what comes then is counted as dropped.
+void TraceWriter::Shared::run() {
+  bool starved = false;
+  try {
+    writeUntilStopped();
+  } catch (const std::bad_alloc&) {
+    starved = true;
+  }
+  std::lock_guard lock(mutex);
+  if (starved) status.problem = "no memory left";  // short enough to need none
   done = true;
   ended.notify_all();
 }

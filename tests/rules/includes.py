@@ -40,6 +40,7 @@ KNOWS = {
     "linkemu": ["simnet/link", "host/linux"],
     "stacks": [],
     "flood": ["gateway"],
+    "faults": [],
     "bench": ["simnet"],
     "tests": ALL,  # its sub-folders too: what a test is about does not have to stand beside it
 }

@@ -58,6 +58,7 @@ class Gateway:
         self.path = lab.directory / f"{name}.yaml"
         self.socket = lab.directory / f"{name}.sock"
         self.process = None
+        self.wrapper = []  # words before the daemon's own, such as ["env", "NAME=value"]
 
     @staticmethod
     def _common(lab, name, changes):
@@ -106,7 +107,8 @@ class Gateway:
     def start(self):
         if self.config is not None:
             self.write_config()
-        self.process = self._lab.start(self.namespace, self.name, [binary("braidd"), "--config", self.path])
+        words = [*self.wrapper, binary("braidd"), "--config", self.path]
+        self.process = self._lab.start(self.namespace, self.name, words)
         self._lab.wait_for(self.status, f"{self.name} to answer on its control socket")
 
     def stop(self, number=signal.SIGTERM):

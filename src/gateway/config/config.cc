@@ -66,9 +66,10 @@ std::variant<std::string, ConfigErrors> readFile(const std::string& path) {
   std::string text;
   char part[16384];
   ssize_t got = 0;
-  while (text.size() <= kMaxConfigBytes && (got = read(file.get(), part, sizeof part)) > 0) {
-    text.append(part, static_cast<size_t>(got));
-  }
+  do {
+    got = read(file.get(), part, sizeof part);
+    if (got > 0) text.append(part, static_cast<size_t>(got));
+  } while (text.size() <= kMaxConfigBytes && (got > 0 || (got < 0 && errno == EINTR)));
   if (got < 0)
     return oneError(path, 0, 0, std::string("cannot be read: ") + std::strerror(errno), "check the disk");
   return text;

@@ -32,8 +32,18 @@ constexpr size_t kReadSize = 4096;
   throw std::runtime_error("control socket " + path + ": " + problem + "; " + remedy);
 }
 
-UniqueFd unixSocket() {
-  return UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+UniqueFd unixSocket(const std::string& path) {
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) fail(path, std::strerror(errno), "raise the limit of open files, or free memory");
+  return fd;
+}
+
+// What stays here stays after the end of the daemon: a refusal that passes is worth another try.
+bool removeFile(const std::string& path) {
+  for (int tries = 0; tries < 3; ++tries) {
+    if (unlink(path.c_str()) == 0 || errno == ENOENT) return true;
+  }
+  return false;
 }
 
 sockaddr_un socketAddress(const std::string& path) {
@@ -51,15 +61,18 @@ const sockaddr* generic(const sockaddr_un& address) {
 // Removes what a daemon that died left behind; refuses when one answers, or when it is something else.
 void removeStale(const std::string& path, const sockaddr_un& address) {
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) return;
+  if (lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return;
+    fail(path, std::strerror(errno), "check the folder's permissions");
+  }
   if (!S_ISSOCK(info.st_mode))
     fail(path, "something that is no socket is there", "remove it, or set control.socket");
-  UniqueFd probe = unixSocket();
+  UniqueFd probe = unixSocket(path);
   if (connect(probe.get(), generic(address), sizeof address) == 0 || errno == EAGAIN) {
     fail(path, "another daemon answers there", "stop it first, or set control.socket");
   }
   if (errno != ECONNREFUSED) fail(path, std::strerror(errno), "remove it, or check its permissions");
-  unlink(path.c_str());
+  if (!removeFile(path)) fail(path, std::strerror(errno), "remove it, or check the folder's permissions");
 }
 
 gid_t groupId(const std::string& path, const std::string& name) {
@@ -71,15 +84,17 @@ gid_t groupId(const std::string& path, const std::string& name) {
   return found->gr_gid;
 }
 
-// Binds and listens. Two daemons that start at once take turns by a lock on the folder.
-UniqueFd listenAt(const std::string& path, const std::string& group) {
+// Binds and listens; `made` is the new socket. Two daemons that start at once take turns by a lock on the folder.
+UniqueFd listenAt(const std::string& path, const std::string& group, struct stat& made) {
   std::string folder = std::filesystem::path(path).parent_path();
   UniqueFd lock(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (lock.get() < 0) fail(path, "folder: " + std::string(std::strerror(errno)), "create the folder");
-  flock(lock.get(), LOCK_EX);
+  while (flock(lock.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) fail(path, "folder: " + std::string(std::strerror(errno)), "try again");
+  }
   sockaddr_un address = socketAddress(path);
   removeStale(path, address);
-  UniqueFd fd = unixSocket();
+  UniqueFd fd = unixSocket(path);
   mode_t before = umask(0177);  // nobody else gets in before group and mode are set
   int bound = bind(fd.get(), generic(address), sizeof address);
   int error = errno;
@@ -90,11 +105,12 @@ UniqueFd listenAt(const std::string& path, const std::string& group) {
       fail(path, "cannot give it to group '" + group + "': " + std::strerror(errno),
            "make the daemon's user a member");
     }
-    if (chmod(path.c_str(), 0660) != 0 || listen(fd.get(), kBacklog) != 0) {
+    if (chmod(path.c_str(), 0660) != 0 || listen(fd.get(), kBacklog) != 0 ||
+        lstat(path.c_str(), &made) != 0) {
       fail(path, std::strerror(errno), "check the folder's permissions");
     }
   } catch (...) {
-    unlink(path.c_str());
+    removeFile(path);
     throw;
   }
   return fd;
@@ -150,9 +166,7 @@ struct ControlServer::Impl {
       : loop(eventLoop),
         handler(controlHandler),
         path(std::move(socketPath)),
-        listener(listenAt(path, group)) {
-    struct stat info {};
-    if (lstat(path.c_str(), &info) == 0) device = info.st_dev, inode = info.st_ino;
+        listener(listenAt(path, group, made)) {
     ev_io_init(&io, onAccept, listener.get(), EV_READ);
     ev_timer_init(&resume, onResume, kAcceptPause, 0);
     io.data = resume.data = this;
@@ -163,31 +177,38 @@ struct ControlServer::Impl {
     ev_io_stop(loop, &io);
     ev_timer_stop(loop, &resume);
     struct stat info {};
-    if (lstat(path.c_str(), &info) == 0 && info.st_dev == device && info.st_ino == inode)
-      unlink(path.c_str());
+    int found = -1;
+    for (int tries = 0; tries < 3 && found != 0; ++tries) found = lstat(path.c_str(), &info);
+    if (found == 0 && info.st_dev == made.st_dev && info.st_ino == made.st_ino) removeFile(path);
   }
 
-  static void onAccept(struct ev_loop*, ev_io* watcher, int) { static_cast<Impl*>(watcher->data)->accept(); }
+  static void onAccept(struct ev_loop* l, ev_io* watcher, int events) {
+    auto* self = static_cast<Impl*>(watcher->data);
+    if (events & EV_ERROR) return self->pauseAccepting();  // the kernel does not watch it, for want of memory
+    Loop::call(l, [&] { self->accept(); });
+  }
   static void onResume(struct ev_loop* l, ev_timer* watcher, int) {
     ev_io_start(l, &static_cast<Impl*>(watcher->data)->io);
   }
-  static void onReady(struct ev_loop*, ev_io* watcher, int events) {
+  static void onReady(struct ev_loop* l, ev_io* watcher, int events) {
     auto* client = static_cast<Client*>(watcher->data);
-    client->impl.serve(*client, events);
+    Loop::call(l, [&] { client->impl.serve(*client, events); });
   }
   static void onTimeout(struct ev_loop*, ev_timer* watcher, int) {
     auto* client = static_cast<Client*>(watcher->data);
     client->impl.clients.erase(client->self);
   }
 
+  void pauseAccepting() {
+    ev_io_stop(loop, &io);
+    ev_timer_set(&resume, kAcceptPause, 0);
+    ev_timer_start(loop, &resume);
+  }
+
   void accept() {
     int fd = accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-        ev_io_stop(loop, &io);
-        ev_timer_set(&resume, kAcceptPause, 0);
-        ev_timer_start(loop, &resume);
-      }
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) pauseAccepting();
       return;
     }
     if (clients.size() >= kMaxClients) {
@@ -245,9 +266,8 @@ struct ControlServer::Impl {
   struct ev_loop* loop;
   ControlHandler& handler;
   std::string path;
+  struct stat made {};  // the socket's entry in its folder
   UniqueFd listener;
-  dev_t device{};
-  ino_t inode{};
   ev_io io{};
   ev_timer resume{};
   std::list<Client> clients;

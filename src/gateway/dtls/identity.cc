@@ -85,10 +85,13 @@ BioHandle readFile(const std::string& path, bool isPrivate, const std::string& c
     fail(path, "the private key can be used by others than its owner", "run: chmod 600 " + path);
   if (static_cast<size_t>(info.st_size) > kMaxPemBytes) fail(path, "is too long for a PEM file", kRemedy);
   BioHandle bio(BIO_new(BIO_s_secmem()));
+  if (!bio) fail(path, "there is no memory for it: " + takeOpensslError(), "free memory");
   std::array<char, 4096> chunk;
   ssize_t n;
-  while ((n = read(file.get(), chunk.data(), chunk.size())) > 0)
-    BIO_write(bio.get(), chunk.data(), static_cast<int>(n));
+  do {
+    n = read(file.get(), chunk.data(), chunk.size());
+    if (n > 0) BIO_write(bio.get(), chunk.data(), static_cast<int>(n));
+  } while (n > 0 || (n < 0 && errno == EINTR));
   OPENSSL_cleanse(chunk.data(), chunk.size());
   if (n < 0) fail(path, std::string("cannot be read: ") + std::strerror(errno), kRemedy);
   return bio;

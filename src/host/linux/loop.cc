@@ -6,7 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "host/system_error.h"
 
@@ -18,36 +23,97 @@ Time monotonicNow() {
   return Time(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
 }
 
-Loop::Loop() : loop_(ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV)) {
+namespace {
+
+constexpr ev_tstamp kWatchAgain = 0.01;  // seconds until a refused watch is asked for again
+constexpr size_t kReserve = 64 << 10;    // bytes; the tables of libev are far smaller
+
+// libev ends the process when a call of its own fails. A refused wait is none the less tried again, with a pause
+// so that a lasting refusal does not eat a processor. The rest happens while the first watcher is made, when there is
+// nothing at the host to take back.
+void onLibevTrouble(const char* what) noexcept {
+  if (std::string_view(what).find("pipe") == std::string_view::npos) {
+    timespec pause{0, 1'000'000};
+    ::nanosleep(&pause, nullptr);
+    return;
+  }
+  std::fprintf(stderr, "event loop: %s: %s\n", what, std::strerror(errno));
+  std::_Exit(EXIT_FAILURE);
+}
+
+// libev ends the process, without a way back, when it gets no memory: so some is kept for it.
+void* reallocForLibev(void* old, long size) noexcept {
+  static std::unique_ptr<char[]> reserve(new (std::nothrow) char[kReserve]);
+  if (size == 0) {
+    std::free(old);
+    return nullptr;
+  }
+  void* got = std::realloc(old, static_cast<size_t>(size));
+  if (!got) {
+    reserve.reset();
+    got = std::realloc(old, static_cast<size_t>(size));
+  }
+  return got;
+}
+
+struct ev_loop* makeLoop() {
+  ev_set_syserr_cb(onLibevTrouble);
+  ev_set_allocator(reallocForLibev);
+  return ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+}
+
+}  // namespace
+
+Loop::Loop() : loop_(makeLoop()) {
   if (!loop_) throw SystemError(ENOSYS, "cannot make an event loop");
+  ev_set_userdata(loop_, this);
 }
 Loop::~Loop() {
   ev_loop_destroy(loop_);
 }
 void Loop::run() {
-  ev_run(loop_, 0);
+  runWith(0);
 }
 void Loop::stop() {
   ev_break(loop_, EVBREAK_ALL);
 }
 void Loop::runOnce(bool wait) {
-  ev_run(loop_, wait ? EVRUN_ONCE : EVRUN_NOWAIT);
+  runWith(wait ? EVRUN_ONCE : EVRUN_NOWAIT);
+}
+void Loop::runWith(int flags) {
+  ev_run(loop_, flags);
+  if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
 }
 
 IoWatcher::IoWatcher(Loop& loop, int fd, Callback onReadable, Callback onWritable)
     : loop_(loop), onReadable_(std::move(onReadable)), onWritable_(std::move(onWritable)) {
-  auto call = [](struct ev_loop*, ev_io* io, int events) {
-    auto* self = static_cast<IoWatcher*>(io->data);
-    if ((events & EV_WRITE) && self->onWritable_) self->onWritable_();
-    if (events & EV_READ) self->onReadable_();
+  auto call = [](struct ev_loop* raw, ev_io* io, int events) {
+    Loop::call(raw, [&] { static_cast<IoWatcher*>(io->data)->onEvents(events); });
+  };
+  auto again = [](struct ev_loop* raw, ev_timer* timer, int) {
+    auto* self = static_cast<IoWatcher*>(timer->data);
+    if (self->events_) ev_io_start(raw, &self->io_);
   };
   ev_io_init(&io_, call, fd, EV_READ);
-  io_.data = this;
+  ev_timer_init(&again_, again, kWatchAgain, 0);
+  io_.data = again_.data = this;
   ev_io_start(loop_.raw(), &io_);
 }
 
 IoWatcher::~IoWatcher() {
   ev_io_stop(loop_.raw(), &io_);
+  ev_timer_stop(loop_.raw(), &again_);
+}
+
+// EV_ERROR comes with both other bits, and libev has stopped the watcher: epoll_ctl() was refused.
+void IoWatcher::onEvents(int events) {
+  if (events & EV_ERROR) {
+    ev_timer_set(&again_, kWatchAgain, 0);
+    ev_timer_start(loop_.raw(), &again_);
+    return;
+  }
+  if ((events & EV_WRITE) && onWritable_) onWritable_();
+  if (events & EV_READ) onReadable_();
 }
 void IoWatcher::wantWrite(bool on) {
   want(EV_WRITE, on);
@@ -80,14 +146,18 @@ Timer::Timer(Loop& loop, std::function<void()> onTime)
 
 void Timer::arm(Time deadline) {
   if (deadline == deadline_) return;
-  deadline_ = deadline;
   itimerspec spec{};  // zero disarms
   if (deadline != kNever) {
     // An absolute time that has passed fires at once; zero would disarm.
     auto ns = std::max<int64_t>(deadline.time_since_epoch().count(), 1);
     spec.it_value = {ns / 1'000'000'000, ns % 1'000'000'000};
   }
-  timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+  // The kernel has no reason to refuse, a filter of system calls may: then what is armed is what was.
+  for (int tries = 0; tries < 3; ++tries) {
+    if (timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0) continue;
+    deadline_ = deadline;
+    return;
+  }
 }
 
 void Timer::onReadable() {
@@ -100,7 +170,9 @@ void Timer::onReadable() {
 
 SignalWatcher::SignalWatcher(Loop& loop, int signal, std::function<void()> onSignal)
     : loop_(loop), onSignal_(std::move(onSignal)) {
-  auto call = [](struct ev_loop*, ev_signal* s, int) { static_cast<SignalWatcher*>(s->data)->onSignal_(); };
+  auto call = [](struct ev_loop* raw, ev_signal* s, int) {
+    Loop::call(raw, [&] { static_cast<SignalWatcher*>(s->data)->onSignal_(); });
+  };
   ev_signal_init(&signal_, call, signal);
   signal_.data = this;
   ev_signal_start(loop_.raw(), &signal_);
@@ -112,7 +184,9 @@ SignalWatcher::~SignalWatcher() {
 
 PrepareHook::PrepareHook(Loop& loop, std::function<void()> beforeWait)
     : loop_(loop), beforeWait_(std::move(beforeWait)) {
-  auto call = [](struct ev_loop*, ev_prepare* p, int) { static_cast<PrepareHook*>(p->data)->beforeWait_(); };
+  auto call = [](struct ev_loop* raw, ev_prepare* p, int) {
+    Loop::call(raw, [&] { static_cast<PrepareHook*>(p->data)->beforeWait_(); });
+  };
   ev_prepare_init(&prepare_, call);
   prepare_.data = this;
   ev_prepare_start(loop_.raw(), &prepare_);

@@ -3,6 +3,7 @@
 #include <ev.h>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -29,7 +30,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Runs until stop().
+  /// Runs until stop(). Throws what a callback threw.
   void run();
   void stop();
   /// One iteration; `wait`: blocks until something happens.
@@ -38,12 +39,29 @@ class Loop {
     return loop_;
   }
 
+  /// Makes a call for a watcher of this loop. libev is written in C, through which no exception may pass: it is kept,
+  /// and stops the loop.
+  template <typename F>
+  static void call(struct ev_loop* raw, F&& callback) {
+    auto* self = static_cast<Loop*>(ev_userdata(raw));
+    if (!self) return callback();  // a loop of somebody else, who answers for what is thrown
+    if (self->thrown_) return;     // what it left behind is fit for being destroyed, not for more work
+    try {
+      callback();
+    } catch (...) {
+      self->thrown_ = std::current_exception();
+      self->stop();
+    }
+  }
+
  private:
+  void runWith(int flags);
   struct ev_loop* loop_;
+  std::exception_ptr thrown_;
 };
 
 /// Calls back while a file descriptor is readable (and, on demand, writable). A callback must not destroy its
-/// own watcher.
+/// own watcher. Where the kernel refuses to watch (no memory), it is asked again.
 class IoWatcher {
  public:
   using Callback = std::function<void()>;
@@ -59,8 +77,10 @@ class IoWatcher {
 
  private:
   void want(int bit, bool on);
+  void onEvents(int events);
   Loop& loop_;
   ev_io io_;
+  ev_timer again_;
   int events_ = EV_READ;
   Callback onReadable_, onWritable_;
 };

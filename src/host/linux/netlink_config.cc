@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include "host/linux/netlink_message.h"
 #include "host/system_error.h"
@@ -78,12 +80,24 @@ bool sameKey(const FoundRoute& found, const RouteSpec& wanted) {
 
 NetlinkConfig::NetlinkConfig() : socket_(0) {}
 NetlinkConfig::~NetlinkConfig() {
-  undo();
+  try {
+    undo();
+  } catch (const std::exception&) {  // no memory for the words about a failure
+  }
 }
 
 void NetlinkConfig::remember(std::string text, std::function<void()> takeBack, std::function<bool()> again) {
-  forget(text);  // added anew after the kernel dropped it, with its link for example
-  steps_.push_back({std::move(text), std::move(takeBack), std::move(again)});
+  makeRoom();
+  keep({std::move(text), std::move(takeBack), std::move(again)});
+}
+
+void NetlinkConfig::makeRoom() {
+  if (steps_.size() == steps_.capacity()) steps_.reserve(2 * steps_.size() + 8);
+}
+
+void NetlinkConfig::keep(Step step) {
+  forget(step.text);  // added anew after the kernel dropped it, with its link for example
+  steps_.push_back(std::move(step));
 }
 
 void NetlinkConfig::forget(std::string_view text) {
@@ -113,16 +127,22 @@ bool NetlinkConfig::addAgain(const std::string& text, const NetlinkSocket::Answe
   return answer.error == 0;
 }
 
+// What is not taken back now stays at the host for good, so a refusal is met with a second try.
 std::vector<std::string> NetlinkConfig::undo() {
   std::vector<std::string> failures;
-  while (!steps_.empty()) {
-    Step step = std::move(steps_.back());
-    steps_.pop_back();
-    try {
-      step.takeBack();
-    } catch (const SystemError& e) {
-      failures.push_back(e.what());
+  std::vector<Step> refused;
+  refused.reserve(steps_.size());
+  for (int round = 0; round < 2; ++round) {
+    for (; !steps_.empty(); steps_.pop_back()) {
+      try {
+        steps_.back().takeBack();
+      } catch (const std::exception& e) {
+        if (round == 0) refused.push_back(std::move(steps_.back()));
+        if (round == 1) failures.push_back(e.what());
+      }
     }
+    std::reverse(refused.begin(), refused.end());
+    std::swap(steps_, refused);
   }
   return failures;
 }
@@ -133,8 +153,22 @@ std::vector<std::string> NetlinkConfig::done() const {
   return out;
 }
 
+int NetlinkConfig::findIndex(const std::string& device) {
+  int index = 0;
+  NetlinkRequest request(RTM_GETLINK, 0);
+  request.body<ifinfomsg>();
+  request.put(IFLA_IFNAME, device);
+  NetlinkSocket::Answer answer = socket_.request(request.header(), [&](const nlmsghdr& m) {
+    if (m.nlmsg_type == RTM_NEWLINK && m.nlmsg_len >= mnl_nlmsg_size(sizeof(ifinfomsg)))
+      index = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_index;
+  });
+  if (answer.error == 0 || answer.error == ENODEV) return index;
+  throw SystemError(answer.error,
+                    "cannot look at interface '" + device + "': " + std::strerror(answer.error));
+}
+
 int NetlinkConfig::indexOf(const std::string& device) {
-  int index = static_cast<int>(if_nametoindex(device.c_str()));
+  int index = findIndex(device);
   if (index == 0) throw SystemError(ENODEV, "there is no interface named '" + device + "'");
   return index;
 }
@@ -145,7 +179,13 @@ std::string NetlinkConfig::nameOf(int index) {
 }
 
 void NetlinkConfig::addAddress(const std::string& device, const InterfaceAddress& address) {
-  std::string text = addressText(device, address);
+  Step step{addressText(device, address), [=, this] { deleteAddress(device, address); },
+            [=, this] {
+              NetlinkRequest again = addressRequest(RTM_NEWADDR, address, indexOf(device));
+              return addAgain(addressText(device, address), socket_.request(again.header()));
+            }};
+  const std::string& text = step.text;
+  makeRoom();
   int index = indexOf(device);
   NetlinkSocket::Answer answer = socket_.request(addressRequest(RTM_NEWADDR, address, index).header());
   if (answer.error == EEXIST && !remembers(text)) {
@@ -155,12 +195,7 @@ void NetlinkConfig::addAddress(const std::string& device, const InterfaceAddress
   } else if (answer.error != 0 && answer.error != EEXIST) {
     fail(text, answer);
   }
-  remember(
-      text, [=, this] { deleteAddress(device, address); },
-      [=, this] {
-        NetlinkRequest again = addressRequest(RTM_NEWADDR, address, indexOf(device));
-        return addAgain(text, socket_.request(again.header()));
-      });
+  keep(std::move(step));
 }
 
 std::string NetlinkConfig::conflicting(int index, const InterfaceAddress& address, bool& ours) {
@@ -175,18 +210,24 @@ std::string NetlinkConfig::conflicting(int index, const InterfaceAddress& addres
 }
 
 void NetlinkConfig::deleteAddress(const std::string& device, const InterfaceAddress& address) {
-  int index = static_cast<int>(if_nametoindex(device.c_str()));
+  int index = findIndex(device);
   if (index == 0) return;
   check(addressText(device, address), socket_.request(addressRequest(RTM_DELADDR, address, index).header()));
 }
 
 void NetlinkConfig::removeAddress(const std::string& device, const InterfaceAddress& address) {
-  forget(addressText(device, address));
   deleteAddress(device, address);
+  forget(addressText(device, address));  // what is refused is taken back in the end
 }
 
 void NetlinkConfig::addRoute(const RouteSpec& route) {
-  std::string text = route.toString();
+  Step step{route.toString(), [=, this] { deleteRoute(route); },
+            [=, this] {
+              NetlinkRequest again = routeRequest(RTM_NEWROUTE, route, indexOf(route.device));
+              return addAgain(route.toString(), socket_.request(again.header()));
+            }};
+  const std::string& text = step.text;
+  makeRoom();
   int index = indexOf(route.device);
   NetlinkSocket::Answer answer = socket_.request(routeRequest(RTM_NEWROUTE, route, index).header());
   if (answer.error == EEXIST) {
@@ -196,12 +237,7 @@ void NetlinkConfig::addRoute(const RouteSpec& route) {
   } else if (answer.error != 0) {
     fail(text, answer);
   }
-  remember(
-      text, [=, this] { deleteRoute(route); },
-      [=, this] {
-        NetlinkRequest again = routeRequest(RTM_NEWROUTE, route, indexOf(route.device));
-        return addAgain(text, socket_.request(again.header()));
-      });
+  keep(std::move(step));
 }
 
 std::string NetlinkConfig::conflicting(const RouteSpec& route, bool& ours) {
@@ -218,14 +254,14 @@ std::string NetlinkConfig::conflicting(const RouteSpec& route, bool& ours) {
 }
 
 void NetlinkConfig::deleteRoute(const RouteSpec& route) {
-  int index = static_cast<int>(if_nametoindex(route.device.c_str()));
+  int index = findIndex(route.device);
   if (index == 0) return;
   check(route.toString(), socket_.request(routeRequest(RTM_DELROUTE, route, index).header()));
 }
 
 void NetlinkConfig::removeRoute(const RouteSpec& route) {
-  forget(route.toString());
   deleteRoute(route);
+  forget(route.toString());
 }
 
 void NetlinkConfig::removeStaleRoutes(uint32_t table) {
@@ -242,16 +278,19 @@ void NetlinkConfig::removeStaleRoutes(uint32_t table) {
 }
 
 void NetlinkConfig::addRule(const RuleSpec& rule) {
-  std::string text = rule.toString();
+  Step step{rule.toString(), [=, this] { deleteRule(rule); },
+            [=, this] {
+              return addAgain(rule.toString(), socket_.request(ruleRequest(RTM_NEWRULE, rule).header()));
+            }};
+  const std::string& text = step.text;
+  makeRoom();
   NetlinkSocket::Answer answer = socket_.request(ruleRequest(RTM_NEWRULE, rule).header());
   if (answer.error == EEXIST) {
     if (!ruleIsOurs(rule)) failTaken(text, "the same rule, set by others");
   } else if (answer.error != 0) {
     fail(text, answer);
   }
-  remember(
-      text, [=, this] { deleteRule(rule); },
-      [=, this] { return addAgain(text, socket_.request(ruleRequest(RTM_NEWRULE, rule).header())); });
+  keep(std::move(step));
 }
 
 bool NetlinkConfig::ruleIsOurs(const RuleSpec& rule) {
@@ -268,8 +307,8 @@ void NetlinkConfig::deleteRule(const RuleSpec& rule) {
 }
 
 void NetlinkConfig::removeRule(const RuleSpec& rule) {
-  forget(rule.toString());
   deleteRule(rule);
+  forget(rule.toString());
 }
 
 }  // namespace braid

@@ -46,11 +46,17 @@ class NetlinkConfig final : public HostNetwork {
     std::function<bool()> again;  // true: it had to be done again
   };
   void remember(std::string text, std::function<void()> takeBack, std::function<bool()> again);
+  /// Room for keep(): what was done at the host must be remembered even when memory ends.
+  void makeRoom();
+  void keep(Step step);
   void forget(std::string_view text);
   Step* find(std::string_view text);
   bool remembers(std::string_view text) { return find(text) != nullptr; }
   /// A request that adds something, made again. True: it was gone.
   bool addAgain(const std::string& text, const NetlinkSocket::Answer& answer);
+  /// The interface's index, 0 when there is none of that name. Throws SystemError when the kernel does not say:
+  /// if_nametoindex(), which opens a socket for it, would give 0 then too.
+  int findIndex(const std::string& device);
   int indexOf(const std::string& device);
   using FillLink = std::function<void(NetlinkRequest&, ifinfomsg&)>;
   void changeLink(const std::string& device, const std::string& text, const FillLink& fill);

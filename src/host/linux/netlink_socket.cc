@@ -18,6 +18,13 @@ constexpr size_t kBufferBytes = 32768;  // what the kernel fills at most per rea
 // The kernel answers within the system call that asks; waiting longer means that no answer was owed.
 constexpr timeval kAnswerTimeout{5, 0};
 
+constexpr int kRequestTries = 3;
+
+// The kernel had no memory for the request, or for its answer: nobody knows then whether it did what was asked.
+bool memoryWasShort(int error) {
+  return error == ENOBUFS || error == ENOMEM;
+}
+
 // The text of an error message with NLM_F_ACK_TLVS (NETLINK_EXT_ACK); NETLINK_CAP_ACK leaves the request out
 // of it.
 std::string extendedText(const nlmsghdr& header) {
@@ -47,12 +54,24 @@ NetlinkSocket::NetlinkSocket(uint32_t groups, int receiveBytes)
 }
 
 NetlinkSocket::Answer NetlinkSocket::request(nlmsghdr& header, const OnMessage& onMessage) {
+  Answer answer;
+  for (int tries = 0; tries < kRequestTries; ++tries) {
+    answer = requestOnce(header, onMessage);
+    if (!memoryWasShort(answer.error)) break;
+  }
+  return answer;
+}
+
+NetlinkSocket::Answer NetlinkSocket::requestOnce(nlmsghdr& header, const OnMessage& onMessage) {
   header.nlmsg_flags |= NLM_F_REQUEST;
   // NLM_F_DUMP is two bits, and NLM_F_EXCL is one of the two: both must be there.
   if ((header.nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) header.nlmsg_flags |= NLM_F_ACK;
   header.nlmsg_seq = ++sequence_;
   if (unfinished_) discard();
-  if (mnl_socket_sendto(socket_.get(), &header, header.nlmsg_len) < 0) return {errno, {}};
+  ssize_t sent;
+  do sent = mnl_socket_sendto(socket_.get(), &header, header.nlmsg_len);
+  while (sent < 0 && errno == EINTR);
+  if (sent < 0) return {errno, {}};
   return collect(sequence_, onMessage);
 }
 
@@ -100,14 +119,14 @@ NetlinkSocket::Answer NetlinkSocket::dumpOnce(uint16_t type, uint8_t family, con
   // The family stands first in each of the request headers; the largest of them fits all.
   auto* body = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(header, sizeof(ifinfomsg)));
   body->ifi_family = family;
-  return request(*header, onMessage);
+  return requestOnce(*header, onMessage);
 }
 
 void NetlinkSocket::dump(uint16_t type, uint8_t family, const OnMessage& onMessage) {
   for (int attempt = 0;; ++attempt) {
     Answer answer = dumpOnce(type, family, onMessage);
     if (answer.error == 0) return;
-    if (answer.error == EINTR && attempt < 8) continue;
+    if ((answer.error == EINTR || memoryWasShort(answer.error)) && attempt < 8) continue;
     throw SystemError(answer.error, "netlink dump failed: " + std::string(std::strerror(answer.error)));
   }
 }

@@ -46,7 +46,8 @@ class NetlinkSocket {
     int error = 0;        ///< errno; 0: done
     std::string message;  ///< the kernel's own words about an error (NLMSGERR_ATTR_MSG); may be empty
   };
-  /// Sends a request that the kernel acknowledges, gives what it answers before that to onMessage.
+  /// Sends a request that the kernel acknowledges, gives what it answers before that to onMessage. One that fails
+  /// for want of memory is made again, so it must do no harm twice; onMessage then gets what it had before again.
   Answer request(nlmsghdr& header, const OnMessage& onMessage = {});
   /// RTM_GET* dump. EINTR: what was listed changed meanwhile, so something may be missing or old.
   Answer dumpOnce(uint16_t type, uint8_t family, const OnMessage& onMessage);
@@ -63,6 +64,7 @@ class NetlinkSocket {
   struct Closer {
     void operator()(mnl_socket* s) const { mnl_socket_close(s); }
   };
+  Answer requestOnce(nlmsghdr& header, const OnMessage& onMessage);
   Answer collect(uint32_t sequence, const OnMessage& onMessage);
   void discard();
 

@@ -5,8 +5,19 @@
 
 namespace braid::notify {
 
+namespace {
+
+// A word that the service manager does not hear may end the daemon (READY, WATCHDOG), and what refused it (no memory,
+// no free descriptor, a full queue) may be over already.
+void tell(const std::string& words) {
+  for (int tries = 0; tries < 3 && sd_notify(0, words.c_str()) < 0; ++tries) {
+  }
+}
+
+}  // namespace
+
 void ready(const std::string& line) {
-  sd_notify(0, ("READY=1\nSTATUS=" + line).c_str());
+  tell("READY=1\nSTATUS=" + line);
 }
 
 void reloading() {
@@ -14,17 +25,17 @@ void reloading() {
   clock_gettime(CLOCK_MONOTONIC, &t);
   auto us = static_cast<unsigned long long>(t.tv_sec) * 1'000'000 +
             static_cast<unsigned long long>(t.tv_nsec) / 1000;
-  sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", us);
+  tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us));
 }
 
 void stopping() {
-  sd_notify(0, "STOPPING=1");
+  tell("STOPPING=1");
 }
 void status(const std::string& line) {
-  sd_notify(0, ("STATUS=" + line).c_str());
+  tell("STATUS=" + line);
 }
 void watchdog() {
-  sd_notify(0, "WATCHDOG=1");
+  tell("WATCHDOG=1");
 }
 
 Duration watchdogInterval() {

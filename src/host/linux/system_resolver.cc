@@ -11,6 +11,8 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "host/linux/sockaddr.h"
@@ -28,6 +30,7 @@ struct SystemResolver::Shared {
   UniqueFd ready{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 
   void run();
+  void answer(const HostPort& name);
 };
 
 namespace {
@@ -38,6 +41,7 @@ std::vector<Endpoint> lookUp(const HostPort& name) {
   addrinfo* list = nullptr;
   std::vector<Endpoint> out;
   if (::getaddrinfo(name.host.c_str(), nullptr, &hints, &list) != 0) return out;
+  std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   for (const addrinfo* a = list; a; a = a->ai_next) {
     SocketAddress address{};
     if (a->ai_addrlen > sizeof address) continue;
@@ -46,7 +50,6 @@ std::vector<Endpoint> lookUp(const HostPort& name) {
     e.port = name.port;
     if (e.address.bits()) out.push_back(e);
   }
-  ::freeaddrinfo(list);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -54,20 +57,29 @@ std::vector<Endpoint> lookUp(const HostPort& name) {
 
 }  // namespace
 
+void SystemResolver::Shared::answer(const HostPort& name) {
+  std::vector<Endpoint> found = lookUp(name);
+  std::lock_guard lock(mutex);
+  results[name] = std::move(found);
+  uint64_t one = 1;
+  // EAGAIN: the descriptor is readable already.
+  for (int tries = 0; tries < 3 && ::write(ready.get(), &one, sizeof one) < 0 && errno != EAGAIN; ++tries) {
+  }
+}
+
 void SystemResolver::Shared::run() {
   std::unique_lock lock(mutex);
   while (true) {
     wake.wait(lock, [&] { return stop || !wanted.empty(); });
     if (stop) return;
-    HostPort name = wanted.front();
-    lock.unlock();
-    std::vector<Endpoint> found = lookUp(name);
-    lock.lock();
-    if (stop) return;
+    try {
+      HostPort name = wanted.front();
+      lock.unlock();
+      answer(name);
+    } catch (const std::bad_alloc&) {  // unanswered: who asked asks again
+    }
+    if (!lock.owns_lock()) lock.lock();
     wanted.pop_front();
-    results[name] = std::move(found);
-    uint64_t one = 1;
-    if (::write(ready.get(), &one, sizeof one) < 0) continue;  // the descriptor is readable already
   }
 }
 
@@ -85,8 +97,12 @@ SystemResolver::~SystemResolver() {
 }
 
 void SystemResolver::request(const HostPort& name) {
-  if (!started_) std::thread([shared = shared_] { shared->run(); }).detach();
-  started_ = true;
+  try {
+    if (!started_) std::thread([shared = shared_] { shared->run(); }).detach();
+    started_ = true;
+  } catch (const std::system_error&) {
+    return onResult_(name, {});  // the system gives no thread now
+  }
   std::lock_guard lock(shared_->mutex);
   auto& wanted = shared_->wanted;
   if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) wanted.push_back(name);

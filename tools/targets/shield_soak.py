@@ -1,0 +1,142 @@
+"""Target of a long life: half an hour of real daemons and days of virtual time, under full load and all that moves."""
+
+import threading
+import time
+
+from lab import Download, Lab, Link
+from lab.measure import resident_bytes
+from lab.services import Nginx
+
+from . import MISSING, option, target
+from ._simulate import simulate
+
+LINKS = [Link("wifi", 50, 20, 0.005), Link("lte", 30, 60, 0.001)]
+REKEY = {"rekey-after": "60s"}
+SETTLED = 300  # seconds after which memory may grow no more
+GROWTH = 0.05
+EVERY = {"fail": 20, "move": 45, "reload": 30}  # seconds
+FILE = 40_000_000  # bytes; some seconds
+
+
+class Load(threading.Thread):
+    """Downloads, one after the other, until told to end."""
+
+    def __init__(self, lab, nginx):
+        super().__init__(daemon=True)
+        self._lab = lab
+        self._path = nginx.add("soak", FILE)
+        self._sha256 = nginx.sha256[self._path]
+        self._end = threading.Event()
+        self.wrong, self.resets, self.size, self.errors = 0, 0, 0, []
+        self.start()
+
+    def run(self):
+        while not self._end.is_set():
+            try:
+                done = Download(self._lab, f"http://{Lab.server_addresses()[0]}{self._path}").finish(120)
+                self.wrong += done.sha256 != self._sha256
+                self.resets += done.report["num_connects"] != 1
+                self.size += done.size
+            except (RuntimeError, TimeoutError) as error:
+                self.resets += 1
+                self.errors.append(str(error)[:300])
+
+    def finish(self):
+        self._end.set()
+        self.join(130)
+
+
+class Trouble:
+    """What happens to the daemons meanwhile, each in its turn."""
+
+    def __init__(self, lab):
+        self._lab = lab
+        self.counts = dict.fromkeys(EVERY, 0)
+        self._next = {kind: time.monotonic() + seconds for kind, seconds in EVERY.items()}
+
+    def step(self):
+        for kind, when in self._next.items():
+            if time.monotonic() >= when:
+                getattr(self, kind)(self.counts[kind])
+                self.counts[kind] += 1
+                self._next[kind] += EVERY[kind]
+
+    def fail(self, number):
+        """A link dies silently, or with its interface, for a second."""
+        index = number % 2
+        name, lab = LINKS[index].name, self._lab
+        if number % 4 < 2:
+            lab.links.set(name, down=True)
+            time.sleep(1)
+            lab.links.set(name, down=False)
+        else:
+            lab.edge.ip("link", "set", f"{name}0", "down")
+            time.sleep(1)
+            lab.restore_uplink(index)
+
+    def move(self, number):
+        """The second uplink has another address from now on, or its own again."""
+        (near, far), _ = self._lab.sites[0].link_addresses(1)
+        edge = self._lab.edge
+        edge.ip("-4", "address", "flush", "dev", "lte0")
+        edge.address("lte0", (near if number % 2 else near[:-1] + "77") + "/24")
+        edge.route("0.0.0.0/0", "via", far, "dev", "lte0", "metric", 200)
+
+    def reload(self, number):
+        for gateway in self._lab.gateways():
+            gateway.config.setdefault("recovery", {})["policy"] = ("adaptive", "cofuso")[number % 2]
+            gateway.reload()
+
+
+def _real(minutes):
+    with Lab(LINKS) as lab:
+        nginx = Nginx(lab)
+        lab.start_gateways(edge={"tunnel": REKEY}, concentrator={"tunnel": REKEY})
+        lab.edge_gateway.wait_up(subflows=2)
+        pids = {gateway.name: gateway.process.pid for gateway in lab.gateways()}
+        load, trouble = Load(lab, nginx), Trouble(lab)
+        begun, settled, most = time.monotonic(), {}, dict.fromkeys(pids, 0)
+        while time.monotonic() < begun + 60 * minutes:
+            trouble.step()
+            for name, pid in pids.items():
+                resident = resident_bytes(pid)
+                if time.monotonic() < begun + min(SETTLED, 60 * minutes / 2):
+                    settled[name] = max(settled.get(name, 0), resident)
+                else:
+                    most[name] = max(most[name], resident)
+            time.sleep(0.5)
+        load.finish()
+        status = lab.gateway.status()
+        epochs = [peer.get("key_epoch") for peer in status["peers"]]
+        ended = sum(gateway.process.poll() is not None for gateway in lab.gateways())
+        growth = {name: round(most[name] / settled[name] - 1, 4) for name in pids}
+        faults = load.wrong + load.resets + ended + sum(each > GROWTH for each in growth.values())
+        return faults, {"minutes": minutes, "wrong": load.wrong, "resets": load.resets, "errors": load.errors[:5],
+                        "daemons ended": ended, "growth": growth, "resident": settled, "bytes": load.size,
+                        "key epochs": epochs, **trouble.counts}
+
+
+def _virtual(hours):
+    run = simulate("sim_soak", {1: ["--hours", hours, "--seed", 1]})[1]
+    memory = run.pop("resident_mib")
+    grown = max(memory) / memory[0] - 1
+    run.update({"resident_mib": [memory[0], max(memory)], "growth": round(grown, 4)})
+    faults = run["wrong_bytes"] + run["resets"] + run["kept"] + bool(run["broken"]) + (grown > GROWTH)
+    if run["rekeys"] < 30 * hours:
+        run[MISSING] = "changes of keys"
+    return faults, run
+
+
+@target("shield.9", f"soak under full load, with links that fail, addresses that change, reloads and new keys every "
+        f"60 s, of real daemons and in virtual time: wrong bytes + resets + growth of memory beyond {GROWTH:.0%} "
+        f"after the first {SETTLED // 60} minutes", "faults", at_most=0,
+        programs=["braidd", "braidctl", "linkemu", "sim_soak"],
+        options=[option("--minutes", type=int, default=30, help="of real time"),
+                 option("--hours", type=int, default=72, help="of virtual time")])
+def soak(minutes, hours):
+    real, detail = _real(minutes)
+    virtual, days = _virtual(hours)
+    out = {"real": detail, "virtual": days}
+    if MISSING in days:
+        out[MISSING] = days[MISSING]
+    return real + virtual, out
