@@ -32,6 +32,8 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   int adds() const { return adds_; }
   /// Whether routes and rules, and restoring, are refused from now on.
   void refuse(bool on) { refuse_ = on; }
+  /// How many changes of an MTU are refused from now on.
+  void refuseMtus(int count) { refusedMtus_ = count; }
 
   const NetworkTable& table() const override { return told_; }
   std::vector<NetworkChange> process(Time now) override;
@@ -61,6 +63,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   int restores_ = 0;
   int adds_ = 0;
   bool refuse_ = false;
+  int refusedMtus_ = 0;
 };
 
 }  // namespace braid
