@@ -46,6 +46,7 @@ void FakeHostNetwork::setLinkUp(const std::string& device) {
 
 void FakeHostNetwork::setMtu(const std::string& device, uint32_t mtu) {
   std::string key = device + " MTU ";
+  if (refusedMtus_ > 0 && refusedMtus_-- > 0) throw SystemError(ENOBUFS, "refused " + key);
   auto old = [&](const std::string& line) { return line.starts_with(key); };
   std::erase_if(configured_, old);
   std::erase_if(wanted_, old);

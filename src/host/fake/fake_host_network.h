@@ -34,6 +34,8 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void refuse(bool on) { refuse_ = on; }
   /// These lines alone are refused from now on: to add them, to remove them and to put them back.
   void refuseLines(std::set<std::string> lines) { refused_ = std::move(lines); }
+  /// How many changes of an MTU are refused from now on.
+  void refuseMtus(int count) { refusedMtus_ = count; }
 
   const NetworkTable& table() const override { return told_; }
   std::vector<NetworkChange> process(Time now) override;
@@ -64,6 +66,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   int restores_ = 0;
   int adds_ = 0;
   bool refuse_ = false;
+  int refusedMtus_ = 0;
 };
 
 }  // namespace braid

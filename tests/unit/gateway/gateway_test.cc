@@ -367,6 +367,18 @@ TEST_F(GatewayTest, WhoTakesAwayWithoutEndIsAnsweredOnceASecond) {
   EXPECT_THAT(edge_.host.net().restores() - before, testing::AllOf(testing::Ge(9), testing::Le(11)));
 }
 
+// A refusal that passes must not leave the device with a wrong MTU for good.
+TEST_F(GatewayTest, ARefusedMtuIsAskedForAgain) {
+  edge_.host.net().refuseMtus(1000);
+  start();
+  run(10s);  // the MTU search comes to its end
+  EXPECT_THAT(edge_.host.net().configured(), testing::Not(Contains(HasSubstr(" MTU "))));
+  edge_.host.net().refuseMtus(0);
+  run(2s);
+  EXPECT_THAT(edge_.host.net().configured(),
+              Contains(HasSubstr(" MTU " + std::to_string(edge_.gateway->status().deviceMtu))));
+}
+
 TEST_F(GatewayTest, WhatCannotBePutBackIsTriedAgainLessAndLess) {
   start();
   int before = edge_.host.net().restores();
