@@ -144,6 +144,7 @@ class Node final : public Station {
   TunnelOptions options;            ///< read at start()
   size_t poolLimit = 16384;         ///< read at start()
   std::vector<PeerOptions> peers;   ///< read at start()
+  std::vector<ProtocolVersion> versions{kProtocolVersions.begin(), kProtocolVersions.end()};  ///< read at start()
   std::vector<UplinkSpec> uplinks;  ///< read at start(); setUplink() tells a running core
 
   void start();

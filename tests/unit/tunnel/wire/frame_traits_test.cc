@@ -106,10 +106,14 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
             kFrame<RecoveredFrame>.largest);
   EXPECT_EQ(encode(SubflowPreferenceFrame{0_subflow, kMaxVarint, preference}).size(),
             kFrame<SubflowPreferenceFrame>.largest);
+  Params params{kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint};
+  EXPECT_EQ(encode(ParamsFrame{params, UINT64_MAX}).size(), kFrame<ParamsFrame>.largest);
+  EXPECT_EQ(encode(OptionalFrame{0x60, kMaxGrease}).size(), kFrame<OptionalFrame>.largest);
+  EXPECT_EQ(encode(OptionalAskingFrame{0x40, kMaxGrease}).size(), kFrame<OptionalAskingFrame>.largest);
 }
 
 TEST(FrameTraits, TheLargestOfAKindIsOverAllItsTypes) {
-  EXPECT_EQ(largestFrame(&FrameTraits::control), kFrame<SubflowPreferenceFrame>.largest);
+  EXPECT_EQ(largestFrame(&FrameTraits::control), kFrame<ParamsFrame>.largest);
   EXPECT_EQ(largestFrame(&FrameTraits::symbol), kDataFrameHeader);
 }
 
