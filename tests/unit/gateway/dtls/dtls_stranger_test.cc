@@ -49,6 +49,7 @@ TEST(DtlsFilter, SplitsADatagramWhereItsEncryptedRecordsBegin) {
 }
 
 TEST(DtlsFilter, CutsOffWhatMayNotPass) {
+  RecordProperty("rule", "handshake.message handshake.early");
   Bytes good = record(20, 0, {1});
   for (const Bytes& bad : {record(22, 0, message(11, DtlsFilter::kMaxMessage + 1, 20)),
                            record(22, 0, message(11, 20, 20) + message(11, DtlsFilter::kMaxMessage + 1, 20)),
@@ -214,6 +215,7 @@ TEST_F(DtlsStranger, withoutProtocolIsRefused) {
 }
 
 TEST_F(DtlsStranger, withoutExtendedMasterSecretIsRefused) {
+  RecordProperty("rule", "handshake.secret");
   ForeignClient client([](SSL_CTX* context) {
     setAlice(context);
     setProtocol(context);

@@ -160,6 +160,7 @@ TEST(Dtls, acceptedPinsMayChange) {
 }
 
 TEST(Dtls, otherProtocolVersionIsAClearError) {
+  RecordProperty("rule", "handshake.version");
   DtlsOptions newer = DtlsPair::quick();
   newer.versions = {9};
   DtlsPair pair(newer, DtlsPair::quick());

@@ -210,7 +210,7 @@ TEST_F(IdentityTest, onlyEllipticCurveKeys) {
 
 // The review of docs/protocol.md: a P-384 key was taken, and no handshake came to an end with it.
 TEST_F(IdentityTest, onlyTheCurveThatPeersTake) {
-  RecordProperty("rule", "F3");
+  RecordProperty("rule", "handshake.key");
   for (const char* curve : {"P-384", "P-521", "secp256k1"}) {
     SCOPED_TRACE(curve);
     std::string file = folder.file(std::string(curve) + ".key");

@@ -220,6 +220,7 @@ TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
 
 // It would pay for parities and throw them away.
 TEST_F(ProtectorTest, APeerThatKeepsNoSymbolsGetsCopies) {
+  RecordProperty("rule", "params.symbols");
   use("cofuso");
   protector->setPeer({.symbols = 0});
   const Datum* first = carry(*slow);

@@ -106,7 +106,7 @@ TEST_F(SessionParams, AreToldAgainUntilTheyHaveArrived) {
 
 // The peer of a later release: an entry and frames that this one does not know.
 TEST_F(SessionParams, WhatIsNotKnownIsSkippedAndAcknowledged) {
-  RecordProperty("rule", "F78");
+  RecordProperty("rule", "optional.ack");
   start();
   run(1s);
   acks = 0;
@@ -125,7 +125,7 @@ TEST_F(SessionParams, WhatIsNotKnownIsSkippedAndAcknowledged) {
 }
 
 TEST_F(SessionParams, NoDatagramIsLargerThanThePeerTakes) {
-  RecordProperty("rule", "F73");
+  RecordProperty("rule", "params.datagram");
   options.maxOuterMtu = 9000;
   start();
   say(largestIs(1400));
@@ -138,6 +138,7 @@ TEST_F(SessionParams, NoDatagramIsLargerThanThePeerTakes) {
 }
 
 TEST_F(SessionParams, TheFirstWordCounts) {
+  RecordProperty("rule", "params.first");
   options.maxOuterMtu = 9000;
   start();
   say(largestIs(1400));

@@ -27,7 +27,7 @@ TEST(ParamsTest, SayWhatWasWrittenWhateverTheGrease) {
 }
 
 TEST(ParamsTest, WhatIsNotSaidKeepsItsDefault) {
-  RecordProperty("rule", "F70");
+  RecordProperty("rule", "params.unsaid");
   Params read = decodeOne<ParamsFrame>({kFrame<ParamsFrame>.number, 0, 3, 2, 1, 0}).params;
   EXPECT_EQ(read.symbols, 0u);
   EXPECT_EQ(read.largestDatagram, Params{}.largestDatagram);
@@ -37,7 +37,7 @@ TEST(ParamsTest, WhatIsNotSaidKeepsItsDefault) {
 }
 
 TEST(ParamsTest, UnknownEntriesAreSkippedWithoutALook) {
-  RecordProperty("rule", "F71");
+  RecordProperty("rule", "params.unknown");
   // 0x20 with 2 bytes that are no varint, and 27, which is GREASE.
   Bytes bytes{kFrame<ParamsFrame>.number, 0, 9, 2, 1, 5, 27, 0, 0x20, 2, 0xff, 0xff};
   EXPECT_EQ(decodeOne<ParamsFrame>(bytes).params.symbols, 5u);
@@ -48,7 +48,7 @@ TEST(ParamsTest, UnknownEntriesAreSkippedWithoutALook) {
 }
 
 TEST(ParamsTest, IdsGoUpSoNoneComesTwice) {
-  RecordProperty("rule", "F69");
+  RecordProperty("rule", "params.order");
   EXPECT_TRUE(reads({2, 1, 5, 3, 1, 5}));
   EXPECT_FALSE(reads({2, 1, 5, 2, 1, 5}));
   EXPECT_FALSE(reads({3, 1, 5, 2, 1, 5}));
@@ -56,7 +56,7 @@ TEST(ParamsTest, IdsGoUpSoNoneComesTwice) {
 }
 
 TEST(ParamsTest, LengthsThatDoNotFitAreMalformed) {
-  RecordProperty("rule", "F72");
+  RecordProperty("rule", "params.length");
   EXPECT_FALSE(reads({2}));
   EXPECT_FALSE(reads({2, 1}));
   EXPECT_FALSE(reads({2, 2, 5, 5})) << "more than the value";
@@ -69,7 +69,7 @@ TEST(ParamsTest, LengthsThatDoNotFitAreMalformed) {
 }
 
 TEST(ParamsTest, ValuesHaveARange) {
-  RecordProperty("rule", "F73 F74 F75");
+  RecordProperty("rule", "params.span params.lanes");
   EXPECT_TRUE(reads({1, 2, 0x44, 0xb0})) << 1200;
   EXPECT_FALSE(reads({1, 2, 0x44, 0xaf})) << 1199;
   EXPECT_TRUE(reads({2, 1, 0}));
@@ -79,7 +79,7 @@ TEST(ParamsTest, ValuesHaveARange) {
 }
 
 TEST(OptionalFrames, OfEveryTypeAreSkippedWithTheirContent) {
-  RecordProperty("rule", "F76");
+  RecordProperty("rule", "optional.content");
   for (unsigned type = 0x40; type < 0x80; ++type) {
     SCOPED_TRACE(type);
     Bytes bytes{static_cast<uint8_t>(type), 0, 3, 0xff, 0xff, 0xff, kFrame<PingFrame>.number};
@@ -105,7 +105,7 @@ TEST(OptionalFrames, AreWrittenAsTheyAreRead) {
 }
 
 TEST(OptionalFrames, OtherUnknownTypesAreMalformed) {
-  RecordProperty("rule", "F77");
+  RecordProperty("rule", "frame.type");
   for (unsigned type : {0x0fu, 0x11u, 0x3fu, 0x80u, 0xffu})
     EXPECT_TRUE(malformed({static_cast<uint8_t>(type), 0, 0})) << type;
 }
