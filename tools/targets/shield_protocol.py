@@ -29,12 +29,12 @@ def _documented():
 
 
 def _run(program, tests, folder):
-    """What a test program says: [(name, passed, {property: set of ids})] of each test of the program that has such a property."""
+    """[(name, passed, {property: set of ids})] of the tests that have such a property, or None: it crashed."""
     report = pathlib.Path(folder) / f"{program.name}.json"
     subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={tests}", f"--gtest_output=json:{report}"],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
     if not report.exists():
-        return None  # it crashed: none of its tests counts
+        return None
     out = []
     for suite in json.loads(report.read_text(encoding="utf-8"))["testsuites"]:
         for case in suite["testsuite"]:

@@ -13,9 +13,9 @@ namespace braid {
 struct DtlsShared;
 
 struct DtlsOptions {
-  std::optional<AeadKind> cipher;        ///< the only cipher to offer and take; nullopt: by hardware
-  std::optional<bool> hasAes;            ///< whether AES is fast here; nullopt: ask the processor
-  Duration retransmit = 400ms;           ///< first retransmission of a flight; doubles up to 2 s
+  std::optional<AeadKind> cipher;  ///< the only cipher to offer and take; nullopt: by hardware
+  std::optional<bool> hasAes;      ///< whether AES is fast here; nullopt: ask the processor
+  Duration retransmit = 400ms;     ///< first retransmission of a flight; doubles up to 2 s
   /// Versions of the protocol to offer and take, by ALPN (RFC 7301); the highest that both sides speak is taken. At
   /// least one.
   std::vector<ProtocolVersion> versions{kProtocolVersions.begin(), kProtocolVersions.end()};

@@ -41,7 +41,8 @@ std::optional<AeadKind> aeadOf(const SSL* ssl) {
 bool exportSecrets(SSL* ssl, SessionSecrets& out) {
   std::array<uint8_t, 32 + 32 + 4> bytes;
   std::string label = std::string(kExporterLabel) + std::to_string(out.version);
-  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), label.data(), label.size(), nullptr, 0, 0) != 1)
+  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), label.data(), label.size(), nullptr, 0,
+                                 0) != 1)
     return false;
   std::copy_n(bytes.begin(), 32, out.initiatorSecret.begin());
   std::copy_n(bytes.begin() + 32, 32, out.responderSecret.begin());
@@ -290,7 +291,8 @@ DtlsHandshake& DtlsHandshake::of(const SSL* ssl) {
 int DtlsHandshake::onCertificate(X509_STORE_CTX* chain, void*) {
   auto ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
   if (!of(ssl).refusal_.empty()) {
-    X509_STORE_CTX_set_error(chain, X509_V_ERR_APPLICATION_VERIFICATION);  // sent as the alert handshake_failure
+    X509_STORE_CTX_set_error(chain,
+                             X509_V_ERR_APPLICATION_VERIFICATION);  // sent as the alert handshake_failure
     return 0;
   }
   X509* certificate = X509_STORE_CTX_get0_cert(chain);
@@ -331,7 +333,9 @@ int DtlsHandshake::onClientHello(SSL* ssl, int* alert, void*) {
 // the refusal is noted here, and onCertificate() makes it known.
 void DtlsHandshake::onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl, void*) {
   ByteView message(static_cast<const uint8_t*>(bytes), size);
-  if (isOut != 0 || !of(ssl).expected_ || type != SSL3_RT_HANDSHAKE || size == 0 || message[0] != SSL3_MT_SERVER_HELLO) return;
+  if (isOut != 0 || !of(ssl).expected_ || type != SSL3_RT_HANDSHAKE || size == 0 ||
+      message[0] != SSL3_MT_SERVER_HELLO)
+    return;
   if (!hasExtension(message, TLSEXT_TYPE_extended_master_secret)) of(ssl).refusal_ = kNoMasterSecret;
 }
 
@@ -344,7 +348,9 @@ int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* ou
   Reader reader({in, inSize});
   while (reader.remaining() > 0) {
     ByteView name = reader.take(reader.u8());
-    auto isMeant = [&](ProtocolVersion v) { return std::ranges::equal(nameOf(v), name, std::equal_to<int>()); };
+    auto isMeant = [&](ProtocolVersion v) {
+      return std::ranges::equal(nameOf(v), name, std::equal_to<int>());
+    };
     auto version = std::find_if(own.begin(), best, isMeant);
     if (version != best) {
       best = version;

@@ -22,11 +22,11 @@ namespace braid {
 
 namespace {
 
-constexpr int kValidDays = 36525;          // 100 years
-constexpr size_t kMaxName = 64;            // RFC 5280 appendix A.1: ub-common-name
-constexpr size_t kMaxPemBytes = 64 << 10;  // far above any key or certificate
+constexpr int kValidDays = 36525;                    // 100 years
+constexpr size_t kMaxName = 64;                      // RFC 5280 appendix A.1: ub-common-name
+constexpr size_t kMaxPemBytes = 64 << 10;            // far above any key or certificate
 constexpr const char* kCurve = SN_X9_62_prime256v1;  // P-256; docs/protocol.md section 2
-constexpr size_t kSerialBytes = 16;        // RFC 5280 section 4.1.2.2: at most 20
+constexpr size_t kSerialBytes = 16;                  // RFC 5280 section 4.1.2.2: at most 20
 
 [[noreturn]] void fail(const std::string& path, const std::string& trouble, const std::string& remedy) {
   ERR_clear_error();
@@ -188,7 +188,8 @@ Identity loadIdentity(const std::string& keyPath, const std::string& certificate
   if (EVP_PKEY_get_base_id(identity.key.get()) != EVP_PKEY_EC)
     fail(keyPath, "is no elliptic-curve key", "make one with 'braidctl keygen'");
   if (std::string curve = curveOf(identity.key.get()); curve != kCurve)
-    fail(keyPath, "is a key of the curve " + curve + ", and peers take only P-256", "make one with 'braidctl keygen'");
+    fail(keyPath, "is a key of the curve " + curve + ", and peers take only P-256",
+         "make one with 'braidctl keygen'");
   identity.certificate = readCertificate(certificatePath);
   if (X509_check_private_key(identity.certificate.get(), identity.key.get()) != 1)
     fail(certificatePath, "is not the certificate of the key " + keyPath,

@@ -94,7 +94,8 @@ class Protector {
   BlockSender blocks_;
   std::vector<RecoveryPath> paths_;  ///< what the policy sees, by position
   Time idleAgainAt_ = kNever;
-  uint64_t receiveWindow_ = windowOf(Params{});  ///< packets that a flow may be ahead of the oldest that is missing
+  uint64_t receiveWindow_ =
+      windowOf(Params{});   ///< packets that a flow may be ahead of the oldest that is missing
   bool lastEnded_ = false;  ///< the flow that sent last has ended and takes no turn of its own
 };
 

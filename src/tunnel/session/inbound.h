@@ -70,7 +70,7 @@ class Inbound {
 
   SessionParts parts_;
   PacketReceiver packets_;
-  DropCounts drops_{};  ///< those of `packets_` are not in it
+  DropCounts drops_{};      ///< those of `packets_` are not in it
   bool knowsPeer_ = false;  ///< by its PARAMS
   bool isClosed_ = false;
   bool hasForgedAck_ = false;

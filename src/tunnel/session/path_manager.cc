@@ -59,8 +59,8 @@ Subflow* PathManager::accept(SubflowId id, const Route& from, Time now) {
 Subflow& PathManager::add(SubflowId id, const std::string& name, const std::string& uplink,
                           const Route& route, Time now) {
   bool trusted = side_ == Side::kInitiator;  // then our configuration names the address
-  Subflow& added = subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, events_, ledger_,
-                                                           controllers_, random_, now),
+  Subflow& added = subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, events_,
+                                                           ledger_, controllers_, random_, now),
                                  name);
   added.sender().mtu().setLimit(largestDatagram_);
   return added;

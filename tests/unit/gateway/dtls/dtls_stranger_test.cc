@@ -167,7 +167,8 @@ class ForeignClient {
     ERR_clear_error();
     SSL_do_handshake(ssl_.get());
     int reason = ERR_GET_REASON(ERR_peek_last_error());
-    if (reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256) alert_ = reason - SSL_AD_REASON_OFFSET;
+    if (reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
+      alert_ = reason - SSL_AD_REASON_OFFSET;
     pipe_.closeInput();
   }
   std::deque<Bytes>& out() { return pipe_.output(); }
@@ -245,7 +246,8 @@ TEST_F(DtlsStranger, aResponderWithoutExtendedMasterSecretIsRefused) {
   std::unique_ptr<Handshake> initiator = provider.initiate(bob().pin, realNow());
   for (int i = 0; i < 10; ++i) {
     for (const Bytes& bytes : drain(*initiator, pool)) server.step(bytes);
-    for (; !server.out().empty(); server.out().pop_front()) initiator->onDatagram(server.out().front(), realNow());
+    for (; !server.out().empty(); server.out().pop_front())
+      initiator->onDatagram(server.out().front(), realNow());
   }
   EXPECT_EQ(initiator->state(), State::kFailed);
   EXPECT_THAT(std::string(initiator->error()), HasSubstr("extended master secret"));

@@ -184,7 +184,8 @@ DtlsOptions newerBuild() {
 TEST(Dtls, anOldAndANewBuildSpeakTheVersionOfTheOld) {
   for (bool newInitiates : {true, false}) {
     SCOPED_TRACE(newInitiates);
-    DtlsPair pair(newInitiates ? newerBuild() : DtlsPair::quick(), newInitiates ? DtlsPair::quick() : newerBuild());
+    DtlsPair pair(newInitiates ? newerBuild() : DtlsPair::quick(),
+                  newInitiates ? DtlsPair::quick() : newerBuild());
     pair.start();
     pair.run();
     ASSERT_TRUE(pair.done()) << pair.initiator->error();
@@ -208,8 +209,9 @@ TEST(Dtls, twoNewBuildsSpeakTheNewVersion) {
 
 // RFC 8701: so that a responder that chokes on a name which it does not know is found now.
 TEST(Dtls, aHelloOffersANameWithoutAMeaning) {
-  const std::string own = "\x07"
-                          "braid/2";
+  const std::string own =
+      "\x07"
+      "braid/2";
   PacketPool pool(2000, 8);
   DtlsProvider provider(alice());
   size_t before = 0, behind = 0;

@@ -220,7 +220,8 @@ TEST_F(IdentityTest, onlyTheCurveThatPeersTake) {
     PEM_write_bio_PrivateKey(bio, other.get(), nullptr, nullptr, 0, nullptr, nullptr);
     BIO_free(bio);
     chmod(file.c_str(), 0600);
-    EXPECT_THAT(loadError(file, certificate), AllOf(HasSubstr(file), HasSubstr("only P-256"), HasSubstr("keygen")));
+    EXPECT_THAT(loadError(file, certificate),
+                AllOf(HasSubstr(file), HasSubstr("only P-256"), HasSubstr("keygen")));
   }
 }
 

@@ -26,6 +26,7 @@ struct SessionParams : testing::Test {
   PacketNumber next{};
   std::vector<ParamsFrame> params;           ///< that came
   std::vector<OptionalAskingFrame> greased;  ///< the same
+  std::vector<OptionalFrame> challenged;     ///< beside a PATH_CHALLENGE
   std::vector<size_t> sizes;                 ///< of what came
   size_t acks = 0, parities = 0;
   PacketNumber largestAcked{};
@@ -42,8 +43,8 @@ struct SessionParams : testing::Test {
   }
   std::optional<Drop> say(ByteView frames) {
     PacketNumber pn = next++;
-    return hub->onDatagram(peer->header(0_subflow, pn), home, Ecn::kNotEct, peer->seal(0_subflow, pn, frames, pool),
-                           now);
+    return hub->onDatagram(peer->header(0_subflow, pn), home, Ecn::kNotEct,
+                           peer->seal(0_subflow, pn, frames, pool), now);
   }
   /// Takes what the hub sends; answers its challenges, and acknowledges what `arrives`.
   void listen(bool arrives = true) {
@@ -55,7 +56,9 @@ struct SessionParams : testing::Test {
       for (const WireFrame& frame : opened->frames) {
         if (const auto* f = std::get_if<ParamsFrame>(&frame)) params.push_back(*f);
         if (const auto* f = std::get_if<OptionalAskingFrame>(&frame)) greased.push_back(*f);
-        if (const auto* f = std::get_if<PathChallengeFrame>(&frame)) say(test::framesOf(PathResponseFrame{f->token}));
+        if (const auto* f = std::get_if<OptionalFrame>(&frame)) challenged.push_back(*f);
+        if (const auto* f = std::get_if<PathChallengeFrame>(&frame))
+          say(test::framesOf(PathResponseFrame{f->token}));
         if (const auto* f = std::get_if<AckFrame>(&frame)) {
           ++acks;
           largestAcked = std::max(largestAcked, f->ranges[0].last);
@@ -90,6 +93,8 @@ TEST_F(SessionParams, AreToldOnceAtTheStartWithGrease) {
   EXPECT_EQ(params[0].params.heldSpan, Resequencer::kSpan);
   EXPECT_EQ(params[0].params.lanes, Params::kPacketLane);
   EXPECT_EQ(greased.size(), 1u) << "and nobody can forget to skip such frames";
+  EXPECT_EQ(challenged.size(), 1u) << "of either kind";
+  EXPECT_EQ(sizes.at(0), MtuDiscovery::kMinDatagram) << "it takes the place of padding";
 }
 
 TEST_F(SessionParams, AreToldAgainUntilTheyHaveArrived) {

@@ -77,6 +77,7 @@ TEST(Frames, TheDelayOfAnAckIsBounded) {
   constexpr auto kMost = std::chrono::microseconds(1 << 24);
   AckFrame ack;
   ack.count = 1;
+  ack.ranges[0] = {5_pn, 5_pn};
   for (auto delay : {kMost - 1us, kMost, kMost + 1us, std::chrono::microseconds((int64_t{1} << 62) - 1)}) {
     ack.delay = delay;
     EXPECT_EQ(decodeOne<AckFrame>(encode(ack)).delay, std::min(delay, kMost));
@@ -85,7 +86,8 @@ TEST(Frames, TheDelayOfAnAckIsBounded) {
 
 TEST(Frames, ANumberMayBeLongerThanItNeedsToBe) {
   RecordProperty("rule", "frame.varint");
-  for (const Bytes& reason : {Bytes{7}, Bytes{0x40, 7}, Bytes{0x80, 0, 0, 7}, Bytes{0xc0, 0, 0, 0, 0, 0, 0, 7}}) {
+  for (const Bytes& reason :
+       {Bytes{7}, Bytes{0x40, 7}, Bytes{0x80, 0, 0, 7}, Bytes{0xc0, 0, 0, 0, 0, 0, 0, 7}}) {
     Bytes bytes{kFrame<CloseFrame>.number};
     bytes.insert(bytes.end(), reason.begin(), reason.end());
     EXPECT_EQ(decodeOne<CloseFrame>(bytes).reason, 7u) << reason.size();

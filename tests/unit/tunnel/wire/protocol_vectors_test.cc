@@ -52,9 +52,12 @@ Values valuesOf(const std::string& id) {
 /// One vector, which a test reproduces: each of its values must be asked for.
 class Vector {
  public:
-  explicit Vector(const std::string& id) : values_(valuesOf(id)) { testing::Test::RecordProperty("vector", id); }
+  explicit Vector(const std::string& id) : values_(valuesOf(id)) {
+    testing::Test::RecordProperty("vector", id);
+  }
   ~Vector() {
-    for (const auto& [name, value] : values_) EXPECT_TRUE(used_.contains(name)) << name << " was not compared";
+    for (const auto& [name, value] : values_)
+      EXPECT_TRUE(used_.contains(name)) << name << " was not compared";
   }
   Vector(const Vector&) = delete;
   Vector& operator=(const Vector&) = delete;
@@ -90,7 +93,8 @@ TEST(ProtocolVectors, Envelope) {
   Pin pin = arrayOf<32>(v["pin"]);
   std::array<uint8_t, 32> salt{};
   Bytes base(32);
-  HMAC(EVP_sha256(), salt.data(), static_cast<int>(salt.size()), pin.data(), pin.size(), base.data(), nullptr);
+  HMAC(EVP_sha256(), salt.data(), static_cast<int>(salt.size()), pin.data(), pin.size(), base.data(),
+       nullptr);
   EXPECT_EQ(expand(base, "braid hs i", 32), v["key_initiator"]);
   EXPECT_EQ(expand(base, "braid hs r", 32), v["key_responder"]);
 
@@ -149,14 +153,17 @@ SessionSecrets sessionOfVectors(AeadKind aead) {
 
 /// One side of that session, which seals and opens the datagram of V3.
 struct VectorSide {
-  VectorSide(AeadKind aead, KeySchedule::Role role) : secrets(sessionOfVectors(aead)), keys(secrets, role, {}, kNow) {}
+  VectorSide(AeadKind aead, KeySchedule::Role role)
+      : secrets(sessionOfVectors(aead)), keys(secrets, role, {}, kNow) {}
 
   Bytes seal(SubflowId subflow, PacketNumber pn, const Bytes& frames) {
     Bytes out(kHeaderSize + frames.size() + kTagSize);
-    writeHeader({kWireVersion, keys.epochBits(), secrets.sessionId, subflow, static_cast<uint32_t>(pn.value())},
-                out.data());
+    writeHeader(
+        {kWireVersion, keys.epochBits(), secrets.sessionId, subflow, static_cast<uint32_t>(pn.value())},
+        out.data());
     ByteView piece = frames;
-    EXPECT_TRUE(keys.seal(subflow, pn, ByteView(out).first(kHeaderSize), {&piece, 1}, out.data() + kHeaderSize));
+    EXPECT_TRUE(
+        keys.seal(subflow, pn, ByteView(out).first(kHeaderSize), {&piece, 1}, out.data() + kHeaderSize));
     return out;
   }
   Bytes open(SubflowId subflow, PacketNumber pn, Bytes datagram) {
@@ -174,7 +181,8 @@ struct VectorSide {
 
 TEST(ProtocolVectors, SealedDatagram) {
   using Role = KeySchedule::Role;
-  VectorSide initiator(AeadKind::kAes128Gcm, Role::kInitiator), responder(AeadKind::kAes128Gcm, Role::kResponder);
+  VectorSide initiator(AeadKind::kAes128Gcm, Role::kInitiator),
+      responder(AeadKind::kAes128Gcm, Role::kResponder);
   VectorSide other(AeadKind::kChaCha20Poly1305, Role::kInitiator);
   Vector v("V3");
   SubflowId subflow(v["subflow"].at(0));
