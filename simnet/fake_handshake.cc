@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
 namespace braid::sim {
 
@@ -30,7 +31,9 @@ struct Message {
   uint64_t responderNonce = 0;
   Pin initiator{};
   Pin responder{};
+  std::vector<ProtocolVersion> versions;  ///< of a HELLO those that are offered, of the others the chosen one
 };
+constexpr size_t kMostVersions = 8;
 
 void write(const Message& m, size_t padTo, Packet& out) {
   std::array<uint8_t, 256> bytes{};
@@ -45,6 +48,8 @@ void write(const Message& m, size_t padTo, Packet& out) {
   w.u64(m.responderNonce);
   w.bytes(m.initiator);
   w.bytes(m.responder);
+  w.u8(static_cast<uint8_t>(m.versions.size()));
+  w.bytes(m.versions);
   if (w.size() + kCheck < padTo) w.zeros(padTo - kCheck - w.size());
   store16(&bytes[11], static_cast<uint16_t>(w.size() + kCheck - kRecordHeader));
   w.u64(hashBytes(ByteView(bytes).first(w.size()), 0xb4a1d));
@@ -63,7 +68,9 @@ std::optional<Message> read(ByteView bytes) {
   m.responderNonce = r.u64();
   ByteView initiator = r.take(32);
   ByteView responder = r.take(32);
-  if (!r.ok()) return std::nullopt;
+  ByteView versions = r.take(r.u8());
+  if (!r.ok() || versions.size() > kMostVersions) return std::nullopt;
+  m.versions.assign(versions.begin(), versions.end());
   std::copy(initiator.begin(), initiator.end(), m.initiator.begin());
   std::copy(responder.begin(), responder.end(), m.responder.begin());
   return m;
@@ -138,6 +145,9 @@ void FakeHandshake::onInitiator(const Message& m, Time now) {
   if (m.type == kServer && message_.type == kHello) {
     if (m.responder != message_.responder) return fail("the peer's certificate has another pin");
     message_.responderNonce = m.responderNonce;
+    std::optional<ProtocolVersion> chosen = highestCommon(message_.versions, m.versions);
+    if (!chosen || m.versions.size() != 1) return fail("the peer chose a version that was not offered");
+    message_.versions = m.versions;
     return send(kInitiatorDone, now);
   }
   if (m.type == kResponderDone && m.responderNonce == message_.responderNonce) finish();
@@ -148,6 +158,9 @@ void FakeHandshake::onResponder(const Message& m, Time now) {
     message_.initiatorNonce = m.initiatorNonce;
     message_.initiator = m.initiator;
     if (!provider_->accepts(m.initiator)) return fail("no peer has this certificate");
+    std::optional<ProtocolVersion> version = highestCommon(provider_->versions(), m.versions);
+    if (!version) return fail("no version in common");
+    message_.versions = {*version};
     send(kServer, now);
   }
   if (m.type != kInitiatorDone || m.responderNonce != message_.responderNonce) return;
@@ -165,6 +178,7 @@ void FakeHandshake::finish() {
   fill(secrets_.initiatorSecret);
   fill(secrets_.responderSecret);
   secrets_.sessionId = static_cast<uint32_t>(random.next());
+  secrets_.version = message_.versions.front();
   secrets_.peer = provider_ ? message_.initiator : message_.responder;
   state_ = State::kDone;
 }
@@ -185,6 +199,7 @@ std::unique_ptr<Handshake> FakeHandshakeProvider::initiate(const Pin& peer, Time
   m.initiatorNonce = random_.next();
   m.initiator = own_;
   m.responder = peer;
+  m.versions = versions_;
   auto handshake = std::make_unique<FakeHandshake>(nullptr, m, now);
   handshake->send(kHello, now);
   return handshake;

@@ -35,6 +35,10 @@ class FakeHandshakeProvider final : public HandshakeProvider {
   std::unique_ptr<Handshake> initiate(const Pin& peer, Time now) override;
   std::unique_ptr<Handshake> accept(Time now) override;
   void setAcceptedPins(std::vector<Pin> pins) override { accepted_ = std::move(pins); }
+  /// What this gateway speaks: at least one and at most eight, and of the highest version that both sides speak a
+  /// session is. By default those of this build.
+  void setVersions(std::vector<ProtocolVersion> versions) { versions_ = std::move(versions); }
+  const std::vector<ProtocolVersion>& versions() const { return versions_; }
   /// Whether a peer with this pin is let in.
   bool accepts(const Pin& pin) const;
 
@@ -45,6 +49,7 @@ class FakeHandshakeProvider final : public HandshakeProvider {
   Pin own_;
   Random random_;
   std::vector<Pin> accepted_;
+  std::vector<ProtocolVersion> versions_{kProtocolVersions.begin(), kProtocolVersions.end()};
   uint64_t acceptedCount_ = 0;
 };
 

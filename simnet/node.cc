@@ -46,6 +46,7 @@ uint64_t Node::drops(Drop cause) const {
 void Node::start() {
   pool_ = std::make_unique<PacketPool>(kBuffer, poolLimit);
   handshakes_ = std::make_unique<FakeHandshakeProvider>(pinOf(number_), random_.next());
+  handshakes_->setVersions(versions);
   tunnel_ = std::make_unique<Tunnel>(options, *pool_, *handshakes_, knownKey(random_.next()));
   tunnel_->setPeers(peers, clock());
   tunnel_->setOwnAddresses(gateway(), gateway(true));

@@ -141,9 +141,11 @@ class Node final : public Station {
   /// Puts the gateway's clock ahead by so much more (suspend and resume).
   void jumpClock(Duration ahead);
 
-  TunnelOptions options;            ///< read at start()
-  size_t poolLimit = 16384;         ///< read at start()
-  std::vector<PeerOptions> peers;   ///< read at start()
+  TunnelOptions options;           ///< read at start()
+  size_t poolLimit = 16384;        ///< read at start()
+  std::vector<PeerOptions> peers;  ///< read at start()
+  std::vector<ProtocolVersion> versions{kProtocolVersions.begin(),
+                                        kProtocolVersions.end()};  ///< read at start()
   std::vector<UplinkSpec> uplinks;  ///< read at start(); setUplink() tells a running core
   /// Keeps who came to it over its restarts, and calls them back, as the daemon does with a file.
   bool callsBack = false;

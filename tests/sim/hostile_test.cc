@@ -59,6 +59,7 @@ TEST_F(Hostile, EveryBitIsGuarded) {
 }
 
 TEST_F(Hostile, TruncatedRuntUnknown) {
+  RecordProperty("rule", "header.size header.type header.session");
   const Bytes& original = captured.back();
   for (size_t n = 0; n < kMinDatagram; ++n) {
     Bytes b(original.begin(), original.begin() + static_cast<ptrdiff_t>(n));
@@ -101,6 +102,7 @@ TEST_F(Hostile, ACapturedDatagramThatNeverArrivedMovesNobody) {
 }
 
 TEST_F(Hostile, AForeignInnerSourceIsDropped) {
+  RecordProperty("rule", "data.source");
   IpFields ip{address("10.77.0.1"), s.hub.host(), 17, Ecn::kNotEct, true};
   s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));
   ip.src = address("10.2.0.9");  // behind the hub itself

@@ -155,6 +155,7 @@ TEST(Restart, APeerWithAnEndpointIsNotCalledBack) {
 // ---- who would end a session that is alive
 
 TEST(Restart, AForgedCallEndsNothing) {
+  testing::Test::RecordProperty("rule", "call.token");
   Pair s(10);
   s.call({.count = 50});
   s.run(2s);

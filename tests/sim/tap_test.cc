@@ -238,6 +238,7 @@ TEST(Tap, AFrameFromNobodyIsNone) {
 }
 
 TEST(Tap, WhatCannotBeCheckedDoesNotPassFromAPeerWithPrefixes) {
+  RecordProperty("rule", "data.packet data.source");
   for (bool prefixes : {true, false}) {
     Sites s(1);
     if (prefixes) s.nodes[0]->peers[0].prefixes = {*Prefix::parse("192.168.0.0/24")};

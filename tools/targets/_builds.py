@@ -34,6 +34,16 @@ def build(directory, programs):
     return directory / "build" / "release" / "bin"
 
 
+def build_tests(programs):
+    """Builds test programs of this checkout: those that scripts/test runs under sanitizers, for a release build may be
+    without them. Returns the folder that they are in."""
+    jobs = os.environ.get("BRAID_JOBS", str(os.cpu_count()))
+    dependencies()
+    _quietly("cmake", "--preset", "asan-ubsan")
+    _quietly("cmake", "--build", "--preset", "asan-ubsan", "-j", jobs, "--target", *programs)
+    return ROOT / "build" / "asan-ubsan" / "bin"
+
+
 def full_hash(commit):
     """The whole name of a commit of this repository."""
     done = subprocess.run(["git", "rev-parse", "--verify", "--quiet", commit + "^{commit}"], cwd=ROOT,

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <stdexcept>
 
 #include "gateway/dtls/dtls_filter.h"
@@ -39,23 +40,14 @@ constexpr uint64_t kSslOptions = SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORI
                                  SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                  SSL_OP_NO_QUERY_MTU;
 
-std::vector<uint8_t> alpnList(const std::string& protocol) {
-  if (protocol.empty() || protocol.size() > 255) throw std::runtime_error("DTLS: bad protocol name");
-  std::vector<uint8_t> list{static_cast<uint8_t>(protocol.size())};
-  list.insert(list.end(), protocol.begin(), protocol.end());
-  return list;
-}
-
 SslContextHandle makeContext(const Identity& identity, const DtlsOptions& options) {
   SslContextHandle handle(SSL_CTX_new(DTLS_method()));
   SSL_CTX* context = handle.get();
-  std::vector<uint8_t> alpn = alpnList(options.protocol);
   bool ok = context && SSL_CTX_set_min_proto_version(context, DTLS1_2_VERSION) == 1 &&
             SSL_CTX_set_max_proto_version(context, DTLS1_2_VERSION) == 1 &&
             SSL_CTX_set_cipher_list(context, suites(options).c_str()) == 1 &&
             SSL_CTX_set1_groups_list(context, kGroups) == 1 &&
             SSL_CTX_set1_sigalgs_list(context, kSignatures) == 1 &&
-            SSL_CTX_set_alpn_protos(context, alpn.data(), static_cast<unsigned>(alpn.size())) == 0 &&
             SSL_CTX_use_certificate(context, identity.certificate.get()) == 1 &&
             SSL_CTX_use_PrivateKey(context, identity.key.get()) == 1;
   if (!ok) throw std::runtime_error("OpenSSL does not give DTLS 1.2 as we need it: " + takeOpensslError());
@@ -83,7 +75,9 @@ DtlsProvider::DtlsProvider(const Identity& identity, const DtlsOptions& options)
     : shared_(std::make_shared<DtlsShared>()) {
   shared_->context = makeContext(identity, options);
   shared_->ownPin = identity.pin;
-  shared_->protocol = options.protocol;
+  if (options.versions.empty()) throw std::runtime_error("DTLS: no version of the protocol");
+  shared_->versions = options.versions;
+  std::ranges::sort(shared_->versions, std::greater());
   shared_->retransmit = options.retransmit;
 }
 

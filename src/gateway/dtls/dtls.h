@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/time.h"
@@ -13,14 +12,13 @@ namespace braid {
 
 struct DtlsShared;
 
-/// The version negotiation: gateways agree by ALPN (RFC 7301) on the protocol of docs/protocol.md.
-inline constexpr const char* kDtlsProtocol = "braid/2";
-
 struct DtlsOptions {
-  std::optional<AeadKind> cipher;        ///< the only cipher to offer and take; nullopt: by hardware
-  std::optional<bool> hasAes;            ///< whether AES is fast here; nullopt: ask the processor
-  Duration retransmit = 400ms;           ///< first retransmission of a flight; doubles up to 2 s
-  std::string protocol = kDtlsProtocol;  ///< 1 to 255 bytes
+  std::optional<AeadKind> cipher;  ///< the only cipher to offer and take; nullopt: by hardware
+  std::optional<bool> hasAes;      ///< whether AES is fast here; nullopt: ask the processor
+  Duration retransmit = 400ms;     ///< first retransmission of a flight; doubles up to 2 s
+  /// Versions of the protocol to offer and take, by ALPN (RFC 7301); the highest that both sides speak is taken. At
+  /// least one.
+  std::vector<ProtocolVersion> versions{kProtocolVersions.begin(), kProtocolVersions.end()};
 };
 
 /// True when the processor has AES instructions; without them ChaCha20 is the faster cipher.
@@ -28,8 +26,8 @@ bool processorHasAes();
 
 /// Handshakes by OpenSSL's DTLS 1.2: ECDHE with ECDSA certificates on both sides, each known by its pin.
 /// There is no authority and no expiry on purpose: the pin is the identity, a certificate is only its
-/// wrapping. Traffic keys come from the exporter (RFC 5705) with the label "EXPORTER-braid-2"; DTLS carries
-/// no data of the tunnel.
+/// wrapping. Traffic keys come from the exporter (RFC 5705), with the version in its label; DTLS carries no data of
+/// the tunnel.
 ///
 /// Retransmission runs on OpenSSL's own (wall) clock; deadline() translates. As in every DTLS, who can forge a
 /// datagram of a handshake under way may break it: their envelope (HandshakeSeal) leaves that to who knows the pin.

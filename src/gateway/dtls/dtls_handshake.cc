@@ -1,9 +1,11 @@
 #include "gateway/dtls/dtls_handshake.h"
 
 #include <openssl/err.h>
+#include <openssl/rand.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -16,7 +18,7 @@ namespace braid {
 
 namespace {
 
-constexpr std::string_view kExporterLabel = "EXPORTER-braid-2";  // docs/protocol.md section 2
+constexpr std::string_view kExporterLabel = "EXPORTER-braid-";  // and the version; docs/protocol.md section 2
 
 // OpenSSL gives a received alert as reason 1000 + its number (RFC 5246 section 7.2).
 constexpr int kAlertReason = 1000;
@@ -38,8 +40,9 @@ std::optional<AeadKind> aeadOf(const SSL* ssl) {
 // Both sides export the same: two secrets and the session id, which must not be 0.
 bool exportSecrets(SSL* ssl, SessionSecrets& out) {
   std::array<uint8_t, 32 + 32 + 4> bytes;
-  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), kExporterLabel.data(),
-                                 kExporterLabel.size(), nullptr, 0, 0) != 1)
+  std::string label = std::string(kExporterLabel) + std::to_string(out.version);
+  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), label.data(), label.size(), nullptr, 0,
+                                 0) != 1)
     return false;
   std::copy_n(bytes.begin(), 32, out.initiatorSecret.begin());
   std::copy_n(bytes.begin() + 32, 32, out.responderSecret.begin());
@@ -61,6 +64,40 @@ std::string printable(ByteView bytes) {
   return text;
 }
 
+// The name of a version in ALPN.
+std::string nameOf(ProtocolVersion version) {
+  return "braid/" + std::to_string(version);
+}
+std::string namesOf(const std::vector<ProtocolVersion>& versions) {
+  std::string text;
+  for (ProtocolVersion version : versions) text += (text.empty() ? "" : ", ") + nameOf(version);
+  return text;
+}
+
+// RFC 8701 section 2: names that nobody will ever give a meaning.
+bool isGreaseName(ByteView name) {
+  return name.size() == 2 && name[0] == name[1] && (name[0] & 0x0f) == 0x0a;
+}
+
+// A ServerHello as SSL_CTX_set_msg_callback() shows it: with the header of RFC 6347 section 4.2.2. Whether it has that
+// extension.
+bool hasExtension(ByteView hello, uint16_t wanted) {
+  constexpr size_t kBeforeSessionId = 12 + 2 + 32;
+  Reader in(hello);
+  in.take(kBeforeSessionId);
+  in.take(in.u8());
+  in.take(2 + 1);  // cipher suite, compression
+  Reader extensions(in.take(in.u16()));
+  while (extensions.remaining() > 0) {
+    uint16_t type = extensions.u16();
+    extensions.take(extensions.u16());
+    if (type == wanted && extensions.ok()) return true;
+  }
+  return false;
+}
+
+constexpr const char* kNoMasterSecret = "the peer lacks the extended master secret";
+
 }  // namespace
 
 bool DtlsShared::accepts(const Pin& pin) const {
@@ -72,6 +109,7 @@ void DtlsHandshake::prepare(SSL_CTX* context) {
   SSL_CTX_set_cert_verify_callback(context, &DtlsHandshake::onCertificate, nullptr);
   SSL_CTX_set_client_hello_cb(context, &DtlsHandshake::onClientHello, nullptr);
   SSL_CTX_set_alpn_select_cb(context, &DtlsHandshake::onAlpn, nullptr);
+  SSL_CTX_set_msg_callback(context, &DtlsHandshake::onMessage);
 }
 
 DtlsHandshake::DtlsHandshake(std::shared_ptr<DtlsShared> shared)
@@ -91,6 +129,7 @@ std::unique_ptr<DtlsHandshake> DtlsHandshake::initiate(std::shared_ptr<DtlsShare
   auto handshake = std::make_unique<DtlsHandshake>(std::move(shared));
   handshake->expected_ = peer;
   SSL_set_connect_state(handshake->ssl_.get());
+  if (!handshake->offerVersions()) throw std::runtime_error("OpenSSL takes no ALPN: " + takeOpensslError());
   handshake->start(now);
   return handshake;
 }
@@ -99,6 +138,22 @@ std::unique_ptr<DtlsHandshake> DtlsHandshake::accept(std::shared_ptr<DtlsShared>
   auto handshake = std::make_unique<DtlsHandshake>(std::move(shared));
   handshake->start(now);
   return handshake;
+}
+
+// With a name that means nothing before or behind them, so that no responder looks at one place only.
+bool DtlsHandshake::offerVersions() {
+  std::vector<uint8_t> list;
+  for (ProtocolVersion version : shared_->versions) {
+    std::string name = nameOf(version);
+    list.push_back(static_cast<uint8_t>(name.size()));
+    list.insert(list.end(), name.begin(), name.end());
+  }
+  uint8_t random = 0;
+  if (RAND_bytes(&random, 1) != 1) return false;
+  const auto noise = static_cast<uint8_t>((random & 0xf0) | 0x0a);
+  std::array<uint8_t, 3> grease{2, noise, noise};
+  list.insert((random & 1) != 0 ? list.begin() : list.end(), grease.begin(), grease.end());
+  return SSL_set_alpn_protos(ssl_.get(), list.data(), static_cast<unsigned>(list.size())) == 0;
 }
 
 void DtlsHandshake::start(Time now) {
@@ -174,10 +229,13 @@ void DtlsHandshake::finish() {
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_.get(), &protocol, &size);
   std::string_view selected(reinterpret_cast<const char*>(protocol), size);
-  if (selected != shared_->protocol) return fail("the peer did not choose the protocol " + shared_->protocol);
+  auto isSelected = [&](ProtocolVersion version) { return nameOf(version) == selected; };
+  auto version = std::ranges::find_if(shared_->versions, isSelected);
+  if (version == shared_->versions.end()) return fail("the peer chose none of " + namesOf(shared_->versions));
+  secrets_.version = *version;
   // Without the extended master secret a man in the middle can make the exported keys of two sessions equal
   // (RFC 7627).
-  if (SSL_get_extms_support(ssl_.get()) != 1) return fail("the peer lacks the extended master secret");
+  if (SSL_get_extms_support(ssl_.get()) != 1) return fail(kNoMasterSecret);
   std::optional<AeadKind> aead = aeadOf(ssl_.get());
   if (!aead || !exportSecrets(ssl_.get(), secrets_)) return fail("no session keys: " + takeOpensslError());
   secrets_.aead = *aead;
@@ -210,7 +268,7 @@ std::string DtlsHandshake::explain() {
   if (reason < kAlertReason || reason >= kAlertReason + 256) return "DTLS: " + takeOpensslError();
   switch (int alert = reason - kAlertReason) {
     case SSL_AD_NO_APPLICATION_PROTOCOL:
-      return "the peer speaks another version of the protocol than " + shared_->protocol;
+      return "the peer speaks another version of the protocol than " + namesOf(shared_->versions);
     case SSL_AD_BAD_CERTIFICATE:
       return "the peer does not accept us: its configuration must hold our pin " + formatPin(shared_->ownPin);
     case SSL_AD_HANDSHAKE_FAILURE:
@@ -227,6 +285,11 @@ DtlsHandshake& DtlsHandshake::of(const SSL* ssl) {
 // Replaces all of OpenSSL's checks of the certificate. That the peer has its key, the handshake proves.
 int DtlsHandshake::onCertificate(X509_STORE_CTX* chain, void*) {
   auto ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  if (!of(ssl).refusal_.empty()) {
+    X509_STORE_CTX_set_error(chain,
+                             X509_V_ERR_APPLICATION_VERIFICATION);  // sent as the alert handshake_failure
+    return 0;
+  }
   X509* certificate = X509_STORE_CTX_get0_cert(chain);
   if (certificate && of(ssl).checkPeer(pinOf(certificate))) return 1;
   X509_STORE_CTX_set_error(chain, X509_V_ERR_CERT_REJECTED);  // sent as the alert bad_certificate
@@ -242,34 +305,57 @@ bool DtlsHandshake::checkPeer(const Pin& seen) {
   return false;
 }
 
-// OpenSSL lets a hello without ALPN pass.
+// OpenSSL lets a hello pass without ALPN, or without the extended master secret.
 int DtlsHandshake::onClientHello(SSL* ssl, int* alert, void*) {
-  const unsigned char* extension = nullptr;
-  size_t size = 0;
-  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &extension, &size) ==
-      1)
-    return SSL_CLIENT_HELLO_SUCCESS;
-  of(ssl).refusal_ = "the peer names no protocol, we speak " + of(ssl).shared_->protocol;
-  *alert = SSL_AD_NO_APPLICATION_PROTOCOL;
-  return SSL_CLIENT_HELLO_ERROR;
+  auto has = [&](unsigned type) {
+    const unsigned char* extension = nullptr;
+    size_t size = 0;
+    return SSL_client_hello_get0_ext(ssl, type, &extension, &size) == 1;
+  };
+  auto refuse = [&](int why, std::string text) {
+    of(ssl).refusal_ = std::move(text);
+    *alert = why;
+    return SSL_CLIENT_HELLO_ERROR;
+  };
+  if (!has(TLSEXT_TYPE_application_layer_protocol_negotiation))
+    return refuse(SSL_AD_NO_APPLICATION_PROTOCOL,
+                  "the peer names no protocol, we speak " + namesOf(of(ssl).shared_->versions));
+  if (!has(TLSEXT_TYPE_extended_master_secret)) return refuse(SSL_AD_HANDSHAKE_FAILURE, kNoMasterSecret);
+  return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+// OpenSSL says nothing of the responder's extended master secret before both sides are done: too late for an alert. So
+// the refusal is noted here, and onCertificate() makes it known.
+void DtlsHandshake::onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl, void*) {
+  ByteView message(static_cast<const uint8_t*>(bytes), size);
+  if (isOut != 0 || !of(ssl).expected_ || type != SSL3_RT_HANDSHAKE || size == 0 ||
+      message[0] != SSL3_MT_SERVER_HELLO)
+    return;
+  if (!hasExtension(message, TLSEXT_TYPE_extended_master_secret)) of(ssl).refusal_ = kNoMasterSecret;
 }
 
 int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* outSize,
                           const unsigned char* in, unsigned inSize, void*) {
   DtlsHandshake& self = of(ssl);
-  const std::string& own = self.shared_->protocol;
+  const std::vector<ProtocolVersion>& own = self.shared_->versions;
+  auto best = own.end();  // the highest in common
   std::string offered;
   Reader reader({in, inSize});
   while (reader.remaining() > 0) {
     ByteView name = reader.take(reader.u8());
-    if (std::equal(name.begin(), name.end(), own.begin(), own.end())) {
+    auto isMeant = [&](ProtocolVersion v) {
+      return std::ranges::equal(nameOf(v), name, std::equal_to<int>());
+    };
+    auto version = std::find_if(own.begin(), best, isMeant);
+    if (version != best) {
+      best = version;
       *out = name.data();
       *outSize = static_cast<unsigned char>(name.size());
-      return SSL_TLSEXT_ERR_OK;
     }
-    if (offered.size() < 80) offered += " " + printable(name);
+    if (offered.size() < 80 && !isGreaseName(name)) offered += " " + printable(name);
   }
-  self.refusal_ = "no protocol version in common: the peer speaks" + offered + ", we speak " + own;
+  if (best != own.end()) return SSL_TLSEXT_ERR_OK;
+  self.refusal_ = "no protocol version in common: the peer speaks" + offered + ", we speak " + namesOf(own);
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 

@@ -17,7 +17,7 @@ struct DtlsShared {
   SslContextHandle context;
   std::vector<Pin> acceptedPins;  // sorted
   Pin ownPin{};
-  std::string protocol;
+  std::vector<ProtocolVersion> versions;  // the highest first
   Duration retransmit{};
 
   bool accepts(const Pin& pin) const;
@@ -56,6 +56,9 @@ class DtlsHandshake : public Handshake {
                     unsigned inSize, void*);
   static unsigned onRetransmitTime(SSL* ssl, unsigned microseconds);
 
+  static void onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl, void*);
+
+  bool offerVersions();
   bool checkPeer(const Pin& seen);
   void start(Time now);
   void feed(ByteView bytes, Time now);

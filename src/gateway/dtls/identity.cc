@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
+#include <openssl/objects.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -21,10 +22,11 @@ namespace braid {
 
 namespace {
 
-constexpr int kValidDays = 36525;          // 100 years
-constexpr size_t kMaxName = 64;            // RFC 5280 appendix A.1: ub-common-name
-constexpr size_t kMaxPemBytes = 64 << 10;  // far above any key or certificate
-constexpr size_t kSerialBytes = 16;        // RFC 5280 section 4.1.2.2: at most 20
+constexpr int kValidDays = 36525;                    // 100 years
+constexpr size_t kMaxName = 64;                      // RFC 5280 appendix A.1: ub-common-name
+constexpr size_t kMaxPemBytes = 64 << 10;            // far above any key or certificate
+constexpr const char* kCurve = SN_X9_62_prime256v1;  // P-256; docs/protocol.md section 2
+constexpr size_t kSerialBytes = 16;                  // RFC 5280 section 4.1.2.2: at most 20
 
 [[noreturn]] void fail(const std::string& path, const std::string& trouble, const std::string& remedy) {
   ERR_clear_error();
@@ -156,6 +158,13 @@ CertificateHandle selfSigned(EVP_PKEY* key, const std::string& name) {
   return certificate;
 }
 
+std::string curveOf(const EVP_PKEY* key) {
+  std::array<char, 64> name{};
+  size_t size = 0;
+  if (EVP_PKEY_get_group_name(key, name.data(), name.size(), &size) != 1) return "without a name";
+  return {name.data(), size};
+}
+
 }  // namespace
 
 Pin pinOf(const X509* certificate) {
@@ -181,6 +190,9 @@ Identity loadIdentity(const std::string& keyPath, const std::string& certificate
     fail(keyPath, "holds no PEM private key without passphrase", "make one with 'braidctl keygen'");
   if (EVP_PKEY_get_base_id(identity.key.get()) != EVP_PKEY_EC)
     fail(keyPath, "is no elliptic-curve key", "make one with 'braidctl keygen'");
+  if (std::string curve = curveOf(identity.key.get()); curve != kCurve)
+    fail(keyPath, "is a key of the curve " + curve + ", and peers take only P-256",
+         "make one with 'braidctl keygen'");
   identity.certificate = readCertificate(certificatePath);
   if (X509_check_private_key(identity.certificate.get(), identity.key.get()) != 1)
     fail(certificatePath, "is not the certificate of the key " + keyPath,

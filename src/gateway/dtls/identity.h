@@ -14,7 +14,7 @@ class IdentityError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Who a gateway is: a private EC key and a certificate of it. Nobody signs or checks the certificate: peers
+/// Who a gateway is: a private P-256 key and a certificate of it. Nobody signs or checks the certificate: peers
 /// know each other by the pin of the public key. The certificate's name and dates mean nothing, and it never
 /// expires.
 struct Identity {
@@ -28,7 +28,7 @@ struct Identity {
 Pin pinOf(const X509* certificate);
 /// The pin of a PEM certificate file. Throws IdentityError.
 Pin readPin(const std::string& certificatePath);
-/// Loads both PEM files. Throws IdentityError when one is missing or malformed, the key is not EC, is
+/// Loads both PEM files. Throws IdentityError when one is missing or malformed, the key is not of P-256, is
 /// protected by a passphrase or readable by others than its owner, or both do not belong together.
 ///
 /// `credentials`: the folder of the service manager's credentials; empty: none. systemd from 254 on gives a

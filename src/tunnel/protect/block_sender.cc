@@ -92,7 +92,7 @@ bool BlockSender::start(uint8_t recoveryClass, const Flow* flow, const Protectio
 // The oldest packets of each path, path by path.
 void BlockSender::gather(ProtectionBlock& block, const Protection& choice) {
   SubflowSet& subflows = context_.subflows;
-  size_t most = std::min(choice.symbols, context_.recovery.kMax);
+  size_t most = std::min({choice.symbols, context_.recovery.kMax, size_t{mostSymbols_}});
   const Subflow& on = subflows[choice.on];
   auto isOf = [&](size_t i) { return choice.of == Protection::kAllPaths || choice.of == i; };
   for (size_t i = 0; i < subflows.size(); ++i) {

@@ -30,6 +30,10 @@ class BlockSender {
   BlockSender(const ProtectionContext& context, std::vector<ProtectionMarks>& marks)
       : context_(context), marks_(marks) {}
 
+  /// Symbols of a block at most: what the peer keeps. 0: it decodes nothing, and no block begins.
+  void setMostSymbols(uint64_t symbols) { mostSymbols_ = symbols; }
+  uint64_t mostSymbols() const { return mostSymbols_; }
+
   /// Parities of the block under way that are still to be sent; 0: none is under way. `flow` is nullptr for
   /// the class's idle chance. Ends a block that nobody needs any more.
   size_t paritiesLeft(uint8_t recoveryClass, const Flow* flow, Time now);
@@ -61,6 +65,7 @@ class BlockSender {
   BlockId nextId_{};
   ParityTail tail_;
   uint64_t begun_ = 0;
+  uint64_t mostSymbols_ = Params{}.symbols;
 };
 
 }  // namespace braid

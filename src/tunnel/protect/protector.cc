@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "tunnel/lane/resequencer.h"
-
 namespace braid {
 
 namespace {
-/// Packets that a flow may be ahead of the oldest that is missing: half of what the receiver holds. Ours.
-constexpr uint64_t kReceiveWindow = Resequencer::kSpan / 2;
 /// Un-ACKed packets of a flow that are looked at in its turn: some short bursts. Ours.
 constexpr size_t kMostOfAFlow = 256;
 /// Choices of a policy in a row that come to nothing. Ours.
 constexpr size_t kChoices = 4;
 }  // namespace
+
+void Protector::setPeer(const Params& peer) {
+  blocks_.setMostSymbols(peer.symbols);
+  receiveWindow_ = windowOf(peer);
+}
 
 void Protector::growMarks() {
   if (marks_.size() < context_.subflows.size()) marks_.resize(context_.subflows.size());
@@ -29,7 +30,7 @@ bool Protector::onNewData(const Datum* datum) {
   // MPTCP's opportunistic retransmission (Raiciu et al., NSDI 2012): what holds a full receive window back
   // goes over another path.
   const Datum* oldest = flow.sent.oldest();
-  if (flow.reliable() && datum->dsn - oldest->dsn >= kReceiveWindow && !oldest->copied)
+  if (flow.reliable() && datum->dsn - oldest->dsn >= receiveWindow_ && !oldest->copied)
     secondSendings_.add(oldest);
   bool takesTurn = policy.takesTurns() && flow.burst.ended() && flow.queue.empty() && flow.burst.isShort();
   lastEnded_ = flow.burst.ended() && !takesTurn;
@@ -91,8 +92,7 @@ bool Protector::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time n
         sent = sendCopy(recoveryClass, flow, *choice, out, now);
         break;
       case Protection::Kind::kNewBlock:
-        sent = blocks_.start(recoveryClass, flow, *choice, paths_, now) &&
-               blocks_.sendParity(recoveryClass, flow, on, out, now);
+        sent = startBlock(recoveryClass, flow, *choice, out, now);
         break;
       case Protection::Kind::kNextParity:
         sent = blocks_.sendParity(recoveryClass, flow, on, out, now);
@@ -101,6 +101,20 @@ bool Protector::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time n
     if (sent) return true;
   }
   return false;
+}
+
+// A block and its first parity; to a peer that decodes nothing a copy of what the block would have begun with.
+bool Protector::startBlock(uint8_t recoveryClass, const Flow* flow, const Protection& choice, Datagram& out,
+                           Time now) {
+  if (blocks_.mostSymbols() > 0)
+    return blocks_.start(recoveryClass, flow, choice, paths_, now) &&
+           blocks_.sendParity(recoveryClass, flow, context_.subflows[choice.on], out, now);
+  Protection copy{.kind = Protection::Kind::kCopy, .of = choice.of, .on = choice.on};
+  if (choice.of == Protection::kAllPaths) {
+    auto isUncopied = [](const RecoveryPath& path) { return path.uncopied > 0; };
+    copy.of = static_cast<size_t>(std::find_if(paths_.begin(), paths_.end(), isUncopied) - paths_.begin());
+  }
+  return sendCopy(recoveryClass, flow, copy, out, now);
 }
 
 // When the policy says so; or, while something is unprotected and no path is open, when one opens.

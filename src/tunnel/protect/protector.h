@@ -43,6 +43,8 @@ class Protector {
   /// Makes the policies that the options name, in place of those there were.
   void setPolicies(SecretRandom& random) { policies_.set(context_.options, context_.recovery, random); }
   const RecoveryPolicies& policies() const { return policies_; }
+  /// The peer has said what it keeps.
+  void setPeer(const Params& peer);
 
   // ---- what is sent
 
@@ -73,7 +75,11 @@ class Protector {
   uint64_t blocks() const { return blocks_.begun(); }
 
  private:
+  /// Half of what the receiver holds. Ours.
+  static constexpr uint64_t windowOf(const Params& peer) { return peer.heldSpan / 2; }
+
   bool protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now);
+  bool startBlock(uint8_t recoveryClass, const Flow* flow, const Protection& choice, Datagram& out, Time now);
   RecoveryView look(uint8_t recoveryClass, Flow* flow, Time now);
   void countUnacked(uint8_t recoveryClass, const Flow* flow);
   void askAgain(const RecoveryPolicy& policy, Time now);
@@ -88,6 +94,8 @@ class Protector {
   BlockSender blocks_;
   std::vector<RecoveryPath> paths_;  ///< what the policy sees, by position
   Time idleAgainAt_ = kNever;
+  uint64_t receiveWindow_ =
+      windowOf(Params{});   ///< packets that a flow may be ahead of the oldest that is missing
   bool lastEnded_ = false;  ///< the flow that sent last has ended and takes no turn of its own
 };
 

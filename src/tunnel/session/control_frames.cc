@@ -5,9 +5,14 @@
 namespace braid {
 
 namespace {
-/// Room that is asked for a control frame, bytes. Ours.
+/// Room that is asked for a control frame that is not larger, bytes. Ours.
 constexpr size_t kFrameRoom = 24;
-static_assert(largestFrame(&FrameFlags::control) <= kFrameRoom);
+
+/// Room that is asked for this one.
+size_t roomFor(const ControlFrame& frame) {
+  auto largest = []<typename F>(const F&) { return std::max(kFrameRoom, kFrame<F>.largest); };
+  return std::visit(largest, frame);
+}
 }  // namespace
 
 bool ControlFrames::isWaiting() const {
@@ -20,7 +25,7 @@ void ControlFrames::add(const ControlFrame& frame) {
 
 void ControlFrames::write(DatagramBuilder& build) {
   for (Entry& e : entries_) {
-    if (e.inFlight || !build.fitsControl(kFrameRoom)) continue;
+    if (e.inFlight || !build.fitsControl(roomFor(e.frame))) continue;
     std::visit([&](const auto& frame) { build.addControl(frame); }, e.frame);
     e.inFlight = true;
     e.subflow = build.subflow().id();

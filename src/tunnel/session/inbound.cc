@@ -102,9 +102,19 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
       },
       [&](const RecoveredFrame& recovered) { parts_.protector.onRecovered(recovered, now); },
       [&](const CloseFrame&) { isClosed_ = true; },
+      [&](const ParamsFrame& params) { onParams(params.params); },
+      [](const OptionalFrame&) {},
+      [](const OptionalAskingFrame&) {},
   };
   std::visit(act, frame);
   parts_.paths.settle(now);
+}
+
+// Another one may be the first one, sent again.
+void Inbound::onParams(const Params& params) {
+  if (std::exchange(knowsPeer_, true)) return;
+  parts_.paths.setLargestDatagram(params.largestDatagram);
+  parts_.protector.setPeer(params);
 }
 
 // What decoding gives back is read like a datagram; only frames that belong to a symbol may be in it.

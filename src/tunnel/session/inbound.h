@@ -11,6 +11,8 @@
 //     ACK, path frames, status  the subflow that is meant
 //     SUBFLOW_PREFERENCE        PathDuties
 //     RENEW_KEYS, KEYS_READY    KeyRenewal
+//     PARAMS                    whoever keeps to what the peer says of itself; the first one of a session counts
+//     OPTIONAL...               nobody
 //     CLOSE                     isClosed()
 //
 // Life. Inbound lives as long as its session, and holds inner packets only while those before them are missing
@@ -54,11 +56,14 @@ class Inbound {
   /// The peer has acknowledged what was never sent.
   bool hasForgedAck() const { return hasForgedAck_; }
   DropCounts drops() const;
+  /// Of this session.
+  ProtocolVersion version() const { return parts_.version; }
   /// Inner packets, as they arrive and wait for their turn.
   const PacketReceiver& packets() const { return packets_; }
 
  private:
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
+  void onParams(const Params& params);
   bool onData(const DataFrame& frame, Packet packet, Time now);
   void takeRestored(Time now);
   void deliverWaiting();
@@ -66,7 +71,8 @@ class Inbound {
 
   SessionParts parts_;
   PacketReceiver packets_;
-  DropCounts drops_{};  ///< those of `packets_` are not in it
+  DropCounts drops_{};      ///< those of `packets_` are not in it
+  bool knowsPeer_ = false;  ///< by its PARAMS
   bool isClosed_ = false;
   bool hasForgedAck_ = false;
 };

@@ -6,6 +6,16 @@
 
 namespace braid {
 
+namespace {
+/// A frame without a meaning, so that no peer forgets to skip what it does not know (RFC 8701). It is chosen by the
+/// token, which is noise already.
+OptionalFrame noiseOf(const PathToken& token) {
+  constexpr uint8_t kTypes = OptionalFrame::kLast - OptionalFrame::kFirst + 1;
+  return {static_cast<uint8_t>(OptionalFrame::kFirst + token[0] % kTypes),
+          static_cast<uint16_t>(token[1] % (kMaxGrease + 1))};
+}
+}  // namespace
+
 Outbound::Outbound(const SessionParts& parts)
     : parts_(parts),
       repairs_(parts.subflows, parts.ledger, parts.protector.policies(), parts.owner),
@@ -61,6 +71,7 @@ bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, P
   const SubflowPreferenceFrame* wish = parts_.paths.duties().wishFor(subflow);
   if (wish && path.size == MtuDiscovery::kMinDatagram) build.add(*wish);
   if (path.challenge) build.add(*path.challenge);
+  if (path.challenge && path.size == MtuDiscovery::kMinDatagram) build.add(noiseOf(path.challenge->token));
   if (path.size) build.padTo(path.size);
   if (path.ect) build.markEct();
   return build.finish(parts_.sealer, out, now);

@@ -59,9 +59,16 @@ Subflow* PathManager::accept(SubflowId id, const Route& from, Time now) {
 Subflow& PathManager::add(SubflowId id, const std::string& name, const std::string& uplink,
                           const Route& route, Time now) {
   bool trusted = side_ == Side::kInitiator;  // then our configuration names the address
-  return subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, events_, ledger_,
-                                                 controllers_, random_, now),
-                       name);
+  Subflow& added = subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, events_,
+                                                           ledger_, controllers_, random_, now),
+                                 name);
+  added.sender().mtu().setLimit(largestDatagram_);
+  return added;
+}
+
+void PathManager::setLargestDatagram(size_t size) {
+  largestDatagram_ = size;
+  for (Subflow* s : subflows_) s->sender().mtu().setLimit(size);
 }
 
 // ---- what subflows tell

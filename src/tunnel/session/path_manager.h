@@ -47,6 +47,8 @@ class PathManager {
   PathDuties& duties() { return duties_; }
   /// An idle subflow sends a PING so often; 0: never.
   void setKeepalive(Duration keepalive) { keepalive_ = keepalive; }
+  /// The peer takes no larger datagrams, in bytes of UDP payload; holds for subflows that come, too.
+  void setLargestDatagram(size_t size);
 
   // ---- come and go
 
@@ -108,6 +110,7 @@ class PathManager {
   Duration keepalive_ = 10s;
   Time unusableSince_;
   size_t innerMtu_;
+  size_t largestDatagram_ = SIZE_MAX;
 };
 
 }  // namespace braid

@@ -17,6 +17,22 @@ KeyLimits keyLimits(const SessionOptions& options) {
   return limits;
 }
 
+/// What this side says of itself.
+Params ownParams(const SessionOptions& options, const PacketPool& pool) {
+  Params own;
+  own.largestDatagram = std::max<uint64_t>(pool.payload(), Params::kMinDatagram);
+  own.symbols = options.decodeBuffer;
+  own.heldSpan = Resequencer::kSpan;
+  return own;
+}
+
+/// A frame without a meaning, so that no peer forgets to skip what it does not know (RFC 8701).
+OptionalAskingFrame greaseFrame(uint64_t random) {
+  constexpr uint64_t kTypes = OptionalAskingFrame::kLast - OptionalAskingFrame::kFirst + 1;
+  return {static_cast<uint8_t>(OptionalAskingFrame::kFirst + random % kTypes),
+          static_cast<uint16_t>(random / kTypes % (kMaxGrease + 1))};
+}
+
 PathManager::Side sideOf(KeySchedule::Role role) {
   using Side = PathManager::Side;
   return role == KeySchedule::Role::kInitiator ? Side::kInitiator : Side::kResponder;
@@ -39,12 +55,14 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
       outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
-                 packets_, protector_, receiver_, owner}),
+                 packets_, protector_, receiver_, owner, secrets.version}),
       inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
-                packets_, protector_, receiver_, owner}),
+                packets_, protector_, receiver_, owner, secrets.version}),
       start_(now) {
   protector_.setPolicies(random_);
   flows_.limitClasses(protector_.policies().size());
+  controls_.add(ParamsFrame{ownParams(options, pool), random_.next()});
+  controls_.add(greaseFrame(random_.next()));
 }
 
 Session::~Session() {
@@ -210,6 +228,7 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.keyGeneration = keys_.generation();
   status.keyAge = now - keys_.renewedAt();
   status.cipher = aeadName(keys_.aead());
+  status.version = inbound_.version();
   paths_.fill(status, now);
   static_cast<OutboundCounts&>(status) = outbound_.counts();
   static_cast<InboundCounts&>(status) = inbound_.packets().counts();

@@ -14,6 +14,7 @@
 #include "tunnel/session/session_owner.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/subflow_set.h"
+#include "tunnel/wire/version.h"
 
 namespace braid {
 
@@ -32,6 +33,7 @@ struct SessionParts {
   Protector& protector;
   BlockReceiver& receiver;
   SessionOwner& owner;
+  ProtocolVersion version = kProtocolVersions.front();  ///< of this session
 };
 
 }  // namespace braid

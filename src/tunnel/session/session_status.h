@@ -32,6 +32,7 @@ struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus {
   Duration keyAge{};
   unsigned keyGeneration = 0, keyEpoch = 0;
   std::string cipher;
+  unsigned version = 0;
   size_t innerMtu = 0;
   uint64_t heldPackets = 0, heldBytes = 0;
   uint64_t suppressions = 0;
@@ -50,6 +51,8 @@ inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
     field::gauge("key_epoch", FieldUnit::kNone, "how often the keys were renewed without one since",
                  &SessionStatus::keyEpoch),
     field::text("cipher", "AEAD of the session", &SessionStatus::cipher),
+    field::gauge("protocol_version", FieldUnit::kNone, "version of the protocol that both sides speak",
+                 &SessionStatus::version),
     field::gauge("inner_mtu_bytes", FieldUnit::kBytes, "largest inner packet", &SessionStatus::innerMtu),
     field::gauge("held_packets", FieldUnit::kPackets, "inner packets that wait for order",
                  &SessionStatus::heldPackets),

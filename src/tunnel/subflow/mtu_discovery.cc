@@ -77,6 +77,19 @@ void MtuDiscovery::onTooBig(size_t size, Time now) {
   if (size <= current_) search();
 }
 
+void MtuDiscovery::setLimit(size_t largest) {
+  largest = std::max(largest, kMinDatagram);
+  max_ = std::min(max_, largest);
+  high_ = std::min(high_, largest);
+  current_ = std::min(current_, largest);
+  low_ = std::min(low_, current_);
+  if (fixed_) fixed_ = current_;
+  if (probing_ <= largest) return;
+  probing_ = 0;
+  failures_ = 0;
+  timers_.stop(Timer::kProbe);
+}
+
 void MtuDiscovery::restart() {
   if (!fixed_) search();
 }

@@ -59,6 +59,8 @@ class MtuDiscovery {
   }
   /// The kernel says that datagrams of this size do not leave the uplink.
   void onTooBig(size_t size, Time now);
+  /// The peer takes no larger datagrams; less than kMinDatagram counts as that. Only ever lowers the largest size.
+  void setLimit(size_t largest);
   /// The path is another one: nothing is known of it.
   void restart();
   void onTimer(Time now);

@@ -132,18 +132,41 @@ bool readFields(Reader& in, RecoveredFrame& recovered) {
   return recovered.count >= 1 && recovered.count <= kMaxBlockSymbols;
 }
 
+bool readFields(Reader& in, ParamsFrame& frame) {
+  ByteView entries = in.take(in.u16());
+  return in.ok() && readParams(entries, frame.params);
+}
+
+bool readFields(Reader& in, OptionalFrame& frame) {
+  frame.size = in.u16();
+  in.take(frame.size);
+  return true;
+}
+
+bool readFields(Reader& in, OptionalAskingFrame& frame) {
+  frame.size = in.u16();
+  in.take(frame.size);
+  return true;
+}
+
 template <typename F>
-bool readAs(Reader& in, std::optional<WireFrame>& out) {
+bool isOf(uint8_t type) {
+  return type >= kFrame<F>.number && type <= kFrame<F>.last;
+}
+
+template <typename F>
+bool readAs(uint8_t type, Reader& in, std::optional<WireFrame>& out) {
   F frame;
+  if constexpr (kFrame<F>.number != kFrame<F>.last) frame.type = type;
   if (readFields(in, frame) && in.ok()) out = frame;
   return true;
 }
 
 /// The frame of that type, chosen among all types of the table; nullopt when unknown or malformed.
 template <typename... F>
-std::optional<WireFrame> readFrame(uint8_t number, Reader& in, std::type_identity<std::variant<F...>>) {
+std::optional<WireFrame> readFrame(uint8_t type, Reader& in, std::type_identity<std::variant<F...>>) {
   std::optional<WireFrame> frame;
-  static_cast<void>(((kFrame<F>.number == number && readAs<F>(in, frame)) || ...));
+  static_cast<void>(((isOf<F>(type) && readAs<F>(type, in, frame)) || ...));
   return frame;
 }
 
@@ -151,9 +174,9 @@ std::optional<WireFrame> readFrame(uint8_t number, Reader& in, std::type_identit
 
 std::optional<WireFrame> FrameReader::next() {
   while (reader_.remaining() > 0) {
-    uint8_t number = reader_.u8();
-    if (number == kPaddingNumber) continue;
-    std::optional<WireFrame> frame = readFrame(number, reader_, std::type_identity<WireFrame>{});
+    uint8_t type = reader_.u8();
+    if (type == kPaddingNumber) continue;
+    std::optional<WireFrame> frame = readFrame(type, reader_, std::type_identity<WireFrame>{});
     ok_ = frame.has_value();
     return frame;
   }

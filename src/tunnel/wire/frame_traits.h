@@ -27,9 +27,10 @@ struct FrameFlags {
 
 /// What holds of all frames of a type.
 struct FrameTraits : FrameFlags {
-  uint8_t number;         ///< first byte on the wire
+  uint8_t number;  ///< first byte on the wire
+  uint8_t last;    ///< the same; or the first byte of the last type of a range, to which all this applies
   std::string_view name;  ///< as in docs/protocol.md section 5
-  size_t largest;  ///< most bytes on the wire; without the payload that DATA, PARITY, PARITY_TAIL end with
+  size_t largest;  ///< most bytes that we write; without the payload that DATA, PARITY, PARITY_TAIL end with
 };
 
 /// PADDING is a type byte and nothing else; readers skip it, so it is no WireFrame.
@@ -43,11 +44,18 @@ struct Entry {
 };
 template <typename F>
 constexpr Entry<F> entry(uint8_t number, std::string_view name, size_t largest, FrameFlags flags = {}) {
-  return {{flags, number, name, largest}};
+  return {{flags, number, number, name, largest}};
+}
+/// Of the types F::kFirst to F::kLast.
+template <typename F>
+constexpr Entry<F> range(std::string_view name, size_t largest, FrameFlags flags = {}) {
+  return {{flags, F::kFirst, F::kLast, name, largest}};
 }
 
 /// ACK: type, subflow, largest, delay, count; ranges and the gaps between them; ECN counts.
 inline constexpr size_t kLargestAck = 1 + 1 + 8 + 8 + 1 + (2 * kMaxAckRanges - 1) * 8 + 3 * 8;
+/// OPTIONAL: type, length, content.
+inline constexpr size_t kLargestOptional = 1 + 2 + kMaxGrease;
 /// PARITY: its fields of fixed size, and a group of one run for each symbol.
 inline constexpr size_t kLargestParity = 10 + kMaxBlockSymbols * 7;
 
@@ -66,6 +74,9 @@ inline constexpr std::tuple kEntries{
     entry<SubflowPreferenceFrame>(0x0c, "SUBFLOW_PREFERENCE", 21, {.eliciting = true, .control = true}),
     entry<RenewKeysFrame>(0x0d, "RENEW_KEYS", 5, {.eliciting = true, .control = true}),
     entry<KeysReadyFrame>(0x0e, "KEYS_READY", 6, {.eliciting = true, .control = true}),
+    entry<ParamsFrame>(0x10, "PARAMS", 3 + kLargestParams, {.eliciting = true, .control = true}),
+    range<OptionalAskingFrame>("OPTIONAL_ASKING", kLargestOptional, {.eliciting = true, .control = true}),
+    range<OptionalFrame>("OPTIONAL", kLargestOptional),
 };
 
 template <typename... F>
@@ -110,8 +121,11 @@ namespace frame_table {
 constexpr bool numbersDiffer() {
   for (size_t i = 0; i < kFrameTraits.size(); ++i) {
     if (kFrameTraits[i].number == kPaddingNumber) return false;
-    for (size_t j = 0; j < i; ++j)
-      if (kFrameTraits[j].number == kFrameTraits[i].number) return false;
+    if (kFrameTraits[i].last < kFrameTraits[i].number) return false;
+    for (size_t j = 0; j < i; ++j) {
+      const FrameTraits &a = kFrameTraits[i], &b = kFrameTraits[j];
+      if (a.number <= b.last && b.number <= a.last) return false;
+    }
   }
   return true;
 }

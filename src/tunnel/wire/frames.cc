@@ -9,6 +9,15 @@ template <typename F>
 void writeNumber(Writer& out) {
   out.u8(kFrame<F>.number);
 }
+
+/// No frame has this type: a reader that does not skip the content finds the datagram malformed.
+constexpr uint8_t kNoType = 0x3f;
+
+void writeOptional(Writer& out, uint8_t type, uint16_t size) {
+  out.u8(type);
+  out.u16(size);
+  for (uint16_t i = 0; i < size; ++i) out.u8(kNoType);
+}
 }  // namespace
 
 void writeFrame(Writer& out, const PingFrame&) {
@@ -70,6 +79,23 @@ void writeFrame(Writer& out, const KeysReadyFrame& frame) {
   writeNumber<KeysReadyFrame>(out);
   out.u32(frame.handshake);
   out.u8(frame.ready ? 1 : 0);
+}
+
+void writeFrame(Writer& out, const ParamsFrame& frame) {
+  std::array<uint8_t, kLargestParams> space;
+  Writer entries(space);
+  writeParams(entries, frame.params, frame.grease);
+  writeNumber<ParamsFrame>(out);
+  out.u16(static_cast<uint16_t>(entries.size()));
+  out.bytes({space.data(), entries.size()});
+}
+
+void writeFrame(Writer& out, const OptionalFrame& frame) {
+  writeOptional(out, frame.type, frame.size);
+}
+
+void writeFrame(Writer& out, const OptionalAskingFrame& frame) {
+  writeOptional(out, frame.type, frame.size);
 }
 
 void writeParityTailHeader(Writer& out, const ParityTailFrame& tail) {

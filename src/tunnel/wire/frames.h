@@ -13,6 +13,7 @@
 #include "scheduler/path/path_tiers.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/numbers.h"
+#include "tunnel/wire/params.h"
 
 namespace braid {
 
@@ -117,6 +118,25 @@ struct KeysReadyFrame {
   uint32_t handshake = 0;
   bool ready = false;  ///< it has them; false: it does not know that handshake (any more)
 };
+/// What its sender can and takes; the first one of a session counts.
+struct ParamsFrame {
+  Params params;
+  uint64_t grease = 0;  ///< as written: see writeParams()
+};
+/// Frames of types that a later release may give a meaning: whoever does not know it goes on behind them. The range
+/// of its type says whether such a frame asks for an ACK. This release sends them without a meaning (GREASE).
+struct OptionalFrame {
+  static constexpr uint8_t kFirst = 0x60, kLast = 0x7f;
+  uint8_t type = kFirst;
+  uint16_t size = 0;  ///< bytes of content, which is not looked at
+};
+struct OptionalAskingFrame {
+  static constexpr uint8_t kFirst = 0x40, kLast = 0x5f;
+  uint8_t type = kFirst;
+  uint16_t size = 0;  ///< as above
+};
+/// Most bytes of content that are written in an optional frame. Ours.
+inline constexpr uint16_t kMaxGrease = 15;
 
 void writeFrame(Writer& out, const PingFrame&);
 void writeFrame(Writer& out, const PathChallengeFrame&);
@@ -128,6 +148,10 @@ void writeFrame(Writer& out, const RecoveredFrame&);
 void writeFrame(Writer& out, const SubflowPreferenceFrame&);
 void writeFrame(Writer& out, const RenewKeysFrame&);
 void writeFrame(Writer& out, const KeysReadyFrame&);
+void writeFrame(Writer& out, const ParamsFrame&);
+/// The content is noise; `size` is at most kMaxGrease.
+void writeFrame(Writer& out, const OptionalFrame&);
+void writeFrame(Writer& out, const OptionalAskingFrame&);
 /// Writes as many of the largest ranges as fit (at least one, else nothing and false).
 bool writeFrame(Writer& out, const AckFrame&);
 /// PARITY_TAIL up to and with the length of the part, which follows.

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "tunnel/wire/version.h"
+
 namespace braid {
 
 /// SHA-256 of a certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4): how a peer is known.
@@ -18,6 +20,7 @@ struct SessionSecrets {
   std::array<uint8_t, 32> responderSecret{};  ///< traffic secret, responder to initiator
   uint32_t sessionId = 0;                     ///< names the session in datagram headers, both directions
   Pin peer{};                                 ///< the other side's certificate
+  ProtocolVersion version = kProtocolVersions.front();  ///< that both sides speak in this session
 
   ~SessionSecrets() { erase(); }
   /// Overwrites the secrets.

@@ -86,6 +86,7 @@ TEST_F(RespondersTest, WhoDoesNotKnowThePinGetsNothing) {
 }
 
 TEST_F(RespondersTest, WhatWasOverheardIsNotAnsweredAgain) {
+  RecordProperty("rule", "handshake.nonce");
   Bytes overheard = at(route("192.0.2.1")).datagram(Knocker::hello());
   EXPECT_EQ(put(route("192.0.2.1"), overheard), std::nullopt);
   EXPECT_EQ(sent().size(), 1u);
@@ -106,6 +107,7 @@ TEST_F(RespondersTest, AHelloWithoutACookieCostsNoStateAndGetsAShorterAnswer) {
 }
 
 TEST_F(RespondersTest, ACookieCountsOnlyFromItsAddressAndPort) {
+  RecordProperty("rule", "handshake.cookie");
   ASSERT_EQ(begin(route("192.0.2.1")), std::nullopt);
   EXPECT_EQ(handshakes.made.size(), 1u);
   for (const Route& other : {route("192.0.2.2"), route("192.0.2.1", 1001)}) {

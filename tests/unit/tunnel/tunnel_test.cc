@@ -71,6 +71,18 @@ TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
   EXPECT_EQ(called, callers[0].routes);
 }
 
+TEST_F(TunnelTest, ADatagramOfAnotherHeaderVersionIsDropped) {
+  RecordProperty("rule", "header.version");
+  for (uint8_t version = 0; version < 4; ++version) {
+    std::array<uint8_t, kMinDatagram> bytes{};
+    writeHeader({.version = version}, bytes.data());
+    put({1, {}, {*Address::parse("192.0.2.1"), 4433}}, bytes);
+  }
+  DropCounts drops = tunnel.status(now).drops;
+  EXPECT_EQ(drops[static_cast<size_t>(Drop::kUnknownVersion)], 3u);
+  EXPECT_EQ(drops[static_cast<size_t>(Drop::kUnknownSession)], 1u) << "version 0";
+}
+
 TEST_F(TunnelTest, HandshakesWithNothingToSayAreNotAskedForEachDatagram) {
   for (int i = 1; i <= 100; ++i) hello("192.0.2." + std::to_string(i), 1);
   drain();

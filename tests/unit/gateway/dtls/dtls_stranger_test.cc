@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <malloc.h>
+#include <openssl/err.h>
 
 #include "base/random.h"
 #include "gateway/dtls/dtls_filter.h"
@@ -48,6 +49,7 @@ TEST(DtlsFilter, SplitsADatagramWhereItsEncryptedRecordsBegin) {
 }
 
 TEST(DtlsFilter, CutsOffWhatMayNotPass) {
+  RecordProperty("rule", "handshake.message handshake.early");
   Bytes good = record(20, 0, {1});
   for (const Bytes& bad : {record(22, 0, message(11, DtlsFilter::kMaxMessage + 1, 20)),
                            record(22, 0, message(11, 20, 20) + message(11, DtlsFilter::kMaxMessage + 1, 20)),
@@ -157,9 +159,16 @@ class ForeignClient {
     SSL_set_mtu(ssl_.get(), 1200);
     SSL_set_connect_state(ssl_.get());
   }
+  void beServer() { SSL_set_accept_state(ssl_.get()); }
+  /// The alert that came (RFC 5246 section 7.2); 0: none.
+  int alert() const { return alert_; }
   void step(ByteView in) {
     pipe_.openInput(in);
+    ERR_clear_error();
     SSL_do_handshake(ssl_.get());
+    int reason = ERR_GET_REASON(ERR_peek_last_error());
+    if (reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
+      alert_ = reason - SSL_AD_REASON_OFFSET;
     pipe_.closeInput();
   }
   std::deque<Bytes>& out() { return pipe_.output(); }
@@ -168,6 +177,7 @@ class ForeignClient {
   DatagramPipe pipe_;
   SslContextHandle context_;
   SslHandle ssl_;
+  int alert_ = 0;
 };
 
 std::string errorAgainst(DtlsProvider& responders, ForeignClient& client) {
@@ -206,12 +216,42 @@ TEST_F(DtlsStranger, withoutProtocolIsRefused) {
 }
 
 TEST_F(DtlsStranger, withoutExtendedMasterSecretIsRefused) {
+  RecordProperty("rule", "handshake.secret");
   ForeignClient client([](SSL_CTX* context) {
     setAlice(context);
     setProtocol(context);
     SSL_CTX_set_options(context, SSL_OP_NO_EXTENDED_MASTER_SECRET);
   });
   EXPECT_THAT(errorAgainst(responders, client), HasSubstr("extended master secret"));
+  EXPECT_EQ(client.alert(), SSL_AD_HANDSHAKE_FAILURE) << "it is told, and waits for no session";
+}
+
+// The review of docs/protocol.md: both sides finished, and one had no session without knowing why.
+TEST_F(DtlsStranger, aResponderWithoutExtendedMasterSecretIsRefused) {
+  ForeignClient server([](SSL_CTX* context) {
+    SSL_CTX_use_certificate(context, bob().certificate.get());
+    SSL_CTX_use_PrivateKey(context, bob().key.get());
+    SSL_CTX_set_options(context, SSL_OP_NO_EXTENDED_MASTER_SECRET);
+    SSL_CTX_set_alpn_select_cb(
+        context,
+        [](SSL*, const unsigned char** out, unsigned char* size, const unsigned char*, unsigned, void*) {
+          *out = reinterpret_cast<const unsigned char*>("braid/2");
+          *size = 7;
+          return SSL_TLSEXT_ERR_OK;
+        },
+        nullptr);
+  });
+  server.beServer();
+  DtlsProvider provider(alice());
+  std::unique_ptr<Handshake> initiator = provider.initiate(bob().pin, realNow());
+  for (int i = 0; i < 10; ++i) {
+    for (const Bytes& bytes : drain(*initiator, pool)) server.step(bytes);
+    for (; !server.out().empty(); server.out().pop_front())
+      initiator->onDatagram(server.out().front(), realNow());
+  }
+  EXPECT_EQ(initiator->state(), State::kFailed);
+  EXPECT_THAT(std::string(initiator->error()), HasSubstr("extended master secret"));
+  EXPECT_EQ(server.alert(), SSL_AD_HANDSHAKE_FAILURE);
 }
 
 TEST_F(DtlsStranger, dtls10IsRefused) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
 #include "tunnel/wire/handshake_seal.h"
@@ -171,8 +173,9 @@ TEST(Dtls, acceptedPinsMayChange) {
 }
 
 TEST(Dtls, otherProtocolVersionIsAClearError) {
+  RecordProperty("rule", "handshake.version");
   DtlsOptions newer = DtlsPair::quick();
-  newer.protocol = "braid/9";
+  newer.versions = {9};
   DtlsPair pair(newer, DtlsPair::quick());
   pair.start();
   pair.run();
@@ -182,6 +185,66 @@ TEST(Dtls, otherProtocolVersionIsAClearError) {
   EXPECT_THAT(errorOf(pair.responder), HasSubstr("braid/2"));
   EXPECT_EQ(pair.initiator->state(), State::kFailed);
   EXPECT_THAT(errorOf(pair.initiator), HasSubstr("another version"));
+}
+
+// The build of a later release, which speaks one version more.
+DtlsOptions newerBuild() {
+  DtlsOptions newer = DtlsPair::quick();
+  newer.versions = {2, 3};
+  return newer;
+}
+
+TEST(Dtls, anOldAndANewBuildSpeakTheVersionOfTheOld) {
+  for (bool newInitiates : {true, false}) {
+    SCOPED_TRACE(newInitiates);
+    DtlsPair pair(newInitiates ? newerBuild() : DtlsPair::quick(),
+                  newInitiates ? DtlsPair::quick() : newerBuild());
+    pair.start();
+    pair.run();
+    ASSERT_TRUE(pair.done()) << pair.initiator->error();
+    EXPECT_EQ(pair.initiator->secrets().version, 2);
+    EXPECT_EQ(pair.responder->secrets().version, 2);
+    EXPECT_EQ(pair.initiator->secrets().initiatorSecret, pair.responder->secrets().initiatorSecret);
+  }
+}
+
+TEST(Dtls, twoNewBuildsSpeakTheNewVersion) {
+  DtlsOptions other = newerBuild();
+  other.versions = {3, 2};
+  DtlsPair pair(newerBuild(), other);
+  pair.start();
+  pair.run();
+  ASSERT_TRUE(pair.done()) << pair.initiator->error();
+  EXPECT_EQ(pair.initiator->secrets().version, 3) << "whatever the order in which they are named";
+  EXPECT_EQ(pair.responder->secrets().version, 3);
+  EXPECT_EQ(pair.initiator->secrets().initiatorSecret, pair.responder->secrets().initiatorSecret);
+}
+
+// RFC 8701: so that a responder that chokes on a name which it does not know is found now.
+TEST(Dtls, aHelloOffersANameWithoutAMeaning) {
+  const std::string own =
+      "\x07"
+      "braid/2";
+  PacketPool pool(2000, 8);
+  DtlsProvider provider(alice());
+  size_t before = 0, behind = 0;
+  for (int i = 0; i < 64; ++i) {
+    auto handshake = provider.initiate(bob().pin, realNow());
+    Bytes hello = drain(*handshake, pool).at(0);
+    auto at = std::search(hello.begin(), hello.end(), own.begin(), own.end());
+    ASSERT_GE(hello.end() - at, static_cast<ptrdiff_t>(own.size()));
+    auto isGrease = [&](ptrdiff_t from) {
+      if (from < 0 || from + 3 > static_cast<ptrdiff_t>(hello.size())) return false;
+      const uint8_t* name = &hello[static_cast<size_t>(from)];
+      return name[0] == 2 && name[1] == name[2] && (name[1] & 0x0f) == 0x0a;
+    };
+    bool isBefore = isGrease(at - hello.begin() - 3);
+    before += isBefore;
+    behind += !isBefore && isGrease(at - hello.begin() + static_cast<ptrdiff_t>(own.size()));
+  }
+  EXPECT_EQ(before + behind, 64u);
+  EXPECT_GT(before, 0u);
+  EXPECT_GT(behind, 0u);
 }
 
 struct CipherCase {

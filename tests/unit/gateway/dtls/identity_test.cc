@@ -208,6 +208,23 @@ TEST_F(IdentityTest, onlyEllipticCurveKeys) {
   EXPECT_THAT(loadError(folder.file("rsa.key"), certificate), HasSubstr("elliptic-curve"));
 }
 
+// The review of docs/protocol.md: a P-384 key was taken, and no handshake came to an end with it.
+TEST_F(IdentityTest, onlyTheCurveThatPeersTake) {
+  RecordProperty("rule", "handshake.key");
+  for (const char* curve : {"P-384", "P-521", "secp256k1"}) {
+    SCOPED_TRACE(curve);
+    std::string file = folder.file(std::string(curve) + ".key");
+    KeyHandle other(EVP_EC_gen(curve));
+    ASSERT_TRUE(other);
+    BIO* bio = BIO_new_file(file.c_str(), "w");
+    PEM_write_bio_PrivateKey(bio, other.get(), nullptr, nullptr, 0, nullptr, nullptr);
+    BIO_free(bio);
+    chmod(file.c_str(), 0600);
+    EXPECT_THAT(loadError(file, certificate),
+                AllOf(HasSubstr(file), HasSubstr("only P-256"), HasSubstr("keygen")));
+  }
+}
+
 TEST_F(IdentityTest, aPassphraseIsRefusedWithoutAsking) {
   Identity identity = loadIdentity(key, certificate);
   BIO* file = BIO_new_file(folder.file("locked.key").c_str(), "w");

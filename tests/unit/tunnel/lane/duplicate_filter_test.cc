@@ -21,6 +21,7 @@ TEST(DuplicateFilter, OnceInAnyOrder) {
 }
 
 TEST(DuplicateFilter, TooOldCountsAsDuplicate) {
+  RecordProperty("rule", "data.dsn");
   DuplicateFilter filter;
   ASSERT_TRUE(filter.accept(5000_dsn));
   EXPECT_TRUE(filter.accept(5001_dsn - DeliveryHistory::kWindow));

@@ -129,6 +129,7 @@ TEST(Resequencer, LateOriginalIsDeliveredOnce) {
 }
 
 TEST(Resequencer, LaterThanTheHistoryIsDropped) {
+  RecordProperty("rule", "data.dsn");
   Bench b({.holdTime = 100ms});
   b.in(0_flow, 1023, at(1s));
   b.order.onTimer(at(1100ms));
@@ -188,6 +189,7 @@ TEST(Resequencer, SkipBehindAHoleIsRemembered) {
 }
 
 TEST(Resequencer, SkipOfAnythingIsHarmless) {
+  RecordProperty("rule", "skip.first");
   Bench b;
   b.order.skip(0_flow, 1'000'000_dsn, 4096, at(1s));
   EXPECT_EQ(b.order.next(0_flow), 0_dsn);

@@ -218,6 +218,45 @@ TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
   EXPECT_FALSE(idle()) << "both once";
 }
 
+// It would pay for parities and throw them away.
+TEST_F(ProtectorTest, APeerThatKeepsNoSymbolsGetsCopies) {
+  RecordProperty("rule", "params.symbols");
+  use("cofuso");
+  protector->setPeer({.symbols = 0});
+  const Datum* first = carry(*slow);
+  const Datum* second = carry(*slow);
+  for (const Datum* d : {first, second}) {
+    ASSERT_TRUE(idle());
+    EXPECT_EQ(newest(*fast), Data{d});
+    EXPECT_EQ(only<DataFrame>(read(out)).size(), 1u);
+  }
+  EXPECT_FALSE(idle()) << "each once";
+  EXPECT_EQ(protector->blocks(), 0u);
+}
+
+TEST_F(ProtectorTest, ABlockHasNoMoreSymbolsThanThePeerKeeps) {
+  use("cofuso");
+  protector->setPeer({.symbols = 2});
+  const Datum* first = carry(*slow);
+  for (int i = 0; i < 4; ++i) carry(*slow);
+  ASSERT_TRUE(idle());
+  auto parities = only<ParityFrame>(read(out));
+  ASSERT_EQ(parities.size(), 1u);
+  BlockDescription block = describe(parities[0], [](SubflowId) { return 0_pn; });
+  ASSERT_EQ(block.rangeCount, 1u);
+  EXPECT_EQ(block.ranges[0], (SymbolRange{0, first->pn.value(), 2}));
+}
+
+TEST_F(ProtectorTest, TheReceiveWindowIsThatOfThePeer) {
+  use("none");
+  protector->setPeer({.heldSpan = 100});
+  carry(*slow, flow, 10);
+  for (uint64_t i = 1; i < 50; ++i) protector->onNewData(carry(*slow, flow, 10));
+  EXPECT_FALSE(protector->hasSecond());
+  protector->onNewData(carry(*slow, flow, 10));
+  EXPECT_TRUE(protector->hasSecond());
+}
+
 TEST_F(ProtectorTest, TheTailOfAParityLeavesAtOnce) {
   use("cofuso");
   carry(*slow, flow, slow->mtu().current() - kDatagramOverhead);

@@ -199,6 +199,7 @@ struct LyingPeerTest : KeyRenewalTest {
 };
 
 TEST_F(LyingPeerTest, WishesWithoutHandshakesCostOneAnswer) {
+  RecordProperty("rule", "renew.handshake");
   for (uint32_t id = 1000; id < 6000; ++id) EXPECT_EQ(say(RenewKeysFrame{id}), std::nullopt);
   std::vector<KeysReadyFrame> all = answers();
   ASSERT_EQ(all.size(), 1u) << "the last one counts";
@@ -223,6 +224,7 @@ TEST_F(LyingPeerTest, AWishThatComesAgainHasTheSameAnswer) {
 
 // Only the initiator of a session renews its keys.
 TEST_F(LyingPeerTest, FramesOfTheWrongSideAreIgnored) {
+  RecordProperty("rule", "renew.side keys.handshake");
   handshake(20, false);
   finished[21] = make(secretsOf(21), Role::kResponder, hubEnd);
   EXPECT_EQ(say(KeysReadyFrame{20, true}, KeysReadyFrame{0, false}), std::nullopt);

@@ -57,6 +57,7 @@ struct PathManagerTest : SubflowBench {
 // ---- come and go
 
 TEST_F(PathManagerTest, AnInitiatorNumbersItsSubflowsAndAcceptsNone) {
+  RecordProperty("rule", "header.subflow");
   session.maxSubflows = 2;
   EXPECT_EQ(paths->accept(5_subflow, home, now), nullptr);
   EXPECT_EQ(use("a", home).id(), 0_subflow);
@@ -66,6 +67,7 @@ TEST_F(PathManagerTest, AnInitiatorNumbersItsSubflowsAndAcceptsNone) {
 }
 
 TEST_F(PathManagerTest, AResponderAcceptsSoManyByTheirNumbers) {
+  RecordProperty("rule", "header.subflow");
   session.maxSubflows = 2;
   begin(Side::kResponder);
   Subflow* s = paths->accept(5_subflow, home, now);

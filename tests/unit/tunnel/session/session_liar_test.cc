@@ -44,6 +44,7 @@ struct SessionLiarTest : test::RawPeerTest {
 // ---- ACKs of what was not sent (RFC 9000 sections 13.1 and 21.4)
 
 TEST_F(SessionLiarTest, AnAckOfWhatIsToComeEndsTheSession) {
+  RecordProperty("rule", "ack.largest");
   prove();
   say(test::framesOf(ackOf(PacketNumber{}, largest)));
   EXPECT_FALSE(hub->over());
@@ -52,6 +53,7 @@ TEST_F(SessionLiarTest, AnAckOfWhatIsToComeEndsTheSession) {
 }
 
 TEST_F(SessionLiarTest, AnAckOnASubflowThatIsNotThereEndsTheSession) {
+  RecordProperty("rule", "ack.subflow");
   prove();
   say(test::framesOf(ackOf(0_pn, 0_pn, 9_subflow)));
   expectEnd();
@@ -59,6 +61,7 @@ TEST_F(SessionLiarTest, AnAckOnASubflowThatIsNotThereEndsTheSession) {
 
 // Who acknowledges everything in order, losses included, meets a number that was left out.
 TEST_F(SessionLiarTest, AnOptimisticPeerIsFoundOut) {
+  RecordProperty("rule", "ack.number");
   prove();
   uint64_t rounds = 0;
   for (; rounds < 2 * SkippedNumbers::kMost && !hub->over(); ++rounds) {
@@ -77,6 +80,7 @@ TEST_F(SessionLiarTest, AnOptimisticPeerIsFoundOut) {
 // ---- unproven addresses
 
 TEST_F(SessionLiarTest, AnAnswerFromElsewhereIsCountedAndMovesNothing) {
+  RecordProperty("rule", "response.route");
   prove();
   say(test::framesOf(PingFrame{}), away);
   listen();
@@ -104,6 +108,51 @@ TEST_F(SessionLiarTest, ResponsesCountAsWell) {
     say(test::framesOf(PathChallengeFrame{token}), away);
     step(20ms);
     ASSERT_LE(sent[away], 3 * received[away]) << i;
+  }
+}
+
+TEST_F(SessionLiarTest, AnAnswerToNothingIsIgnored) {
+  RecordProperty("rule", "response.token");
+  prove();
+  EXPECT_FALSE(say(test::framesOf(PathResponseFrame{PathToken{1, 2, 3}})));
+  EXPECT_FALSE(say(test::framesOf(PathResponseFrame{PathToken{1, 2, 3}}), away));
+  EXPECT_EQ(drops(Drop::kStrayResponse), 0u);
+  EXPECT_EQ(status().subflows.at(0).remote, home.remote.toString());
+}
+
+// ---- words on what is not there, old words, last words
+
+TEST_F(SessionLiarTest, AStatusOfASubflowThatIsNotThereIsIgnored) {
+  RecordProperty("rule", "status.subflow");
+  prove();
+  EXPECT_FALSE(say(test::framesOf(SubflowStatusFrame{9_subflow, 1, false})));
+  EXPECT_TRUE(hub->anyUsable());
+  EXPECT_EQ(status().subflows.size(), 1u);
+}
+
+TEST_F(SessionLiarTest, OfTheStatusTheLargestSequenceCounts) {
+  RecordProperty("rule", "status.sequence");
+  prove();
+  say(test::framesOf(SubflowStatusFrame{0_subflow, 5, true}));
+  for (uint64_t old : {5, 4, 0}) {
+    say(test::framesOf(SubflowStatusFrame{0_subflow, old, false}));
+    EXPECT_TRUE(hub->anyUsable()) << old;
+  }
+  say(test::framesOf(SubflowStatusFrame{0_subflow, 6, false}));
+  EXPECT_FALSE(hub->anyUsable());
+}
+
+TEST_F(SessionLiarTest, ACloseEndsTheSessionWhateverItsReason) {
+  RecordProperty("rule", "close.reason");
+  for (uint64_t reason : {uint64_t{0}, uint64_t{1}, uint64_t{77}, (uint64_t{1} << 62) - 1}) {
+    next = {};
+    challenges.clear();
+    SetUp();
+    prove();
+    EXPECT_FALSE(say(test::framesOf(CloseFrame{reason})));
+    EXPECT_TRUE(hub->over()) << reason;
+    listen();
+    EXPECT_TRUE(closes.empty()) << "nothing is answered";
   }
 }
 

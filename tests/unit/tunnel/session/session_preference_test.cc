@@ -250,6 +250,7 @@ TEST_F(SessionPreferenceTest, AChangeIsToldAndALostWordIsRepeated) {
 }
 
 TEST_F(SessionPreferenceTest, TheLargestSequenceCounts) {
+  RecordProperty("rule", "preference.sequence");
   start();
   auto say = [&](uint64_t sequence, uint8_t weight) {
     forge(KeySchedule::Role::kInitiator, {1_subflow, sequence, {PathUse::kNormal, weight, 2}});
@@ -263,6 +264,7 @@ TEST_F(SessionPreferenceTest, TheLargestSequenceCounts) {
 }
 
 TEST_F(SessionPreferenceTest, OfSubflowsThatAreNotThereNothingIsKept) {
+  RecordProperty("rule", "preference.subflow");
   start();
   forge(KeySchedule::Role::kInitiator, {7_subflow, 100, {PathUse::kNormal, 9, 2}});
   EXPECT_EQ(refused, 0u);
@@ -271,6 +273,7 @@ TEST_F(SessionPreferenceTest, OfSubflowsThatAreNotThereNothingIsKept) {
 }
 
 TEST_F(SessionPreferenceTest, AResponderHasNoSay) {
+  RecordProperty("rule", "preference.side");
   start();
   forge(KeySchedule::Role::kResponder, {1_subflow, 100, {PathUse::kNormal, 9, 2}});
   EXPECT_EQ(status(*edge, 1).preference, kBackup);

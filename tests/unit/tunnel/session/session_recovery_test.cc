@@ -172,6 +172,7 @@ TEST_F(SessionRecoveryTest, ParitiesAndTailsAskForAnAckAndRecoveredDoesNot) {
 // ---- hostile
 
 TEST_F(SessionRecoveryTest, AbsurdParitiesAreCounted) {
+  RecordProperty("rule", "parity.capacity parity.twice parity.same tail.place tail.head");
   prove();
   uint64_t pn = 2;
   auto bad = [&](const Bytes& frame) {
@@ -220,6 +221,7 @@ TEST_F(SessionRecoveryTest, WhatThereWasNoBufferForIsNotToldAsRecovered) {
 }
 
 TEST_F(SessionRecoveryTest, OnlySoManyParitiesOfADatagramAreActedOn) {
+  RecordProperty("rule", "parity.many");
   prove();
   Bytes frames;
   for (uint16_t id = 0; id < 20; ++id) frames = frames + parity(blockOf(id, {{0, 90, 2}}, 5), Bytes(5));
@@ -249,6 +251,7 @@ TEST_F(SessionRecoveryTest, AFloodOfBlocksKeepsNoBuffers) {
 }
 
 TEST_F(SessionRecoveryTest, NonsenseRecoveredChangesNothing) {
+  RecordProperty("rule", "recovered.packet");
   prove();
   uint64_t pn = 2;
   for (RecoveredFrame frame : {RecoveredFrame{0_subflow, 0_pn, 128}, RecoveredFrame{9_subflow, 5_pn, 1},

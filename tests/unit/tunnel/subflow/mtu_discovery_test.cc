@@ -66,6 +66,42 @@ TEST(MtuDiscovery, AFixedSizeIsNeverProbed) {
   EXPECT_EQ(mtu.current(), 1372u);
 }
 
+TEST(MtuDiscovery, NothingIsLargerThanThePeerTakes) {
+  for (size_t known : {size_t{1200}, size_t{1472}}) {
+    SCOPED_TRACE(known);
+    Time now{};
+    MtuDiscovery mtu(1472, 0);
+    if (known == 1472) search(mtu, known, now);
+    mtu.setLimit(1300);
+    EXPECT_LE(mtu.current(), 1300u);
+    search(mtu, 9000, now);
+    EXPECT_EQ(mtu.current(), 1300u);
+    mtu.restart();
+    search(mtu, 9000, now);
+    EXPECT_EQ(mtu.current(), 1300u) << "for good";
+    mtu.setLimit(1472);
+    EXPECT_EQ(mtu.pollProbe(), 0u) << "a limit is not raised";
+  }
+  MtuDiscovery fixed(1472, 1372);
+  fixed.setLimit(1300);
+  EXPECT_EQ(fixed.current(), 1300u);
+  fixed.setLimit(500);
+  EXPECT_EQ(fixed.current(), MtuDiscovery::kMinDatagram);
+}
+
+TEST(MtuDiscovery, AProbeThatIsTooLargeForThePeerIsForgotten) {
+  Time now{};
+  MtuDiscovery mtu(9000, 0);
+  mtu.onProbeSent(mtu.pollProbe(), kRtt, now);
+  mtu.setLimit(1400);
+  EXPECT_EQ(mtu.pollProbe(), 1400u);
+  mtu.onProbeAcked(9000, now);
+  EXPECT_EQ(mtu.current(), MtuDiscovery::kMinDatagram) << "nobody may send this";
+  mtu.onProbeSent(1400, kRtt, now);
+  mtu.onProbeAcked(1400, now);
+  EXPECT_EQ(mtu.current(), 1400u);
+}
+
 TEST(MtuDiscovery, TriesToRaiseAfterTenMinutes) {
   Time now{};
   MtuDiscovery mtu(1472, 0);

@@ -63,12 +63,35 @@ TEST(Frames, AckThatDoesNotFitKeepsTheLargestRanges) {
 }
 
 TEST(Frames, AckBelowZeroIsMalformed) {
+  RecordProperty("rule", "ack.count ack.range");
   EXPECT_TRUE(malformed({0x02, 0, 3, 0, 1, 4, 0, 0, 0}));         // first range reaches below 0
   EXPECT_FALSE(malformed({0x02, 0, 3, 0, 1, 3, 0, 0, 0}));        // 0..3
   EXPECT_TRUE(malformed({0x02, 0, 3, 0, 2, 2, 0, 0, 0, 0, 0}));   // gap reaches below 0: smallest is 1
   EXPECT_FALSE(malformed({0x02, 0, 3, 0, 2, 1, 0, 0, 0, 0, 0}));  // 2..3 and 0
   EXPECT_TRUE(malformed({0x02, 0, 3, 0, 0, 0, 0, 0, 0}));         // no range
   EXPECT_TRUE(malformed({0x02, 0, 63, 0, 33, 0, 0, 0, 0}));       // more than kMaxAckRanges
+}
+
+TEST(Frames, TheDelayOfAnAckIsBounded) {
+  RecordProperty("rule", "ack.delay");
+  constexpr auto kMost = std::chrono::microseconds(1 << 24);
+  AckFrame ack;
+  ack.count = 1;
+  ack.ranges[0] = {5_pn, 5_pn};
+  for (auto delay : {kMost - 1us, kMost, kMost + 1us, std::chrono::microseconds((int64_t{1} << 62) - 1)}) {
+    ack.delay = delay;
+    EXPECT_EQ(decodeOne<AckFrame>(encode(ack)).delay, std::min(delay, kMost));
+  }
+}
+
+TEST(Frames, ANumberMayBeLongerThanItNeedsToBe) {
+  RecordProperty("rule", "frame.varint");
+  for (const Bytes& reason :
+       {Bytes{7}, Bytes{0x40, 7}, Bytes{0x80, 0, 0, 7}, Bytes{0xc0, 0, 0, 0, 0, 0, 0, 7}}) {
+    Bytes bytes{kFrame<CloseFrame>.number};
+    bytes.insert(bytes.end(), reason.begin(), reason.end());
+    EXPECT_EQ(decodeOne<CloseFrame>(bytes).reason, 7u) << reason.size();
+  }
 }
 
 TEST(Frames, EachTypeRoundTrips) {
@@ -106,6 +129,7 @@ TEST(Frames, DataCarriesFlowDsnAndPayload) {
 }
 
 TEST(Frames, BadValuesAreMalformed) {
+  RecordProperty("rule", "data.length skip.flow skip.count status.available keys.ready");
   EXPECT_TRUE(malformed({0x05, 0, 1, 0, 0, 0, 0, 0, 0}));     // DATA of length 0
   EXPECT_TRUE(malformed({0x05, 0, 1, 0, 0, 0, 0, 0, 2, 1}));  // DATA cut off
   EXPECT_TRUE(malformed({0x06, 0x80, 0, 1, 1}));              // SKIP of a datagram flow
@@ -119,6 +143,7 @@ TEST(Frames, BadValuesAreMalformed) {
 }
 
 TEST(Frames, EveryPrefixOfAFrameIsMalformedOrEmpty) {
+  RecordProperty("rule", "frame.whole");
   Random random(5);
   for (const Bytes& whole :
        {encode(randomAck(random)), encode(SkipFrame{1_flow, Dsn(1 << 20), 3}), encode(CloseFrame{70000}),
@@ -146,6 +171,7 @@ TEST(Preference, RoundTripsAtItsBounds) {
 }
 
 TEST(Preference, OutsideItsRangesIsMalformed) {
+  RecordProperty("rule", "preference.use preference.weight preference.ceiling");
   auto raw = [](uint8_t use, uint8_t weight, uint64_t ceiling) {
     return encode(SubflowPreferenceFrame{1_subflow, 1, {static_cast<PathUse>(use), weight, 1, ceiling}});
   };
@@ -177,6 +203,7 @@ TEST(ParityTail, RoundTrips) {
 }
 
 TEST(ParityTail, OfNothingIsMalformed) {
+  RecordProperty("rule", "tail.part");
   EXPECT_TRUE(malformed({0x0a, 0, 1, 0, 0, 9, 0, 0}));
   EXPECT_FALSE(malformed({0x0a, 0, 1, 0, 0, 9, 0, 1, 7}));
   EXPECT_TRUE(malformed({0x0a, 0, 1, 0, 0, 9, 0, 2, 7}));
@@ -191,6 +218,7 @@ TEST(Recovered, RoundTrips) {
 }
 
 TEST(Recovered, OneTo128Packets) {
+  RecordProperty("rule", "recovered.count");
   EXPECT_TRUE(malformed({0x0b, 0, 5, 0}));
   EXPECT_FALSE(malformed({0x0b, 0, 5, 1}));
   EXPECT_FALSE(malformed({0x0b, 0, 5, 0x40, 128}));

@@ -193,6 +193,7 @@ TEST_F(KeyRingTest, AForgedDatagramOfTheNextGenerationMovesNothing) {
 }
 
 TEST_F(KeyRingTest, TheNamedGenerationDecides) {
+  RecordProperty("rule", "header.generation");
   renew(1);
   for (uint8_t other : {0, 2, 3}) {
     Sealed s = a.send();

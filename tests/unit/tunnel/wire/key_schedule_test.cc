@@ -253,6 +253,7 @@ TEST_P(KeyScheduleTest, keepTimeMayBeSet) {
 }
 
 TEST_P(KeyScheduleTest, twoEpochsAheadIsRefused) {
+  RecordProperty("rule", "header.epoch");
   Side far(GetParam(), Role::kInitiator, limits());
   Side farPeer(GetParam(), Role::kResponder, limits());
   for (int i = 0; i < 2; ++i) {

@@ -137,6 +137,7 @@ TEST(Parity, TheLargestDescriptionIsAccepted) {
 const Bytes kOneSymbol{1, 0, 0, 0, 0, 9, 1, 0};  // one group: subflow 0, packet 9, one run of 1
 
 TEST(Parity, OneToSixteenParities) {
+  RecordProperty("rule", "parity.parities");
   EXPECT_FALSE(malformed(rawParity(kOneSymbol)));
   EXPECT_FALSE(malformed(rawParity(kOneSymbol, 15, 16)));
   EXPECT_TRUE(malformed(rawParity(kOneSymbol, 0, 0)));
@@ -144,12 +145,14 @@ TEST(Parity, OneToSixteenParities) {
 }
 
 TEST(Parity, TheIndexIsBelowTheirNumber) {
+  RecordProperty("rule", "parity.index");
   EXPECT_FALSE(malformed(rawParity(kOneSymbol, 2, 3)));
   EXPECT_TRUE(malformed(rawParity(kOneSymbol, 3, 3)));
   EXPECT_TRUE(malformed(rawParity(kOneSymbol, 255, 3)));
 }
 
 TEST(Parity, ThePartIsNotEmptyAndNotLargerThanTheSymbol) {
+  RecordProperty("rule", "parity.part parity.size");
   EXPECT_FALSE(malformed(rawParity(kOneSymbol, 0, 1, 4, {1})));
   EXPECT_TRUE(malformed(rawParity(kOneSymbol, 0, 1, 4, {})));
   EXPECT_TRUE(malformed(rawParity(kOneSymbol, 0, 1, 3)));
@@ -158,6 +161,7 @@ TEST(Parity, ThePartIsNotEmptyAndNotLargerThanTheSymbol) {
 }
 
 TEST(Parity, OneTo128Symbols) {
+  RecordProperty("rule", "parity.symbols parity.runs");
   EXPECT_TRUE(malformed(rawParity({0}))) << "no group";
   EXPECT_TRUE(malformed(rawParity({1, 0, 0, 0, 0, 9, 0}))) << "a group without runs";
   EXPECT_FALSE(malformed(rawParity({1, 0, 0, 0, 0, 9, 1, 0x40, 127})));
@@ -167,6 +171,7 @@ TEST(Parity, OneTo128Symbols) {
 }
 
 TEST(Parity, RunsAreLessThan16384Apart) {
+  RecordProperty("rule", "parity.gap");
   EXPECT_FALSE(malformed(rawParity({1, 0, 0, 0, 0, 9, 2, 0, 0x7f, 0xff, 0})));
   EXPECT_TRUE(malformed(rawParity({1, 0, 0, 0, 0, 9, 2, 0, 0x80, 0, 0x40, 0, 0})));
 }

@@ -34,6 +34,7 @@ TEST(ReplayWindow, FirstNumberMayBeZeroOrLarge) {
 }
 
 TEST(ReplayWindow, EdgeIsExactlyTheWindow) {
+  RecordProperty("rule", "header.number");
   for (uint64_t top : {kWindow + 5, 2 * kWindow, 3 * kWindow + 63, 3 * kWindow + 64}) {
     ReplayWindow window;
     ASSERT_TRUE(window.commit(PacketNumber(top)));

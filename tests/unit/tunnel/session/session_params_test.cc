@@ -1,0 +1,158 @@
+// What a session says of itself at its start, and what it makes of a peer's word, which may be of a later release.
+
+#include <gtest/gtest.h>
+
+#include "tests/raw_peer.h"
+#include "tests/unit/tunnel/session/kept_events.h"
+#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
+#include "tunnel/session/session.h"
+
+namespace braid::session_params_test {
+namespace {
+
+/// A responder, and an initiator that the test speaks for.
+struct SessionParams : testing::Test {
+  PacketPool pool{9216, 4096};
+  SecretRandom random{knownKey(1)};
+  SessionOptions options;
+  KeptEvents events;
+  SilentOwner owner;
+  Time now = Time{} + 1s;
+  Route home{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
+  SessionSecrets secrets;
+  std::optional<test::RawPeer> peer;
+  std::unique_ptr<Session> hub;
+  PacketNumber next{};
+  std::vector<ParamsFrame> params;           ///< that came
+  std::vector<OptionalAskingFrame> greased;  ///< the same
+  std::vector<OptionalFrame> challenged;     ///< beside a PATH_CHALLENGE
+  std::vector<size_t> sizes;                 ///< of what came
+  size_t acks = 0, parities = 0;
+  PacketNumber largestAcked{};
+
+  void start() {
+    secrets.initiatorSecret.fill(1);
+    secrets.responderSecret.fill(2);
+    secrets.sessionId = 7;
+    peer.emplace(secrets, KeySchedule::Role::kInitiator, now);
+    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, events.in(), owner,
+                                    random, now);
+    hub->setKeepalive(0s);
+    say(std::vector<uint8_t>(1200 - kHeaderSize - kTagSize, 0));
+  }
+  std::optional<Drop> say(ByteView frames) {
+    PacketNumber pn = next++;
+    return hub->onDatagram(peer->header(0_subflow, pn), home, Ecn::kNotEct,
+                           peer->seal(0_subflow, pn, frames, pool), now);
+  }
+  /// Takes what the hub sends; answers its challenges, and acknowledges what `arrives`.
+  void listen(bool arrives = true) {
+    Datagram out;
+    while (hub->pollDatagram(out, now)) {
+      sizes.push_back(out.bytes.size());
+      std::optional<test::RawPeer::Opened> opened = peer->open(out, now);
+      ASSERT_TRUE(opened);
+      for (const WireFrame& frame : opened->frames) {
+        if (const auto* f = std::get_if<ParamsFrame>(&frame)) params.push_back(*f);
+        if (const auto* f = std::get_if<OptionalAskingFrame>(&frame)) greased.push_back(*f);
+        if (const auto* f = std::get_if<OptionalFrame>(&frame)) challenged.push_back(*f);
+        if (const auto* f = std::get_if<PathChallengeFrame>(&frame))
+          say(test::framesOf(PathResponseFrame{f->token}));
+        if (const auto* f = std::get_if<AckFrame>(&frame)) {
+          ++acks;
+          largestAcked = std::max(largestAcked, f->ranges[0].last);
+        }
+      }
+      if (!opened->eliciting || !arrives) continue;
+      AckFrame ack;
+      ack.count = 1;
+      ack.ranges[0] = {opened->pn, opened->pn};
+      say(test::framesOf(ack));
+    }
+  }
+  void run(Duration d, bool arrives = true) {
+    for (Time end = now + d; now < end; now += 1ms) {
+      hub->onTimer(now);
+      listen(arrives);
+    }
+  }
+  static std::vector<uint8_t> largestIs(uint16_t bytes) {
+    return {kFrame<ParamsFrame>.number, 0, 4, 1, 2, static_cast<uint8_t>(0x40 | bytes >> 8),
+            static_cast<uint8_t>(bytes)};
+  }
+};
+
+TEST_F(SessionParams, AreToldOnceAtTheStartWithGrease) {
+  options.decodeBuffer = 512;
+  start();
+  run(2s);
+  ASSERT_EQ(params.size(), 1u);
+  EXPECT_EQ(params[0].params.largestDatagram, pool.payload());
+  EXPECT_EQ(params[0].params.symbols, 512u);
+  EXPECT_EQ(params[0].params.heldSpan, Resequencer::kSpan);
+  EXPECT_EQ(params[0].params.lanes, Params::kPacketLane);
+  EXPECT_EQ(greased.size(), 1u) << "and nobody can forget to skip such frames";
+  EXPECT_EQ(challenged.size(), 1u) << "of either kind";
+  EXPECT_EQ(sizes.at(0), MtuDiscovery::kMinDatagram) << "it takes the place of padding";
+}
+
+TEST_F(SessionParams, AreToldAgainUntilTheyHaveArrived) {
+  start();
+  run(3s, false);
+  EXPECT_GE(params.size(), 1u);
+  size_t before = params.size();
+  run(3s);
+  EXPECT_GT(params.size(), before);
+  before = params.size();
+  run(3s);
+  EXPECT_EQ(params.size(), before);
+}
+
+// The peer of a later release: an entry and frames that this one does not know.
+TEST_F(SessionParams, WhatIsNotKnownIsSkippedAndAcknowledged) {
+  RecordProperty("rule", "optional.ack");
+  start();
+  run(1s);
+  acks = 0;
+  EXPECT_FALSE(say(std::vector<uint8_t>{0x45, 0, 2, 0xff, 0xff}));
+  run(100ms);
+  EXPECT_EQ(acks, 1u);
+  EXPECT_EQ(largestAcked, next - 1);
+  EXPECT_FALSE(say(std::vector<uint8_t>{kFrame<ParamsFrame>.number, 0, 3, 0x21, 1, 0xff, 0x61, 0, 1, 0xff}));
+  run(100ms);
+  EXPECT_EQ(largestAcked, next - 1) << "PARAMS asks for an ACK";
+  acks = 0;
+  EXPECT_FALSE(say(std::vector<uint8_t>{0x65, 0, 2, 0xff, 0xff}));
+  run(100ms);
+  EXPECT_EQ(acks, 0u) << "frames of this range do not";
+  EXPECT_FALSE(hub->over());
+}
+
+TEST_F(SessionParams, NoDatagramIsLargerThanThePeerTakes) {
+  RecordProperty("rule", "params.datagram");
+  options.maxOuterMtu = 9000;
+  start();
+  say(largestIs(1400));
+  run(5s);
+  EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()), 1400u);
+  SessionStatus status;
+  hub->fill(status, now);
+  EXPECT_GT(status.innerMtu, 1300u) << "and the search ends close to it";
+  EXPECT_LE(status.innerMtu, 1400u - kDatagramOverhead);
+}
+
+TEST_F(SessionParams, TheFirstWordCounts) {
+  RecordProperty("rule", "params.first");
+  options.maxOuterMtu = 9000;
+  start();
+  say(largestIs(1400));
+  say(largestIs(1250));
+  run(5s);
+  SessionStatus status;
+  hub->fill(status, now);
+  EXPECT_GT(status.innerMtu, 1300u);
+}
+
+}  // namespace
+}  // namespace braid::session_params_test

@@ -1,0 +1,72 @@
+"""Target of the protocol's document: what it promises, the tests hold it to."""
+
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from . import MISSING, target
+from ._builds import ROOT, build_tests
+
+DOCUMENT = ROOT / "docs" / "protocol.md"
+# Where the tests of rules and vectors are: program, and which of its tests.
+SUITES = {"unit_tunnel": "*", "unit_gateway": "Dtls*:IdentityTest*", "sim_scenarios": "Hostile*:Tap*:Restart*"}
+
+
+def _documented():
+    """(vectors of the appendix, rules of section 12), as sets of ids."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    _, _, ranges = text.partition("\n## 12. Ranges\n")
+    ranges, _, appendix = ranges.partition("\n## Appendix: test vectors\n")
+    rules = re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", ranges, re.MULTILINE)
+    rows = len(re.findall(r"^\| ", ranges, re.MULTILINE)) - 2  # without the head
+    vectors = re.findall(r"^\*\*(V\d+)\*\* ", appendix, re.MULTILINE)
+    if not vectors or len(rules) != rows or len(set(rules)) != rows or len(set(vectors)) != len(vectors):
+        raise RuntimeError(f"{DOCUMENT.name}: {len(vectors)} vectors, and {len(rules)} ids in {rows} rows of ranges")
+    return set(vectors), set(rules)
+
+
+def _run(program, tests, folder):
+    """[(name, passed, {property: set of ids})] of the tests that have such a property, or None: it crashed."""
+    report = pathlib.Path(folder) / f"{program.name}.json"
+    subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={tests}", f"--gtest_output=json:{report}"],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    if not report.exists():
+        return None
+    out = []
+    for suite in json.loads(report.read_text(encoding="utf-8"))["testsuites"]:
+        for case in suite["testsuite"]:
+            named = {kind: set(case.get(kind, "").split()) for kind in ("vector", "rule")}
+            passed = case["result"] == "COMPLETED" and not case.get("failures")
+            if any(named.values()):
+                out.append((f"{suite['name']}.{case['name']}", passed, named))
+    return out
+
+
+@target("shield.10", "test vectors of docs/protocol.md that the code does not reproduce, and rules of its field table "
+        "without a test that passes", "ids", at_most=0)
+def document():
+    vectors, rules = _documented()
+    programs = build_tests(list(SUITES))
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        runs = dict(zip(SUITES, pool.map(lambda suite: _run(programs / suite[0], suite[1], folder), SUITES.items())))
+    cases = [case for run in runs.values() for case in run or []]
+    held = {"vector": set(), "rule": set()}
+    failed = sorted(name for name, passed, _ in cases if not passed)
+    for _, passed, named in cases:
+        for kind, ids in named.items():
+            if passed:
+                held[kind] |= ids
+    for _, passed, named in cases:  # of several tests of an id all must pass
+        for kind, ids in named.items():
+            if not passed:
+                held[kind] -= ids
+    lacking = sorted(vectors - held["vector"]) + sorted(rules - held["rule"])
+    detail = {"vectors": len(vectors), "rules": len(rules), "tests": len(cases), "lacking": lacking, "failed": failed,
+              "programs without a report": [name for name, run in runs.items() if run is None],
+              "ids that the document does not have": sorted((held["vector"] - vectors) | (held["rule"] - rules))}
+    if detail["ids that the document does not have"]:
+        detail[MISSING] = "rows for ids that tests name"
+    return len(lacking), detail
