@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -20,9 +21,12 @@ PacketPump::PacketPump(Host& host, TunDevice::Kind kind, const std::string& devi
       tunnel_(tunnel),
       log_(log),
       device_(host.openDevice(kind, device, [this] { onDeviceReadable(); })),
-      sockets_(host, pool, *this, [this](ReceivedDatagram& r) {
-        tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), clock_.now());
-      }) {}
+      sockets_(
+          host, pool, *this,
+          [this](ReceivedDatagram& r) {
+            tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), clock_.now());
+          },
+          [this] { return deliverPackets(SIZE_MAX); }) {}
 
 void PacketPump::onDeviceReadable() {
   Time now = clock_.now();
@@ -32,7 +36,7 @@ void PacketPump::onDeviceReadable() {
 
 bool PacketPump::turn(Time now) {
   bool more = sendDatagrams(now);
-  more |= deliverPackets();
+  more |= deliverPackets(kTurn) == kTurn;
   return more;
 }
 
@@ -47,14 +51,15 @@ bool PacketPump::sendDatagrams(Time now) {
   return n == kTurn;
 }
 
-bool PacketPump::deliverPackets() {
+// Gives how many.
+size_t PacketPump::deliverPackets(size_t limit) {
   size_t n = 0;
-  for (; n < kTurn; ++n) {
+  for (; n < limit; ++n) {
     Packet p;
     if (!tunnel_.pollInnerPacket(p)) break;
     device_->write(p.view());
   }
-  return n == kTurn;
+  return n;
 }
 
 void PacketPump::onSendError(const Datagram& refused, int error) {

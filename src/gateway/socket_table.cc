@@ -1,11 +1,17 @@
 #include "gateway/socket_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace braid {
 
-SocketTable::SocketTable(Host& host, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram)
-    : host_(host), observer_(observer), onDatagram_(std::move(onDatagram)), batch_(pool) {}
+SocketTable::SocketTable(Host& host, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram,
+                         OnBatch onBatch)
+    : host_(host),
+      observer_(observer),
+      onDatagram_(std::move(onDatagram)),
+      onBatch_(std::move(onBatch)),
+      batch_(pool) {}
 
 void SocketTable::open(SocketId id, const SocketOptions& options) {
   auto entry = std::make_unique<Entry>();
@@ -29,10 +35,12 @@ const DatagramSocket* SocketTable::find(SocketId id) const {
   return at == entries_.end() ? nullptr : at->second->socket.get();
 }
 
+// What is left stays in the kernel until the next turn: it comes back as long as the socket is readable.
 void SocketTable::onReadable(DatagramSocket& socket) {
   bool more = true;
-  for (size_t taken = 0; more && taken < kTurn; taken += ReceiveBatch::kSize) {
+  for (size_t taken = 0; more && taken < kTurn;) {
     for (ReceivedDatagram& r : socket.receive(batch_, ReceiveBatch::kSize, more)) onDatagram_(r);
+    taken += std::max(ReceiveBatch::kSize, onBatch_());
   }
 }
 

@@ -61,6 +61,7 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
 
 void Inbound::onTimer(Time now) {
   packets_.onTimer(now);
+  parts_.receiver.onTimer(now);
   deliverWaiting();
 }
 

@@ -211,6 +211,8 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   static_cast<InboundCounts&>(status) = inbound_.packets().counts();
   status.heldPackets = inbound_.packets().heldPackets();
   status.heldBytes = inbound_.packets().heldBytes();
+  status.orderMemory = inbound_.packets().footprint();
+  status.decodeMemory = receiver_.footprint();
   status.recovery = options_.recovery;
   status.blocks = protector_.blocks();
   status.paritiesReceived = receiver_.parities();
