@@ -24,8 +24,8 @@ struct DecoderOptions {
   size_t packets = 1024;         ///< symbols kept per subflow, rounded up to a power of two
   size_t blocks = 32;            ///< open blocks, 1..255
   size_t parities = 64;          ///< parities and unread restored symbols of all blocks, 1..65535
-  size_t uncoded = SIZE_MAX;     ///< symbols kept of a subflow of which no parity has spoken, at most `packets`
-  Budget* memory = nullptr;      ///< bytes, shared with others; nullptr: no more bounds than the above
+  size_t uncoded = SIZE_MAX;  ///< symbols kept of a subflow of which no parity has spoken, at most `packets`
+  Budget* memory = nullptr;   ///< bytes, shared with others; nullptr: no more bounds than the above
 };
 
 /// Gives back lost symbols from the ones that arrive and parities (CoFUSO sections 4.3 and 5.3); other than
@@ -112,12 +112,12 @@ class BlockDecoder final : private Keeper {
 
   DecoderOptions options_;
   std::array<SubflowRing, 256> rings_;  // by subflow
-  std::bitset<256> coded_;       // subflows that parities have spoken of
-  uint64_t symbols_ = 0;         // that came
-  uint64_t askAgain_ = 0;        // no memory is asked for before so many symbols have come
-  std::vector<Block> blocks_;    // one more than may be open: the one being opened
-  std::vector<size_t> unused_;   // of blocks_
-  std::vector<size_t> order_;    // the open ones of blocks_, oldest first
+  std::bitset<256> coded_;              // subflows that parities have spoken of
+  uint64_t symbols_ = 0;                // that came
+  uint64_t askAgain_ = 0;               // no memory is asked for before so many symbols have come
+  std::vector<Block> blocks_;           // one more than may be open: the one being opened
+  std::vector<size_t> unused_;          // of blocks_
+  std::vector<size_t> order_;           // the open ones of blocks_, oldest first
   ClosedBlocks ids_;
   SymbolStore buffers_;       // parities, in place of which come the symbols that they restore
   std::vector<size_t> free_;  // of buffers_

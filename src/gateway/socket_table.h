@@ -21,8 +21,9 @@ class SocketTable {
   /// A batch has been given on. Gives how much has come of it.
   using OnBatch = std::function<size_t()>;
   /// All must outlive the table.
-  SocketTable(Host& host, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram,
-              OnBatch onBatch = [] { return size_t{0}; });
+  SocketTable(
+      Host& host, PacketPool& pool, SendObserver& observer, OnDatagram onDatagram,
+      OnBatch onBatch = [] { return size_t{0}; });
 
   /// Throws SystemError.
   void open(SocketId id, const SocketOptions& options);

@@ -73,7 +73,8 @@ inline constexpr auto kFieldsOf<TunnelStatus> = field::table<TunnelStatus>(
     field::gauge("memory_bytes", FieldUnit::kBytes,
                  "memory of all peers for what is kept to decode and to put packets in order",
                  &TunnelStatus::memory),
-    field::gauge("memory_limit_bytes", FieldUnit::kBytes, "that there may be of it", &TunnelStatus::memoryLimit),
+    field::gauge("memory_limit_bytes", FieldUnit::kBytes, "that there may be of it",
+                 &TunnelStatus::memoryLimit),
     field::gauge("handshakes", FieldUnit::kNone,
                  "handshakes that peers began, those that have just ended included",
                  &TunnelStatus::handshakes));

@@ -19,9 +19,9 @@
 namespace braid {
 
 struct ResequencerOptions {
-  Duration holdTime = 500ms;   ///< longest wait of a packet behind a hole
+  Duration holdTime = 500ms;    ///< longest wait of a packet behind a hole
   size_t holdBytes = 12 << 20;  ///< of all slots together, whole buffers (Packet::footprint)
-  size_t maxFlows = 4096;      ///< slots are below it; at most 32768
+  size_t maxFlows = 4096;       ///< slots are below it; at most 32768
 };
 ResequencerOptions resequencerOptions(const LaneOptions& options);
 

@@ -127,7 +127,8 @@ struct PacketReceiverMemoryTest : testing::Test {
   /// Packets of all flow numbers there are, farthest apart first.
   void nameAllFlows() {
     for (size_t start = 0; start < 64; ++start) {
-      for (size_t flow = start; flow < 65536; flow += 64) in(receiver, FlowNumber(static_cast<uint16_t>(flow)));
+      for (size_t flow = start; flow < 65536; flow += 64)
+        in(receiver, FlowNumber(static_cast<uint16_t>(flow)));
     }
   }
 };
@@ -154,8 +155,7 @@ TEST_F(PacketReceiverMemoryTest, WhoNamesAllFlowsIsRefusedAndNobodyElse) {
 
 TEST_F(PacketReceiverMemoryTest, WhatIsHeldForNothingIsReleasedWhenOthersNeedTheMemory) {
   for (uint16_t flow = 0; flow < 4000; ++flow) {
-    for (uint64_t dsn = 64; dsn < 2000; dsn += 64)
-      receiver.onSkip({FlowNumber(flow), Dsn(dsn), 1}, kNow);
+    for (uint64_t dsn = 64; dsn < 2000; dsn += 64) receiver.onSkip({FlowNumber(flow), Dsn(dsn), 1}, kNow);
   }
   EXPECT_LE(memory.used(), memory.limit());
   for (uint16_t flow = 0; flow < 1000; ++flow) EXPECT_TRUE(in(honest, FlowNumber(flow)));
