@@ -25,7 +25,9 @@ Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
   }
   DuplicateFilter* filter = timely(frame.flow, now);
   if (!filter) return {};
-  if (filter->accept(expandDsn(frame.dsn, filter->next()))) return packet;
+  bool isNew = filter->accept(expandDsn(frame.dsn, filter->next()));
+  keep(footprint());  // may take the filter away
+  if (isNew) return packet;
   ++timelyDuplicates_;
   return {};
 }
@@ -66,7 +68,6 @@ DuplicateFilter* PacketReceiver::timely(FlowNumber flow, Time now) {
     if (at / kPage >= timely_.size()) timely_.resize(at / kPage + 1);
     timely_[at / kPage] = std::make_unique<TimelyPage>();
     ++timelyPages_;
-    keep(footprint());
   }
   TimelyPage& page = *timely_[at / kPage];
   page.used = now;
