@@ -11,9 +11,9 @@
 
 namespace braid {
 
-/// Carries packets between device and tunnel and datagrams between sockets and tunnel, in bounded batches. What a batch of
-/// datagrams delivers goes to the device before the next batch is read: a datagram may hold tens of packets, and whoever
-/// sends such ones would fill the memory with what waits for the device.
+/// Carries packets between device and tunnel and datagrams between sockets and tunnel, in bounded batches. What a
+/// batch of datagrams delivers goes to the device before the next batch is read: a datagram may hold tens of packets,
+/// and whoever sends such ones would fill the memory with what waits for the device.
 class PacketPump : private SendObserver {
  public:
   /// Opens the device: throws SystemError. All must outlive this.

@@ -13,7 +13,8 @@
 //     CLOSE                     isClosed()
 //
 // Life. Inbound lives as long as its session, and holds inner packets only while those before them are missing
-// (PacketReceiver) and no other session needs the room. isClosed() and hasForgedAck() stay once they are said; either is the end of the session.
+// (PacketReceiver) and no other session needs the room. isClosed() and hasForgedAck() stay once they are said; either
+// is the end of the session.
 //
 // Invariants. Frames take effect in their order, but for the last DATA frame of a datagram: it takes over the
 // datagram's buffer, so it comes last. Everything is the peer's word and is checked. A malformed datagram is not
