@@ -97,17 +97,24 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "more frames for all (broadcast, multicast, unknown address) from one place than `device.flood-limit`"},
     {Drop::kTooBig, "too_big",
      "larger than the inner MTU and not to be fragmented; the sender of an IP packet gets an ICMP error"},
-    {Drop::kQueueFull, "queue_full", "over `queue-limit`: dropped from the longest queue"},
+    {Drop::kQueueFull, "queue_full",
+     "over `queue-limit`, or of the peer with most packets when all queues hold a quarter of the buffers: "
+     "dropped "
+     "from its longest queue"},
     {Drop::kAqm, "aqm", "dropped by CoDel: the flow sends more than the paths carry. Normal under load"},
-    {Drop::kFlowTableFull, "flow_table_full", "a new flow, and none of `max-flows` can be forgotten"},
+    {Drop::kFlowTableFull, "flow_table_full",
+     "a new flow, and none of `max-flows` can be forgotten; or one of a peer, and there is no memory for its "
+     "order"},
     {Drop::kExpired, "expired", "TCP packet not delivered within `repair-time`"},
     {Drop::kLostDatagram, "lost_datagram", "UDP or other packet lost on a path; not sent again by design"},
     {Drop::kHoldOverflow, "hold_overflow",
-     "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or buffers "
-     "short"},
+     "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or of the peer "
+     "that "
+     "holds most when all peers hold a quarter of the buffers, or when memory is short"},
     {Drop::kDuplicate, "duplicate", "came twice, or more than 1024 packets late"},
     {Drop::kNoBuffer, "no_buffer",
-     "the 65536 packet buffers are used up, or, for packets from the device, less than an eighth of them is "
+     "the 65536 packet buffers are used up, or, for packets from the device, less than a sixteenth of them "
+     "is "
      "free"},
     {Drop::kBadParity, "bad_parity",
      "a parity that contradicts its block, or decodes to something that is no data"},

@@ -15,6 +15,10 @@ size_t Packet::tailroom() const {
   return pool_ ? pool_->blockSize() - offset_ - size_ : 0;
 }
 
+size_t Packet::footprint() const {
+  return pool_ ? pool_->blockSize() : 0;
+}
+
 uint8_t* Packet::prepend(size_t n) {
   assert(n <= headroom());
   offset_ -= static_cast<uint32_t>(n);
@@ -48,7 +52,10 @@ void Packet::reset() {
   offset_ = size_ = 0;
 }
 
-PacketPool::PacketPool(size_t payload, size_t limit) : payload_(payload), limit_(limit) {
+PacketPool::PacketPool(size_t payload, size_t limit)
+    : payload_(payload),
+      limit_(limit),
+      budgets_{Budget(limit / 4), Budget(limit / 8 * 3), Budget(limit / 4)} {
   free_.reserve(limit);
   slabs_.reserve(limit / kBlocksPerSlab + 1);
 }

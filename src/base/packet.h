@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/bytes.h"
 
 namespace braid {
@@ -32,6 +34,8 @@ class Packet {
   const uint8_t* data() const { return block_ + offset_; }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  /// Bytes that it takes of memory, however few are used; 0 for an empty handle.
+  size_t footprint() const;
   ByteSpan span() { return {data(), size_}; }
   ByteView view() const { return {data(), size_}; }
 
@@ -65,8 +69,18 @@ class Packet {
   uint32_t size_ = 0;
 };
 
+/// What packets are kept for.
+enum class PacketUse : uint8_t {
+  kQueued,  ///< they wait to be sent
+  kSent,    ///< they were sent, and may have to be sent again
+  kHeld,    ///< they wait for those before them
+};
+
 /// A bounded set of equal blocks. Memory is taken in slabs on demand and kept until the pool dies; after
 /// warm-up allocate() and release are a list push and pop. Not thread-safe. Must outlive its packets.
+///
+/// Who keeps packets for longer than it takes to pass them on keeps them under the budget of their use. The budgets
+/// leave an eighth of the pool to packets that pass: what arrives and what leaves finds a buffer, whatever is kept.
 class PacketPool {
  public:
   /// Room before the bytes of a fresh packet: tunnel header, frame header and device prefixes.
@@ -85,6 +99,10 @@ class PacketPool {
   /// A packet with these bytes; an empty handle when the pool is exhausted or they do not fit.
   Packet copy(ByteView bytes);
 
+  /// A quarter of the pool for what is queued, three eighths for what was sent, a quarter for what is held.
+  Budget& budget(PacketUse use) { return budgets_[static_cast<size_t>(use)]; }
+  const Budget& budget(PacketUse use) const { return budgets_[static_cast<size_t>(use)]; }
+
   size_t payload() const { return payload_; }
   size_t limit() const { return limit_; }
   size_t inUse() const { return inUse_; }
@@ -100,6 +118,7 @@ class PacketPool {
   size_t made_ = 0;
   size_t inUse_ = 0;
   uint64_t exhausted_ = 0;
+  std::array<Budget, 3> budgets_;  // by PacketUse
   std::vector<std::unique_ptr<uint8_t[]>> slabs_;
   std::vector<uint8_t*> free_;
 };

@@ -25,6 +25,17 @@ class Stock {
   /// Gives back one of this stock.
   void give(T* item) { free_.push_back(item); }
 
+  /// Frees the memory, if no object is in use.
+  void shrink() {
+    if (inUse() > 0) return;
+    slabs_.clear();
+    slabs_.shrink_to_fit();
+    free_.clear();
+    free_.shrink_to_fit();
+  }
+
+  /// Bytes of all objects there are.
+  size_t footprint() const { return slabs_.size() * kSlab * sizeof(T); }
   /// Objects taken and not given back.
   size_t inUse() const { return slabs_.size() * kSlab - free_.size(); }
 

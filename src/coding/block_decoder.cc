@@ -1,6 +1,7 @@
 #include "coding/block_decoder.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "coding/erasure_code.h"
 
@@ -8,6 +9,9 @@ namespace braid {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
+/// Symbols that go by without a ring before memory is asked for again: the answer costs a look at all who have some.
+/// Ours.
+constexpr uint64_t kAskInterval = 64;
 constexpr uint64_t kMaxPacketNumber = (uint64_t{1} << 62) - 1;  // RFC 9000 section 12.3
 
 std::span<const SymbolRange> rangesOf(const BlockDescription& description) {
@@ -98,14 +102,25 @@ struct BlockDecoder::Block {
   size_t missing() const { return symbols - have.count(); }
 };
 
-BlockDecoder::BlockDecoder(const DecoderOptions& options) : options_(options), polled_(kNone) {
+BlockDecoder::BlockDecoder(const DecoderOptions& options)
+    : Keeper(options.memory), options_(options), polled_(kNone) {
   ErasureCode::prepare();
 }
 
 BlockDecoder::~BlockDecoder() = default;
 
-void BlockDecoder::reserve() {
-  if (!buffers_.empty()) return;
+// ---- memory
+
+size_t BlockDecoder::bufferBytes() const {
+  return (options_.blocks + 1) * sizeof(Block) +
+         SymbolStore::footprint(options_.symbolCapacity, options_.parities);
+}
+
+// False when there is no memory for blocks.
+bool BlockDecoder::reserve() {
+  if (!buffers_.empty()) return true;
+  if (!ask(bufferBytes())) return false;
+  keep(kept() + bufferBytes());
   blocks_.resize(options_.blocks + 1);
   unused_.reserve(blocks_.size());
   order_.reserve(blocks_.size());
@@ -113,14 +128,86 @@ void BlockDecoder::reserve() {
   buffers_ = SymbolStore(options_.symbolCapacity, options_.parities);
   free_.reserve(options_.parities);
   for (size_t i = 0; i < options_.parities; ++i) free_.push_back(i);
+  return true;
 }
+
+bool BlockDecoder::ask(size_t bytes) {
+  if (hasRoom(bytes)) return true;
+  if (symbols_ < askAgain_) return false;
+  if (makeRoom(bytes)) return true;
+  askAgain_ = symbols_ + kAskInterval;
+  return false;
+}
+
+// The ring for a symbol that has come; nullptr: there is no memory for one.
+SymbolRing* BlockDecoder::ringFor(uint8_t subflow) {
+  SubflowRing& own = rings_[subflow];
+  own.used = ++symbols_;
+  const size_t few = std::bit_ceil(std::min(options_.packets, options_.uncoded));
+  const size_t wanted = coded_[subflow] ? std::bit_ceil(options_.packets) : few;
+  if (!own.symbols) {
+    if (!ask(ringBytes(few))) return nullptr;
+    own.symbols = std::make_unique<SymbolRing>(options_.symbolCapacity, few);
+    keep(kept() + ringBytes(few));
+  }
+  const size_t had = own.symbols->packets();
+  if (had < wanted && ask(ringBytes(wanted) - ringBytes(had))) {
+    own.symbols->resize(options_.symbolCapacity, wanted);
+    keep(kept() + ringBytes(wanted) - ringBytes(had));
+  }
+  return own.symbols.get();
+}
+
+void BlockDecoder::drop(SubflowRing& ring) {
+  keep(kept() - ringBytes(ring.symbols->packets()));
+  ring.symbols.reset();
+}
+
+// The largest ring, of equal ones that which has not been used for longest.
+void BlockDecoder::giveBack() {
+  SubflowRing* least = nullptr;
+  for (SubflowRing& ring : rings_) {
+    if (!ring.symbols) continue;
+    size_t packets = ring.symbols->packets(), most = least ? least->symbols->packets() : 0;
+    if (packets > most || (packets == most && ring.used < least->used)) least = &ring;
+  }
+  if (least) return drop(*least);
+  release();
+}
+
+// What has been restored and not read stays, and so do the buffers then.
+void BlockDecoder::release() {
+  for (SubflowRing& ring : rings_) {
+    if (ring.symbols) drop(ring);
+  }
+  coded_.reset();
+  if (buffers_.empty() || polled_ != kNone || !restored_.empty()) return;
+  while (!order_.empty()) evict(0);
+  blocks_ = {};
+  unused_ = {};
+  free_ = {};
+  buffers_ = {};
+  keep(kept() - bufferBytes());
+}
+
+void BlockDecoder::slacken() {
+  coded_.reset();
+  const size_t few = std::bit_ceil(std::min(options_.packets, options_.uncoded));
+  for (SubflowRing& ring : rings_) {
+    const size_t had = ring.symbols ? ring.symbols->packets() : 0;
+    if (had <= few) continue;
+    ring.symbols->resize(options_.symbolCapacity, few);
+    keep(kept() + ringBytes(few) - ringBytes(had));
+  }
+}
+
+// ---- what comes
 
 void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces) {
   const size_t size = totalSize(pieces);
   if (size == 0 || size > options_.symbolCapacity || pn > kMaxPacketNumber) return;
-  std::unique_ptr<SymbolRing>& own = rings_[subflow];
-  if (!own) own = std::make_unique<SymbolRing>(options_.symbolCapacity, options_.packets);
-  if (own->add(pn, pieces) && note(subflow, pn, size)) settle();
+  SymbolRing* own = ringFor(subflow);
+  if (own && own->add(pn, pieces) && note(subflow, pn, size)) settle();
 }
 
 BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description, size_t index,
@@ -133,7 +220,8 @@ BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description
   if (!block) {
     if (ids_.closed(description.block)) return Verdict::kUseless;
     if (!isDisjoint(description)) return Verdict::kBad;
-    reserve();
+    if (!reserve()) return Verdict::kUseless;
+    for (const SymbolRange& range : rangesOf(description)) coded_[range.subflow] = true;
     if (!open(description)) return Verdict::kBad;
     block = find(description.block);
     if (!block) return Verdict::kUseless;
@@ -294,13 +382,13 @@ bool BlockDecoder::decode(Block& block) {
   }
   ErasureCode::restore({missing.data(), missingCount}, {indices.data(), missingCount},
                        {buffers.data(), missingCount}, size);
-  for (size_t i = 0; i < missingCount; ++i) giveBack(block, missing[i], block.parities[indices[i]]);
+  for (size_t i = 0; i < missingCount; ++i) restore(block, missing[i], block.parities[indices[i]]);
   ++counts_.blocksDecoded;
   return true;
 }
 
 // The parity's buffer holds the symbol of this column by now.
-void BlockDecoder::giveBack(Block& block, size_t column, Parity& parity) {
+void BlockDecoder::restore(Block& block, size_t column, Parity& parity) {
   const SymbolRange* range = block.description.ranges.data();
   size_t offset = column;
   for (; offset >= range->count; ++range) offset -= range->count;

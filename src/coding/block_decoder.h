@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/field.h"
 #include "base/ring.h"
@@ -23,13 +24,16 @@ struct DecoderOptions {
   size_t packets = 1024;         ///< symbols kept per subflow, rounded up to a power of two
   size_t blocks = 32;            ///< open blocks, 1..255
   size_t parities = 64;          ///< parities and unread restored symbols of all blocks, 1..65535
+  size_t uncoded = SIZE_MAX;  ///< symbols kept of a subflow of which no parity has spoken, at most `packets`
+  Budget* memory = nullptr;   ///< bytes, shared with others; nullptr: no more bounds than the above
 };
 
 /// Gives back lost symbols from the ones that arrive and parities (CoFUSO sections 4.3 and 5.3); other than
 /// there, a block may span subflows. Works in any order of arrival. Everything in the calls comes from the
-/// peer, so everything is checked. Memory: a ring per subflow from its first symbol on, the rest from the
-/// first parity on; none per packet.
-class BlockDecoder {
+/// peer, so everything is checked. Memory: a ring per subflow from its first symbol on, a small one until a parity
+/// speaks of the subflow; the rest from the first parity on; none per packet. Where DecoderOptions::memory gives none,
+/// symbols are not kept and parities are useless.
+class BlockDecoder final : private Keeper {
  public:
   enum class Verdict : uint8_t {
     kTaken,    ///< kept, or used at once
@@ -59,10 +63,18 @@ class BlockDecoder {
   /// The rest of a parity whose first bytes came before: `offset` is their number, and the part reaches to
   /// the end.
   Verdict onTail(uint16_t block, size_t index, size_t offset, ByteView part);
+  /// Nothing has come for long: gives all memory back. What is incomplete is evicted.
+  void release();
+  /// No parity has come for long: rings are small again.
+  void slacken();
   /// The next restored symbol; false when there is none. The view is valid until the next poll().
   bool poll(Restored& out);
 
   const Counts& counts() const { return counts_; }
+  /// Symbols that came, those that were not kept included.
+  uint64_t symbols() const { return symbols_; }
+  /// Bytes of memory for symbols and parities.
+  size_t footprint() const { return kept(); }
 
  private:
   struct Block;
@@ -72,9 +84,21 @@ class BlockDecoder {
     size_t buffer = 0;
   };
 
-  void reserve();
+  /// A subflow's ring, and when it was last written to, counted in symbols of all subflows.
+  struct SubflowRing {
+    std::unique_ptr<SymbolRing> symbols;
+    uint64_t used = 0;
+  };
+
+  void giveBack() override;  // Keeper
+  bool reserve();
+  size_t bufferBytes() const;
+  size_t ringBytes(size_t packets) const { return SymbolRing::footprint(options_.symbolCapacity, packets); }
+  bool ask(size_t bytes);
+  SymbolRing* ringFor(uint8_t subflow);
+  void drop(SubflowRing& ring);
   Block* find(uint16_t id);
-  SymbolRing* ring(uint8_t subflow) const { return rings_[subflow].get(); }
+  SymbolRing* ring(uint8_t subflow) const { return rings_[subflow].symbols.get(); }
   bool open(const BlockDescription& description);
   bool lookForSymbols(Block& block) const;
   Verdict take(Block& block, Parity& parity, size_t offset, ByteView part);
@@ -82,15 +106,18 @@ class BlockDecoder {
   bool note(uint8_t subflow, uint64_t pn, size_t size);
   void settle();
   bool decode(Block& block);
-  void giveBack(Block& block, size_t column, Parity& parity);
+  void restore(Block& block, size_t column, Parity& parity);
   void close(size_t position);
   void evict(size_t position);
 
   DecoderOptions options_;
-  std::array<std::unique_ptr<SymbolRing>, 256> rings_;  // by subflow
-  std::vector<Block> blocks_;                           // one more than may be open: the one being opened
-  std::vector<size_t> unused_;                          // of blocks_
-  std::vector<size_t> order_;                           // the open ones of blocks_, oldest first
+  std::array<SubflowRing, 256> rings_;  // by subflow
+  std::bitset<256> coded_;              // subflows that parities have spoken of
+  uint64_t symbols_ = 0;                // that came
+  uint64_t askAgain_ = 0;               // no memory is asked for before so many symbols have come
+  std::vector<Block> blocks_;           // one more than may be open: the one being opened
+  std::vector<size_t> unused_;          // of blocks_
+  std::vector<size_t> order_;           // the open ones of blocks_, oldest first
   ClosedBlocks ids_;
   SymbolStore buffers_;       // parities, in place of which come the symbols that they restore
   std::vector<size_t> free_;  // of buffers_

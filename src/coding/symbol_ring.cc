@@ -1,11 +1,33 @@
 #include "coding/symbol_ring.h"
 
 #include <bit>
+#include <utility>
 
 namespace braid {
 
 SymbolRing::SymbolRing(size_t symbolCapacity, size_t packets)
     : entries_(std::bit_ceil(packets)), symbols_(symbolCapacity, entries_.size()) {}
+
+size_t SymbolRing::footprint(size_t symbolCapacity, size_t packets) {
+  size_t places = std::bit_ceil(packets);
+  return places * sizeof(Entry) + SymbolStore::footprint(symbolCapacity, places);
+}
+
+// What the peer named far ahead is not counted as newer than what came.
+void SymbolRing::resize(size_t symbolCapacity, size_t packets) {
+  SymbolRing next(symbolCapacity, packets);
+  next.newest_ = newest_;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.pn == kNone || next.isOld(entry.pn)) continue;
+    Entry& place = next.entries_[next.placeOf(entry.pn)];
+    if (place.pn != kNone && place.pn > entry.pn) continue;
+    place = entry;
+    ByteView symbol(symbols_[i], entry.size);
+    joinSymbol(next.symbols_[next.placeOf(entry.pn)], {&symbol, 1});
+  }
+  *this = std::move(next);
+}
 
 bool SymbolRing::add(uint64_t pn, std::span<const ByteView> pieces) {
   Entry& entry = entries_[placeOf(pn)];

@@ -16,6 +16,13 @@ class SymbolRing {
  public:
   /// `packets` is rounded up to a power of two.
   SymbolRing(size_t symbolCapacity, size_t packets);
+  /// Bytes of such a ring.
+  static size_t footprint(size_t symbolCapacity, size_t packets);
+
+  /// How many symbols it has places for.
+  size_t packets() const { return entries_.size(); }
+  /// Has so many places from now on, rounded up, and keeps the newest symbols.
+  void resize(size_t symbolCapacity, size_t packets);
 
   /// A symbol that arrived; the pieces fit the capacity. False when it is there already or older than the
   /// ring.

@@ -50,6 +50,9 @@ class SymbolStore {
       : stride_(strideOf(capacity)),
         bytes_(static_cast<uint8_t*>(::operator new (stride_* count, std::align_val_t{kSymbolAlignment}))) {}
 
+  /// Bytes of such a row.
+  static size_t footprint(size_t capacity, size_t count) { return strideOf(capacity) * count; }
+
   bool empty() const { return !bytes_; }
   uint8_t* operator[](size_t i) const { return bytes_.get() + i * stride_; }
 

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -20,9 +21,12 @@ PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOfflo
       tunnel_(tunnel),
       log_(log),
       device_(host.openDevice(device, [this] { onDeviceReadable(); })),
-      sockets_(host, pool, socketOffloads, *this, [this](ReceivedDatagram& r) {
-        tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), clock_.now());
-      }) {}
+      sockets_(
+          host, pool, socketOffloads, *this,
+          [this](ReceivedDatagram& r) {
+            tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), clock_.now());
+          },
+          [this] { return deliverPackets(SIZE_MAX); }) {}
 
 void PacketPump::onDeviceReadable() {
   Time now = clock_.now();
@@ -32,7 +36,7 @@ void PacketPump::onDeviceReadable() {
 
 bool PacketPump::turn(Time now) {
   bool more = sendDatagrams(now);
-  more |= deliverPackets();
+  more |= deliverPackets(kTurn) == kTurn;
   return more;
 }
 
@@ -47,15 +51,16 @@ bool PacketPump::sendDatagrams(Time now) {
   return n == kTurn;
 }
 
-bool PacketPump::deliverPackets() {
+// Gives how many.
+size_t PacketPump::deliverPackets(size_t limit) {
   size_t n = 0;
-  for (; n < kTurn; ++n) {
+  for (; n < limit; ++n) {
     Packet p;
     if (!tunnel_.pollInnerPacket(p)) break;
     device_->write(std::move(p));
   }
   device_->flush();
-  return n == kTurn;
+  return n;
 }
 
 void PacketPump::onSendError(const Datagram& refused, int error) {

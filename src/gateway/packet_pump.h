@@ -11,7 +11,9 @@
 
 namespace braid {
 
-/// Carries packets between device and tunnel and datagrams between sockets and tunnel, in bounded batches.
+/// Carries packets between device and tunnel and datagrams between sockets and tunnel, in bounded batches. What a
+/// batch of datagrams delivers goes to the device before the next batch is read: a datagram may hold tens of packets,
+/// and whoever sends such ones would fill the memory with what waits for the device.
 class PacketPump : private SendObserver {
  public:
   /// Opens the device: throws SystemError. `socketOffloads`: SocketOptions::offloads of all sockets. All must outlive
@@ -34,7 +36,7 @@ class PacketPump : private SendObserver {
 
  private:
   void onDeviceReadable();
-  bool deliverPackets();
+  size_t deliverPackets(size_t limit);
   void onSendError(const Datagram& refused, int error) override;
   void onTooBig(const Datagram& refused) override { tunnel_.onTooBig(refused, clock_.now()); }
 

@@ -6,11 +6,12 @@
 namespace braid {
 
 SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer,
-                         OnDatagram onDatagram)
+                         OnDatagram onDatagram, OnBatch onBatch)
     : host_(host),
       offloads_(offloads),
       observer_(observer),
       onDatagram_(std::move(onDatagram)),
+      onBatch_(std::move(onBatch)),
       batch_(pool) {}
 
 void SocketTable::open(SocketId id, const SocketOptions& wanted) {
@@ -37,12 +38,13 @@ const DatagramSocket* SocketTable::find(SocketId id) const {
   return at == entries_.end() ? nullptr : at->second->socket.get();
 }
 
+// What is left stays in the kernel until the next turn: it comes back as long as the socket is readable.
 void SocketTable::onReadable(DatagramSocket& socket) {
   bool more = true;
   for (size_t taken = 0; more && taken < kTurn;) {
     std::span<ReceivedDatagram> received = socket.receive(batch_, ReceiveBatch::kSize, more);
     for (ReceivedDatagram& r : received) onDatagram_(r);
-    taken += std::max<size_t>(received.size(), 1);
+    taken += std::max({ReceiveBatch::kSize, received.size(), onBatch_()});
   }
 }
 

@@ -13,12 +13,17 @@ namespace braid {
 /// what is to be sent.
 class SocketTable {
  public:
-  /// Datagrams taken from one socket per turn of the loop, so that no socket starves the others.
+  /// Datagrams, or what comes of them, taken from one socket per turn of the loop, so that no socket starves the
+  /// others.
   static constexpr size_t kTurn = 256;
 
   using OnDatagram = std::function<void(ReceivedDatagram&)>;
+  /// A batch has been given on. Gives how much has come of it.
+  using OnBatch = std::function<size_t()>;
   /// `offloads`: SocketOptions::offloads of each socket. All must outlive the table.
-  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnDatagram onDatagram);
+  SocketTable(
+      Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnDatagram onDatagram,
+      OnBatch onBatch = [] { return size_t{0}; });
 
   /// Throws SystemError.
   void open(SocketId id, const SocketOptions& options);
@@ -47,6 +52,7 @@ class SocketTable {
   bool offloads_;
   SendObserver& observer_;
   OnDatagram onDatagram_;
+  OnBatch onBatch_;
   ReceiveBatch batch_;
   std::map<SocketId, std::unique_ptr<Entry>> entries_;
   std::vector<Entry*> dirty_;

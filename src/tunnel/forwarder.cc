@@ -12,8 +12,9 @@
 namespace braid {
 
 namespace {
-/// One in so many buffers is not given to packets from the device. Ours.
-constexpr size_t kBufferReserve = 8;
+/// One in so many buffers is not given to packets from the device. What peers keep leaves an eighth of the buffers
+/// free (PacketPool): these are half of it. Ours.
+constexpr size_t kBufferReserve = 16;
 
 /// The frame says that it holds IP or ARP and does not, or hides what it holds behind many VLAN tags: its source
 /// cannot be checked, and hosts may be less strict than our parser.

@@ -54,6 +54,8 @@ struct TunnelStatus {
   ShimStatus shim;
   DropCounts drops{};
   uint64_t buffersInUse = 0, buffersLimit = 0;
+  uint64_t buffersQueued = 0, buffersSent = 0, buffersHeld = 0;
+  uint64_t memory = 0, memoryLimit = 0;
   uint64_t handshakes = 0;
 };
 template <>
@@ -65,6 +67,17 @@ inline constexpr auto kFieldsOf<TunnelStatus> = field::table<TunnelStatus>(
     field::gauge("buffers_in_use", FieldUnit::kNone, "packet buffers in use", &TunnelStatus::buffersInUse),
     field::gauge("buffers_limit", FieldUnit::kNone, "packet buffers that there may be",
                  &TunnelStatus::buffersLimit),
+    field::gauge("buffers_queued", FieldUnit::kNone, "of those in use, packets that wait to be sent",
+                 &TunnelStatus::buffersQueued),
+    field::gauge("buffers_sent", FieldUnit::kNone, "of those in use, packets sent and not known delivered",
+                 &TunnelStatus::buffersSent),
+    field::gauge("buffers_held", FieldUnit::kNone, "of those in use, packets that wait for order",
+                 &TunnelStatus::buffersHeld),
+    field::gauge("memory_bytes", FieldUnit::kBytes,
+                 "memory of all peers for what is kept to decode and to put packets in order",
+                 &TunnelStatus::memory),
+    field::gauge("memory_limit_bytes", FieldUnit::kBytes, "that there may be of it",
+                 &TunnelStatus::memoryLimit),
     field::gauge("handshakes", FieldUnit::kNone,
                  "handshakes that peers began, those that have just ended included",
                  &TunnelStatus::handshakes));

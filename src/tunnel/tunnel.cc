@@ -14,7 +14,14 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       uplinks_(options_.maxOuterMtu),
       peers_(options_, pool, handshakes, *this, events_),
       responders_(pool, handshakes, random_),
-      forwarder_(options_, pool, peers_, random_) {}
+      forwarder_(options_, pool, peers_, random_) {
+  shareMemory(options_);
+}
+
+void Tunnel::shareMemory(TunnelOptions& options) {
+  options.orderMemory = &memory_;
+  options.decodeMemory = &memory_;
+}
 
 // Sessions end while their owners are whole.
 Tunnel::~Tunnel() {
@@ -75,6 +82,7 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.maxFlows = options_.maxFlows;
   next.decodeBuffer = options_.decodeBuffer;
   next.trace = options_.trace;
+  shareMemory(next);
   next.shim.keepSizes(options_.shim);
   options_ = std::move(next);
   forwarder_.setTunables();
@@ -191,6 +199,11 @@ TunnelStatus Tunnel::status(Time now, size_t flows) const {
   s.shim = forwarder_.shimStatus();
   s.buffersInUse = pool_.inUse();
   s.buffersLimit = pool_.limit();
+  s.buffersQueued = pool_.budget(PacketUse::kQueued).used();
+  s.buffersSent = pool_.budget(PacketUse::kSent).used();
+  s.buffersHeld = pool_.budget(PacketUse::kHeld).used();
+  s.memory = memory_.used();
+  s.memoryLimit = memory_.limit();
   s.handshakes = responders_.size();
   return s;
 }

@@ -33,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "inet/endpoint.h"
@@ -53,6 +54,10 @@ namespace braid {
 /// The core: peers, their sessions and the way of packets between them and the device.
 class Tunnel final : private PeerOwner {
  public:
+  /// Bytes that all sessions together keep to decode, and to put packets in order, the packets themselves not counted.
+  /// Ours: full buffers to decode for some hundred subflows.
+  static constexpr size_t kMemory = size_t{256} << 20;
+
   /// `pool` and `handshakes` must outlive the tunnel. All that is random in it follows from `key`.
   Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes, const RandomKey& key);
   ~Tunnel() override;
@@ -108,6 +113,7 @@ class Tunnel final : private PeerOwner {
   std::vector<MeterStatus> meters() const;
 
  private:
+  void shareMemory(TunnelOptions& options);
   void count(const Route& route, size_t bytes, Time now);
   void onHandshake(const Route& from, ByteSpan bytes, Time now);
   bool pollReply(Datagram& out, Time now);
@@ -126,6 +132,7 @@ class Tunnel final : private PeerOwner {
   HandshakeProvider& handshakes_;
   SecretRandom random_;
   Time now_ = Time::min();
+  Budget memory_{kMemory};
   UplinkAccounts uplinks_;
   EventQueue events_;
   PeerSet peers_;

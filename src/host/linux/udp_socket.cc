@@ -23,6 +23,8 @@ constexpr size_t kControlBytes =
 // What the kernel takes as one message to be cut (UDP_MAX_SEGMENTS, and the length field of UDP).
 constexpr size_t kMostSegments = 64;
 constexpr size_t kMostBytes = 65000;
+// Messages of one read that may hold several datagrams each: as much as a batch without them, or a few times that.
+constexpr size_t kMergedMessages = 8;
 
 struct alignas(cmsghdr) Control {
   uint8_t bytes[kControlBytes];
@@ -293,6 +295,7 @@ bool UdpSocket::dropOne() {
 
 std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit, bool& more) {
   more = false;
+  if (merges_) limit = std::min(limit, kMergedMessages);
   size_t want = batch.prepare(limit);
   if (want == 0) {
     if (limit > 0) more = dropOne();

@@ -24,6 +24,7 @@ const Datum* DataLedger::create(Flow& flow, Packet packet, Time now) {
   d.reliable = flow.reliable();
   flow.sent.list_.pushBack(d);
   ++flow.sent.unacked_;
+  keep(kept() + 1);
   return &d;
 }
 
@@ -126,6 +127,7 @@ void DataLedger::finish(Datum& datum, bool delivered) {
   SentData& sent = datum.flow->sent;
   sent.list_.erase(datum);
   --sent.unacked_;
+  keep(kept() - 1);
   datum.flow = nullptr;
   dequeue(datum);
 }

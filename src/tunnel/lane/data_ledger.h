@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/drop.h"
 #include "base/intrusive_list.h"
 #include "base/packet.h"
@@ -25,19 +26,22 @@ namespace braid {
 /// leaves that queue when it is sent again or done.
 ///
 /// The ledger alone writes a datum; what others learn of one they tell it.
-class DataLedger {
+class DataLedger final : private Keeper {
  public:
   /// Later than this a datagram (UDP, ICMP) is of no use to a call or a game.
   static constexpr Duration kTimely = 200ms;
 
   /// TCP packets are repaired for `repairTime` after their first sending. `observer` must outlive the ledger;
-  /// nullptr: none.
-  explicit DataLedger(Duration repairTime, DropObserver* observer = nullptr)
-      : repairTime_(repairTime), observer_(observer) {}
+  /// nullptr: none. `budget`: of packets that were sent, nullptr: none.
+  explicit DataLedger(Duration repairTime, DropObserver* observer = nullptr, Budget* budget = nullptr)
+      : Keeper(budget), repairTime_(repairTime), observer_(observer) {}
   void setRepairTime(Duration d) { repairTime_ = d; }
 
   // ---- what leaves
 
+  /// There is room for one more packet. While there is none, new data waits as it does for a full window: what has
+  /// been sent cannot be taken back.
+  bool mayCreate() const { return hasRoom(1); }
   /// A new inner packet of `flow` is about to be sent: it gets the next number of the flow's slot.
   const Datum* create(Flow& flow, Packet packet, Time now);
   /// The datagram `pn` that carries the datum leaves. Takes the datum off the repair queue.
@@ -102,6 +106,7 @@ class DataLedger {
 
   /// Every datum was made here and is not const.
   static Datum& own(const Datum* datum) { return const_cast<Datum&>(*datum); }
+  void giveBack() override {}  // Keeper
   void finish(Datum& datum, bool delivered);
   void addSkip(const SkipFrame& skip);
   void enqueue(Datum& datum);

@@ -20,6 +20,11 @@ class DeliveryHistory {
   void mark(Dsn dsn) {
     if (next_ - dsn <= kWindow) bits_[place(dsn)] = true;
   }
+  /// Begins anew: all below `next` counts as delivered.
+  void restart(Dsn next) {
+    next_ = next;
+    bits_.set();
+  }
   /// Moves next() up to `next`; what is passed counts as not delivered.
   void advance(Dsn next) {
     if (next - next_ >= kWindow) {

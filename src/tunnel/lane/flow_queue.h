@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,17 +23,12 @@ struct QueuedPacket {
 /// CoDel has let through and which goes next. The packet lane alone writes it.
 class FlowQueue {
  public:
-  /// A smaller packet counts as so many bytes towards the byte bound and in the choice of the fattest flow,
-  /// because it occupies a whole buffer. Ours.
-  static constexpr size_t kMinCharge = 256;
-  static size_t charge(const Packet& packet) { return std::max(packet.size(), kMinCharge); }
-
   /// Nothing waits; a packet may be in the hand.
   bool empty() const { return waiting_.empty(); }
   /// Bytes that wait, without the packet in the hand.
   uint64_t bytes() const { return bytes_; }
-  /// The same with kMinCharge.
-  size_t charged() const { return charged_; }
+  /// Bytes of memory that these packets take: a small one occupies a whole buffer.
+  size_t footprint() const { return footprint_; }
   const FlowCounts& counts() const { return counts_; }
 
  private:
@@ -43,7 +37,7 @@ class FlowQueue {
 
   void push(QueuedPacket& entry) {
     bytes_ += entry.packet.size();
-    charged_ += charge(entry.packet);
+    footprint_ += entry.packet.footprint();
     waiting_.pushBack(entry);
   }
   /// The first packet; nullptr when none waits.
@@ -51,7 +45,7 @@ class FlowQueue {
     if (waiting_.empty()) return nullptr;
     QueuedPacket* entry = waiting_.popFront();
     bytes_ -= entry->packet.size();
-    charged_ -= charge(entry->packet);
+    footprint_ -= entry->packet.footprint();
     return entry;
   }
   /// Another flow takes the queue over; it is empty.
@@ -63,7 +57,7 @@ class FlowQueue {
   IntrusiveList<QueuedPacket, &QueuedPacket::link> waiting_;
   Packet hand_;
   uint64_t bytes_ = 0;
-  size_t charged_ = 0;
+  size_t footprint_ = 0;
   Codel codel_;
   FlowCounts counts_;
 };

@@ -56,15 +56,17 @@ std::optional<Drop> PacketLane::enqueue(Packet packet, const FlowKey& key, bool 
   size_t size = packet.size();
   flow->burst.onPacket(size, reliable, hint, quiet, waits);
   flows_.touch(*flow, now);
-  charged_ += FlowQueue::charge(packet);
+  footprint_ += packet.footprint();
+  ++packets_;
   QueuedPacket* entry = entries_.take();
   entry->packet = std::move(packet);
   entry->enqueued = now;
   entry->ecnCapable = ecnCapable;
   flow->queue.push(*entry);
   round_.onData(*flow, size);
-  while (charged_ > options_.queueBytes && dropFromFattest()) {
+  while (footprint_ > options_.queueBytes && dropFromFattest()) {
   }
+  keep(packets_);
   return std::nullopt;
 }
 
@@ -80,7 +82,8 @@ Packet PacketLane::handOut(Flow& flow) {
   FlowQueue& queue = flow.queue;
   ++queue.counts_.packets;
   queue.counts_.bytes += queue.hand_.size();
-  charged_ -= FlowQueue::charge(queue.hand_);
+  footprint_ -= queue.hand_.footprint();
+  keep(--packets_);
   if (queue.empty()) flow.patience.onDrained();
   return std::move(queue.hand_);
 }
@@ -89,7 +92,8 @@ void PacketLane::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
   countDrop(drops_, cause);
   ++flow.queue.counts_.drops;
   if (observer_ && flow.reliable()) observer_->onPacketDropped(entry->packet.view());
-  charged_ -= FlowQueue::charge(entry->packet);
+  footprint_ -= entry->packet.footprint();
+  keep(--packets_);
   round_.onDropped(flow, entry->packet.size());
   release(entry);
 }
@@ -99,19 +103,19 @@ void PacketLane::release(QueuedPacket* entry) {
   entries_.give(entry);
 }
 
-// RFC 8290 section 4.1: the head of the flow that holds most bytes. As there, up to kDropBatch packets or
-// half its bytes. False when only packets in hands are left.
+// RFC 8290 section 4.1: the head of the flow that takes most memory. As there, up to kDropBatch packets or
+// half of it. False when only packets in hands are left.
 bool PacketLane::dropFromFattest() {
   Flow* fattest = nullptr;
   round_.forEachSeated([&](Flow& flow) {
     if (flow.queue.empty()) return;
-    if (!fattest || flow.queue.charged() > fattest->queue.charged()) fattest = &flow;
+    if (!fattest || flow.queue.footprint() > fattest->queue.footprint()) fattest = &flow;
   });
   if (!fattest) return false;
-  size_t half = fattest->queue.charged() / 2;
+  size_t half = fattest->queue.footprint() / 2;
   for (size_t n = 0; n < kDropBatch && !fattest->queue.empty(); ++n) {
     drop(*fattest, fattest->queue.pop(), Drop::kQueueFull);
-    if (fattest->queue.charged() <= half) break;
+    if (fattest->queue.footprint() <= half) break;
   }
   return true;
 }

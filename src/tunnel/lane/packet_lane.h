@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "base/budget.h"
 #include "base/drop.h"
 #include "base/packet.h"
 #include "base/stock.h"
@@ -18,7 +19,7 @@ namespace braid {
 
 struct PacketLaneOptions {
   CodelOptions codel = {};
-  size_t queueBytes = 4 << 20;  ///< of all flows together, see FlowQueue::kMinCharge
+  size_t queueBytes = 6 << 20;  ///< of all flows together, whole buffers (Packet::footprint)
   bool ethernet = false;        ///< packets are Ethernet frames
 };
 PacketLaneOptions packetLaneOptions(const LaneOptions& options);
@@ -29,11 +30,12 @@ PacketLaneOptions packetLaneOptions(const LaneOptions& options);
 Duration queueTarget(const LaneOptions& options, Duration slowest);
 
 /// The lane of inner packets, at the sender: a FIFO for every flow with CoDel on it (RFC 8289; with the round that is
-/// fq_codel, RFC 8290), all flows together within a bound of bytes. The other end is PacketReceiver.
+/// fq_codel, RFC 8290), all flows together within a bound of bytes, and all lanes within a budget of buffers: there the
+/// lane with most packets gives way. The other end is PacketReceiver.
 ///
 /// A packet comes with enqueue(), waits in its flow's queue, moves into the queue's hand when the round settles on
-/// the flow, and leaves from there. CoDel and the byte bound drop at the head of a queue; what is in a hand is safe.
-class PacketLane final : public Lane {
+/// the flow, and leaves from there. CoDel and the bounds drop at the head of a queue; what is in a hand is safe.
+class PacketLane final : public Lane, private Keeper {
  public:
   /// Packets dropped at once at the byte bound, so that the search for the fattest flow is rare.
   static constexpr size_t kDropBatch = 64;
@@ -41,15 +43,15 @@ class PacketLane final : public Lane {
   /// pause of a sender that has halved its window.
   static constexpr Duration kBulkGap = 100ms;
 
-  /// All must outlive it. `observer`: nullptr for none.
+  /// All must outlive it. `observer`: nullptr for none. `budget`: of packets that are queued, nullptr for none.
   PacketLane(const PacketLaneOptions& options, InnerFlows& flows, FairRound& round,
-             DropObserver* observer = nullptr)
-      : options_(options), flows_(flows), round_(round), observer_(observer) {}
+             DropObserver* observer = nullptr, Budget* budget = nullptr)
+      : Keeper(budget), options_(options), flows_(flows), round_(round), observer_(observer) {}
   void setOptions(const PacketLaneOptions& options) { options_ = options; }
   void setTarget(Duration target) { options_.codel.target = target; }
 
   /// Queues a packet of at least one byte; nullopt when it was taken. kFlowTableFull when it is of a new flow and no
-  /// flow can go. A flow stays reliable or not as its first packet said. At the byte bound other packets go instead
+  /// flow can go. A flow stays reliable or not as its first packet said. At the bounds other packets go instead
   /// (drops()).
   std::optional<Drop> enqueue(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable, Time now,
                               PacketHint hint = {});
@@ -61,6 +63,9 @@ class PacketLane final : public Lane {
   Packet handOut(Flow& flow) override;
 
  private:
+  // Keeper
+  void giveBack() override { dropFromFattest(); }
+
   /// What Codel sees of a flow.
   struct Head;
 
@@ -74,7 +79,8 @@ class PacketLane final : public Lane {
   FairRound& round_;
   DropObserver* observer_;
   Stock<QueuedPacket> entries_;
-  size_t charged_ = 0;  // of all packets, those in hands included
+  size_t packets_ = 0;    // those in hands included
+  size_t footprint_ = 0;  // of all of them
   DropCounts drops_{};
 };
 

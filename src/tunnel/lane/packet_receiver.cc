@@ -9,28 +9,89 @@ namespace braid {
 namespace {
 /// Nothing is held for order while less than this part of the buffers is free. Ours.
 constexpr size_t kHoldReserve = 16;
+/// Between two looks for what may be forgotten. Ours.
+constexpr Duration kLookInterval = 10s;
 }  // namespace
 
 Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
   ++counts_.innerReceivedPackets;
   counts_.innerReceivedBytes += packet.size();
   if (frame.flow < kDatagramFlow) {
+    if (!admits(order_.growth(frame.flow))) return {};
     if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.relieve();
     order_.onPacket(frame.flow, expandDsn(frame.dsn, order_.next(frame.flow)), std::move(packet), now);
+    keep(footprint());
     return {};
   }
-  size_t index = frame.flow - kDatagramFlow;
-  if (index >= timely_.size()) timely_.resize(index + 1);
-  DuplicateFilter& filter = timely_[index];
-  if (filter.accept(expandDsn(frame.dsn, filter.next()))) return packet;
+  DuplicateFilter* filter = timely(frame.flow, now);
+  if (!filter) return {};
+  bool isNew = filter->accept(expandDsn(frame.dsn, filter->next()));
+  keep(footprint());  // may take the filter away
+  if (isNew) return packet;
   ++timelyDuplicates_;
   return {};
+}
+
+void PacketReceiver::onSkip(const SkipFrame& skip, Time now) {
+  if (!admits(order_.growth(skip.flow))) return;
+  order_.skip(skip.flow, skip.first, skip.count, now);
+  keep(footprint());
+}
+
+void PacketReceiver::onTimer(Time now) {
+  released_ = false;
+  order_.onTimer(now);
+  if (now < nextLook_) return;
+  nextLook_ = now + kLookInterval;
+  forget(now - kForget);
 }
 
 DropCounts PacketReceiver::drops() const {
   DropCounts counts = order_.drops();
   counts[static_cast<size_t>(Drop::kDuplicate)] += timelyDuplicates_;
+  counts[static_cast<size_t>(Drop::kFlowTableFull)] += refused_;
   return counts;
+}
+
+bool PacketReceiver::admits(size_t more) {
+  if (more == 0 || makeRoom(more)) return true;
+  ++refused_;
+  return false;
+}
+
+// nullptr: there is no memory for it.
+DuplicateFilter* PacketReceiver::timely(FlowNumber flow, Time now) {
+  constexpr size_t kPage = std::tuple_size_v<decltype(TimelyPage::filters)>;
+  size_t at = flow - kDatagramFlow;
+  if (at / kPage >= timely_.size() || !timely_[at / kPage]) {
+    if (!admits(sizeof(TimelyPage))) return nullptr;
+    if (at / kPage >= timely_.size()) timely_.resize(at / kPage + 1);
+    timely_[at / kPage] = std::make_unique<TimelyPage>();
+    ++timelyPages_;
+  }
+  TimelyPage& page = *timely_[at / kPage];
+  page.used = now;
+  return &page.filters[at % kPage];
+}
+
+void PacketReceiver::forget(Time before) {
+  order_.forget(before);
+  for (std::unique_ptr<TimelyPage>& page : timely_) {
+    if (!page || page->used > before) continue;
+    page.reset();
+    --timelyPages_;
+  }
+  keep(footprint());
+}
+
+// First what no packet waits for. Whoever still has most then has it for what it holds.
+void PacketReceiver::giveBack() {
+  size_t before = kept();
+  forget(Time::max());
+  if (kept() < before) return;
+  order_.clear();
+  released_ = true;
+  keep(footprint());
 }
 
 }  // namespace braid

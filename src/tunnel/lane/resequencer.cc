@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "tunnel/wire/frames.h"
 
@@ -17,7 +18,7 @@ Resequencer::Resequencer(const ResequencerOptions& options) : options_(options) 
 Resequencer::~Resequencer() = default;
 
 void Resequencer::onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now) {
-  Slot* s = slotOf(slot);
+  Slot* s = slotOf(slot, now);
   if (!s) return count(Drop::kFlowTableFull);
   Dsn next = s->history.next();
   if (dsn > next) return hold(*s, dsn, std::move(packet), now);
@@ -33,7 +34,7 @@ void Resequencer::onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now) {
 }
 
 void Resequencer::skip(FlowNumber slot, Dsn first, uint64_t count, Time now) {
-  Slot* s = slotOf(slot);
+  Slot* s = slotOf(slot, now);
   if (!s) return;
   Dsn end = first + count;
   for (Dsn dsn = first; dsn < end; ++dsn) {
@@ -60,35 +61,87 @@ bool Resequencer::poll(Packet& out) {
 }
 
 Dsn Resequencer::next(FlowNumber slot) const {
-  size_t at = slot.value();
-  return at < slots_.size() && slots_[at] ? slots_[at]->history.next() : Dsn{};
+  const Entry* entry = entryOf(slot);
+  if (!entry) return Dsn{};
+  return entry->slot ? entry->slot->history.next() : entry->next;
 }
 
-Resequencer::Slot* Resequencer::slotOf(FlowNumber slot) {
+size_t Resequencer::footprint() const {
+  return tablePages_ * sizeof(TablePage) + slots_ * sizeof(Slot) + heldStock_.footprint() +
+         pageStock_.footprint() + windowStock_.footprint();
+}
+
+size_t Resequencer::growth(FlowNumber slot) const {
+  const Entry* entry = entryOf(slot);
+  if (!entry) return sizeof(TablePage) + sizeof(Slot);
+  return entry->slot ? 0 : sizeof(Slot);
+}
+
+void Resequencer::forget(Time before) {
+  for (std::unique_ptr<TablePage>& page : table_) {
+    if (!page) continue;
+    for (Entry& entry : *page) {
+      if (!entry.slot || entry.slot->held > 0 || entry.slot->used > before) continue;
+      entry.next = entry.slot->history.next();
+      entry.slot.reset();
+      --slots_;
+    }
+  }
+  if (entries_ > 0 || lastHeld_ > before) return;
+  heldStock_.shrink();
+  pageStock_.shrink();
+  windowStock_.shrink();
+}
+
+void Resequencer::clear() {
+  while (!waiting_.empty()) relieve();
+  forget(Time::max());
+}
+
+// nullptr when there is no page for it.
+const Resequencer::Entry* Resequencer::entryOf(FlowNumber slot) const {
+  size_t page = slot.value() / kTablePage;
+  return page < table_.size() && table_[page] ? &(*table_[page])[slot.value() % kTablePage] : nullptr;
+}
+
+Resequencer::Slot* Resequencer::slotOf(FlowNumber slot, Time now) {
   size_t at = slot.value();
   if (at >= options_.maxFlows) return nullptr;
-  if (at >= slots_.size()) slots_.resize(at + 1);
-  if (!slots_[at]) slots_[at] = std::make_unique<Slot>();
-  return slots_[at].get();
+  if (at / kTablePage >= table_.size()) table_.resize(at / kTablePage + 1);
+  std::unique_ptr<TablePage>& page = table_[at / kTablePage];
+  if (!page) {
+    page = std::make_unique<TablePage>();
+    ++tablePages_;
+  }
+  Entry& entry = (*page)[at % kTablePage];
+  if (!entry.slot) {
+    entry.slot = std::make_unique<Slot>();
+    entry.slot->history.restart(entry.next);
+    ++slots_;
+  }
+  entry.slot->used = now;
+  return entry.slot.get();
 }
 
 void Resequencer::hold(Slot& slot, Dsn dsn, Packet packet, Time now) {
   if (!slot.reaches(dsn)) {
     uint64_t before = out_.size();
-    releaseBelow(slot, firstOf(pageOf(dsn) - slot.pages.size() + 1));
+    releaseBelow(slot, firstOf(pageOf(dsn) - kPages + 1));
     drain(slot);
     count(Drop::kHoldOverflow, out_.size() - before);
   }
   Held* held = find(slot, dsn);
   if (held && (held->packet || !packet)) return count(Drop::kDuplicate);
   if (!held) {
-    Page*& page = slot.page(dsn);
+    if (!slot.window) slot.window = windowStock_.take();
+    Page*& page = slot.window->page(dsn);
     if (!page) page = pageStock_.take();
     held = heldStock_.take();
     page->present |= uint64_t{1} << placeOf(dsn);
     page->entries[placeOf(dsn)] = held;
     held->dsn = dsn;
     held->slot = &slot;
+    lastHeld_ = now;
     held->arrived = waiting_.empty() ? now : std::max(now, waiting_.back()->arrived);
     waiting_.pushBack(*held);
     ++slot.held;
@@ -97,6 +150,7 @@ void Resequencer::hold(Slot& slot, Dsn dsn, Packet packet, Time now) {
   if (packet) {
     ++held_;
     heldBytes_ += packet.size();
+    heldFootprint_ += packet.footprint();
     held->packet = std::move(packet);
   }
   if (dsn == slot.history.next()) drain(slot);
@@ -113,20 +167,21 @@ Resequencer::Held* Resequencer::find(Slot& slot, Dsn dsn) {
 // Out of its page and of the list; empty for a mark.
 Packet Resequencer::take(Held* held) {
   Slot& slot = *held->slot;
-  Page*& page = slot.page(held->dsn);
+  Page*& page = slot.window->page(held->dsn);
   page->present &= ~(uint64_t{1} << placeOf(held->dsn));
   if (page->present == 0) {
     pageStock_.give(page);
     page = nullptr;
   }
   waiting_.erase(*held);
-  --slot.held;
+  if (--slot.held == 0) windowStock_.give(std::exchange(slot.window, nullptr));
   --entries_;
   Packet packet = std::move(held->packet);
   heldStock_.give(held);
   if (packet) {
     --held_;
     heldBytes_ -= packet.size();
+    heldFootprint_ -= packet.footprint();
   }
   return packet;
 }
@@ -146,7 +201,7 @@ void Resequencer::drain(Slot& slot) {
 // Delivers what is there below `end`, in order, and gives up the rest.
 void Resequencer::releaseBelow(Slot& slot, Dsn end) {
   Dsn dsn = slot.history.next();
-  Dsn reach = firstOf(pageOf(dsn) + slot.pages.size());
+  Dsn reach = firstOf(pageOf(dsn) + kPages);
   slot.history.advance(end);
   for (; slot.held > 0 && dsn < std::min(end, reach); dsn = firstOf(pageOf(dsn) + 1)) {
     while (Page* page = slot.page(dsn)) {
@@ -176,7 +231,7 @@ void Resequencer::relieve() {
 
 void Resequencer::keepBounds() {
   uint64_t before = out_.size();
-  while (!waiting_.empty() && (heldBytes_ > options_.holdBytes || entries_ > maxHeld())) releaseOldest();
+  while (!waiting_.empty() && (heldFootprint_ > options_.holdBytes || entries_ > maxHeld())) releaseOldest();
   count(Drop::kHoldOverflow, out_.size() - before);
 }
 

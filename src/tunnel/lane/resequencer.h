@@ -19,9 +19,9 @@
 namespace braid {
 
 struct ResequencerOptions {
-  Duration holdTime = 500ms;   ///< longest wait of a packet behind a hole
-  size_t holdBytes = 8 << 20;  ///< of all slots together
-  size_t maxFlows = 4096;      ///< slots are below it; at most 32768
+  Duration holdTime = 500ms;    ///< longest wait of a packet behind a hole
+  size_t holdBytes = 12 << 20;  ///< of all slots together, whole buffers (Packet::footprint)
+  size_t maxFlows = 4096;       ///< slots are below it; at most 32768
 };
 ResequencerOptions resequencerOptions(const LaneOptions& options);
 
@@ -30,12 +30,15 @@ ResequencerOptions resequencerOptions(const LaneOptions& options);
 ///
 ///   - the hole is filled, or skipped by the sender;
 ///   - one of them has waited for holdTime: then it goes, with all of its slot before it;
-///   - the session holds more than holdBytes, or more packets than maxHeld(): then the one that has waited
+///   - the session holds more than holdBytes, or more packets and marks than maxHeld(): then the one that has waited
 ///     longest goes, with all of its slot before it (Drop::kHoldOverflow counts them);
 ///   - one arrives that is kSpan ahead of the hole: then the slot moves on (counted the same).
 ///
 /// A packet that arrives after its hole was given up is delivered late, once. A hole in one slot delays no
 /// other slot. What is to be delivered is taken with poll(), after every call of another method.
+///
+/// Memory: a table entry of 16 bytes for each slot that was ever used, in pages of 64; a record for each slot in use,
+/// which forget() takes back; and places for what is held, which shrink when nothing is.
 class Resequencer {
  public:
   /// DSNs from the hole on that a slot can hold, in pages of 64: 64 pages, the one of the hole included.
@@ -55,6 +58,11 @@ class Resequencer {
   void onTimer(Time now);
   /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
   void relieve();
+  /// Forgets what was delivered of slots that hold nothing and were not used after `before`. What is below the next DSN
+  /// of such a slot counts as delivered. The places of what is held shrink when nothing was held since.
+  void forget(Time before);
+  /// Releases all that is held, counted as kHoldOverflow, and forgets all slots.
+  void clear();
   /// When onTimer() has something to release; kNever when nothing is held.
   Time nextDeadline() const {
     return waiting_.empty() ? kNever : waiting_.front()->arrived + options_.holdTime;
@@ -65,6 +73,10 @@ class Resequencer {
   /// The first DSN that the slot has neither delivered nor given up; 0 for a slot without packets.
   Dsn next(FlowNumber slot) const;
   size_t heldPackets() const { return held_; }
+  /// Bytes of memory, without the packets.
+  size_t footprint() const;
+  /// How much it grows by the next packet of this slot, but for places of what is held.
+  size_t growth(FlowNumber slot) const;
   size_t heldBytes() const { return heldBytes_; }
   /// Bound on packets and skip marks held by the session, whatever their size. Ours: the bookkeeping of so
   /// many takes less memory than holdBytes.
@@ -82,6 +94,7 @@ class Resequencer {
     ListLink<Held> byArrival;
   };
   static constexpr uint64_t kPageSize = 64;
+  static constexpr size_t kPages = kSpan / kPageSize;
   static uint64_t pageOf(Dsn dsn) { return dsn.value() / kPageSize; }
   static size_t placeOf(Dsn dsn) { return dsn.value() % kPageSize; }
   static Dsn firstOf(uint64_t page) { return Dsn(page * kPageSize); }
@@ -89,14 +102,27 @@ class Resequencer {
     uint64_t present = 0;  // a bit per entry
     std::array<Held*, kPageSize> entries{};
   };
+  struct Window {
+    std::array<Page*, kPages> pages{};  // by DSN / kPageSize, modulo
+    Page*& page(Dsn dsn) { return pages[pageOf(dsn) % kPages]; }
+  };
   struct Slot {
     DeliveryHistory history;
-    size_t held = 0;                               // packets and marks
-    std::array<Page*, kSpan / kPageSize> pages{};  // by DSN / kPageSize, modulo
-    Page*& page(Dsn dsn) { return pages[pageOf(dsn) % pages.size()]; }
-    bool reaches(Dsn dsn) const { return pageOf(dsn) - pageOf(history.next()) < pages.size(); }
+    size_t held = 0;           // packets and marks
+    Window* window = nullptr;  // while something is held
+    Time used;
+    Page* page(Dsn dsn) { return window ? window->page(dsn) : nullptr; }
+    bool reaches(Dsn dsn) const { return pageOf(dsn) - pageOf(history.next()) < kPages; }
   };
-  Slot* slotOf(FlowNumber slot);
+  /// What is known of a slot for as long as the session lives.
+  struct Entry {
+    Dsn next{};                  // of the time when it was forgotten
+    std::unique_ptr<Slot> slot;  // null: forgotten, or never used
+  };
+  static constexpr size_t kTablePage = 64;
+  using TablePage = std::array<Entry, kTablePage>;
+  const Entry* entryOf(FlowNumber slot) const;
+  Slot* slotOf(FlowNumber slot, Time now);
   void hold(Slot& slot, Dsn dsn, Packet packet, Time now);
   Held* find(Slot& slot, Dsn dsn);
   Packet take(Held* held);
@@ -108,13 +134,18 @@ class Resequencer {
   void count(Drop cause, uint64_t n = 1) { drops_[static_cast<size_t>(cause)] += n; }
 
   ResequencerOptions options_;
-  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<std::unique_ptr<TablePage>> table_;
+  size_t tablePages_ = 0;  // that there are
+  size_t slots_ = 0;       // that are not forgotten
   Stock<Held> heldStock_;
   Stock<Page, 16> pageStock_;
+  Stock<Window, 4> windowStock_;
   IntrusiveList<Held, &Held::byArrival> waiting_;  // of all slots, oldest first
   size_t entries_ = 0;                             // packets and marks
   size_t held_ = 0;                                // packets
   size_t heldBytes_ = 0;
+  size_t heldFootprint_ = 0;  // with whole buffers
+  Time lastHeld_ = Time::min();
   Ring<Packet> out_;  // to be delivered
   DropCounts drops_{};
 };

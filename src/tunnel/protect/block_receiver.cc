@@ -1,5 +1,7 @@
 #include "tunnel/protect/block_receiver.h"
 
+#include <utility>
+
 #include "tunnel/wire/frame_traits.h"
 #include "tunnel/wire/parity_symbols.h"
 
@@ -14,6 +16,8 @@ DecoderOptions decoderOptions(const ProtectOptions& options, size_t symbolCapaci
   DecoderOptions decoder;
   decoder.symbolCapacity = symbolCapacity;
   decoder.packets = options.decodeBuffer;
+  decoder.uncoded = BlockReceiver::kUncoded;
+  decoder.memory = options.decodeMemory;
   return decoder;
 }
 }  // namespace
@@ -55,6 +59,19 @@ bool BlockReceiver::onTail(const ParityTailFrame& frame) {
   if (options_.decodeBuffer == 0) return true;
   return decoder_.onTail(frame.block.value(), frame.index, frame.offset, frame.part) !=
          BlockDecoder::Verdict::kBad;
+}
+
+void BlockReceiver::onTimer(Time now) {
+  if (now < nextLook_) return;
+  nextLook_ = now + kIdle;
+  bool isIdle = decoder_.symbols() == std::exchange(seenSymbols_, decoder_.symbols());
+  bool isUncoded = parities_ == std::exchange(seenParities_, parities_);
+  uncodedLooks_ = isUncoded ? uncodedLooks_ + 1 : 0;
+  if (isIdle && isUncoded) {
+    decoder_.release();
+  } else if (uncodedLooks_ == kUncodedLooks) {
+    decoder_.slacken();
+  }
 }
 
 void BlockReceiver::onTaken(const BlockDecoder::Restored& restored, bool whole, Time now) {

@@ -4,6 +4,7 @@
 // datagrams' data comes out, and the sender is told what need not be sent again.
 //
 //     onSymbol, onParity, onTail    what arrives
+//     onTimer                       that time passes: what is not used gives its memory back
 //     poll, then onTaken            what decoding gives back, and that it has been used
 //     write                         RECOVERED frames, into a datagram that leaves
 
@@ -22,8 +23,16 @@ namespace braid {
 
 /// Everything in what arrives comes from the peer and is checked. With ProtectOptions::decodeBuffer 0 parities
 /// are counted and not used.
+///
+/// Memory: kUncoded symbols of each subflow, ProtectOptions::decodeBuffer of those of which a parity has spoken within
+/// the last minute or so, none when no data has come for kIdle. All sessions share ProtectOptions::decodeMemory.
 class BlockReceiver {
  public:
+  /// Symbols that are kept of a subflow before its first parity: those of the largest block. Ours.
+  static constexpr size_t kUncoded = kMaxBlockSymbols;
+  /// How long nothing has come when memory is given back; looked at by onTimer() calls, which may be rare. Ours.
+  static constexpr Duration kIdle = 10s;
+
   /// `symbolCapacity`: bytes of the largest datagram. All must outlive it.
   BlockReceiver(const ProtectOptions& options, size_t symbolCapacity, const SubflowSet& subflows,
                 const RecoveryTrace& trace);
@@ -33,6 +42,7 @@ class BlockReceiver {
   /// A PARITY came in packet `pn` of subflow `on`. False when it is absurd or contradicts its block.
   bool onParity(const ParityFrame& frame, SubflowId on, PacketNumber pn, Time now);
   bool onTail(const ParityTailFrame& frame);
+  void onTimer(Time now);
 
   /// The next datagram's data that decoding gave back; false when there is none. Valid until the next call.
   bool poll(BlockDecoder::Restored& out) { return decoder_.poll(out); }
@@ -48,8 +58,12 @@ class BlockReceiver {
   /// PARITY frames that came.
   uint64_t parities() const { return parities_; }
   const BlockDecoder::Counts& counts() const { return decoder_.counts(); }
+  /// Bytes of memory for what is kept to decode.
+  size_t footprint() const { return decoder_.footprint(); }
 
  private:
+  /// kIdle without a parity, so many times: the sender does not code any more. Ours.
+  static constexpr int kUncodedLooks = 6;
   /// RECOVERED frames that wait; what decoding gives back beyond it the peer repairs. Ours.
   static constexpr size_t kMaxRecovered = 64;
 
@@ -61,6 +75,10 @@ class BlockReceiver {
   BlockDecoder decoder_;
   std::vector<RecoveredFrame> recovered_;  ///< to be told
   uint64_t parities_ = 0;
+  Time nextLook_ = Time::min();
+  uint64_t seenSymbols_ = 0;   ///< at the last look
+  uint64_t seenParities_ = 0;  ///< at the last look
+  int uncodedLooks_ = 0;       ///< since a parity came
 };
 
 }  // namespace braid

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/budget.h"
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/protect/trace.h"
 
@@ -25,7 +26,8 @@ struct ProtectOptions {
   std::vector<RecoveryClass> recoveryClasses;  ///< the first that matches holds; at most kMaxRecoveryClasses
   size_t decodeBuffer =
       1024;  ///< packets of a subflow that the receiver keeps for decoding; 0: decodes nothing
-  TraceSink* trace = nullptr;  ///< set by Tunnel::setTrace()
+  Budget* decodeMemory = nullptr;  ///< bytes for what is kept to decode; set by Tunnel
+  TraceSink* trace = nullptr;      ///< set by Tunnel::setTrace()
 };
 
 }  // namespace braid

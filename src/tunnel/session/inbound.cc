@@ -9,9 +9,12 @@ namespace braid {
 namespace {
 /// DATA frames of one datagram that decoding takes notice of: more than a sender packs.
 constexpr size_t kMaxSymbolPieces = 64;
+/// Releases of held packets at once. Ours.
+constexpr size_t kReleaseBatch = 64;
 }  // namespace
 
-Inbound::Inbound(const SessionParts& parts) : parts_(parts), packets_(parts.options, parts.pool) {}
+Inbound::Inbound(const SessionParts& parts)
+    : Keeper(&parts.pool.budget(PacketUse::kHeld)), parts_(parts), packets_(parts.options, parts.pool) {}
 
 void Inbound::setTunables() {
   packets_.setOptions(parts_.options);
@@ -58,6 +61,7 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
 
 void Inbound::onTimer(Time now) {
   packets_.onTimer(now);
+  parts_.receiver.onTimer(now);
   deliverWaiting();
 }
 
@@ -150,6 +154,14 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
 void Inbound::deliverWaiting() {
   Packet packet;
   while (packets_.poll(packet)) parts_.owner.onDelivered(std::move(packet));
+  keep(packets_.heldPackets());
+}
+
+// Half of what is held, or a batch of it, so that the search for who holds most is rare.
+void Inbound::giveBack() {
+  size_t half = packets_.heldPackets() / 2;
+  for (size_t n = 0; n < kReleaseBatch && packets_.heldPackets() > half; ++n) packets_.relieve();
+  deliverWaiting();
 }
 
 DropCounts Inbound::drops() const {

@@ -16,7 +16,8 @@
 //     CLOSE                     isClosed()
 //
 // Life. Inbound lives as long as its session, and holds inner packets only while those before them are missing
-// (PacketReceiver). isClosed() and hasForgedAck() stay once they are said; either is the end of the session.
+// (PacketReceiver) and no other session needs the room. isClosed() and hasForgedAck() stay once they are said; either
+// is the end of the session.
 //
 // Invariants. Frames take effect in their order, but for the last DATA frame of a datagram: it takes over the
 // datagram's buffer, so it comes last. Everything is the peer's word and is checked. A malformed datagram is not
@@ -26,13 +27,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/budget.h"
 #include "tunnel/lane/packet_receiver.h"
 #include "tunnel/session/session_parts.h"
 #include "tunnel/wire/frame_reader.h"
 
 namespace braid {
 
-class Inbound {
+class Inbound final : private Keeper {
  public:
   /// How a datagram arrived.
   struct Arrival {
@@ -67,6 +69,7 @@ class Inbound {
   bool onData(const DataFrame& frame, Packet packet, Time now);
   void takeRestored(Time now);
   void deliverWaiting();
+  void giveBack() override;  // Keeper, of the packets that are held
   void drop(Drop cause) { countDrop(drops_, cause); }
 
   SessionParts parts_;

@@ -202,6 +202,7 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
       continue;
     }
     if (dropTooLarge(round, *offer.unit)) continue;
+    if (!parts_.ledger.mayCreate()) return Outcome::kLater;
     if (!anyAhead) return Outcome::kNoPath;
     if (!anyOpen && !offer.flow->burst.isSmall() && !parts_.round.newWaits()) return Outcome::kNoPath;
     if (std::optional<size_t> choice = choosePath(offer, now))
@@ -285,7 +286,7 @@ void Outbound::addData(DatagramBuilder& build, Round& round, bool chosen, Time n
       continue;
     }
     Offer offer = round.offer(now);
-    if (!offer.unit || !build.fits(offer.unit->size())) return;
+    if (!offer.unit || !build.fits(offer.unit->size()) || !parts_.ledger.mayCreate()) return;
     if (!std::exchange(chosen, false)) {
       if (!std::exchange(looked, true)) lookAtPaths(now);
       std::optional<size_t> choice = choosePath(offer, now);

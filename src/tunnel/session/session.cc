@@ -47,9 +47,9 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       keys_(secrets, role, keyLimits(options), now),
       sealer_(secrets.sessionId, keys_),
       trace_(options.trace, secrets.sessionId),
-      ledger_(options.repairTime, &owner),
+      ledger_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
       flows_(innerFlowOptions(options), random_.next()),
-      packets_(packetLaneOptions(options), flows_, round_, &owner),
+      packets_(packetLaneOptions(options), flows_, round_, &owner, &pool.budget(PacketUse::kQueued)),
       renewal_(keys_, controls_),
       paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
@@ -234,6 +234,8 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   static_cast<InboundCounts&>(status) = inbound_.packets().counts();
   status.heldPackets = inbound_.packets().heldPackets();
   status.heldBytes = inbound_.packets().heldBytes();
+  status.orderMemory = inbound_.packets().footprint();
+  status.decodeMemory = receiver_.footprint();
   status.recovery = options_.recovery;
   status.blocks = protector_.blocks();
   status.paritiesReceived = receiver_.parities();

@@ -35,6 +35,7 @@ struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus {
   unsigned version = 0;
   size_t innerMtu = 0;
   uint64_t heldPackets = 0, heldBytes = 0;
+  uint64_t orderMemory = 0, decodeMemory = 0;
   uint64_t suppressions = 0;
   std::vector<SubflowStatus> subflows;
   size_t flowCount = 0;
@@ -58,6 +59,11 @@ inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
                  &SessionStatus::heldPackets),
     field::gauge("held_bytes", FieldUnit::kBytes, "inner packets that wait for order, in bytes",
                  &SessionStatus::heldBytes),
+    field::gauge("order_memory_bytes", FieldUnit::kBytes,
+                 "memory for the order of the peer's flows, without the packets",
+                 &SessionStatus::orderMemory),
+    field::gauge("decode_memory_bytes", FieldUnit::kBytes, "memory for what is kept to decode",
+                 &SessionStatus::decodeMemory),
     field::counter("suppressions", FieldUnit::kNone, "how often AMP sent over one subflow only",
                    &SessionStatus::suppressions),
     field::gauge("subflow_count", FieldUnit::kNone, "subflows", &SessionStatus::subflows),

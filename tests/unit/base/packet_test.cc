@@ -31,6 +31,23 @@ TEST(PacketPool, IsBoundedAndCountsRefusals) {
   EXPECT_EQ(pool.inUse(), 2u);
 }
 
+TEST(PacketPool, TheBudgetsLeaveAnEighthToWhatPasses) {
+  PacketPool pool(100, 65536);
+  size_t kept = 0;
+  for (PacketUse use : {PacketUse::kQueued, PacketUse::kSent, PacketUse::kHeld})
+    kept += pool.budget(use).limit();
+  EXPECT_EQ(kept, 65536u / 8 * 7);
+}
+
+TEST(Packet, TakesAWholeBlock) {
+  PacketPool pool(100, 3);
+  Packet p = pool.allocate();
+  EXPECT_EQ(p.footprint(), PacketPool::kHeadroom + 100 + PacketPool::kTailroom);
+  p.append(20);
+  EXPECT_EQ(p.footprint(), PacketPool::kHeadroom + 100 + PacketPool::kTailroom);
+  EXPECT_EQ(Packet().footprint(), 0u);
+}
+
 TEST(PacketPool, CopyRefusesWhatDoesNotFit) {
   PacketPool pool(100, 3);
   std::vector<uint8_t> bytes(101);

@@ -33,6 +33,19 @@ TEST(Stock, WhatIsGivenBackIsUsedAgainAsItIs) {
   EXPECT_EQ(thing->value, 3);
 }
 
+TEST(Stock, ItShrinksWhenNothingIsInUse) {
+  Stock<Thing, 4> stock;
+  EXPECT_EQ(stock.footprint(), 0u);
+  Thing* thing = stock.take();
+  EXPECT_EQ(stock.footprint(), 4 * sizeof(Thing));
+  stock.shrink();
+  EXPECT_EQ(stock.footprint(), 4 * sizeof(Thing));
+  stock.give(thing);
+  stock.shrink();
+  EXPECT_EQ(stock.footprint(), 0u);
+  EXPECT_EQ(stock.take()->value, 7);
+}
+
 TEST(Stock, ObjectsKeepTheirPlaceWhenTheStockGrows) {
   Stock<Thing, 2> stock;
   Thing* first = stock.take();

@@ -52,6 +52,22 @@ TEST(SymbolRing, OlderThanTheRingIsIgnored) {
   EXPECT_EQ(get(ring, 20), (Bytes{20}));
 }
 
+TEST(SymbolRing, AnotherSizeKeepsTheNewest) {
+  for (size_t packets : {32, 8, 4}) {
+    SCOPED_TRACE(packets);
+    SymbolRing ring(100, 8);
+    for (uint64_t pn = 10; pn < 18; ++pn) ASSERT_TRUE(add(ring, pn, {static_cast<uint8_t>(pn)}));
+    ring.resize(100, packets);
+    EXPECT_EQ(ring.packets(), packets);
+    for (uint64_t pn = 10; pn < 18; ++pn)
+      EXPECT_EQ(get(ring, pn), pn + packets < 18 ? Bytes{} : Bytes{static_cast<uint8_t>(pn)}) << pn;
+    EXPECT_FALSE(add(ring, 17, {1}));
+    EXPECT_TRUE(add(ring, 18, {18}));
+    EXPECT_EQ(get(ring, 18), (Bytes{18}));
+    EXPECT_EQ(get(ring, 17), (Bytes{17}));
+  }
+}
+
 TEST(SymbolRing, PacketsAreRoundedUp) {
   SymbolRing ring(100, 5);
   for (uint64_t pn = 0; pn < 8; ++pn) ASSERT_TRUE(add(ring, pn, {1}));

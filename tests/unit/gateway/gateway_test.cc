@@ -134,6 +134,22 @@ class GatewayTest : public testing::Test {
   bool losesHandshakes_ = false;  ///< the network does
 };
 
+// Found by review: a turn read 256 datagrams of up to 48 packets from each socket and delivered 256 packets.
+TEST_F(GatewayTest, WhatDatagramsDeliverLeavesBeforeMoreIsRead) {
+  start();
+  for (int i = 0; i < 40; ++i) edge_.host.device()->put(toHub(20));
+  edge_.gateway->turn();
+  size_t written = 0, datagrams = 0;
+  for (const FakeDatagram& d : edge_.host.takeSent()) {
+    hub_.host.deliver(d);
+    ++datagrams;
+    written += hub_.host.device()->takeWritten().size();
+    EXPECT_EQ(written, hub_.gateway->tunnelStatus().peers.at(0).innerReceivedPackets)
+        << "nothing is left waiting";
+  }
+  EXPECT_GT(written, datagrams) << "several in a datagram";
+}
+
 TEST_F(GatewayTest, PacketsOfTheDeviceCrossBothWaysAfterTheHandshake) {
   start();
   EXPECT_EQ(edge_.gateway->summary(), "1 of 1 peers up");

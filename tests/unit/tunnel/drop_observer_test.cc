@@ -32,9 +32,9 @@ struct DropObserverTest : testing::Test {
   }
 };
 
-// 3 packets of 1000 bytes in 2500: those that have waited longest go, until half of what there was is left.
+// 3 packets where there is room for 2.5: those that have waited longest go, until half of what there was is left.
 TEST_F(DropObserverTest, TheByteBoundShowsTcpPacketsOnly) {
-  options.queueBytes = 2500;
+  options.queueBytes = packet(0, 1000).footprint() * 5 / 2;
   for (bool reliable : {true, false}) {
     observer.first.clear();
     PacketLane lane(options, flows, round, &observer);

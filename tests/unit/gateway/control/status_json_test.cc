@@ -156,8 +156,10 @@ TEST(StatusJson, StatusHasAllDropsAndNoFlows) {
   EXPECT_FALSE(status["peers"][0].contains("flows"));
   std::set<std::string> keys;
   for (const auto& [key, value] : status.items()) keys.insert(key);
-  EXPECT_EQ(keys, (std::set<std::string>{"peers", "gateway", "host_drops", "host_traffic", "drops",
-                                         "ack_shim", "buffers_in_use", "buffers_limit", "handshakes"}));
+  EXPECT_EQ(keys,
+            (std::set<std::string>{"peers", "gateway", "host_drops", "host_traffic", "drops", "ack_shim",
+                                   "buffers_in_use", "buffers_limit", "buffers_queued", "buffers_sent",
+                                   "buffers_held", "memory_bytes", "memory_limit_bytes", "handshakes"}));
 }
 
 TEST(StatusJson, TheAckShimHasAllItsActuators) {

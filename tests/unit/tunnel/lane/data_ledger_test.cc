@@ -455,5 +455,34 @@ TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
   ledger.forget(b);
 }
 
+// ---- the budget of what was sent
+
+TEST_F(DataLedgerTest, EverySessionHasRoomForItsPart) {
+  Budget budget(80);
+  DataLedger greedy(kRepairTime, nullptr, &budget), modest(kRepairTime, nullptr, &budget);
+  std::vector<const Datum*> sent, others;
+  auto fill = [&](DataLedger& of, std::vector<const Datum*>& all) {
+    while (of.mayCreate()) {
+      const Datum* d = of.create(flow, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now);
+      of.onSent(d, 0_subflow, 0_pn);
+      all.push_back(d);
+    }
+    return all.size();
+  };
+  EXPECT_EQ(fill(greedy, sent), 60u) << "three quarters";
+  EXPECT_EQ(fill(modest, others), 10u) << "half of the rest";
+  EXPECT_FALSE(greedy.mayCreate());
+  for (const Datum* d : sent) greedy.onDelivered(d, true);
+  EXPECT_EQ(budget.used(), 10u) << "what is delivered keeps no buffer";
+  EXPECT_TRUE(modest.mayCreate());
+  for (const Datum* d : sent) greedy.forget(d);
+  EXPECT_EQ(budget.used(), 10u);
+  for (const Datum* d : others) {
+    modest.onDelivered(d, true);
+    modest.forget(d);
+  }
+  EXPECT_EQ(budget.used(), 0u);
+}
+
 }  // namespace
 }  // namespace braid::data_ledger_test

@@ -26,7 +26,11 @@ inline FlowKey key(uint16_t n) {
 }
 
 struct PacketLaneBench {
-  PacketPool pool{3000, 40000};
+  static constexpr size_t kPayload = 3000;
+  /// What a packet takes of memory, however short it is.
+  static constexpr size_t kBuffer = PacketPool::kHeadroom + kPayload + PacketPool::kTailroom;
+
+  PacketPool pool{kPayload, 40000};
   InnerFlows flows;
   FairRound round;
   PacketLane lane;

@@ -101,5 +101,84 @@ TEST_F(PacketReceiverTest, NothingIsHeldWhileBuffersAreShort) {
   EXPECT_EQ(drops(Drop::kHoldOverflow), 1u);
 }
 
+// ---- memory
+
+/// Two peers that share the memory for what is known of flows.
+struct PacketReceiverMemoryTest : testing::Test {
+  Budget memory{1 << 20};
+  LaneOptions options{.orderMemory = &memory};
+  PacketPool pool{100, 64};
+  PacketReceiver receiver{options, pool};
+  PacketReceiver honest{options, pool};
+  Packet out;
+
+  /// True when it is handed out at once.
+  bool in(PacketReceiver& to, FlowNumber flow, uint32_t dsn = 0, Time now = kNow) {
+    Packet p = pool.allocate();
+    p.setSize(50);
+    Packet timely = to.onData({flow, dsn, {}}, std::move(p), now);
+    bool any = static_cast<bool>(timely);
+    for (; to.poll(out); out.reset()) any = true;
+    return any;
+  }
+  static uint64_t refused(const PacketReceiver& of) {
+    return of.drops()[static_cast<size_t>(Drop::kFlowTableFull)];
+  }
+  /// Packets of all flow numbers there are, farthest apart first.
+  void nameAllFlows() {
+    for (size_t start = 0; start < 64; ++start) {
+      for (size_t flow = start; flow < 65536; flow += 64)
+        in(receiver, FlowNumber(static_cast<uint16_t>(flow)));
+    }
+  }
+};
+
+// Found by review: one packet of flow 65535 took 4 MB, all flows of a peer 26 MB, for as long as the session lived.
+TEST_F(PacketReceiverMemoryTest, OnePacketTakesLittle) {
+  EXPECT_TRUE(in(receiver, FlowNumber(65535)));
+  EXPECT_TRUE(in(receiver, FlowNumber(32767)));
+  EXPECT_LT(receiver.footprint(), 8000u);
+  EXPECT_EQ(memory.used(), receiver.footprint());
+}
+
+TEST_F(PacketReceiverMemoryTest, WhoNamesAllFlowsIsRefusedAndNobodyElse) {
+  nameAllFlows();
+  EXPECT_LE(memory.used(), memory.limit());
+  EXPECT_GT(refused(receiver), 1000u);
+  for (uint16_t flow = 0; flow < 100; ++flow) {
+    EXPECT_TRUE(in(honest, FlowNumber(flow)));
+    EXPECT_TRUE(in(honest, kDatagramFlow + flow));
+  }
+  EXPECT_EQ(refused(honest), 0u);
+  EXPECT_LE(memory.used(), memory.limit());
+}
+
+TEST_F(PacketReceiverMemoryTest, WhatIsHeldForNothingIsReleasedWhenOthersNeedTheMemory) {
+  for (uint16_t flow = 0; flow < 4000; ++flow) {
+    for (uint64_t dsn = 64; dsn < 2000; dsn += 64) receiver.onSkip({FlowNumber(flow), Dsn(dsn), 1}, kNow);
+  }
+  EXPECT_LE(memory.used(), memory.limit());
+  for (uint16_t flow = 0; flow < 1000; ++flow) EXPECT_TRUE(in(honest, FlowNumber(flow)));
+  EXPECT_EQ(refused(honest), 0u);
+}
+
+TEST_F(PacketReceiverMemoryTest, AFlowIsForgottenWhenNothingComesOfIt) {
+  for (uint16_t flow = 0; flow < 640; ++flow) {
+    in(receiver, FlowNumber(flow));
+    in(receiver, kDatagramFlow + flow);
+  }
+  size_t all = receiver.footprint();
+  receiver.onTimer(kNow + PacketReceiver::kForget - 1ns);
+  EXPECT_EQ(receiver.footprint(), all);
+  in(receiver, 3_flow, 1, kNow + 30s);
+  receiver.onTimer(kNow + PacketReceiver::kForget + 10s);
+  EXPECT_LT(receiver.footprint(), 640u * 20);
+  EXPECT_EQ(memory.used(), receiver.footprint());
+  EXPECT_TRUE(in(receiver, 3_flow, 2, kNow + 80s));
+  EXPECT_TRUE(in(receiver, 5_flow, 1, kNow + 80s)) << "it goes on where it was";
+  EXPECT_FALSE(in(receiver, 5_flow, 0, kNow + 80s));
+  EXPECT_TRUE(in(receiver, kDatagramFlow + 5, 1, kNow + 80s));
+}
+
 }  // namespace
 }  // namespace braid::packet_receiver_test

@@ -19,6 +19,9 @@ constexpr Time at(Duration d) {
 
 /// Packets that carry their slot and DSN, so that the output names itself.
 struct Bench {
+  /// What a packet takes of memory, however short it is.
+  static constexpr size_t kBuffer = PacketPool::kHeadroom + 2000 + PacketPool::kTailroom;
+
   PacketPool pool{2000, 40000};
   Resequencer order;
 
@@ -212,7 +215,7 @@ TEST(Resequencer, SkipsAloneStayBounded) {
 }
 
 TEST(Resequencer, ByteBoundReleasesTheOldest) {
-  Bench b({.holdBytes = 3000});
+  Bench b({.holdBytes = 3 * Bench::kBuffer});
   b.in(1_flow, 2, at(1000ms), 1200);
   b.in(2_flow, 1, at(1001ms), 1200);
   b.in(1_flow, 4, at(1002ms), 600);
@@ -226,9 +229,9 @@ TEST(Resequencer, ByteBoundReleasesTheOldest) {
   EXPECT_EQ(b.order.heldBytes(), 1900u);
 }
 
-TEST(Resequencer, PacketBound) {
-  Bench b({.holdBytes = 5120});
-  ASSERT_EQ(b.order.maxHeld(), 11u);
+// A packet of 20 bytes counted as 20.
+TEST(Resequencer, AHeldPacketIsChargedAsTheBufferThatItTakes) {
+  Bench b({.holdBytes = 11 * Bench::kBuffer});
   for (uint64_t dsn = 1; dsn <= 11; ++dsn) b.in(0_flow, 2 * dsn, at(1s), 20);
   EXPECT_EQ(b.out(), Dsns{});
   b.in(0_flow, 100, at(1s), 20);
@@ -268,6 +271,80 @@ TEST(Resequencer, SlotsAreBounded) {
   EXPECT_EQ(b.drops(Drop::kFlowTableFull), 1u);
   b.order.skip(4_flow, 0_dsn, 1, at(1s));
   EXPECT_EQ(b.order.next(4_flow), 0_dsn);
+}
+
+// ---- memory
+
+TEST(Resequencer, MemoryIsThatOfTheSlotsInUse) {
+  Bench b;
+  EXPECT_EQ(b.order.footprint(), 0u);
+  for (uint16_t slot = 0; slot < 640; ++slot) {
+    size_t growth = b.order.growth(FlowNumber(slot)), before = b.order.footprint();
+    b.in(FlowNumber(slot), 0, at(1s));
+    EXPECT_EQ(b.order.footprint(), before + growth);
+    EXPECT_EQ(b.order.growth(FlowNumber(slot)), 0u);
+  }
+  size_t all = b.order.footprint();
+  EXPECT_LT(all, 640u * 250);
+  EXPECT_EQ(b.outputs().size(), 640u);
+  b.in(7_flow, 1, at(60s));
+  b.order.forget(at(30s));
+  EXPECT_LT(b.order.footprint(), 640u * 20) << "what was not used since is forgotten";
+  EXPECT_EQ(b.order.growth(7_flow), 0u);
+}
+
+TEST(Resequencer, AForgottenSlotGoesOnWhereItWas) {
+  Bench b({.holdTime = 100ms});
+  for (uint64_t dsn : {0, 1, 3}) b.in(0_flow, dsn, at(1s));
+  b.order.onTimer(at(2s));
+  EXPECT_EQ(b.out(), (Dsns{0, 1, 3}));
+  b.order.forget(at(60s));
+  EXPECT_EQ(b.order.next(0_flow), 4_dsn);
+  b.in(0_flow, 5, at(61s));
+  EXPECT_EQ(b.out(), Dsns{}) << "4 is waited for";
+  b.in(0_flow, 2, at(61s));
+  b.in(0_flow, 3, at(61s));
+  EXPECT_EQ(b.drops(Drop::kDuplicate), 2u) << "which of those came nobody knows any more";
+  b.in(0_flow, 4, at(61s));
+  EXPECT_EQ(b.out(), (Dsns{4, 5}));
+}
+
+TEST(Resequencer, WhatHoldsSomethingIsNotForgotten) {
+  Bench b;
+  b.in(0_flow, 1, at(1s));
+  size_t before = b.order.footprint();
+  b.order.forget(at(60s));
+  EXPECT_EQ(b.order.footprint(), before);
+  b.in(0_flow, 0, at(61s));
+  EXPECT_EQ(b.out(), (Dsns{0, 1}));
+}
+
+TEST(Resequencer, ThePlacesOfWhatWasHeldAreGivenBack) {
+  Bench b;
+  for (uint64_t dsn = 1; dsn < 4000; ++dsn) b.in(0_flow, dsn, at(1s));
+  b.in(0_flow, 0, at(1s));
+  EXPECT_EQ(b.out(), range(0, 4000));
+  EXPECT_GT(b.order.footprint(), 4000u * 64) << "kept for the next hole";
+  b.order.forget(at(999ms));
+  EXPECT_GT(b.order.footprint(), 4000u * 64);
+  b.order.forget(at(1s));
+  EXPECT_LE(b.order.footprint(), 64u * 16);
+  b.in(0_flow, 4001, at(2s));
+  b.in(0_flow, 4000, at(2s));
+  EXPECT_EQ(b.out(), (Dsns{4000, 4001}));
+}
+
+TEST(Resequencer, ClearGivesAllThatIsHeld) {
+  Bench b;
+  for (uint64_t dsn : {2, 3, 5}) b.in(0_flow, dsn);
+  b.in(1_flow, 1);
+  b.order.skip(2_flow, 4_dsn, 1, at(1s));
+  b.order.clear();
+  EXPECT_EQ(b.outputs().size(), 4u);
+  EXPECT_EQ(b.order.heldPackets(), 0u);
+  EXPECT_EQ(b.order.nextDeadline(), kNever);
+  EXPECT_EQ(b.drops(Drop::kHoldOverflow), 4u);
+  EXPECT_EQ(b.order.next(0_flow), 6_dsn);
 }
 
 TEST(Resequencer, HeldPacketsDieWithIt) {

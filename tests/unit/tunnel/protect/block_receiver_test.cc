@@ -173,6 +173,114 @@ TEST_F(BlockReceiverTest, TheOldestBlockGivesWay) {
   expectBack(blocks[1], 1);
 }
 
+// ---- memory
+
+constexpr size_t kFullRing = 1024 * kCapacity;
+
+struct BlockReceiverMemoryTest : BlockReceiverTest {
+  Budget memory{8 << 20};
+
+  void SetUp() override {
+    BlockReceiverTest::SetUp();
+    protectOptions.decodeMemory = &memory;
+    receiver.emplace(protectOptions, kCapacity, subflows, trace);
+  }
+  /// Data of one subflow comes, and no parity.
+  static void data(BlockReceiver& to, uint8_t subflow, uint64_t first, uint64_t end) {
+    std::vector<uint8_t> bytes(100, 7);
+    ByteView piece(bytes);
+    for (; first < end; ++first) to.onSymbol(SubflowId(subflow), PacketNumber(first), {&piece, 1});
+  }
+};
+
+// Found by review: a subflow took 2 MB from its first data on, a thousand peers 4.3 GB.
+TEST_F(BlockReceiverMemoryTest, WithoutParitiesOnlyTheLastSymbolsAreKept) {
+  EXPECT_EQ(receiver->footprint(), 0u);
+  data(*receiver, 0, 0, 5000);
+  EXPECT_GT(receiver->footprint(), BlockReceiver::kUncoded * kCapacity);
+  EXPECT_LT(receiver->footprint(), 2 * BlockReceiver::kUncoded * kCapacity);
+  EXPECT_EQ(memory.used(), receiver->footprint());
+}
+
+TEST_F(BlockReceiverMemoryTest, TheFirstParityFindsThem) {
+  data(*receiver, 0, 0, 200);
+  CodedBlock b = block(1, 200, 100);
+  for (size_t column = 0; column < 99; ++column) onSymbol(b, column);
+  EXPECT_TRUE(onParity(b));
+  expectBack(b, 99);
+}
+
+TEST_F(BlockReceiverMemoryTest, TheSubflowOfAParityKeepsManyFromThenOn) {
+  data(*receiver, 0, 0, 200);
+  data(*receiver, 1, 0, 200);
+  EXPECT_TRUE(onParity(block(1, 210, 2)));
+  data(*receiver, 0, 220, 1000);
+  data(*receiver, 1, 220, 1000);
+  EXPECT_GT(receiver->footprint(), kFullRing);
+  EXPECT_LT(receiver->footprint(), 3 * kFullRing / 2) << "and no other";
+  CodedBlock far = block(2, 1000, 2);
+  onSymbol(far, 0);
+  data(*receiver, 0, 1002, 1900);
+  EXPECT_TRUE(onParity(far));
+  expectBack(far, 1);
+}
+
+TEST_F(BlockReceiverMemoryTest, WhatIsNotUsedIsGivenBack) {
+  data(*receiver, 0, 0, 200);
+  EXPECT_TRUE(onParity(block(1, 210, 2)));
+  data(*receiver, 0, 220, 300);
+  receiver->onTimer(now);
+  receiver->onTimer(now + BlockReceiver::kIdle - 1ns);
+  EXPECT_GT(receiver->footprint(), kFullRing);
+  receiver->onTimer(now + BlockReceiver::kIdle);
+  EXPECT_EQ(receiver->footprint(), 0u);
+  EXPECT_EQ(memory.used(), 0u);
+  CodedBlock b = block(5, 400, 2);
+  onSymbol(b, 0);
+  EXPECT_TRUE(onParity(b));
+  expectBack(b, 1);
+}
+
+TEST_F(BlockReceiverMemoryTest, ASenderThatStopsToCodeIsNoticed) {
+  EXPECT_TRUE(onParity(block(1, 0, 2)));
+  uint64_t pn = 10;
+  for (int look = 0; look < 20; ++look) {
+    data(*receiver, 0, pn, pn + 100);
+    pn += 100;
+    receiver->onTimer(now + look * BlockReceiver::kIdle);
+    EXPECT_EQ(receiver->footprint() > kFullRing, look < 6) << look;
+  }
+  CodedBlock b = block(2, pn, 2);
+  onSymbol(b, 0);
+  EXPECT_TRUE(onParity(b));
+  expectBack(b, 1);
+}
+
+TEST_F(BlockReceiverMemoryTest, WhoTakesMostGivesToThoseWhoHaveLittle) {
+  BlockReceiver greedy(protectOptions, kCapacity, subflows, trace);
+  for (int subflow = 0; subflow < 256; ++subflow) data(greedy, static_cast<uint8_t>(subflow), 0, 100);
+  EXPECT_LE(memory.used(), memory.limit());
+  EXPECT_GT(greedy.footprint(), memory.limit() / 2);
+  CodedBlock b = block(1, 10, 100);
+  for (size_t column = 0; column < 99; ++column) onSymbol(b, column);
+  EXPECT_TRUE(onParity(b));
+  expectBack(b, 99);
+  data(*receiver, 0, 200, 300);
+  EXPECT_GT(receiver->footprint(), kFullRing);
+  EXPECT_LE(memory.used(), memory.limit());
+}
+
+TEST_F(BlockReceiverMemoryTest, WithoutMemoryNothingIsKeptAndNothingBreaks) {
+  Budget none(1000);
+  protectOptions.decodeMemory = &none;
+  receiver.emplace(protectOptions, kCapacity, subflows, trace);
+  CodedBlock b = block(1, 10, 2);
+  onSymbol(b, 0);
+  EXPECT_TRUE(onParity(b)) << "useless, not bad";
+  expectBack(b, std::nullopt);
+  EXPECT_EQ(receiver->footprint(), 0u);
+}
+
 // ---- what the sender is told
 
 TEST_F(BlockReceiverTest, WhatWasTakenWholeIsToldOnce) {

@@ -1,0 +1,82 @@
+#include "base/budget.h"
+
+namespace braid {
+
+namespace {
+/// One part in so many is divided among all keepers. Ours.
+constexpr size_t kOwnPart = 4;
+/// Who keeps so many times as much as another would have makes room for it: not at every difference, lest two of a
+/// size take it from each other in turn. Ours.
+constexpr size_t kMuchMore = 2;
+}  // namespace
+
+Keeper::Keeper(Budget* budget) : budget_(budget) {
+  if (budget_) ++budget_->keepers_;
+}
+
+Keeper::~Keeper() {
+  if (!budget_) return;
+  budget_->set(*this, 0);
+  --budget_->keepers_;
+}
+
+void Keeper::keep(size_t amount) {
+  if (budget_) {
+    budget_->set(*this, amount);
+  } else {
+    kept_ = amount;
+  }
+}
+
+bool Keeper::hasRoom(size_t more) const {
+  return !budget_ || budget_->hasRoom(*this, more);
+}
+
+bool Keeper::makeRoom(size_t more) {
+  while (!hasRoom(more)) {
+    Keeper* other = budget_->largest();
+    if (!other || other == this || other->kept_ <= kMuchMore * (kept_ + more)) return false;
+    if (!budget_->takeFrom(*other)) return false;
+  }
+  return true;
+}
+
+void Budget::set(Keeper& keeper, size_t amount) {
+  size_t before = keeper.kept_;
+  if (amount == before) return;
+  keeper.kept_ = amount;
+  used_ = used_ - before + amount;
+  if (before == 0) keeping_.pushBack(keeper);
+  if (amount == 0) keeping_.erase(keeper);
+  if (amount < before || isTaking_) return;
+  while (used_ > limit_ && takeFrom(*largest())) {
+  }
+}
+
+bool Budget::hasRoom(const Keeper& keeper, size_t more) const {
+  if (used_ + more <= limit_ - limit_ / kOwnPart) return true;
+  return used_ + more <= limit_ && keeper.kept_ + more <= limit_ / kOwnPart / keepers_;
+}
+
+// False when it gives nothing.
+bool Budget::takeFrom(Keeper& keeper) {
+  size_t before = used_;
+  bool nested = isTaking_;
+  isTaking_ = true;
+  keeper.giveBack();
+  isTaking_ = nested;
+  if (used_ >= before) return false;
+  ++taken_;
+  return true;
+}
+
+// The first of equals.
+Keeper* Budget::largest() const {
+  Keeper* most = keeping_.front();
+  for (Keeper* keeper = most; keeper; keeper = keeping_.next(*keeper)) {
+    if (keeper->kept_ > most->kept_) most = keeper;
+  }
+  return most;
+}
+
+}  // namespace braid
