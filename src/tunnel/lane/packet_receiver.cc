@@ -21,7 +21,8 @@ Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
   }
   size_t index = frame.flow - kDatagramFlow;
   if (index >= timely_.size()) timely_.resize(index + 1);
-  DuplicateFilter& filter = timely_[index];
+  if (!timely_[index]) timely_[index] = std::make_unique<DuplicateFilter>();
+  DuplicateFilter& filter = *timely_[index];
   if (filter.accept(expandDsn(frame.dsn, filter.next()))) return packet;
   ++timelyDuplicates_;
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/drop.h"
@@ -45,7 +46,8 @@ class PacketReceiver {
  private:
   const PacketPool& pool_;
   Resequencer order_;
-  std::vector<DuplicateFilter> timely_;  ///< by the flow's number without kDatagramFlow
+  /// By the flow's number without kDatagramFlow; of those that have come, lest the largest number cost all.
+  std::vector<std::unique_ptr<DuplicateFilter>> timely_;
   InboundCounts counts_;
   uint64_t timelyDuplicates_ = 0;
 };

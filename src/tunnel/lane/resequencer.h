@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/bit_ring.h"
 #include "base/drop.h"
 #include "base/intrusive_list.h"
 #include "base/packet.h"
@@ -50,7 +51,8 @@ class Resequencer {
 
   /// A packet of an ordered slot; dsn is below 2^62.
   void onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now);
-  /// The sender gave up these packets, count of them from `first` on: nothing waits for them.
+  /// The sender gave up these packets, count of them from `first` on: nothing waits for them. Takes a step for each
+  /// 64 of them that are within kSpan, and one for each packet that goes out, whatever the peer has skipped before.
   void skip(FlowNumber slot, Dsn first, uint64_t count, Time now);
   void onTimer(Time now);
   /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
@@ -66,14 +68,15 @@ class Resequencer {
   Dsn next(FlowNumber slot) const;
   size_t heldPackets() const { return held_; }
   size_t heldBytes() const { return heldBytes_; }
-  /// Bound on packets and skip marks held by the session, whatever their size. Ours: the bookkeeping of so
-  /// many takes less memory than holdBytes.
+  /// Packets held, and slots with skip marks.
+  size_t entries() const { return entries_; }
+  /// Bound on entries(), whatever their size. Ours: the bookkeeping of so many takes less memory than holdBytes.
   size_t maxHeld() const { return options_.holdBytes / 512 + 1; }
   const DropCounts& drops() const { return drops_; }
 
  private:
   struct Slot;
-  /// A DSN above the hole: a packet, or the mark (no packet) that it will not come.
+  /// A packet above the hole; or, without packet and DSN, the marks of a slot.
   struct Held {
     Packet packet;
     Dsn dsn{};
@@ -89,15 +92,29 @@ class Resequencer {
     uint64_t present = 0;  // a bit per entry
     std::array<Held*, kPageSize> entries{};
   };
+  /// The DSNs of a slot above its hole that will not come. They wait as one entry, from when the last one was added.
+  struct Marks {
+    BitRing<kSpan> bits;
+    size_t count = 0;
+    Held* entry = nullptr;
+  };
   struct Slot {
     DeliveryHistory history;
-    size_t held = 0;                               // packets and marks
+    size_t held = 0;                               // packets
+    Marks* marks = nullptr;                        // none: nullptr
     std::array<Page*, kSpan / kPageSize> pages{};  // by DSN / kPageSize, modulo
     Page*& page(Dsn dsn) { return pages[pageOf(dsn) % pages.size()]; }
+    /// The first DSN that the pages, which begin with that of the hole, do not hold.
+    Dsn reach() const { return firstOf(pageOf(history.next()) + pages.size()); }
     bool reaches(Dsn dsn) const { return pageOf(dsn) - pageOf(history.next()) < pages.size(); }
   };
   Slot* slotOf(FlowNumber slot);
   void hold(Slot& slot, Dsn dsn, Packet packet, Time now);
+  void mark(Slot& slot, Dsn first, Dsn end, Time now);
+  void unmark(Slot& slot, Dsn first, Dsn end);
+  bool passMarks(Slot& slot);
+  static Dsn lastMark(const Slot& slot);
+  void wait(Held& held, Time now);
   Held* find(Slot& slot, Dsn dsn);
   Packet take(Held* held);
   void drain(Slot& slot);
@@ -111,8 +128,9 @@ class Resequencer {
   std::vector<std::unique_ptr<Slot>> slots_;
   Stock<Held> heldStock_;
   Stock<Page, 16> pageStock_;
+  Stock<Marks, 16> marksStock_;
   IntrusiveList<Held, &Held::byArrival> waiting_;  // of all slots, oldest first
-  size_t entries_ = 0;                             // packets and marks
+  size_t entries_ = 0;                             // packets, and slots with marks
   size_t held_ = 0;                                // packets
   size_t heldBytes_ = 0;
   Ring<Packet> out_;  // to be delivered
