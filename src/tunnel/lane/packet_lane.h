@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "tunnel/lane/codel.h"
 #include "tunnel/lane/drop_observer.h"
+#include "tunnel/lane/fat_queues.h"
 #include "tunnel/lane/fair_round.h"
 #include "tunnel/lane/inner_flows.h"
 #include "tunnel/lane/lane.h"
@@ -35,7 +36,7 @@ Duration queueTarget(const LaneOptions& options, Duration slowest);
 /// the flow, and leaves from there. CoDel and the byte bound drop at the head of a queue; what is in a hand is safe.
 class PacketLane final : public Lane {
  public:
-  /// Packets dropped at once at the byte bound, so that the search for the fattest flow is rare.
+  /// Packets dropped at once at the byte bound.
   static constexpr size_t kDropBatch = 64;
   /// A flow that queues nothing for so long is no longer bulk to the path scheduler. Ours: longer than the
   /// pause of a sender that has halved its window.
@@ -64,6 +65,7 @@ class PacketLane final : public Lane {
   /// What Codel sees of a flow.
   struct Head;
 
+  QueuedPacket* pop(Flow& flow);
   void drop(Flow& flow, QueuedPacket* packet, Drop cause);
   void release(QueuedPacket* packet);
   bool dropFromFattest();
@@ -74,6 +76,7 @@ class PacketLane final : public Lane {
   FairRound& round_;
   DropObserver* observer_;
   Stock<QueuedPacket> entries_;
+  FatQueues fat_;
   size_t charged_ = 0;  // of all packets, those in hands included
   DropCounts drops_{};
 };
