@@ -69,8 +69,8 @@ class FlowHosts {
   using List = IntrusiveList<FlowHost, &FlowHost::byCount_>;
 
   std::unordered_map<FlowKey, FlowHost, FlowKeyHash> hosts_;  // those that have flows
-  std::deque<List> byCount_;                                  // by how many flows they have; the first is empty
-  size_t most_ = 0;                                           // the largest count that a host has
+  std::deque<List> byCount_;  // by how many flows they have; the first is empty
+  size_t most_ = 0;           // the largest count that a host has
 };
 
 }  // namespace braid

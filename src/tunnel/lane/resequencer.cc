@@ -160,7 +160,8 @@ bool Resequencer::passMarks(Slot& slot) {
 Dsn Resequencer::lastMark(const Slot& slot) {
   Dsn page = slot.reach() - kPageSize;
   while (slot.marks->bits.word(page.value()) == 0) page = page - kPageSize;
-  return page + (kPageSize - 1 - static_cast<uint64_t>(std::countl_zero(slot.marks->bits.word(page.value()))));
+  return page +
+         (kPageSize - 1 - static_cast<uint64_t>(std::countl_zero(slot.marks->bits.word(page.value()))));
 }
 
 Resequencer::Held* Resequencer::find(Slot& slot, Dsn dsn) {

@@ -47,8 +47,8 @@ PacketNumber ProtectionMarks::firstUncopied(const SentPackets& sent, uint8_t rec
   return pn;
 }
 
-PacketNumber ProtectionMarks::firstUncoded(const SentPackets& sent, uint8_t recoveryClass,
-                                           PacketNumber from, PacketNumber end) {
+PacketNumber ProtectionMarks::firstUncoded(const SentPackets& sent, uint8_t recoveryClass, PacketNumber from,
+                                           PacketNumber end) {
   PacketNumber& mark = classes_[recoveryClass].code;
   mark = std::max(mark, sent.first());
   PacketNumber pn = std::max(mark, from);

@@ -62,7 +62,7 @@ class ControlFrames {
 
   Stock<Entry> entries_;
   List waiting_;
-  std::array<List, 256> inFlight_;  ///< by packet, see carriedBy()
+  std::array<List, 256> inFlight_;                                ///< by packet, see carriedBy()
   std::array<Words, std::variant_size_v<ControlFrame>> words_{};  ///< by kind and subflow
   uint64_t sequence_ = 0;
 };

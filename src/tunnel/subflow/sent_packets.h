@@ -35,9 +35,9 @@ struct SentPacket {
   Time sentAt;
   uint32_t bytes = 0;
   State state = State::kUntracked;  ///< changed by SentPackets::setState() alone
-  bool moved = false;       ///< its data was sent again elsewhere because the path fell silent
-  bool mtuProbe = false;    ///< its loss is no congestion (RFC 8899 section 3)
-  bool hasControl = false;  ///< carries control frames that are sent again when lost
+  bool moved = false;               ///< its data was sent again elsewhere because the path fell silent
+  bool mtuProbe = false;            ///< its loss is no congestion (RFC 8899 section 3)
+  bool hasControl = false;          ///< carries control frames that are sent again when lost
   bool appLimited = false;
   Role role = Role::kOrdinary;
   bool countedLost = false;  ///< in the loss estimate

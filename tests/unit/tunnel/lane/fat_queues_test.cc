@@ -44,7 +44,8 @@ TEST(FatQueuesProperty, WhoDropsHoldsMoreThanFourFifthsOfTheMost) {
       std::vector<size_t> held(kFlows);
       std::vector<uint64_t> dropped(kFlows);
       for (uint16_t n = 0; n < kFlows; ++n) {
-        if (const Flow* flow = b.flow(n)) held[n] = flow->queue.charged(), dropped[n] = flow->queue.counts().drops;
+        if (const Flow* flow = b.flow(n))
+          held[n] = flow->queue.charged(), dropped[n] = flow->queue.counts().drops;
       }
       auto into = static_cast<uint16_t>(random.below(random.chance(0.7) ? 5 : kFlows));
       size_t size = 40 + random.below(1460);

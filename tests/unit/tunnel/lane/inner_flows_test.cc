@@ -258,7 +258,8 @@ TEST(InnerFlows, AHostWithItsShareEvictsItsOwn) {
 
 TEST(InnerFlows, WhenNobodyHasMuchTheLeastRecentlyUsedGoes) {
   Bench b({.maxFlows = 64});
-  for (uint8_t host = 1; host <= 64; ++host) b.use(between(host, static_cast<uint8_t>(100 + host), 0), at(1s));
+  for (uint8_t host = 1; host <= 64; ++host)
+    b.use(between(host, static_cast<uint8_t>(100 + host), 0), at(1s));
   for (uint8_t host = 1; host <= 64; ++host) {
     if (host != 40) b.use(between(host, static_cast<uint8_t>(100 + host), 0), at(2s));
   }
