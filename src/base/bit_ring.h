@@ -13,7 +13,7 @@ namespace braid {
 template <size_t kBits>
 class BitRing {
  public:
-  static constexpr size_t kWordBits = 64;
+  static constexpr uint64_t kWordBits = 64;
   static constexpr size_t kWords = kBits / kWordBits;
   static_assert(kWords > 0 && kBits % kWordBits == 0);
 
