@@ -42,11 +42,10 @@ class FatQueues {
   using List = IntrusiveList<Flow, &Flow::byFat_>;
 
   /// Four classes between two powers of two; 0: of what is empty.
-  static uint8_t classOf(size_t charged) {
-    static_assert(FlowQueue::kMinCharge >= 4);
-    if (charged < FlowQueue::kMinCharge) return 0;
-    auto power = static_cast<size_t>(std::bit_width(charged)) - 1;
-    return static_cast<uint8_t>(power << 2 | (charged >> (power - 2) & 3));
+  static uint8_t classOf(size_t held) {
+    if (held < 4) return static_cast<uint8_t>(held);
+    auto power = static_cast<size_t>(std::bit_width(held)) - 1;
+    return static_cast<uint8_t>(power << 2 | (held >> (power - 2) & 3));
   }
 
   std::array<List, 256> classes_;
