@@ -70,7 +70,8 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "no such session; the other end keeps sending for a few seconds after this gateway restarted"},
     {Drop::kUnknownSubflow, "unknown_subflow",
      "more subflows than `max-subflows`, or a number that the initiator did not make"},
-    {Drop::kBadSeal, "bad_seal", "not sealed by the peer, or damaged"},
+    {Drop::kBadSeal, "bad_seal",
+     "not sealed by the peer, damaged, or of an epoch that began too soon after the last"},
     {Drop::kReplay, "replay", "packet number seen before, or 4096 or more behind"},
     {Drop::kBadFrame, "bad_frame", "sealed by the peer and yet malformed"},
     {Drop::kHandshakeSeal, "handshake_seal",
@@ -103,8 +104,8 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "from its longest queue"},
     {Drop::kAqm, "aqm", "dropped by CoDel: the flow sends more than the paths carry. Normal under load"},
     {Drop::kFlowTableFull, "flow_table_full",
-     "a new flow, and none of `max-flows` can be forgotten; or one of a peer, and there is no memory for its "
-     "order"},
+     "a new flow, and none of `max-flows` can be forgotten, or its host has its share of them; or one of a "
+     "peer, and there is no memory for its order"},
     {Drop::kExpired, "expired", "TCP packet not delivered within `repair-time`"},
     {Drop::kLostDatagram, "lost_datagram", "UDP or other packet lost on a path; not sent again by design"},
     {Drop::kHoldOverflow, "hold_overflow",
@@ -119,7 +120,8 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kBadParity, "bad_parity",
      "a parity that contradicts its block, or decodes to something that is no data"},
     {Drop::kStrayResponse, "stray_response",
-     "an answer to a path challenge that did not come from where the challenge went: it proves nothing. A peer "
+     "an answer to a path challenge that did not come from where the challenge went: it proves nothing. A "
+     "peer "
      "whose NAT gives it another address meanwhile may cause one"},
     {Drop::kForgedAck, "forged_ack",
      "the peer acknowledged a packet that was never sent: its session is closed"},

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bit_ring.h"
 #include "tunnel/wire/numbers.h"
 
 namespace braid {
@@ -15,31 +15,30 @@ class DeliveryHistory {
 
   Dsn next() const { return next_; }
   /// True for what was delivered, and for what is too old to know.
-  bool delivered(Dsn dsn) const { return next_ - dsn > kWindow || bits_[place(dsn)]; }
+  bool delivered(Dsn dsn) const { return next_ - dsn > kWindow || bits_.test(dsn.value()); }
   /// Notes that dsn, below next(), was delivered.
   void mark(Dsn dsn) {
-    if (next_ - dsn <= kWindow) bits_[place(dsn)] = true;
+    if (next_ - dsn <= kWindow) bits_.set(dsn.value());
   }
   /// Begins anew: all below `next` counts as delivered.
   void restart(Dsn next) {
     next_ = next;
-    bits_.set();
+    bits_.setAll();
   }
-  /// Moves next() up to `next`; what is passed counts as not delivered.
-  void advance(Dsn next) {
-    if (next - next_ >= kWindow) {
-      bits_.reset();
-    } else {
-      for (Dsn dsn = next_; dsn < next; ++dsn) bits_[place(dsn)] = false;
-    }
+  /// Moves next() up to `next`; what is passed counts as not delivered. Gives the words that it took, at most
+  /// kWindow / 64 + 1 however far the peer jumps.
+  size_t advance(Dsn next) {
+    uint64_t jump = next - next_;
+    Dsn from = next_;
     next_ = next;
+    if (jump < kWindow) return bits_.clear(from.value(), jump);
+    bits_.clearAll();
+    return BitRing<kWindow>::kWords;
   }
 
  private:
-  static size_t place(Dsn dsn) { return dsn.value() % kWindow; }
-
   Dsn next_{};
-  std::bitset<kWindow> bits_;
+  BitRing<kWindow> bits_;
 };
 
 /// Lets every packet of a flow that is not ordered through once. One that is older than

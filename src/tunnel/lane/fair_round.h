@@ -95,15 +95,6 @@ class FairRound {
   /// A flow that has just begun waits behind the one that the round has settled on.
   bool newWaits() const { return !new_.empty() && new_.front() != settled_; }
 
-  /// Calls visit(flow) for every flow that has a seat.
-  template <typename F>
-  void forEachSeated(F&& visit) const {
-    for (const List* list : {&new_, &old_}) {
-      for (const RoundSeat* seat = list->front(); seat; seat = List::next(*seat)) visit(seat->flow_);
-    }
-    for (const RoundSeat* seat : held_) visit(seat->flow_);
-  }
-
  private:
   friend class Round;
   using List = IntrusiveList<RoundSeat, &RoundSeat::link_>;

@@ -6,6 +6,7 @@
 #include "scheduler/path/path_scheduler.h"
 #include "tunnel/lane/fair_round.h"
 #include "tunnel/lane/flow_burst.h"
+#include "tunnel/lane/flow_hosts.h"
 #include "tunnel/lane/flow_queue.h"
 #include "tunnel/lane/sent_data.h"
 #include "tunnel/wire/numbers.h"
@@ -50,6 +51,8 @@ class Flow final : public RoundSeat {
 
  private:
   friend class InnerFlows;
+  friend class FlowHosts;
+  friend class FatQueues;
 
   /// Another flow takes the object over.
   void begin(Lane& lane, const FlowKey& key, FlowNumber slot, bool reliable, uint8_t recoveryClass) {
@@ -72,6 +75,9 @@ class Flow final : public RoundSeat {
   uint8_t recoveryClass_ = 0;
   Time lastUse_;
   ListLink<Flow> byUse_;
+  HostSeat atSource_, atDestination_;  // of FlowHosts
+  ListLink<Flow> byFat_;               // of FatQueues
+  uint8_t fatClass_ = 0;               // of FatQueues
 };
 
 }  // namespace braid

@@ -7,7 +7,7 @@
 namespace braid {
 
 namespace {
-/// Flows looked at when the table is full and one must go. Ours: keeps a packet's work bounded.
+/// Flows looked at for the least recently used one that may go. Ours: keeps a packet's work bounded.
 constexpr int kEvictionTries = 64;
 }  // namespace
 
@@ -16,13 +16,12 @@ InnerFlowOptions innerFlowOptions(const LaneOptions& options) {
 }
 
 InnerFlows::InnerFlows(const InnerFlowOptions& options, uint64_t seed)
-    : options_(options), byKey_(0, FlowKeyHash(seed, ~seed)) {}
+    : options_(options), byKey_(0, FlowKeyHash(seed, ~seed)), hosts_(seed) {}
 
 Flow* InnerFlows::findOrAdd(Lane& lane, const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now) {
   auto found = byKey_.find(key);
   if (found != byKey_.end()) return found->second;
-  Flow* flow = takeFree();
-  if (!flow) flow = evictOldest();
+  Flow* flow = takePlace(key);
   if (!flow) return nullptr;
   FlowNumber slot = reliable ? FlowNumber(flow->index_) : kDatagramFlow + flow->index_;
   flow->begin(lane, key, slot, reliable, recoveryClass);
@@ -30,6 +29,7 @@ Flow* InnerFlows::findOrAdd(Lane& lane, const FlowKey& key, bool reliable, uint8
   flow->lastUse_ = now;
   byUse_.pushBack(*flow);
   byKey_.emplace(key, flow);
+  hosts_.add(*flow, key);
   return flow;
 }
 
@@ -73,14 +73,43 @@ void InnerFlows::onTimer(Time now) {
   }
 }
 
+size_t InnerFlows::limit() const {
+  return std::min<size_t>(options_.maxFlows, kDatagramFlow.value());
+}
+
+// For a flow of that key; nullptr: there is none.
+Flow* InnerFlows::takePlace(const FlowKey& key) {
+  size_t free = limit() - std::min(limit(), size());
+  FlowHost* own = hosts_.heavier(key);
+  if (free > 0 && (!own || own->flows() < kShare * free)) return takeFree();
+  FlowHost* heaviest = hosts_.heaviest();
+  if (heaviest && heaviest->flows() > limit() / kShare) {
+    bool isOwn = own && own->flows() == heaviest->flows();
+    if (Flow* flow = evictOf(isOwn ? *own : *heaviest)) return flow;
+    if (isOwn) return nullptr;
+  }
+  return evictOldest();
+}
+
 Flow* InnerFlows::takeFree() {
   if (free_.empty()) {
-    if (table_.size() >= std::min<size_t>(options_.maxFlows, kDatagramFlow.value())) return nullptr;
+    if (table_.size() >= limit()) return nullptr;
     return &table_.emplace_back(static_cast<uint16_t>(table_.size()));
   }
   Flow* flow = free_.back();
   free_.pop_back();
   return flow;
+}
+
+Flow* InnerFlows::evictOf(FlowHost& host) {
+  Flow* oldest = nullptr;
+  for (size_t left = std::min(kHostTries, host.flows()); left > 0; --left) {
+    Flow& flow = host.lookAtNext();
+    if (flow.isIdle() && (!oldest || flow.lastUse() < oldest->lastUse())) oldest = &flow;
+  }
+  if (!oldest) return nullptr;
+  forget(*oldest);
+  return takeFree();
 }
 
 // The least recently used flow that may go, out of the first few.
@@ -97,6 +126,7 @@ Flow* InnerFlows::evictOldest() {
 void InnerFlows::forget(Flow& flow) {
   byKey_.erase(flow.key());
   byUse_.erase(flow);
+  hosts_.remove(flow);
   flow.known_ = false;
   free_.push_back(&flow);
 }

@@ -18,11 +18,25 @@ struct InnerFlowOptions {
 };
 InnerFlowOptions innerFlowOptions(const LaneOptions& options);
 
-/// The inner flows of all lanes by key, and the flow numbers that they occupy. When the numbers are used up, the
-/// least recently used idle flow goes for a new one. A forgotten flow's object and number serve another flow; a
-/// flow keeps its place in memory while it is known.
+/// The inner flows of all lanes by key, and the flow numbers that they occupy. When the numbers are used up, an idle
+/// flow goes for a new one. A forgotten flow's object and number serve another flow; a flow keeps its place in memory
+/// while it is known.
+///
+/// A host (FlowHosts) takes free numbers only while it has fewer flows than eight times as many as are free, so that
+/// neither one nor a few together take them all, whatever they send. Beyond that, and when none is free, a new flow
+/// takes the place of an idle one:
+///
+///   - of its own host, when no other has more flows and those are over an eighth of all: there or nowhere;
+///   - of the heaviest host, when that has over an eighth of all;
+///   - else of the least recently used one.
 class InnerFlows {
  public:
+  /// See above; ours. One host gets 8/9 of the numbers, two get 16/17.
+  static constexpr size_t kShare = 8;
+  /// Flows of a host that are looked at when one must go, the least recently used of which does; the next time it is
+  /// others' turn. Ours: keeps a packet's work bounded.
+  static constexpr size_t kHostTries = 16;
+
   /// `seed` keys the hash of flows; unpredictable outside of tests.
   InnerFlows(const InnerFlowOptions& options, uint64_t seed);
   void setOptions(const InnerFlowOptions& options) { options_ = options; }
@@ -48,7 +62,10 @@ class InnerFlows {
   Time nextDeadline() const { return byUse_.empty() ? kNever : byUse_.front()->lastUse_ + options_.idle; }
 
  private:
+  size_t limit() const;
+  Flow* takePlace(const FlowKey& key);
   Flow* takeFree();
+  Flow* evictOf(FlowHost& host);
   Flow* evictOldest();
   void forget(Flow& flow);
 
@@ -57,6 +74,7 @@ class InnerFlows {
   std::vector<Flow*> free_;  // of the table, forgotten ones
   std::unordered_map<FlowKey, Flow*, FlowKeyHash> byKey_;
   IntrusiveList<Flow, &Flow::byUse_> byUse_;  // known ones, the least recently used first
+  FlowHosts hosts_;                           // of known ones
 };
 
 }  // namespace braid

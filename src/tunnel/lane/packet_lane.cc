@@ -33,7 +33,7 @@ struct PacketLane::Head {
   QueuedPacket* packet = nullptr;
 
   bool pull() {
-    packet = flow.queue.pop();
+    packet = lane.pop(flow);
     return packet != nullptr;
   }
   Duration sojourn() const { return now - packet->enqueued; }
@@ -63,6 +63,7 @@ std::optional<Drop> PacketLane::enqueue(Packet packet, const FlowKey& key, bool 
   entry->enqueued = now;
   entry->ecnCapable = ecnCapable;
   flow->queue.push(*entry);
+  fat_.onChange(*flow);
   round_.onData(*flow, size);
   while (footprint_ > options_.queueBytes && dropFromFattest()) {
   }
@@ -88,6 +89,12 @@ Packet PacketLane::handOut(Flow& flow) {
   return std::move(queue.hand_);
 }
 
+QueuedPacket* PacketLane::pop(Flow& flow) {
+  QueuedPacket* entry = flow.queue.pop();
+  fat_.onChange(flow);
+  return entry;
+}
+
 void PacketLane::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
   countDrop(drops_, cause);
   ++flow.queue.counts_.drops;
@@ -103,18 +110,14 @@ void PacketLane::release(QueuedPacket* entry) {
   entries_.give(entry);
 }
 
-// RFC 8290 section 4.1: the head of the flow that takes most memory. As there, up to kDropBatch packets or
+// RFC 8290 section 4.1: the head of the flow that takes most memory, or nearly so. As there, up to kDropBatch packets or
 // half of it. False when only packets in hands are left.
 bool PacketLane::dropFromFattest() {
-  Flow* fattest = nullptr;
-  round_.forEachSeated([&](Flow& flow) {
-    if (flow.queue.empty()) return;
-    if (!fattest || flow.queue.footprint() > fattest->queue.footprint()) fattest = &flow;
-  });
+  Flow* fattest = fat_.fattest();
   if (!fattest) return false;
   size_t half = fattest->queue.footprint() / 2;
   for (size_t n = 0; n < kDropBatch && !fattest->queue.empty(); ++n) {
-    drop(*fattest, fattest->queue.pop(), Drop::kQueueFull);
+    drop(*fattest, pop(*fattest), Drop::kQueueFull);
     if (fattest->queue.footprint() <= half) break;
   }
   return true;

@@ -11,6 +11,7 @@
 #include "tunnel/lane/codel.h"
 #include "tunnel/lane/drop_observer.h"
 #include "tunnel/lane/fair_round.h"
+#include "tunnel/lane/fat_queues.h"
 #include "tunnel/lane/inner_flows.h"
 #include "tunnel/lane/lane.h"
 #include "tunnel/lane/lane_options.h"
@@ -37,7 +38,7 @@ Duration queueTarget(const LaneOptions& options, Duration slowest);
 /// the flow, and leaves from there. CoDel and the bounds drop at the head of a queue; what is in a hand is safe.
 class PacketLane final : public Lane, private Keeper {
  public:
-  /// Packets dropped at once at the byte bound, so that the search for the fattest flow is rare.
+  /// Packets dropped at once at the byte bound.
   static constexpr size_t kDropBatch = 64;
   /// A flow that queues nothing for so long is no longer bulk to the path scheduler. Ours: longer than the
   /// pause of a sender that has halved its window.
@@ -69,6 +70,7 @@ class PacketLane final : public Lane, private Keeper {
   /// What Codel sees of a flow.
   struct Head;
 
+  QueuedPacket* pop(Flow& flow);
   void drop(Flow& flow, QueuedPacket* packet, Drop cause);
   void release(QueuedPacket* packet);
   bool dropFromFattest();
@@ -79,6 +81,7 @@ class PacketLane final : public Lane, private Keeper {
   FairRound& round_;
   DropObserver* observer_;
   Stock<QueuedPacket> entries_;
+  FatQueues fat_;
   size_t packets_ = 0;    // those in hands included
   size_t footprint_ = 0;  // of all of them
   DropCounts drops_{};

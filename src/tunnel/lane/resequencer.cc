@@ -37,15 +37,14 @@ void Resequencer::skip(FlowNumber slot, Dsn first, uint64_t count, Time now) {
   Slot* s = slotOf(slot, now);
   if (!s) return;
   Dsn end = first + count;
-  for (Dsn dsn = first; dsn < end; ++dsn) {
-    if (dsn <= s->history.next()) {
-      if (end > s->history.next()) releaseBelow(*s, end);
-      return drain(*s);
-    }
-    // Behind a hole: a mark, bounded and timed like a packet. Out of reach, the hold time ends the wait.
-    if (!s->reaches(dsn)) return;
-    if (!find(*s, dsn)) hold(*s, dsn, Packet(), now);
+  if (first <= s->history.next()) {
+    if (end > s->history.next()) releaseBelow(*s, end);
+    return drain(*s);
   }
+  // Behind a hole: marks, bounded and timed like packets. Out of reach, the hold time ends the wait.
+  if (!s->reaches(first)) return;
+  mark(*s, first, std::min(end, s->reach()), now);
+  keepBounds();
 }
 
 void Resequencer::onTimer(Time now) {
@@ -68,7 +67,7 @@ Dsn Resequencer::next(FlowNumber slot) const {
 
 size_t Resequencer::footprint() const {
   return tablePages_ * sizeof(TablePage) + slots_ * sizeof(Slot) + heldStock_.footprint() +
-         pageStock_.footprint() + windowStock_.footprint();
+         pageStock_.footprint() + windowStock_.footprint() + marksStock_.footprint();
 }
 
 size_t Resequencer::growth(FlowNumber slot) const {
@@ -81,7 +80,7 @@ void Resequencer::forget(Time before) {
   for (std::unique_ptr<TablePage>& page : table_) {
     if (!page) continue;
     for (Entry& entry : *page) {
-      if (!entry.slot || entry.slot->held > 0 || entry.slot->used > before) continue;
+      if (!entry.slot || entry.slot->held > 0 || entry.slot->marks || entry.slot->used > before) continue;
       entry.next = entry.slot->history.next();
       entry.slot.reset();
       --slots_;
@@ -91,6 +90,7 @@ void Resequencer::forget(Time before) {
   heldStock_.shrink();
   pageStock_.shrink();
   windowStock_.shrink();
+  marksStock_.shrink();
 }
 
 void Resequencer::clear() {
@@ -130,31 +130,92 @@ void Resequencer::hold(Slot& slot, Dsn dsn, Packet packet, Time now) {
     drain(slot);
     count(Drop::kHoldOverflow, out_.size() - before);
   }
-  Held* held = find(slot, dsn);
-  if (held && (held->packet || !packet)) return count(Drop::kDuplicate);
-  if (!held) {
-    if (!slot.window) slot.window = windowStock_.take();
-    Page*& page = slot.window->page(dsn);
-    if (!page) page = pageStock_.take();
-    held = heldStock_.take();
-    page->present |= uint64_t{1} << placeOf(dsn);
-    page->entries[placeOf(dsn)] = held;
-    held->dsn = dsn;
-    held->slot = &slot;
-    lastHeld_ = now;
-    held->arrived = waiting_.empty() ? now : std::max(now, waiting_.back()->arrived);
-    waiting_.pushBack(*held);
-    ++slot.held;
-    ++entries_;
-  }
-  if (packet) {
-    ++held_;
-    heldBytes_ += packet.size();
-    heldFootprint_ += packet.footprint();
-    held->packet = std::move(packet);
-  }
+  if (find(slot, dsn)) return count(Drop::kDuplicate);
+  unmark(slot, dsn, dsn + 1);  // it comes after all
+  if (!slot.window) slot.window = windowStock_.take();
+  Page*& page = slot.window->page(dsn);
+  if (!page) page = pageStock_.take();
+  Held* held = heldStock_.take();
+  page->present |= uint64_t{1} << placeOf(dsn);
+  page->entries[placeOf(dsn)] = held;
+  held->dsn = dsn;
+  held->slot = &slot;
+  wait(*held, now);
+  ++slot.held;
+  ++entries_;
+  ++held_;
+  heldBytes_ += packet.size();
+  heldFootprint_ += packet.footprint();
+  held->packet = std::move(packet);
   if (dsn == slot.history.next()) drain(slot);
   keepBounds();
+}
+
+// Behind all others: the list stays in the order of time.
+void Resequencer::wait(Held& held, Time now) {
+  lastHeld_ = now;
+  held.arrived = waiting_.empty() ? now : std::max(now, waiting_.back()->arrived);
+  waiting_.pushBack(held);
+}
+
+// What is there as a packet, or marked before, stays as it is.
+void Resequencer::mark(Slot& slot, Dsn first, Dsn end, Time now) {
+  bool isNew = !slot.marks;
+  if (isNew) slot.marks = marksStock_.take();
+  Marks& marks = *slot.marks;
+  size_t before = marks.count;
+  marks.bits.forEachWord(first.value(), end - first, [&](uint64_t at, uint64_t& word, uint64_t mask) {
+    const Page* page = slot.page(Dsn(at));
+    uint64_t fresh = mask & ~word & ~(page ? page->present : 0);
+    word |= fresh;
+    marks.count += static_cast<size_t>(std::popcount(fresh));
+  });
+  if (marks.count == before) {
+    if (isNew) marksStock_.give(std::exchange(slot.marks, nullptr));
+    return;
+  }
+  if (isNew) {
+    marks.entry = heldStock_.take();
+    marks.entry->slot = &slot;
+    ++entries_;
+  } else {
+    waiting_.erase(*marks.entry);
+  }
+  wait(*marks.entry, now);
+}
+
+// They have come, or the hole is beyond them.
+void Resequencer::unmark(Slot& slot, Dsn first, Dsn end) {
+  if (!slot.marks || first >= end) return;
+  Marks& marks = *slot.marks;
+  marks.bits.forEachWord(first.value(), std::min<uint64_t>(end - first, kSpan),
+                         [&](uint64_t, uint64_t& word, uint64_t mask) {
+                           marks.count -= static_cast<size_t>(std::popcount(word & mask));
+                           word &= ~mask;
+                         });
+  if (marks.count > 0) return;
+  waiting_.erase(*marks.entry);
+  heldStock_.give(std::exchange(marks.entry, nullptr));
+  --entries_;
+  marksStock_.give(std::exchange(slot.marks, nullptr));
+}
+
+// False when the hole is not at a mark.
+bool Resequencer::passMarks(Slot& slot) {
+  Dsn next = slot.history.next();
+  size_t run = slot.marks ? slot.marks->bits.runAt(next.value()) : 0;
+  if (run == 0) return false;
+  unmark(slot, next, next + run);
+  slot.history.advance(next + run);
+  return true;
+}
+
+// The highest one; there must be one.
+Dsn Resequencer::lastMark(const Slot& slot) {
+  Dsn page = slot.reach() - kPageSize;
+  while (slot.marks->bits.word(page.value()) == 0) page = page - kPageSize;
+  return page +
+         (kPageSize - 1 - static_cast<uint64_t>(std::countl_zero(slot.marks->bits.word(page.value()))));
 }
 
 Resequencer::Held* Resequencer::find(Slot& slot, Dsn dsn) {
@@ -164,7 +225,7 @@ Resequencer::Held* Resequencer::find(Slot& slot, Dsn dsn) {
   return there ? page->entries[placeOf(dsn)] : nullptr;
 }
 
-// Out of its page and of the list; empty for a mark.
+// Out of its page and of the list.
 Packet Resequencer::take(Held* held) {
   Slot& slot = *held->slot;
   Page*& page = slot.window->page(held->dsn);
@@ -178,37 +239,36 @@ Packet Resequencer::take(Held* held) {
   --entries_;
   Packet packet = std::move(held->packet);
   heldStock_.give(held);
-  if (packet) {
-    --held_;
-    heldBytes_ -= packet.size();
-    heldFootprint_ -= packet.footprint();
-  }
+  --held_;
+  heldBytes_ -= packet.size();
+  heldFootprint_ -= packet.footprint();
   return packet;
 }
 
 // Delivers what is in order now.
 void Resequencer::drain(Slot& slot) {
-  while (Held* held = find(slot, slot.history.next())) {
-    Dsn dsn = held->dsn;
-    Packet packet = take(held);
-    slot.history.advance(dsn + 1);
-    if (!packet) continue;
-    slot.history.mark(dsn);
-    deliver(std::move(packet));
-  }
+  do {
+    while (Held* held = find(slot, slot.history.next())) {
+      Dsn dsn = held->dsn;
+      Packet packet = take(held);
+      slot.history.advance(dsn + 1);
+      slot.history.mark(dsn);
+      deliver(std::move(packet));
+    }
+  } while (passMarks(slot));
 }
 
 // Delivers what is there below `end`, in order, and gives up the rest.
 void Resequencer::releaseBelow(Slot& slot, Dsn end) {
   Dsn dsn = slot.history.next();
-  Dsn reach = firstOf(pageOf(dsn) + kPages);
+  Dsn reach = slot.reach();
+  unmark(slot, dsn, std::min(end, reach));
   slot.history.advance(end);
   for (; slot.held > 0 && dsn < std::min(end, reach); dsn = firstOf(pageOf(dsn) + 1)) {
     while (Page* page = slot.page(dsn)) {
       Dsn first = firstOf(pageOf(dsn)) + static_cast<uint64_t>(std::countr_zero(page->present));
       if (first >= end) break;
       Packet packet = take(page->entries[placeOf(first)]);
-      if (!packet) continue;
       slot.history.mark(first);
       deliver(std::move(packet));
     }
@@ -218,7 +278,8 @@ void Resequencer::releaseBelow(Slot& slot, Dsn end) {
 void Resequencer::releaseOldest() {
   const Held& oldest = *waiting_.front();
   Slot& slot = *oldest.slot;
-  releaseBelow(slot, oldest.dsn + 1);
+  bool isMarks = slot.marks && slot.marks->entry == &oldest;
+  releaseBelow(slot, (isMarks ? lastMark(slot) : oldest.dsn) + 1);
   drain(slot);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/bit_ring.h"
 #include "base/drop.h"
 #include "base/intrusive_list.h"
 #include "base/packet.h"
@@ -53,7 +54,8 @@ class Resequencer {
 
   /// A packet of an ordered slot; dsn is below 2^62.
   void onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now);
-  /// The sender gave up these packets, count of them from `first` on: nothing waits for them.
+  /// The sender gave up these packets, count of them from `first` on: nothing waits for them. Takes a step for each
+  /// 64 of them that are within kSpan, and one for each packet that goes out, whatever the peer has skipped before.
   void skip(FlowNumber slot, Dsn first, uint64_t count, Time now);
   void onTimer(Time now);
   /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
@@ -78,14 +80,15 @@ class Resequencer {
   /// How much it grows by the next packet of this slot, but for places of what is held.
   size_t growth(FlowNumber slot) const;
   size_t heldBytes() const { return heldBytes_; }
-  /// Bound on packets and skip marks held by the session, whatever their size. Ours: the bookkeeping of so
-  /// many takes less memory than holdBytes.
+  /// Packets held, and slots with skip marks.
+  size_t entries() const { return entries_; }
+  /// Bound on entries(), whatever their size. Ours: the bookkeeping of so many takes less memory than holdBytes.
   size_t maxHeld() const { return options_.holdBytes / 512 + 1; }
   const DropCounts& drops() const { return drops_; }
 
  private:
   struct Slot;
-  /// A DSN above the hole: a packet, or the mark (no packet) that it will not come.
+  /// A packet above the hole; or, without packet and DSN, the marks of a slot.
   struct Held {
     Packet packet;
     Dsn dsn{};
@@ -102,16 +105,25 @@ class Resequencer {
     uint64_t present = 0;  // a bit per entry
     std::array<Held*, kPageSize> entries{};
   };
+  /// The DSNs of a slot above its hole that will not come. They wait as one entry, from when the last one was added.
+  struct Marks {
+    BitRing<kSpan> bits;
+    size_t count = 0;
+    Held* entry = nullptr;
+  };
   struct Window {
     std::array<Page*, kPages> pages{};  // by DSN / kPageSize, modulo
     Page*& page(Dsn dsn) { return pages[pageOf(dsn) % kPages]; }
   };
   struct Slot {
     DeliveryHistory history;
-    size_t held = 0;           // packets and marks
-    Window* window = nullptr;  // while something is held
+    size_t held = 0;           // packets
+    Window* window = nullptr;  // while some are held
+    Marks* marks = nullptr;    // while there are some
     Time used;
     Page* page(Dsn dsn) { return window ? window->page(dsn) : nullptr; }
+    /// The first DSN that the pages, which begin with that of the hole, do not hold.
+    Dsn reach() const { return firstOf(pageOf(history.next()) + kPages); }
     bool reaches(Dsn dsn) const { return pageOf(dsn) - pageOf(history.next()) < kPages; }
   };
   /// What is known of a slot for as long as the session lives.
@@ -124,6 +136,11 @@ class Resequencer {
   const Entry* entryOf(FlowNumber slot) const;
   Slot* slotOf(FlowNumber slot, Time now);
   void hold(Slot& slot, Dsn dsn, Packet packet, Time now);
+  void mark(Slot& slot, Dsn first, Dsn end, Time now);
+  void unmark(Slot& slot, Dsn first, Dsn end);
+  bool passMarks(Slot& slot);
+  static Dsn lastMark(const Slot& slot);
+  void wait(Held& held, Time now);
   Held* find(Slot& slot, Dsn dsn);
   Packet take(Held* held);
   void drain(Slot& slot);
@@ -140,8 +157,9 @@ class Resequencer {
   Stock<Held> heldStock_;
   Stock<Page, 16> pageStock_;
   Stock<Window, 4> windowStock_;
+  Stock<Marks, 4> marksStock_;
   IntrusiveList<Held, &Held::byArrival> waiting_;  // of all slots, oldest first
-  size_t entries_ = 0;                             // packets and marks
+  size_t entries_ = 0;                             // packets, and slots with marks
   size_t held_ = 0;                                // packets
   size_t heldBytes_ = 0;
   size_t heldFootprint_ = 0;  // with whole buffers

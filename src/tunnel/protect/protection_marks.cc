@@ -43,18 +43,19 @@ bool isUncoded(const SentPacket& p, uint8_t recoveryClass) {
 PacketNumber ProtectionMarks::firstUncopied(const SentPackets& sent, uint8_t recoveryClass) {
   PacketNumber& pn = classes_[recoveryClass].copy;
   pn = std::max(pn, sent.first());
-  while (pn < sent.next() && !isUncopied(sent.at(pn), recoveryClass)) ++pn;
+  while (pn < sent.next() && !isUncopied(sent.at(pn), recoveryClass)) pn = sent.nextInFlight(pn + 1);
   return pn;
 }
 
-PacketNumber ProtectionMarks::firstUncoded(const SentPackets& sent, uint8_t recoveryClass,
-                                           PacketNumber from) {
+PacketNumber ProtectionMarks::firstUncoded(const SentPackets& sent, uint8_t recoveryClass, PacketNumber from,
+                                           PacketNumber end) {
   PacketNumber& mark = classes_[recoveryClass].code;
   mark = std::max(mark, sent.first());
   PacketNumber pn = std::max(mark, from);
-  while (pn < sent.next() && !isUncoded(sent.at(pn), recoveryClass)) ++pn;
-  if (from <= mark) mark = pn;
-  return pn;
+  end = std::min(end, sent.next());
+  while (pn < end && !isUncoded(sent.at(pn), recoveryClass)) pn = sent.nextInFlight(pn + 1);
+  if (from <= mark) mark = std::max(mark, std::min(pn, end));
+  return pn < end ? pn : sent.next();
 }
 
 void ProtectionMarks::countUnacked(const SentPackets& sent, RecoveryPath& path, uint8_t recoveryClass,
@@ -69,7 +70,7 @@ void ProtectionMarks::countUnacked(const SentPackets& sent, RecoveryPath& path, 
   PacketNumber first = firstUncoded(sent, recoveryClass);
   PacketNumber end = std::min(sent.next(), first + kMostScanned);
   for (PacketNumber pn = first; pn < end && path.uncoded < most;
-       pn = firstUncoded(sent, recoveryClass, pn + 1)) {
+       pn = firstUncoded(sent, recoveryClass, pn + 1, end)) {
     if (path.uncoded++ == 0) path.oldestUncoded = sent.at(pn).sentAt;
   }
 }

@@ -27,8 +27,9 @@ class ProtectionMarks {
 
   /// The oldest packet in flight with data of the class that was never copied.
   PacketNumber firstUncopied(const SentPackets& sent, uint8_t recoveryClass);
-  /// The oldest one from `from` on that is in no block and may go into one.
-  PacketNumber firstUncoded(const SentPackets& sent, uint8_t recoveryClass, PacketNumber from = {});
+  /// The oldest one from `from` on that is in no block and may go into one; none is looked for from `end` on.
+  PacketNumber firstUncoded(const SentPackets& sent, uint8_t recoveryClass, PacketNumber from = {},
+                            PacketNumber end = PacketNumber(UINT64_MAX));
   /// Fills in what a policy may know of the class's un-ACKed data: `uncoded` is counted up to `most`.
   void countUnacked(const SentPackets& sent, RecoveryPath& path, uint8_t recoveryClass, size_t most);
 

@@ -1,7 +1,5 @@
 #include "tunnel/session/control_frames.h"
 
-#include <algorithm>
-
 namespace braid {
 
 namespace {
@@ -15,33 +13,51 @@ size_t roomFor(const ControlFrame& frame) {
 }
 }  // namespace
 
-bool ControlFrames::isWaiting() const {
-  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.inFlight; });
+ControlFrames::Entry* ControlFrames::pushAlways(const ControlFrame& frame) {
+  Entry& entry = *entries_.take();
+  entry = Entry{};
+  entry.frame = frame;
+  waiting_.pushBack(entry);
+  return &entry;
 }
 
-void ControlFrames::add(const ControlFrame& frame) {
-  if (!isFull()) entries_.push_back({frame});
+void ControlFrames::erase(Entry& entry) {
+  List& list = entry.inFlight ? carriedBy(entry.subflow, entry.packetNumber) : waiting_;
+  list.erase(entry);
+  if (entry.word) *entry.word = nullptr;
+  entries_.give(&entry);
+}
+
+// Numbers of a subflow come one after the other, so that a list holds the frames of few packets.
+ControlFrames::List& ControlFrames::carriedBy(SubflowId subflow, PacketNumber packetNumber) {
+  return inFlight_[(packetNumber.value() + subflow.value() * 8u) % inFlight_.size()];
 }
 
 void ControlFrames::write(DatagramBuilder& build) {
-  for (Entry& e : entries_) {
-    if (e.inFlight || !build.fitsControl(roomFor(e.frame))) continue;
-    std::visit([&](const auto& frame) { build.addControl(frame); }, e.frame);
-    e.inFlight = true;
-    e.subflow = build.subflow().id();
-    e.packetNumber = build.packetNumber();
+  for (Entry* next = waiting_.front(); Entry* entry = next;) {
+    if (!build.fitsControl(kFrameRoom)) return;
+    next = List::next(*entry);
+    if (!build.fitsControl(roomFor(entry->frame))) continue;
+    std::visit([&](const auto& frame) { build.addControl(frame); }, entry->frame);
+    waiting_.erase(*entry);
+    entry->inFlight = true;
+    entry->subflow = build.subflow().id();
+    entry->packetNumber = build.packetNumber();
+    carriedBy(entry->subflow, entry->packetNumber).pushBack(*entry);
   }
 }
 
 void ControlFrames::onFate(SubflowId subflow, PacketNumber packetNumber, bool delivered) {
-  auto carried = [&](const Entry& e) {
-    return e.inFlight && e.subflow == subflow && e.packetNumber == packetNumber;
-  };
-  if (delivered) {
-    std::erase_if(entries_, carried);
-  } else {
-    for (Entry& e : entries_) {
-      if (carried(e)) e.inFlight = false;
+  List& list = carriedBy(subflow, packetNumber);
+  for (Entry* next = list.front(); Entry* entry = next;) {
+    next = List::next(*entry);
+    if (entry->subflow != subflow || entry->packetNumber != packetNumber) continue;
+    if (delivered) {
+      erase(*entry);
+    } else {
+      list.erase(*entry);
+      entry->inFlight = false;
+      waiting_.pushBack(*entry);
     }
   }
 }

@@ -2,47 +2,47 @@
 
 // Control frames that must arrive: each is sent again until a packet with it has been acknowledged.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <variant>
-#include <vector>
 
+#include "base/intrusive_list.h"
+#include "base/stock.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/wire/frame_traits.h"
 
 namespace braid {
 
 /// The frames of one session, in the order in which they came. A frame waits, is written to a datagram and is in
-/// flight then, and waits again when that datagram is lost.
+/// flight then, and waits again when that datagram is lost. What happens to one takes the same time however many there
+/// are: the peer has a say in when they are lost.
 class ControlFrames {
  public:
   /// Frames kept at most, waiting or in flight. Ours.
   static constexpr size_t kMost = 512;
-  /// And kinds of which there is one at a time, see replace().
-  static constexpr size_t kReplaced = 2;
 
-  ControlFrames() { entries_.reserve(kMost + kReplaced); }
-
-  bool isFull() const { return entries_.size() >= kMost; }
-  bool empty() const { return entries_.empty(); }
+  bool isFull() const { return entries_.inUse() >= kMost; }
+  bool empty() const { return entries_.inUse() == 0; }
   /// Whether a frame is to be sent (again).
-  bool isWaiting() const;
+  bool isWaiting() const { return !waiting_.empty(); }
   /// One more, beside what there is; dropped when isFull().
-  void add(const ControlFrame& frame);
+  void add(const ControlFrame& frame) { push(frame); }
   /// What is said of a subflow; takes the place of an older word of its kind on that subflow.
   template <typename F>
   void announce(const F& frame) {
-    std::erase_if(entries_, [&](const Entry& e) {
-      const F* older = std::get_if<F>(&e.frame);
-      return older && older->subflow == frame.subflow;
-    });
-    add(frame);
+    Entry*& word = words_[ControlFrame(frame).index()][frame.subflow.value()];
+    if (word) erase(*word);
+    word = push(frame);
+    if (word) word->word = &word;
   }
-  /// Takes the place of older words of its kind, and finds room always: there is one of each kind.
+  /// Takes the place of an older word of its kind, and finds room always: there is one of each kind.
   template <typename F>
   void replace(const F& frame) {
-    std::erase_if(entries_, [](const Entry& e) { return std::holds_alternative<F>(e.frame); });
-    entries_.push_back({frame});
+    Entry*& word = words_[ControlFrame(frame).index()][0];
+    if (word) erase(*word);
+    word = pushAlways(frame);
+    word->word = &word;
   }
   /// The sequence number of the next word on a subflow: the largest one counts. From 1 on.
   uint64_t takeSequence() { return ++sequence_; }
@@ -55,11 +55,24 @@ class ControlFrames {
  private:
   struct Entry {
     ControlFrame frame;
+    Entry** word = nullptr;  ///< of words_, when it is one
     bool inFlight = false;
     SubflowId subflow{};  ///< and number of the packet that carries it
     PacketNumber packetNumber{};
+    ListLink<Entry> link;
   };
-  std::vector<Entry> entries_;
+  using List = IntrusiveList<Entry, &Entry::link>;
+  using Words = std::array<Entry*, UINT8_MAX + 1>;
+
+  Entry* push(const ControlFrame& frame) { return isFull() ? nullptr : pushAlways(frame); }
+  Entry* pushAlways(const ControlFrame& frame);
+  void erase(Entry& entry);
+  List& carriedBy(SubflowId subflow, PacketNumber packetNumber);
+
+  Stock<Entry> entries_;
+  List waiting_;
+  std::array<List, 256> inFlight_;                                ///< by packet, see carriedBy()
+  std::array<Words, std::variant_size_v<ControlFrame>> words_{};  ///< by kind and subflow
   uint64_t sequence_ = 0;
 };
 

@@ -7,9 +7,7 @@ Flight::~Flight() {
 }
 
 PacketNumber Flight::oldest() const {
-  oldest_ = std::max(oldest_, sent_.first());
-  while (oldest_ < sent_.next() && sent_.at(oldest_).state != SentPacket::State::kInFlight) ++oldest_;
-  return oldest_;
+  return sent_.nextInFlight(sent_.first());
 }
 
 const SentPacket* Flight::oldestPacket() const {
@@ -28,7 +26,7 @@ SentPacket& Flight::push(size_t bytes, bool tracked, Time now) {
   p.sentAt = now;
   p.bytes = static_cast<uint32_t>(bytes);
   if (tracked) {
-    p.state = SentPacket::State::kInFlight;
+    sent_.setState(sent_.next() - 1, SentPacket::State::kInFlight);
     if (bytes_ == 0) progressAt_ = now;
     bytes_ += bytes;
     return p;
@@ -45,7 +43,7 @@ bool Flight::skip(Time now) {
   if (sent_.full()) return false;
   SentPacket& p = sent_.push();
   p.sentAt = now;
-  p.state = SentPacket::State::kSkipped;
+  sent_.setState(sent_.next() - 1, SentPacket::State::kSkipped);
   return true;
 }
 
@@ -63,7 +61,7 @@ void Flight::onAcked(PacketNumber pn) {
     ledger_.forget(p.data[i]);
   }
   p.dataCount = 0;
-  p.state = SentPacket::State::kAcked;
+  sent_.setState(pn, SentPacket::State::kAcked);
 }
 
 void Flight::trim(Duration keep, Time now) {
@@ -99,10 +97,11 @@ void Flight::recoverData(PacketNumber pn) {
 }
 
 void Flight::giveUpData(Drop cause) {
-  for (PacketNumber pn = sent_.first(); pn < sent_.next(); ++pn) {
+  for (PacketNumber pn = std::max(givenUpTo_, sent_.first()); pn < sent_.next(); ++pn) {
     SentPacket& p = sent_.at(pn);
     for (size_t i = 0; i < p.dataCount; ++i) ledger_.giveUp(p.data[i], cause);
   }
+  givenUpTo_ = sent_.next();
 }
 
 }  // namespace braid

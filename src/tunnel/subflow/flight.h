@@ -54,7 +54,9 @@ class Flight {
 
   // ---- what an ACK says
 
-  /// Calls onNew(pn, packet) for each remembered packet that the ACK covers and the previous ACK did not.
+  /// Calls onNew(pn, packet) for each remembered packet that was in flight and that this ACK is the first to cover;
+  /// in a range the oldest first. What earlier ACKs have covered is not visited again, whatever the order in which the
+  /// peer repeats it.
   template <typename OnNew>
   void forEachNew(const AckFrame& ack, OnNew&& onNew);
   /// `pn` is acknowledged for the first time: it was in flight, or counted as lost.
@@ -67,7 +69,7 @@ class Flight {
   void detectLosses(const RttEstimator& rtt, Time now, OnLost&& onLost) {
     loss_.detect(sent_, rtt.latest(), rtt.smoothed(), rtt.windowedMin(), now,
                  [&](PacketNumber pn, SentPacket& p) {
-                   setLost(p);
+                   setLost(pn, p);
                    onLost(pn, p);
                  });
   }
@@ -82,28 +84,29 @@ class Flight {
   void moveData(SentPacket& packet, Time now);
   /// The peer has decoded what packet `pn` carried, which is remembered.
   void recoverData(PacketNumber pn);
-  /// Nobody waits any more for the data of any packet.
+  /// Nobody waits any more for the data of any packet. Asked again it looks only at what has left since.
   void giveUpData(Drop cause);
 
   // ---- all packets in flight, oldest first
 
-  /// Moves their data; calls then(pn, packet) for each.
+  /// Moves their data; calls then(pn, packet) for each that has left since it was last called.
   template <typename Then>
   void moveAll(Time now, Then&& then) {
-    for (PacketNumber pn = sent_.first(); pn < sent_.next(); ++pn) {
+    PacketNumber pn = sent_.nextInFlight(movedTo_);
+    for (; pn < sent_.next(); pn = sent_.nextInFlight(pn + 1)) {
       SentPacket& p = sent_.at(pn);
-      if (p.state != SentPacket::State::kInFlight) continue;
       moveData(p, now);
       then(pn, p);
     }
+    movedTo_ = sent_.next();
   }
   /// Loses them with their data, for a reason that says nothing of the path; calls then(pn, packet) for each.
   template <typename Then>
   void loseAll(Time now, Then&& then) {
-    for (PacketNumber pn = sent_.first(); pn < sent_.next(); ++pn) {
+    PacketNumber pn = sent_.nextInFlight(sent_.first());
+    for (; pn < sent_.next(); pn = sent_.nextInFlight(pn + 1)) {
       SentPacket& p = sent_.at(pn);
-      if (p.state != SentPacket::State::kInFlight) continue;
-      setLost(p);
+      setLost(pn, p);
       loseData(p, now);
       then(pn, p);
     }
@@ -115,7 +118,7 @@ class Flight {
     while (sent_.next() - sent_.first() > kMaxSilentSpan) {
       SentPacket& p = sent_.at(sent_.first());
       if (p.state == SentPacket::State::kInFlight) {
-        setLost(p);
+        setLost(sent_.first(), p);
         loseData(p, now);
         onLost(sent_.first(), p);
       }
@@ -124,43 +127,31 @@ class Flight {
   }
 
  private:
-  void setLost(SentPacket& packet) {
-    packet.state = SentPacket::State::kLost;
+  void setLost(PacketNumber pn, SentPacket& packet) {
+    sent_.setState(pn, SentPacket::State::kLost);
     bytes_ -= packet.bytes;
   }
   void popFront();
-  template <typename OnNew>
-  void forEachIn(PacketNumber first, PacketNumber last, OnNew& onNew) {
-    for (PacketNumber pn = std::max(first, sent_.first()); pn <= last; ++pn) onNew(pn, sent_.at(pn));
-  }
 
   DataLedger& ledger_;
   SentPackets sent_;
   LossDetector loss_;
-  AckFrame lastAck_;
   uint64_t bytes_ = 0;
-  mutable PacketNumber oldest_{};  ///< no packet in flight has a smaller number
+  PacketNumber movedTo_{};    ///< what is in flight below it has been moved
+  PacketNumber givenUpTo_{};  ///< of no packet below it is the data waited for
   Time progressAt_;
 };
 
 template <typename OnNew>
 void Flight::forEachNew(const AckFrame& ack, OnNew&& onNew) {
-  size_t old = 0;
   for (size_t i = 0; i < ack.count; ++i) {
     auto [first, last] = ack.ranges[i];
-    while (old < lastAck_.count && lastAck_.ranges[old].first > last) ++old;
-    for (size_t k = old; k < lastAck_.count && lastAck_.ranges[k].last >= first; ++k) {
-      const AckFrame::Range& known = lastAck_.ranges[k];
-      if (known.last < last) forEachIn(known.last + 1, last, onNew);
-      if (known.first <= first) {
-        first = last + 1;
-        break;
-      }
-      last = known.first - 1;
+    if (last >= sent_.next()) continue;  // forged: the caller has seen to that
+    for (PacketNumber pn = first; (pn = sent_.nextAwaited(pn, last)) <= last; ++pn) {
+      sent_.onNamed(pn);
+      onNew(pn, sent_.at(pn));
     }
-    if (first <= last) forEachIn(first, last, onNew);
   }
-  lastAck_ = ack;
 }
 
 }  // namespace braid

@@ -29,16 +29,17 @@ class LossDetector {
   std::optional<PacketNumber> largestAcked() const { return largestAcked_; }
 
   /// Calls onLost(pn, SentPacket&) for each packet in flight that now counts as lost, oldest first; the
-  /// callee changes its state. Sets lossTime() to when the next one may.
-  template <typename OnLost>
-  void detect(SentPackets& sent, Duration latest, Duration srtt, Duration minRtt, Time now, OnLost&& onLost) {
+  /// callee sets its state. Sets lossTime() to when the next one may. Looks at those and one more. `sent` is the
+  /// sent-map, or one that counts for a test.
+  template <typename Packets, typename OnLost>
+  void detect(Packets& sent, Duration latest, Duration srtt, Duration minRtt, Time now, OnLost&& onLost) {
     lossTime_ = kNever;
     if (!largestAcked_) return;
     Duration wait = timeThreshold(latest, srtt, minRtt);
     bool any = false;
-    for (PacketNumber pn = sent.first(); pn < sent.next() && pn < *largestAcked_; ++pn) {
+    PacketNumber pn = sent.nextInFlight(sent.first());
+    for (; pn < sent.next() && pn < *largestAcked_; pn = sent.nextInFlight(pn + 1)) {
       SentPacket& p = sent.at(pn);
-      if (p.state != SentPacket::State::kInFlight) continue;
       bool byCount = steps_ == 0 && isOvertaken(pn, sent);
       if (byCount || now >= p.sentAt + wait) {
         onLost(pn, p);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "tunnel/subflow/marked_numbers.h"
 #include "tunnel/wire/numbers.h"
 
 namespace braid {
@@ -33,10 +34,10 @@ struct SentPacket {
   };
   Time sentAt;
   uint32_t bytes = 0;
-  State state = State::kUntracked;
-  bool moved = false;       ///< its data was sent again elsewhere because the path fell silent
-  bool mtuProbe = false;    ///< its loss is no congestion (RFC 8899 section 3)
-  bool hasControl = false;  ///< carries control frames that are sent again when lost
+  State state = State::kUntracked;  ///< changed by SentPackets::setState() alone
+  bool moved = false;               ///< its data was sent again elsewhere because the path fell silent
+  bool mtuProbe = false;            ///< its loss is no congestion (RFC 8899 section 3)
+  bool hasControl = false;          ///< carries control frames that are sent again when lost
   bool appLimited = false;
   Role role = Role::kOrdinary;
   bool countedLost = false;  ///< in the loss estimate
@@ -49,7 +50,9 @@ struct SentPacket {
   std::array<const Datum*, kMaxDataPerDatagram> data;
 };
 
-/// A ring indexed by packet number, from first() to next(), that grows to kMaxSpan entries.
+/// A ring indexed by packet number, from first() to next(), that grows to kMaxSpan entries. Marks beside it tell
+/// which packets are in flight and of which an ACK would be news, so that neither an ACK nor a search visits any
+/// other: the peer chooses what it acknowledges and in which order.
 class SentPackets {
  public:
   /// Distance between the oldest remembered packet and the next: bounds memory and what may be in flight.
@@ -71,6 +74,22 @@ class SentPackets {
   }
   const SentPacket& at(PacketNumber pn) const { return const_cast<SentPackets*>(this)->at(pn); }
 
+  /// The packet enters that state.
+  void setState(PacketNumber pn, SentPacket::State state) {
+    at(pn).state = state;
+    bool inFlight = state == SentPacket::State::kInFlight;
+    inFlight_.put(pn, inFlight);
+    awaited_.put(pn, inFlight || state == SentPacket::State::kLost);
+  }
+  /// The oldest packet in flight from number `pn` on; next() when there is none.
+  PacketNumber nextInFlight(PacketNumber pn) const { return inFlight_.next(std::max(pn, first_), next_); }
+  /// The oldest one of `pn` to `last` that was in flight and that no ACK has named; last + 1 when there is none.
+  PacketNumber nextAwaited(PacketNumber pn, PacketNumber last) const {
+    return awaited_.next(std::max(pn, first_), last + 1);
+  }
+  /// An ACK has named it.
+  void onNamed(PacketNumber pn) { awaited_.put(pn, false); }
+
   /// The entry of packet number next(), which thereby is used up; full() must be false.
   SentPacket& push() {
     assert(!full());
@@ -79,7 +98,11 @@ class SentPackets {
     p = SentPacket{};
     return p;
   }
-  void popFront() { ++first_; }
+  void popFront() {
+    inFlight_.put(first_, false);
+    awaited_.put(first_, false);
+    ++first_;
+  }
   /// Whether one of the numbers between these two was left out.
   bool anySkipped(PacketNumber after, PacketNumber before) const {
     for (PacketNumber pn = std::max(after + 1, first_); pn < std::min(before, next_); ++pn) {
@@ -96,6 +119,7 @@ class SentPackets {
     ring_.swap(larger);
   }
   std::vector<SentPacket> ring_;
+  MarkedNumbers<kMaxSpan> inFlight_, awaited_;
   PacketNumber first_{};
   PacketNumber next_{};
 };

@@ -119,6 +119,7 @@ void KeySchedule::advance(Time now) {
   sealed_ = 0;
   confirmed_ = false;
   epochStart_ = now;
+  followFrom_ = now + limits_.keepPrevious / 2;
   dropPreviousAt_ = kNever;
   prepareNext();
 }
@@ -141,9 +142,10 @@ bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, PacketNumber packet
   if (spent()) return false;
   onTimer(now);
   unsigned ahead = (epochBits - epoch_) & 3;
-  // Two epochs ahead, or back to keys that are gone: tried under the next keys, for equal work, and refused.
+  // Two epochs ahead, or back to keys that are gone: tried under the next keys, for equal work, and refused. So is the
+  // next epoch when it comes early.
   Aead& keys = ahead == 0 ? current_ : ahead == 3 && previous_ ? previous_ : next_;
-  bool known = &keys != &next_ || ahead == 1;
+  bool known = &keys != &next_ || (ahead == 1 && now >= followFrom_);
   if (!keys.open(subflow.value(), packetNumber.value(), header, ciphertextAndTag) || !known) {
     ++failedOpens_;
     return false;

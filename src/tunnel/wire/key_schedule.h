@@ -56,7 +56,9 @@ class KeySchedule {
   [[nodiscard]] bool seal(SubflowId subflow, PacketNumber packetNumber, ByteView header,
                           std::span<const ByteView> pieces, uint8_t* out);
   /// Aead::open under the epoch that the header names: previous, current or next. The first packet of the
-  /// next epoch moves this side into it. Other epochs fail after the same work (RFC 9001 section 6.3).
+  /// next epoch moves this side into it, but not within half of keepPrevious after the last change: an honest peer
+  /// waits longer, and each epoch costs six key derivations. Other epochs, and one that comes too early, fail after
+  /// the same work (RFC 9001 section 6.3).
   [[nodiscard]] bool open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber, ByteView header,
                           ByteSpan ciphertextAndTag, Time now);
 
@@ -103,6 +105,7 @@ class KeySchedule {
   bool confirmed_ = false;
   Time epochStart_;
   Time dropPreviousAt_ = kNever;
+  Time followFrom_ = Time::min();  ///< the peer's next epoch is not followed before
   uint64_t sealed_ = 0;
   uint64_t failedOpens_ = 0;
 };

@@ -28,6 +28,14 @@ TEST(DuplicateFilter, TooOldCountsAsDuplicate) {
   EXPECT_FALSE(filter.accept(5000_dsn - DeliveryHistory::kWindow));
 }
 
+// A DATA frame of ten bytes may name any DSN.
+TEST(DeliveryHistory, AJumpCostsWordsNotNumbers) {
+  DeliveryHistory history;
+  EXPECT_EQ(history.advance(31_dsn), 1u);
+  EXPECT_EQ(history.advance(31_dsn + (DeliveryHistory::kWindow - 1)), DeliveryHistory::kWindow / 64 + 1);
+  EXPECT_EQ(history.advance(Dsn(uint64_t{1} << 40)), 16u);
+}
+
 TEST(DuplicateFilterProperty, MatchesASet) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

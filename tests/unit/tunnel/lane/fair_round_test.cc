@@ -99,18 +99,6 @@ TEST(FairRound, AFlowLosesItsSeatWhenItHasNothing) {
   EXPECT_EQ(b.round.seated(), 0u);
 }
 
-TEST(FairRound, VisitsEveryFlowThatHasASeat) {
-  RoundBench b;
-  for (int n : {1, 2, 3}) b.in(n, 500, 8);
-  b.serve(4);  // flow 1 is old now
-  Round walk(b.round);
-  walk.pass(b.kNow);  // flow 2 is held
-  Order seen;
-  b.round.forEachSeated([&](Flow& flow) { seen.push_back(b.numberOf(flow)); });
-  EXPECT_EQ(seen, (Order{3, 1, 2})) << "new ones, old ones, held ones";
-  EXPECT_EQ(b.round.seated(), 3u);
-}
-
 TEST(FairRound, DrainByHand) {
   RoundBench b;
   b.in(1, 1000, 10);

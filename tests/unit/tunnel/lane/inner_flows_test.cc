@@ -24,6 +24,14 @@ constexpr FlowKey key(uint16_t n) {
   return k;
 }
 
+FlowKey between(uint8_t source, uint8_t destination, uint16_t n) {
+  FlowKey k = key(n);
+  k.family = Address::Family::kV4;
+  k.src[3] = source;
+  k.dst[3] = destination;
+  return k;
+}
+
 /// Flows of a lane; those with a claim have a seat in the round, those that queued() also a unit.
 struct Bench final : Lane {
   PacketPool pool{100, 10};
@@ -51,6 +59,17 @@ struct Bench final : Lane {
     Flow* flow = flows.findOrAdd(*this, key(n), reliable, recoveryClass, now);
     if (flow) flows.touch(*flow, now);
     return flow;
+  }
+  Flow* use(const FlowKey& of, Time now = at(1s)) {
+    Flow* flow = flows.findOrAdd(*this, of, true, 0, now);
+    if (flow) flows.touch(*flow, now);
+    return flow;
+  }
+  /// A flow that may not go.
+  bool useBusy(const FlowKey& of) {
+    Flow* flow = use(of);
+    if (flow) round.claim(*flow);
+    return flow != nullptr;
   }
   const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
   /// Data of the flow leaves.
@@ -192,6 +211,87 @@ TEST(InnerFlows, FlowsOfAClassThatIsGoneAreOfNone) {
   EXPECT_EQ(b.flow(1)->recoveryClass(), 1);
   EXPECT_EQ(b.flow(2)->recoveryClass(), 2);
   EXPECT_EQ(b.flow(3)->recoveryClass(), 0);
+}
+
+// ---- hosts
+
+// Whatever one sends, or is sent by thousands of others.
+TEST(InnerFlows, AHostThatTakesAllItCanLeavesRoom) {
+  for (bool source : {true, false}) {
+    Bench b({.maxFlows = 900});
+    auto of = [&](uint8_t host, uint16_t n) {
+      auto other = static_cast<uint8_t>(10 + n % 200);
+      return source ? between(host, other, n) : between(other, host, n);
+    };
+    auto take = [&](uint8_t host) {
+      size_t taken = 0;
+      for (uint16_t n = 0; n < 2000; ++n) taken += b.useBusy(of(host, n));
+      return taken;
+    };
+    EXPECT_EQ(take(1), 800u) << "eight times as many as are free";
+    EXPECT_EQ(take(2), 89u) << "of the other 100";
+    EXPECT_EQ(take(3), 10u) << "of the other 11";
+    EXPECT_EQ(take(4), 1u) << "the last one";
+    for (uint16_t n = 0; n < 800; ++n) ASSERT_NE(b.flows.find(of(1, n)), nullptr) << "nobody lost one";
+  }
+}
+
+TEST(InnerFlows, TheHeaviestHostMakesRoomNotTheOldestFlow) {
+  Bench b({.maxFlows = 32});
+  b.use(between(2, 20, 0), at(1s));
+  for (uint16_t n = 0; n < 40; ++n) b.use(between(1, static_cast<uint8_t>(30 + n), n), at(2s) + n * 1ms);
+  uint8_t host = 3;
+  while (b.flows.size() < 32) b.use(between(host++, 21, 0), at(3s));
+  for (uint16_t n = 1; n <= 10; ++n) ASSERT_NE(b.use(between(2, 20, n), at(4s)), nullptr);
+  for (uint16_t n = 0; n <= 10; ++n) EXPECT_NE(b.flows.find(between(2, 20, n)), nullptr) << n;
+}
+
+TEST(InnerFlows, AHostWithItsShareEvictsItsOwn) {
+  Bench b({.maxFlows = 32});
+  auto hog = [&](uint16_t n, Time now) { return b.use(between(1, static_cast<uint8_t>(30 + n), n), now); };
+  b.use(between(2, 20, 0), at(1s));
+  for (uint16_t n = 0; n < 100; ++n) ASSERT_NE(hog(n, at(2s) + n * 1ms), nullptr);
+  EXPECT_NE(b.flows.find(between(2, 20, 0)), nullptr) << "the oldest of all";
+  EXPECT_NE(b.flows.find(between(1, 129, 99)), nullptr);
+  EXPECT_LT(b.flows.size(), 32u);
+}
+
+TEST(InnerFlows, WhenNobodyHasMuchTheLeastRecentlyUsedGoes) {
+  Bench b({.maxFlows = 64});
+  for (uint8_t host = 1; host <= 64; ++host)
+    b.use(between(host, static_cast<uint8_t>(100 + host), 0), at(1s));
+  for (uint8_t host = 1; host <= 64; ++host) {
+    if (host != 40) b.use(between(host, static_cast<uint8_t>(100 + host), 0), at(2s));
+  }
+  ASSERT_NE(b.use(between(200, 201, 0), at(3s)), nullptr);
+  EXPECT_EQ(b.flows.find(between(40, 140, 0)), nullptr);
+}
+
+// A host whose flows are all busy costs sixteen looks for each new one, not one for each that it has.
+TEST(InnerFlows, ASearchForAFlowThatMayGoIsShortAndGoesOnTheNextTime) {
+  Bench b({.maxFlows = 36});
+  auto of = [](uint16_t n) { return between(1, static_cast<uint8_t>(30 + n), n); };
+  for (uint16_t n = 0; n < 32; ++n) {
+    if (n == InnerFlows::kHostTries + 4) {
+      b.use(of(n));
+    } else {
+      ASSERT_TRUE(b.useBusy(of(n)));
+    }
+  }
+  EXPECT_EQ(b.use(of(100)), nullptr) << "none of the first sixteen may go";
+  EXPECT_NE(b.use(of(100)), nullptr);
+  EXPECT_EQ(b.flows.find(of(InnerFlows::kHostTries + 4)), nullptr);
+}
+
+TEST(InnerFlows, AForgottenFlowCountsForNoHost) {
+  Bench b({.maxFlows = 9, .idle = 60s});
+  for (int round = 0; round < 3; ++round) {
+    Time now = at(1s + round * 100s);
+    b.flows.onTimer(now);
+    EXPECT_EQ(b.flows.size(), 0u);
+    for (uint16_t n = 0; n < 20; ++n) b.use(between(1, 2, n), now);
+    EXPECT_EQ(b.flows.size(), 8u);
+  }
 }
 
 }  // namespace

@@ -208,10 +208,68 @@ TEST(Resequencer, SkipsAloneStayBounded) {
   Bench b({.holdBytes = 51200});
   ASSERT_EQ(b.order.maxHeld(), 101u);
   for (uint64_t dsn = 1; dsn < 400; dsn += 2) b.order.skip(0_flow, Dsn(dsn), 1, at(1s));
-  EXPECT_EQ(b.order.next(0_flow), 198_dsn) << "101 of the 200 marks are left";
-  b.order.onTimer(at(2s));
+  EXPECT_EQ(b.order.entries(), 1u) << "the marks of a slot are one";
+  EXPECT_EQ(b.order.next(0_flow), 0_dsn);
+  for (uint16_t slot = 1; slot < 200; ++slot) b.order.skip(FlowNumber(slot), 5_dsn, 1, at(1s));
+  EXPECT_EQ(b.order.entries(), 101u);
   EXPECT_EQ(b.order.next(0_flow), 400_dsn);
+  EXPECT_EQ(b.order.next(98_flow), 6_dsn);
+  EXPECT_EQ(b.order.next(99_flow), 0_dsn) << "101 of the 200 slots with marks are left";
+  b.order.onTimer(at(2s));
+  EXPECT_EQ(b.order.next(199_flow), 6_dsn);
+  EXPECT_EQ(b.order.entries(), 0u);
   EXPECT_EQ(b.order.nextDeadline(), kNever);
+}
+
+// Thirteen bytes of SKIP name 4096 packets, and may come again and again.
+TEST(Resequencer, ASkipIsOneEntryHoweverManyItNames) {
+  Bench b;
+  for (int round = 0; round < 1000; ++round) {
+    Dsn next = b.order.next(0_flow);
+    for (uint64_t first = 1; first < 200; ++first) b.order.skip(0_flow, next + first, 4096, at(1s));
+    ASSERT_EQ(b.order.entries(), 1u);
+    b.order.skip(0_flow, next, 1, at(1s));
+    ASSERT_EQ(b.order.entries(), 0u);
+    ASSERT_GE(b.order.next(0_flow) - next, Resequencer::kSpan - 64) << "all that was in reach";
+  }
+}
+
+TEST(Resequencer, ASkipThatSaysNothingNewDoesNotProlongTheWait) {
+  Bench b({.holdTime = 100ms});
+  b.order.skip(0_flow, 10_dsn, 100, at(1000ms));
+  b.order.skip(0_flow, 20_dsn, 50, at(1050ms));
+  EXPECT_EQ(b.order.nextDeadline(), at(1100ms));
+  b.order.skip(0_flow, 20_dsn, 91, at(1060ms));
+  EXPECT_EQ(b.order.nextDeadline(), at(1160ms));
+  b.order.onTimer(at(1160ms));
+  EXPECT_EQ(b.order.next(0_flow), 111_dsn);
+  EXPECT_EQ(b.order.nextDeadline(), kNever);
+}
+
+TEST(Resequencer, ASkippedPacketThatComesWaitsLikeAnyOther) {
+  Bench b({.holdTime = 100ms});
+  b.order.skip(0_flow, 5_dsn, 1, at(1000ms));
+  b.order.skip(0_flow, 70_dsn, 1, at(1000ms));
+  b.in(0_flow, 70, at(1090ms));
+  b.order.onTimer(at(1100ms));
+  EXPECT_EQ(b.order.next(0_flow), 6_dsn) << "the mark that is left ends the wait below it only";
+  EXPECT_EQ(b.out(), Dsns{});
+  EXPECT_EQ(b.order.nextDeadline(), at(1190ms));
+  b.order.onTimer(at(1190ms));
+  EXPECT_EQ(b.out(), Dsns{70});
+}
+
+TEST(Resequencer, ASkipOverHeldPacketsMarksTheRest) {
+  Bench b;
+  for (uint64_t dsn : {3, 64, 100}) b.in(0_flow, dsn);
+  b.order.skip(0_flow, 1_dsn, 200, at(1s));
+  EXPECT_EQ(b.order.entries(), 4u);
+  EXPECT_EQ(b.out(), Dsns{});
+  b.in(0_flow, 0);
+  EXPECT_EQ(b.out(), (Dsns{0, 3, 64, 100}));
+  EXPECT_EQ(b.order.next(0_flow), 201_dsn);
+  EXPECT_EQ(b.order.entries(), 0u);
+  EXPECT_EQ(b.drops(Drop::kDuplicate), 0u);
 }
 
 TEST(Resequencer, ByteBoundReleasesTheOldest) {

@@ -53,6 +53,17 @@ TEST_F(ProtectionMarksTest, TheOldestInFlightIsFirst) {
   EXPECT_EQ(newestUnacked(0), b);
 }
 
+TEST_F(ProtectionMarksTest, ASearchEndsWhereItIsTold) {
+  PacketNumber a = send();
+  send();
+  PacketNumber c = send();
+  EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, a + 2), a + 1);
+  ledger.refuseCopy(&datum(a + 1));
+  EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, a + 2), none());
+  EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, c + 1), c);
+  EXPECT_EQ(firstUncoded(0), a);
+}
+
 TEST_F(ProtectionMarksTest, AcknowledgedPacketsNeedNothing) {
   PacketNumber a = send();
   PacketNumber b = send();

@@ -97,6 +97,42 @@ TEST_F(ControlFramesTest, AWordInFlightIsReplacedToo) {
   EXPECT_FALSE(controls.isWaiting()) << "nobody wants the old word";
 }
 
+TEST_F(ControlFramesTest, AWordThatHasArrivedIsNoLongerReplaced) {
+  Subflow& s = open(0);
+  for (bool available : {true, false, true}) {
+    controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), available});
+    PacketNumber pn = s.sender().sent().next();
+    EXPECT_EQ(only<SubflowStatusFrame>(leave(s)).size(), 1u);
+    controls.onFate(0_subflow, pn, true);
+    EXPECT_TRUE(controls.empty());
+  }
+}
+
+TEST_F(ControlFramesTest, EachPacketHasItsOwnFate) {
+  Subflow& s = open(0);
+  Subflow& other = open(32);
+  constexpr uint64_t kEach = 200;
+  std::vector<PacketNumber> numbers;
+  for (uint64_t i = 0; i < kEach; ++i) {
+    for (Subflow* on : {&s, &other}) {
+      controls.add(skip(Dsn(1000 * on->id().value() + i)));
+      if (on == &s) numbers.push_back(s.sender().sent().next());
+      EXPECT_EQ(leave(*on).size(), 1u);
+    }
+  }
+  for (uint64_t i = 0; i < kEach; i += 2) controls.onFate(0_subflow, numbers[i], true);
+  EXPECT_FALSE(controls.isWaiting());
+  for (uint64_t i = 1; i < kEach; i += 2) controls.onFate(0_subflow, numbers[i], false);
+  uint64_t next = 1;
+  while (controls.isWaiting()) {
+    for (const SkipFrame& again : only<SkipFrame>(leave(other))) {
+      EXPECT_EQ(again.first, Dsn(next)) << "in the order in which they were lost";
+      next += 2;
+    }
+  }
+  EXPECT_EQ(next, kEach + 1);
+}
+
 TEST_F(ControlFramesTest, WhatDoesNotFitWaits) {
   options.outerMtu = options.maxOuterMtu = 9000;
   Subflow& s = open(0);

@@ -75,12 +75,49 @@ TEST_F(FlightTest, AcknowledgedDataIsDeliveredAndForgotten) {
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
-TEST_F(FlightTest, AnAckSaysOnlyWhatThePreviousOneDidNot) {
+// In a range the oldest first.
+TEST_F(FlightTest, AnAckSaysOnlyWhatEarlierOnesDidNot) {
   for (int i = 0; i < 10; ++i) send();
   EXPECT_EQ(newIn({{2, 4}}), (Numbers{2, 3, 4}));
   EXPECT_EQ(newIn({{2, 4}}), Numbers{});
-  EXPECT_EQ(newIn({{7, 8}, {1, 5}}), (Numbers{7, 8, 5, 1}));
-  EXPECT_EQ(newIn({{0, 9}}), (Numbers{9, 6, 0}));
+  EXPECT_EQ(newIn({{7, 8}, {1, 5}}), (Numbers{7, 8, 1, 5}));
+  EXPECT_EQ(newIn({{0, 9}}), (Numbers{0, 6, 9}));
+}
+
+// Two ACKs that take turns each say what the other did not. Ours is what was said before, by any.
+TEST_F(FlightTest, AlternatingAcksDoNotVisitAPacketTwice) {
+  constexpr uint64_t kSent = SentPackets::kMaxSpan - 1;
+  flight.push(40, true, now);  // never acknowledged: nothing is forgotten
+  for (uint64_t pn = 1; pn < kSent; ++pn) flight.push(40, true, now);
+  size_t visits = 0;
+  for (int turn = 0; turn < 100; ++turn) {
+    visits += newIn({{1, kSent / 2}}).size();
+    visits += newIn({{kSent / 2 + 1, kSent - 1}}).size();
+  }
+  EXPECT_EQ(visits, kSent - 1);
+}
+
+// A peer may let a path fall silent and take it back as often as it likes.
+TEST_F(FlightTest, WhatHasBeenMovedIsNotVisitedAgain) {
+  for (int i = 0; i < 100; ++i) flight.push(40, true, now);
+  Numbers visited;
+  auto visit = [&](PacketNumber pn, const SentPacket&) { visited.push_back(pn.value()); };
+  for (int i = 0; i < 10; ++i) flight.moveAll(now, visit);
+  EXPECT_EQ(visited.size(), 100u);
+  flight.push(40, true, now);
+  for (int i = 0; i < 10; ++i) flight.moveAll(now, visit);
+  EXPECT_EQ(visited.size(), 101u);
+  EXPECT_EQ(visited.back(), 100u);
+}
+
+TEST_F(FlightTest, DataIsGivenUpAlsoOfWhatLeavesLater) {
+  send();
+  flight.giveUpData(Drop::kPeerDown);
+  send();
+  EXPECT_TRUE(flight.isDataMissing(1_pn));
+  flight.giveUpData(Drop::kPeerDown);
+  EXPECT_FALSE(flight.isDataMissing(1_pn));
+  EXPECT_EQ(ledger.drops()[static_cast<size_t>(Drop::kPeerDown)], 2u);
 }
 
 TEST_F(FlightTest, ThePacketThresholdMakesALoss) {

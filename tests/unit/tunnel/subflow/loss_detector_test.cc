@@ -12,23 +12,32 @@ namespace {
 constexpr Duration kRtt = 80ms;
 const Time kStart = Time{} + 1s;
 
+/// Counts the packets that are looked at.
+struct CountingPackets : SentPackets {
+  uint64_t looks = 0;
+  SentPacket& at(PacketNumber pn) {
+    ++looks;
+    return SentPackets::at(pn);
+  }
+};
+
 struct LossDetectorTest : testing::Test {
-  SentPackets sent;
+  CountingPackets sent;
   LossDetector loss;
 
   void send(Time at) {
     SentPacket& p = sent.push();
     p.sentAt = at;
-    p.state = SentPacket::State::kInFlight;
+    sent.setState(sent.next() - 1, SentPacket::State::kInFlight);
   }
   void ack(PacketNumber pn) {
-    sent.at(pn).state = SentPacket::State::kAcked;
+    sent.setState(pn, SentPacket::State::kAcked);
     loss.onAcked(pn);
   }
   std::vector<uint64_t> detect(Time now) {
     std::vector<uint64_t> lost;
-    loss.detect(sent, kRtt, kRtt, kRtt, now, [&](PacketNumber pn, SentPacket& p) {
-      p.state = SentPacket::State::kLost;
+    loss.detect(sent, kRtt, kRtt, kRtt, now, [&](PacketNumber pn, SentPacket&) {
+      sent.setState(pn, SentPacket::State::kLost);
       lost.push_back(pn.value());
     });
     return lost;
@@ -55,7 +64,7 @@ TEST_F(LossDetectorTest, ThreePacketsLaterIsLost) {
 // A number that was left out did not overtake anything.
 TEST_F(LossDetectorTest, ANumberThatWasLeftOutIsNoLaterPacket) {
   for (int i = 0; i < 6; ++i) send(kStart);
-  sent.at(2_pn).state = SentPacket::State::kSkipped;
+  sent.setState(2_pn, SentPacket::State::kSkipped);
   ack(3_pn);
   EXPECT_EQ(detect(kStart + kRtt), Numbers{}) << "1 and 3 are later than 0";
   ack(4_pn);
@@ -74,6 +83,19 @@ TEST_F(LossDetectorTest, NineEighthsOfTheRttLaterIsLost) {
   EXPECT_EQ(detect(kStart + 90ms - 1ns), Numbers{});
   EXPECT_EQ(detect(kStart + 90ms), Numbers{0});
   EXPECT_EQ(loss.lossTime(), kNever);
+}
+
+// A peer that never acknowledges one packet, and the others one at a time, keeps them all in the sent-map: each of
+// its ACKs must not cost a walk along the map.
+TEST_F(LossDetectorTest, WhatIsSettledIsNotLookedAtAgain) {
+  constexpr uint64_t kSent = 8000;
+  for (uint64_t i = 0; i < kSent; ++i) send(kStart);
+  for (uint64_t pn = 4; pn < kSent; ++pn) {
+    ack(PacketNumber(pn));
+    detect(kStart + kRtt);
+  }
+  EXPECT_EQ(sent.first(), 0_pn);
+  EXPECT_LE(sent.looks, 2 * kSent) << "each packet once, and one more for each ACK";
 }
 
 TEST_F(LossDetectorTest, TheGranularityIsTheLeastWait) {

@@ -305,6 +305,71 @@ TEST_P(KeyScheduleTest, bothSidesMayChangeAtOnce) {
   EXPECT_EQ(b.keys.epoch(), 1u);
 }
 
+/// A peer with the keys that seals each datagram in an epoch of its choice.
+class Hasty {
+ public:
+  explicit Hasty(AeadKind kind) : kind_(kind) {
+    SessionSecrets s = secretsOf(kind);
+    secret_.assign(s.initiatorSecret.begin(), s.initiatorSecret.end());
+  }
+  void nextEpoch() {
+    secret_ = expanded(secret_, "braid ku", 32);
+    ++epoch_;
+  }
+  Sealed send() {
+    auto bits = static_cast<uint8_t>(epoch_ & 3);
+    Sealed s{bits, pn_++, {0x40, bits, 9}, Bytes(50 + kTagSize)};
+    Aead aead(kind_, Aead::Use::kSeal, expanded(secret_, "braid key", aeadKeySize(kind_)),
+              expanded(secret_, "braid iv", Aead::kIvSize));
+    Bytes plain(50, static_cast<uint8_t>(s.pn.value()));
+    ByteView piece = plain;
+    EXPECT_TRUE(aead.seal(2, s.pn.value(), s.header, {&piece, 1}, s.bytes.data()));
+    return s;
+  }
+
+ private:
+  AeadKind kind_;
+  Bytes secret_;
+  unsigned epoch_ = 0;
+  PacketNumber pn_{};
+};
+
+// Each epoch derives six keys, so a peer may not start one with each datagram.
+TEST_P(KeyScheduleTest, anEpochStormIsNotFollowed) {
+  Hasty peer(GetParam());
+  EXPECT_TRUE(b.receive(peer.send(), now));
+  peer.nextEpoch();
+  EXPECT_TRUE(b.receive(peer.send(), now));
+  ASSERT_EQ(b.keys.epoch(), 1u);
+  peer.nextEpoch();
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(b.receive(peer.send(), now + kKeep / 2 - 1ns));
+  EXPECT_EQ(b.keys.epoch(), 1u) << "100 datagrams of the next epoch derive nothing";
+  EXPECT_TRUE(b.receive(peer.send(), now + kKeep / 2)) << "and what comes in time is opened";
+  EXPECT_EQ(b.keys.epoch(), 2u);
+}
+
+TEST_P(KeyScheduleTest, epochsAreAsManyAsTheirTimeAllows) {
+  Hasty peer(GetParam());
+  for (Duration t{}; t < 10 * kKeep; t += 1ms) {
+    peer.nextEpoch();
+    while (!b.receive(peer.send(), now + t) && t < 10 * kKeep) t += 1ms;
+  }
+  EXPECT_LE(b.keys.epoch(), 20u);
+  EXPECT_GE(b.keys.epoch(), 19u);
+}
+
+// The peer's own change counts: who has just changed waits for the peer to follow, not to change again.
+TEST_P(KeyScheduleTest, anEpochRightAfterOursIsNotFollowed) {
+  settle();
+  Hasty peer(GetParam());
+  ASSERT_TRUE(b.keys.rekey(now));
+  peer.nextEpoch();
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(b.receive(peer.send(), now));
+  peer.nextEpoch();
+  EXPECT_FALSE(b.receive(peer.send(), now));
+  EXPECT_EQ(b.keys.epoch(), 1u);
+}
+
 // Many changes, started by either side at random, every packet delayed at random by less than the keep time:
 // each one opens.
 TEST_P(KeyScheduleTest, reorderingAcrossChangesLosesNothing) {
