@@ -21,7 +21,7 @@ class Keeper {
   size_t kept() const { return kept_; }
 
  protected:
-  ~Keeper();
+  virtual ~Keeper();
   /// It keeps so much now. When that is more than before and the budget is exceeded, those who keep most give back,
   /// this one too if it is among them: giveBack() may come from inside.
   void keep(size_t amount);

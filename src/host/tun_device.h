@@ -44,7 +44,7 @@ inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
     field::counter("device_written_bytes", FieldUnit::kBytes, "packets given to the host, in bytes",
                    &DeviceTraffic::writtenBytes),
     field::counter("device_reads", FieldUnit::kNone,
-                   "reads that brought something: a read may bring many TCP segments (`device.offloads`)",
+                   "reads that brought something: a read may bring many TCP segments (`offloads`)",
                    &DeviceTraffic::reads),
     field::counter("device_writes", FieldUnit::kNone,
                    "writes that the host took: a write may hold many TCP segments", &DeviceTraffic::writes));

@@ -32,8 +32,17 @@ inline constexpr size_t kTcpHeader = 20;  ///< RFC 9293 section 3.1, without opt
 
 // Offsets into the IPv4 header, bytes (RFC 791 section 3.1).
 inline constexpr size_t kV4TotalLength = 2;
+inline constexpr size_t kV4Identification = 4;
 inline constexpr size_t kV4Fragment = 6;
 inline constexpr size_t kV4Checksum = 10;
+
+/// Offset into the IPv6 header, bytes (RFC 8200 section 3).
+inline constexpr size_t kV6PayloadLength = 4;
+
+// Offsets into the TCP header, bytes (RFC 9293 section 3.1).
+inline constexpr size_t kTcpSequence = 4;
+inline constexpr size_t kTcpFlags = 13;
+inline constexpr size_t kTcpChecksum = 16;
 
 // The IPv4 fragment field (RFC 791 section 3.1).
 inline constexpr uint16_t kV4DontFragment = 0x4000;

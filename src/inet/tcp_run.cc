@@ -11,12 +11,6 @@ namespace braid {
 
 namespace {
 
-constexpr size_t kV4Identification = 4;
-constexpr size_t kV6PayloadLength = 4;
-constexpr size_t kSequence = 4;
-constexpr size_t kFlags = 13;
-constexpr size_t kChecksum = 16;
-
 bool isEqual(ByteView a, ByteView b, size_t from, size_t to) {
   return std::equal(a.begin() + static_cast<ptrdiff_t>(from), a.begin() + static_cast<ptrdiff_t>(to),
                     b.begin() + static_cast<ptrdiff_t>(from));
@@ -36,7 +30,7 @@ bool isHeaderValid(ByteView ip, size_t ipHeader) {
 // What the IP header says of the packet's length.
 size_t statedLength(ByteView ip, size_t ipHeader) {
   return ipHeader == ip::kV4Header ? load16(&ip[ip::kV4TotalLength])
-                                   : load16(&ip[kV6PayloadLength]) + ip::kV6Header;
+                                   : load16(&ip[ip::kV6PayloadLength]) + ip::kV6Header;
 }
 
 }  // namespace
@@ -67,8 +61,8 @@ bool TcpRun::isLike(ByteView packet) const {
     // Version and TOS; identification unless it means nothing (RFC 6864 section 4); the rest but the checksum.
     if (!isEqual(a, b, 0, 2) || !isEqual(a, b, 6, 10) || !isEqual(a, b, 12, 20)) return false;
     bool isAtomic = load16(&a[ip::kV4Fragment]) & ip::kV4DontFragment;
-    uint16_t expected = static_cast<uint16_t>(load16(&a[kV4Identification]) + count_);
-    if (!isAtomic && load16(&b[kV4Identification]) != expected) return false;
+    uint16_t expected = static_cast<uint16_t>(load16(&a[ip::kV4Identification]) + count_);
+    if (!isAtomic && load16(&b[ip::kV4Identification]) != expected) return false;
   } else if (!isEqual(a, b, 0, 4) || !isEqual(a, b, 6, 40)) {
     return false;
   }
@@ -77,8 +71,8 @@ bool TcpRun::isLike(ByteView packet) const {
   size_t end = headers_ - tcpOffset();
   if (!isEqual(a, b, 0, 4) || !isEqual(a, b, 8, 13) || !isEqual(a, b, 14, 16) || !isEqual(a, b, 18, end))
     return false;
-  if ((b[kFlags] & ~TcpFields::kPsh) != TcpFields::kAck) return false;
-  return load32(&b[kSequence]) == load32(&a[kSequence]) + static_cast<uint32_t>(bytes_);
+  if ((b[ip::kTcpFlags] & ~TcpFields::kPsh) != TcpFields::kAck) return false;
+  return load32(&b[ip::kTcpSequence]) == load32(&a[ip::kTcpSequence]) + static_cast<uint32_t>(bytes_);
 }
 
 bool TcpRun::extend(ByteView packet) {
@@ -89,7 +83,7 @@ bool TcpRun::extend(ByteView packet) {
   ByteView ip = packet.subspan(linkHeader_);
   if (statedLength(ip, ipHeader_) != ip.size()) return false;
   if (!isHeaderValid(ip, ipHeader_) || !isTcpValid(ip, ipHeader_)) return false;
-  push_ = packet[tcpOffset() + kFlags] & TcpFields::kPsh;
+  push_ = packet[tcpOffset() + ip::kTcpFlags] & TcpFields::kPsh;
   ended_ = push_ || payload < payload_;
   bytes_ += payload;
   ++count_;
@@ -102,15 +96,15 @@ TcpOffload TcpRun::finish(ByteSpan first) const {
   bool isV6 = ipHeader_ == ip::kV6Header;
   size_t length = headers_ - tcpOffset() + bytes_;
   if (isV6) {
-    store16(ip + kV6PayloadLength, static_cast<uint16_t>(length));
+    store16(ip + ip::kV6PayloadLength, static_cast<uint16_t>(length));
   } else {
     store16(ip + ip::kV4TotalLength, static_cast<uint16_t>(ipHeader_ + length));
     store16(ip + ip::kV4Checksum, 0);
     store16(ip + ip::kV4Checksum, internetChecksum({ip, ipHeader_}));
   }
-  if (push_) tcp[kFlags] |= TcpFields::kPsh;
+  if (push_) tcp[ip::kTcpFlags] |= TcpFields::kPsh;
   ByteView addresses = isV6 ? ByteView(ip + 8, 32) : ByteView(ip + 12, 8);
-  store16(tcp + kChecksum, foldSum(sumBytes(addresses) + ip::kTcp + length));
+  store16(tcp + ip::kTcpChecksum, foldSum(sumBytes(addresses) + ip::kTcp + length));
   TcpOffload offload;
   offload.isV6 = isV6;
   offload.headers = static_cast<uint16_t>(headers_);

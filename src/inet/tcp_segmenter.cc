@@ -7,14 +7,6 @@
 
 namespace braid {
 
-namespace {
-constexpr size_t kV4Identification = 4;
-constexpr size_t kV6PayloadLength = 4;
-constexpr size_t kTcpSequence = 4;
-constexpr size_t kTcpFlags = 13;
-constexpr size_t kTcpChecksum = 16;
-}  // namespace
-
 std::optional<TcpSegmenter> TcpSegmenter::of(ByteView packet, size_t linkHeader, size_t payload) {
   if (payload == 0 || packet.size() < linkHeader) return std::nullopt;
   std::optional<InnerPacket> ip = parseInnerPacket(packet.subspan(linkHeader));
@@ -45,22 +37,22 @@ void TcpSegmenter::write(uint8_t* out) {
 }
 
 void TcpSegmenter::writeIp(uint8_t* ip, size_t length) const {
-  if (ip_.isV6()) return store16(ip + kV6PayloadLength, static_cast<uint16_t>(length - ip::kV6Header));
+  if (ip_.isV6()) return store16(ip + ip::kV6PayloadLength, static_cast<uint16_t>(length - ip::kV6Header));
   store16(ip + ip::kV4TotalLength, static_cast<uint16_t>(length));
-  uint16_t first = load16(ip + kV4Identification);
-  store16(ip + kV4Identification, static_cast<uint16_t>(first + offset_ / payload_));
+  uint16_t first = load16(ip + ip::kV4Identification);
+  store16(ip + ip::kV4Identification, static_cast<uint16_t>(first + offset_ / payload_));
   store16(ip + ip::kV4Checksum, 0);
   store16(ip + ip::kV4Checksum, internetChecksum({ip, ip_.l4Offset}));
 }
 
 void TcpSegmenter::writeTcp(uint8_t* tcp, size_t length) const {
-  store32(tcp + kTcpSequence, ip_.tcp->seq + static_cast<uint32_t>(offset_));
+  store32(tcp + ip::kTcpSequence, ip_.tcp->seq + static_cast<uint32_t>(offset_));
   bool isFirst = offset_ == 0;
   bool isLast = offset_ + nextPayload() == data_.size();
-  if (!isFirst) tcp[kTcpFlags] &= static_cast<uint8_t>(~TcpFields::kCwr);
-  if (!isLast) tcp[kTcpFlags] &= static_cast<uint8_t>(~(TcpFields::kFin | TcpFields::kPsh));
-  store16(tcp + kTcpChecksum, 0);
-  store16(tcp + kTcpChecksum, transportChecksum(ip_.src, ip_.dst, ip::kTcp, {tcp, length}));
+  if (!isFirst) tcp[ip::kTcpFlags] &= static_cast<uint8_t>(~TcpFields::kCwr);
+  if (!isLast) tcp[ip::kTcpFlags] &= static_cast<uint8_t>(~(TcpFields::kFin | TcpFields::kPsh));
+  store16(tcp + ip::kTcpChecksum, 0);
+  store16(tcp + ip::kTcpChecksum, transportChecksum(ip_.src, ip_.dst, ip::kTcp, {tcp, length}));
 }
 
 bool completeChecksum(ByteSpan packet, size_t start, size_t offset) {

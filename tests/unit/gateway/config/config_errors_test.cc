@@ -23,7 +23,7 @@ TEST(ConfigErrors, Keys) {
   expectErrorBehind("tunel: {}\n", "e.yaml:12:1: 'tunel': unknown key; did you mean 'tunnel'?");
   expectErrorBehind(
       "fec: {}\n",
-      "e.yaml:12:1: 'fec': unknown key; known here: identity, device, uplinks, listen, peers, control, "
+      "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, listen, peers, control, "
       "recovery, tunnel, state, log");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");

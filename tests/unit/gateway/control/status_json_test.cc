@@ -41,6 +41,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.innerReceivedBytes = 6, p.retransmitted = 7, p.heldPackets = 8, p.heldBytes = 9;
   p.recovery = "cofuso", p.blocks = 10, p.paritiesReceived = 11, p.blocksDecoded = 12, p.restored = 13;
   p.evicted = 14, p.suppressions = 15, p.wholeParities = 16, p.version = 17;
+  p.orderMemory = 19, p.decodeMemory = 20;
   p.subflows.resize(2), p.flowCount = 3;
   p.keyAge = 500ms, p.keyGeneration = 17, p.failedRenewals = 18;
   EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
@@ -48,7 +49,8 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
     "subflow_count":2,"flow_count":3,"recovery":"cofuso","blocks":10,"parities_received":11,
     "blocks_decoded":12,"packets_decoded":13,"blocks_evicted":14,"suppressions":15,"whole_parities":16,
-    "protocol_version":17,"key_age_s":0.5,"key_generation":17,"failed_renewals":18})"));
+    "protocol_version":17,"key_age_s":0.5,"key_generation":17,"failed_renewals":18,
+    "order_memory_bytes":19,"decode_memory_bytes":20})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {

@@ -28,32 +28,6 @@ TEST(Loop, ThrowsWhatACallbackThrew) {
   EXPECT_EQ(calls, 2);
 }
 
-// The kernel may refuse to watch (ENOMEM); a descriptor that is not there stands for that here.
-TEST(IoWatcher, AsksAgainWhenTheKernelRefusesToWatch) {
-  std::array<int, 2> pipe{};
-  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK), 0);
-  int number = ::dup(pipe[0]);
-  ASSERT_GE(number, 0);
-  Loop loop;
-  size_t heard = 0;
-  {
-    IoWatcher watcher(loop, number, [&] {
-      char byte;
-      heard += ::read(number, &byte, 1) == 1;
-    });
-    ::close(number);
-    loop.runOnce(false);
-    ASSERT_EQ(::dup2(pipe[0], number), number);
-    ASSERT_EQ(::write(pipe[1], "x", 1), 1);
-    for (int turn = 0; turn < 10 && heard == 0; ++turn) {
-      loop.runOnce(false);
-      ::usleep(5000);
-    }
-  }
-  EXPECT_EQ(heard, 1u);
-  for (int fd : {number, pipe[0], pipe[1]}) ::close(fd);
-}
-
 TEST(MonotonicNow, RunsForward) {
   Time a = monotonicNow();
   Time b = monotonicNow();

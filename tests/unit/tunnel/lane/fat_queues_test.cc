@@ -16,8 +16,8 @@ namespace {
 using Bench = PacketLaneBench;
 
 /// What a packet, and a queue, counts for at the bound.
-size_t weightOf(size_t size) {
-  return std::max(size, FlowQueue::kMinCharge);
+size_t weightOf(size_t) {
+  return Bench::kBuffer;
 }
 size_t weightOf(const Flow& flow) {
   return flow.queue.footprint();
