@@ -122,9 +122,9 @@ TEST(World, FullQueuesLeaveBuffersForWhatEmptiesThem) {
   Scenario s(4, options);
   s.edge.poolLimit = s.hub.poolLimit = 400;
   s.path("dsl", {.rateBitsPerSecond = 2_Mbit, .delay = 40ms}).start();
-  UdpFlow& flood = s.call({.payload = 1000, .interval = 300us, .count = 10000});
-  UdpFlow& back = s.call({.payload = 1000, .interval = 300us, .count = 10000}, true);
-  s.run(1s).cut("dsl").run(500ms).mend("dsl").run(4s);
+  UdpFlow& flood = s.call({.payload = 1000, .interval = 300us, .count = 20000});
+  UdpFlow& back = s.call({.payload = 1000, .interval = 300us, .count = 20000}, true);
+  s.run(1s).cut("dsl").run(500ms).mend("dsl").run(5s);
   EXPECT_GT(flood.received() + back.received(), 1000u) << s.report();
   TcpFlow& page = s.download(50_KB);
   ASSERT_TRUE(s.finish(page, 10s));
