@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
                            {"pool_most", r.poolMost},
                            {"pool_limit", r.poolLimit},
                            {"hostile_cpu_us", r.hostileMicros},
+                           {"drops", r.drops},
                            {"broken", r.broken}};
   std::cout << result.dump() << std::endl;
   return 0;

@@ -476,6 +476,9 @@ void measure(const Entry* entry, uint64_t seed, double& down, double& up, Hostil
   result.datagrams = n.mallory->datagrams - datagrams;
   result.inner = n.mallory->inner;
   result.poolLimit = n.hub.poolLimit;
+  for (const DropInfo& drop : kDrops) {
+    if (uint64_t count = n.hub.drops(drop.cause)) result.drops[std::string(drop.name)] = count;
+  }
   uint64_t pieces = result.datagrams + result.inner;
   result.hostileMicros = (n.mallory->micros - micros) / static_cast<double>(std::max<uint64_t>(pieces, 1));
   if (pieces < 1000) result.broken = "too little was sent for an attack";

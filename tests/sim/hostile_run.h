@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,12 @@ struct HostileResult {
   double up = 0, upAlone = 0;
   uint64_t callLost = 0;  ///< datagrams of an honest call of 250
   // the attack
-  uint64_t datagrams = 0;    ///< that reached the gateway's socket
-  uint64_t inner = 0;        ///< packets of hosts behind the gateway that are part of it
-  uint64_t poolMost = 0;     ///< buffers of the gateway in use, at most
-  uint64_t poolLimit = 0;    ///< that there are
-  double hostileMicros = 0;  ///< real CPU time of one hostile datagram or packet, in the gateway
+  uint64_t datagrams = 0;                 ///< that reached the gateway's socket
+  uint64_t inner = 0;                     ///< packets of hosts behind the gateway that are part of it
+  uint64_t poolMost = 0;                  ///< buffers of the gateway in use, at most
+  uint64_t poolLimit = 0;                 ///< that there are
+  double hostileMicros = 0;               ///< real CPU time of one hostile datagram or packet, in the gateway
+  std::map<std::string, uint64_t> drops;  ///< of the gateway, by cause
   std::string broken;  ///< not empty: what went wrong with the attack itself, so that the run proves nothing
 
   /// The smaller share of its goodput that is left to the honest peer.

@@ -26,6 +26,7 @@ def hostile_peer(seeds, attack):
         of_name = [runs[name, seed] for seed in range(1, seeds + 1)]
         detail[name] = {"what": attacks[name], "shares": [round(run["share"], 3) for run in of_name],
                         "call datagrams lost of 250": [run["call_lost"] for run in of_name],
+                        "drops of the gateway": of_name[0]["drops"],
                         "buffers in use, most": max(run["pool_most"] for run in of_name),
                         "of": of_name[0]["pool_limit"],
                         "sent by the attacker": sum(run["datagrams"] + run["inner_packets"] for run in of_name),
