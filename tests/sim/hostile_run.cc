@@ -28,6 +28,9 @@ constexpr size_t kOuterHeaders = 28;
 constexpr Duration kWarmUp = 1s;
 constexpr Duration kAttackTime = 5s;
 constexpr uint64_t kCall = 250;
+/// Of the honest transfers, bytes: about two bandwidth-delay products. TCP here has no SACK, so what slow start loses of
+/// more than that takes it longer than an attack lasts.
+constexpr uint64_t kWindow = 512 << 10;
 constexpr size_t kSlowEdges = 4;
 constexpr size_t kFirstSlow = 4;  ///< its number in the world
 
@@ -448,6 +451,7 @@ void measure(const Entry* entry, uint64_t seed, double& down, double& up, Hostil
   TcpOptions much;
   much.bytes = uint64_t{1} << 32;
   much.content = false;
+  much.window = kWindow;
   auto& download = n.world.add<TcpFlow>(n.hub, n.edge, uint16_t{1000}, much);
   auto& upload = n.world.add<TcpFlow>(n.edge, n.hub, uint16_t{1001}, much);
   n.world.run(kWarmUp);
@@ -477,7 +481,7 @@ void measure(const Entry* entry, uint64_t seed, double& down, double& up, Hostil
   result.inner = n.mallory->inner;
   result.poolLimit = n.hub.poolLimit;
   for (const DropInfo& drop : kDrops) {
-    if (uint64_t count = n.hub.drops(drop.cause)) result.drops[std::string(drop.name)] = count;
+    if (uint64_t dropped = n.hub.drops(drop.cause)) result.drops[std::string(drop.info.name)] = dropped;
   }
   uint64_t pieces = result.datagrams + result.inner;
   result.hostileMicros = (n.mallory->micros - micros) / static_cast<double>(std::max<uint64_t>(pieces, 1));

@@ -33,6 +33,13 @@ void* operator new(size_t size) {
 void* operator new(size_t size, std::align_val_t alignment) {
   return take(size, static_cast<size_t>(alignment));
 }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* p) noexcept {
   std::free(p);
 }

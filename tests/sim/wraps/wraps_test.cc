@@ -46,10 +46,16 @@ void jump(Node& from, Node& to, PacketNumber packets, Dsn ordered, Dsn timely) {
     receiver.acks_.expected_ = packets;
   }
   PacketReceiver& packetsOf = sessionOf(to).inbound_.packets_;
-  for (auto& slot : packetsOf.order_.slots_) {
-    if (slot) slot->history.advance(ordered);
+  for (auto& page : packetsOf.order_.table_) {
+    if (!page) continue;
+    for (auto& entry : *page) {
+      if (entry.slot) entry.slot->history.advance(ordered);
+    }
   }
-  for (DuplicateFilter& filter : packetsOf.timely_) filter.history_.advance(timely);
+  for (auto& page : packetsOf.timely_) {
+    if (!page) continue;
+    for (DuplicateFilter& filter : page->filters) filter.history_.advance(timely);
+  }
 }
 
 struct Boundary {

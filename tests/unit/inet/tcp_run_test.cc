@@ -205,11 +205,11 @@ TEST_P(TcpRunTest, TheLinkHeaderIsComparedAndKept) {
     test::append(b, packet(s));
     return b;
   };
-  Bytes first = frame({0}, 7);
-  ASSERT_TRUE(frames.begin(first));
+  Bytes head = frame({0}, 7);
+  ASSERT_TRUE(frames.begin(head));
   EXPECT_FALSE(frames.extend(frame({100}, 8)));
   EXPECT_TRUE(frames.extend(frame({100}, 7)));
-  TcpOffload offload = frames.finish(first);
+  TcpOffload offload = frames.finish(head);
   EXPECT_EQ(offload.checksumStart, 14 + (GetParam() ? 40 : 20));
   EXPECT_EQ(offload.headers, frames.headers());
   EXPECT_EQ(offload.payload, 100);

@@ -39,7 +39,7 @@ TEST(NetlinkConfig, WhatCannotBeReadOfAnInterfaceIsNotGuessed) {
     }
     return std::string("none");
   };
-  const std::string unread = "cannot read the state of interface lo: ";
+  const std::string unread = "cannot look at interface 'lo': ";
   EXPECT_THAT(failure([&] { config.setMtu("lo", 1400); }), testing::StartsWith(unread));
   EXPECT_THAT(failure([&] { config.setLinkUp("lo"); }), testing::StartsWith(unread));
   EXPECT_THAT(failure([&] { config.setMaster("lo", "lo"); }), testing::StartsWith(unread));
