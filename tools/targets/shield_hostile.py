@@ -11,8 +11,8 @@ from ._simulate import simulate
 SEEDS = 3
 
 
-@target("shield.4", "virtual time: goodput of an honest peer beside one hostile peer / alone; the worst of all attacks "
-        "and seeds, both directions", "ratio", at_least=0.8, programs=["sim_hostile"],
+@target("shield.4", "virtual time: goodput of an honest peer beside one hostile peer / alone; the worst of all "
+        "attacks and seeds, both directions", "ratio", at_least=0.8, programs=["sim_hostile"],
         options=[option("--seeds", type=int, default=SEEDS, help="of each attack"),
                  option("--attack", metavar="NAME", help="only this one: a look, and no verdict")])
 def hostile_peer(seeds, attack):

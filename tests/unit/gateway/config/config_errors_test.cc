@@ -21,10 +21,10 @@ void expectErrorBehind(const std::string& more, const std::string& error) {
 
 TEST(ConfigErrors, Keys) {
   expectErrorBehind("tunel: {}\n", "e.yaml:12:1: 'tunel': unknown key; did you mean 'tunnel'?");
-  expectErrorBehind(
-      "fec: {}\n",
-      "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, listen, peers, control, "
-      "recovery, tunnel, state, log");
+  expectErrorBehind("fec: {}\n",
+                    "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, "
+                    "listen, peers, control, "
+                    "recovery, tunnel, state, log");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",
