@@ -183,8 +183,8 @@ def _idle_gap_of_a_kill(lab, gateway):
 
 
 @target("shield.6", f"longest stall of a download, `kill -9` and restart by its supervisor, worst of {{edge, "
-        f"concentrator}} x {KILLS}; a silent edge is unreachable from behind the concentrator for at most {KILL_IDLE} s",
-        "s", at_most=KILL_STALL, programs=["braidd", "braidctl", "linkemu"])
+        f"concentrator}} x {KILLS}; a silent edge is out of reach from behind the concentrator for {KILL_IDLE} s at "
+        "most", "s", at_most=KILL_STALL, programs=["braidd", "braidctl", "linkemu"])
 def kills():
     detail, stalls, gaps = {}, [], []
     for name in ("edge", "concentrator"):
