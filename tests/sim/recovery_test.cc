@@ -362,7 +362,6 @@ TEST(Recovery, NoneMovesTheDataOfADeadPath) {
 
 TEST(Recovery, AdaptiveRepairsOnThePathThatLosesLess) {
   TunnelOptions o = with("adaptive");
-  o.recoveryClasses = {forPorts(1, 2, "none")};  // so that repairs are needed
   Lab lab(o);
   for (uint64_t i = 2; i <= 30; i += 2) lab.lost.insert({"a", i});
   lab.burst(1, 40);
@@ -371,6 +370,8 @@ TEST(Recovery, AdaptiveRepairsOnThePathThatLosesLess) {
   lab.lost.clear();
   lab.mark();
   lab.lost = {{"a", 3}};
+  for (uint64_t i = 1; i <= 10; ++i)
+    lab.lost.insert({"b", i});  // its protection, too, so that a repair is needed
   lab.burst(2, 10);
   lab.s.run(1s);
   EXPECT_GT(lab.on("b").retransmittedBytes, 0u) << lab.s.report();

@@ -179,12 +179,14 @@ constexpr size_t kFullRing = 1024 * kCapacity;
 
 struct BlockReceiverMemoryTest : BlockReceiverTest {
   Budget memory{8 << 20};
+  std::optional<Budget> none;  ///< another one, with next to nothing
 
   void SetUp() override {
     BlockReceiverTest::SetUp();
     protectOptions.decodeMemory = &memory;
     receiver.emplace(protectOptions, kCapacity, subflows, trace);
   }
+  void TearDown() override { receiver.reset(); }  // before its budget
   /// Data of one subflow comes, and no parity.
   static void data(BlockReceiver& to, uint8_t subflow, uint64_t first, uint64_t end) {
     std::vector<uint8_t> bytes(100, 7);
@@ -271,8 +273,8 @@ TEST_F(BlockReceiverMemoryTest, WhoTakesMostGivesToThoseWhoHaveLittle) {
 }
 
 TEST_F(BlockReceiverMemoryTest, WithoutMemoryNothingIsKeptAndNothingBreaks) {
-  Budget none(1000);
-  protectOptions.decodeMemory = &none;
+  none.emplace(1000);
+  protectOptions.decodeMemory = &*none;
   receiver.emplace(protectOptions, kCapacity, subflows, trace);
   CodedBlock b = block(1, 10, 2);
   onSymbol(b, 0);
