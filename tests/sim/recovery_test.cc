@@ -360,22 +360,27 @@ TEST(Recovery, NoneMovesTheDataOfADeadPath) {
   EXPECT_GT(lab.on("b").retransmittedBytes, 0u);
 }
 
+// Each datagram of the protection is lost once, so that at least once a repair is needed.
 TEST(Recovery, AdaptiveRepairsOnThePathThatLosesLess) {
   TunnelOptions o = with("adaptive");
-  Lab lab(o);
-  for (uint64_t i = 2; i <= 30; i += 2) lab.lost.insert({"a", i});
-  lab.burst(1, 40);
-  lab.s.run(2s);
-  EXPECT_EQ(lab.arrived[1].size(), 40u);
-  lab.lost.clear();
-  lab.mark();
-  lab.lost = {{"a", 3}};
-  for (uint64_t i = 1; i <= 10; ++i)
-    lab.lost.insert({"b", i});  // its protection, too, so that a repair is needed
-  lab.burst(2, 10);
-  lab.s.run(1s);
-  EXPECT_GT(lab.on("b").retransmittedBytes, 0u) << lab.s.report();
-  EXPECT_EQ(lab.on("a").retransmittedBytes, 0u) << lab.s.report();
+  o.decodeBuffer = 0;  // it goes as copies
+  size_t needed = 0;
+  for (uint64_t copy = 1; copy <= 10; ++copy) {
+    Lab lab(o);
+    for (uint64_t i = 2; i <= 30; i += 2) lab.lost.insert({"a", i});
+    lab.burst(1, 40);
+    lab.s.run(2s);
+    EXPECT_EQ(lab.arrived[1].size(), 40u);
+    lab.lost.clear();
+    lab.mark();
+    lab.lost = {{"a", 3}, {"b", copy}};
+    lab.burst(2, 10);
+    lab.s.run(1s);
+    EXPECT_EQ(lab.arrived[2].size(), 10u);
+    EXPECT_EQ(lab.on("a").retransmittedBytes, 0u) << copy << lab.s.report();
+    needed += lab.on("b").retransmittedBytes > 0;
+  }
+  EXPECT_GT(needed, 0u);
 }
 
 }  // namespace

@@ -23,7 +23,11 @@ void forEachAttribute(const nlmsghdr& message, size_t headerBytes, Visit&& visit
 template <typename Visit>
 void forEachMessage(std::span<const uint8_t> bytes, Visit&& visit) {
   int left = static_cast<int>(bytes.size());
-  for (const auto* m = reinterpret_cast<const nlmsghdr*>(bytes.data()); mnl_nlmsg_ok(m, left);
+  // libmnl takes a length of 2^31 and more for a negative one, which is never too large, and goes backwards.
+  auto isWhole = [&](const nlmsghdr* m) {
+    return mnl_nlmsg_ok(m, left) && m->nlmsg_len <= static_cast<uint32_t>(left);
+  };
+  for (const auto* m = reinterpret_cast<const nlmsghdr*>(bytes.data()); isWhole(m);
        m = mnl_nlmsg_next(m, &left))
     visit(*m);
 }
