@@ -7,7 +7,7 @@ namespace braid::sim {
 
 namespace {
 /// Buffers of a gateway: more than any of the flows needs.
-constexpr size_t kPool = 8192;
+constexpr size_t kPool = 32768;
 }  // namespace
 
 Cable Network::cable(const LinkOptions& up, const LinkOptions& down) {

@@ -101,9 +101,11 @@ TEST(Targeted, CofusoRestoresAnyPacketFusoTheFirst) {
   Json cofuso = runTargeted(policy("cofuso"))["fct_by_packet"];
   Json fuso = runTargeted(policy("fuso"))["fct_by_packet"];
   Json none = runTargeted(policy("none"))["fct_by_packet"];
-  ASSERT_EQ(cofuso.size(), 10u);
-  ASSERT_EQ(fuso.size(), 10u);
-  for (size_t i = 0; i < 10; ++i) {
+  size_t count = cofuso.size();  // of 29 packets on three subflows, those of the worst one
+  ASSERT_GE(count, 9u);
+  ASSERT_EQ(fuso.size(), count);
+  ASSERT_EQ(none.size(), count);
+  for (size_t i = 0; i < count; ++i) {
     EXPECT_LE(cofuso[i], 1.25) << i;
     EXPECT_EQ(fuso[i] <= 1.25, i == 0) << i;
     EXPECT_GT(none[i], 1.9) << i;

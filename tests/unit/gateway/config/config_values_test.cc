@@ -33,11 +33,11 @@ TEST(ConfigValues, MinimalFileGivesTheDefaults) {
   EXPECT_EQ(c.tunnel.repairTime, TunnelOptions{}.repairTime);
 }
 
-TEST(ConfigValues, OffloadsAreOnUnlessTurnedOff) {
-  EXPECT_TRUE(configOf(edgeText()).offloads.device);
-  EXPECT_TRUE(configOf(edgeText()).offloads.sockets);
-  EXPECT_FALSE(configOf(edgeText() + "offloads: {device: off}\n").offloads.device);
-  EXPECT_FALSE(configOf(edgeText() + "offloads: {sockets: off}\n").offloads.sockets);
+TEST(ConfigValues, OffloadsAreOffUnlessTurnedOn) {
+  EXPECT_FALSE(configOf(edgeText()).offloads.device);
+  EXPECT_FALSE(configOf(edgeText()).offloads.sockets);
+  EXPECT_TRUE(configOf(edgeText() + "offloads: {device: on}\n").offloads.device);
+  EXPECT_TRUE(configOf(edgeText() + "offloads: {sockets: on}\n").offloads.sockets);
 }
 
 TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
