@@ -131,11 +131,15 @@ TEST(CubicShare, OrdersAreWhatTheySay) {
 
 TEST(Converge, MeasuresTheLastThirdOfBoth) {
   RateParams params = with("cubic", 30);
-  params.seed = 1;  // others are between 0.71 and 1
-  Json j = runConverge(params);
-  ASSERT_EQ(j["mbit"].size(), 2u);
-  EXPECT_NEAR(j["mbit"][0].get<double>() + j["mbit"][1].get<double>(), 47, 2);
-  EXPECT_GT(j["jain"], 0.8);
+  std::vector<double> jain;  // of single seeds 0.69 to 1; in 15 s CUBIC is at 0.68
+  for (params.seed = 1; params.seed <= 3; ++params.seed) {
+    Json j = runConverge(params);
+    ASSERT_EQ(j["mbit"].size(), 2u);
+    EXPECT_NEAR(j["mbit"][0].get<double>() + j["mbit"][1].get<double>(), 47, 2);
+    jain.push_back(j["jain"]);
+  }
+  std::sort(jain.begin(), jain.end());
+  EXPECT_GT(jain[1], 0.8);
 }
 
 TEST(WanBulk, ASaturatedPairOfLinksIsNearlyFull) {
