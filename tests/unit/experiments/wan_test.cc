@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <vector>
-
 #include <cmath>
 #include <sstream>
+#include <vector>
 
 #include "sim/cellular_trace.h"
 #include "sim/rate_experiments.h"
