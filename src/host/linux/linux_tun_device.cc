@@ -185,7 +185,7 @@ size_t LinuxTunDevice::cut(const VirtioHeader& header, ByteView packet, Packet f
     return 1;
   }
   for (size_t size; (size = segments->nextSize()) > 0;) {
-    Packet segment = first ? std::move(first) : pool.allocate();
+    Packet segment = first ? std::exchange(first, Packet{}) : pool.allocate();
     if (!segment || size > pool.payload()) {
       ++(segment ? counters_.readTooBig : counters_.readNoBuffer);
       segments->skip();
