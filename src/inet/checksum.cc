@@ -1,18 +1,30 @@
 #include "inet/checksum.h"
 
+#include <bit>
+#include <cstring>
+
 namespace braid {
 
 uint64_t sumBytes(ByteView bytes, uint64_t sum) {
-  // Words of 32 bits add up to the same once folded: 2^16 is 1 in ones' complement.
-  while (bytes.size() >= 4) {
-    sum += load32(bytes.data());
-    bytes = bytes.subspan(4);
+  // Words of 64 bits add up to the same once folded: 2^16 is 1 in ones' complement. They are added in the machine's
+  // order of bytes, which the folded sum can be brought out of as well as each word (RFC 1071 section 2B).
+  uint64_t words = 0, carries = 0, word;
+  const uint8_t* at = bytes.data();
+  for (size_t n = bytes.size() / sizeof word; n > 0; --n, at += sizeof word) {
+    std::memcpy(&word, at, sizeof word);
+    words += word;
+    carries += words < word;
   }
-  if (bytes.size() >= 2) {
-    sum += load16(bytes.data());
-    bytes = bytes.subspan(2);
+  if (size_t rest = bytes.size() % sizeof word; rest > 0) {
+    word = 0;
+    std::memcpy(&word, at, rest);
+    words += word;
+    carries += words < word;
   }
-  return bytes.empty() ? sum : sum + (uint64_t{bytes[0]} << 8);
+  uint16_t folded = foldSum((words >> 32) + (words & UINT32_MAX) + carries);
+  if constexpr (std::endian::native == std::endian::little)
+    folded = static_cast<uint16_t>(folded << 8 | folded >> 8);
+  return sum + folded;
 }
 
 uint16_t foldSum(uint64_t sum) {

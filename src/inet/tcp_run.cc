@@ -27,6 +27,10 @@ bool isHeaderValid(ByteView ip, size_t ipHeader) {
   return ipHeader != ip::kV4Header || foldSum(sumBytes(ip.first(ipHeader))) == 0xffff;
 }
 
+bool isValid(ByteView ip, size_t ipHeader) {
+  return isHeaderValid(ip, ipHeader) && isTcpValid(ip, ipHeader);
+}
+
 // What the IP header says of the packet's length.
 size_t statedLength(ByteView ip, size_t ipHeader) {
   return ipHeader == ip::kV4Header ? load16(&ip[ip::kV4TotalLength])
@@ -44,7 +48,6 @@ bool TcpRun::begin(ByteView packet) {
     return false;
   if (ip->l4Offset != (ip->isV4() ? ip::kV4Header : ip::kV6Header)) return false;
   if ((ip->tcp->flags & ~TcpFields::kPsh) != TcpFields::kAck) return false;
-  if (!isHeaderValid(bytes, ip->l4Offset) || !isTcpValid(bytes, ip->l4Offset)) return false;
   first_ = packet;
   ipHeader_ = ip->l4Offset;
   headers_ = tcpOffset() + ip->tcp->headerLength;
@@ -82,7 +85,11 @@ bool TcpRun::extend(ByteView packet) {
   if (!isLike(packet)) return false;
   ByteView ip = packet.subspan(linkHeader_);
   if (statedLength(ip, ipHeader_) != ip.size()) return false;
-  if (!isHeaderValid(ip, ipHeader_) || !isTcpValid(ip, ipHeader_)) return false;
+  if (!isValid(ip, ipHeader_)) return false;
+  if (count_ == 1 && !isValid(first_.subspan(linkHeader_), ipHeader_)) {
+    ended_ = true;
+    return false;
+  }
   push_ = packet[tcpOffset() + ip::kTcpFlags] & TcpFields::kPsh;
   ended_ = push_ || payload < payload_;
   bytes_ += payload;

@@ -23,6 +23,23 @@ TEST(ChecksumTest, OddLengthsCountAZero) {
   EXPECT_EQ(foldSum(sumBytes(Bytes{0x12, 0x34, 0x00, 0x00, 0x56})), 0x6834);
 }
 
+// Any length, any place in memory, and bytes whose words overflow again and again.
+TEST(ChecksumTest, SameAsWordByWord) {
+  constexpr uint64_t kSeed = 12;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  Random random(kSeed);
+  for (size_t size = 0; size < 200; ++size) {
+    for (bool large : {false, true}) {
+      Bytes data(8 + size);
+      for (uint8_t& b : data) b = static_cast<uint8_t>(large ? 0xff - random.below(2) : random.next());
+      ByteView some = ByteView(data).subspan(random.below(8), size);
+      uint64_t expected = 0x12345;
+      for (size_t i = 0; i < size; ++i) expected += uint64_t{some[i]} << (i % 2 ? 0 : 8);
+      ASSERT_EQ(foldSum(sumBytes(some, 0x12345)), foldSum(expected)) << size;
+    }
+  }
+}
+
 TEST(ChecksumTest, CarriesWrapAround) {
   EXPECT_EQ(foldSum(0x1ffff), 1);
   EXPECT_EQ(foldSum(0xffffffffffffffff), 0xffff);

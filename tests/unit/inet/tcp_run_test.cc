@@ -152,7 +152,11 @@ TEST_P(TcpRunTest, ADamagedPacketIsNoPartOfIt) {
   bad.back() ^= 1;
   ASSERT_TRUE(begin(packet({0})));
   EXPECT_FALSE(run.extend(bad));
-  EXPECT_FALSE(begin(bad));
+  EXPECT_TRUE(run.extend(packet({100}))) << "it did not end the run";
+  ASSERT_TRUE(begin(bad)) << "alone it goes as it is";
+  EXPECT_FALSE(run.extend(packet({200})));
+  EXPECT_EQ(run.count(), 1u);
+  EXPECT_FALSE(run.extend(packet({200}))) << "asked again";
   if (GetParam()) return;
   bad = packet({100});
   bad[10] ^= 1;  // the IP header's own
