@@ -145,25 +145,31 @@ Timer::Timer(Loop& loop, std::function<void()> onTime)
     : fd_(makeTimer()), onTime_(std::move(onTime)), watcher_(loop, fd_.get(), [this] { onReadable(); }) {}
 
 void Timer::arm(Time deadline) {
-  if (deadline == deadline_) return;
-  itimerspec spec{};  // zero disarms
-  if (deadline != kNever) {
-    // An absolute time that has passed fires at once; zero would disarm.
-    auto ns = std::max<int64_t>(deadline.time_since_epoch().count(), 1);
-    spec.it_value = {ns / 1'000'000'000, ns % 1'000'000'000};
-  }
+  deadline_ = deadline;
+  if (deadline < wakeUp_) wakeAt(deadline);
+}
+
+// What has expired meanwhile is forgotten by that.
+void Timer::wakeAt(Time at) {
+  // An absolute time that has passed fires at once; zero would disarm.
+  auto ns = std::max<int64_t>(at.time_since_epoch().count(), 1);
+  itimerspec spec{};
+  spec.it_value = {ns / 1'000'000'000, ns % 1'000'000'000};
   // The kernel has no reason to refuse, a filter of system calls may: then what is armed is what was.
   for (int tries = 0; tries < 3; ++tries) {
     if (timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0) continue;
-    deadline_ = deadline;
+    wakeUp_ = at;
     return;
   }
 }
 
 void Timer::onReadable() {
+  if (wakeUp_ < deadline_ && deadline_ != kNever && monotonicNow() < deadline_) return wakeAt(deadline_);
   uint64_t expirations;
   if (::read(fd_.get(), &expirations, sizeof expirations) != sizeof expirations)
     return;  // re-armed meanwhile
+  wakeUp_ = kNever;
+  if (deadline_ == kNever) return;  // disarmed meanwhile
   deadline_ = kNever;
   onTime_();
 }

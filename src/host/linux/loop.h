@@ -90,14 +90,17 @@ class IoWatcher {
 class Timer {
  public:
   Timer(Loop& loop, std::function<void()> onTime);
-  /// kNever disarms. Costs a system call only when the deadline is another one.
+  /// kNever disarms. Costs a system call only when the kernel would wake too late: a deadline that is put off, as most
+  /// are, leaves the earlier wake-up, which then sees that it is not yet time.
   void arm(Time deadline);
   Time deadline() const { return deadline_; }
 
  private:
   void onReadable();
+  void wakeAt(Time at);
   UniqueFd fd_;
   Time deadline_ = kNever;
+  Time wakeUp_ = kNever;  ///< of the kernel; not after deadline_, unless the kernel refused
   std::function<void()> onTime_;
   IoWatcher watcher_;
 };

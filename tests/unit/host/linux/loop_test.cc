@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace braid::loop_test {
@@ -73,6 +76,39 @@ TEST(Timer, DisarmedAndMovedDeadlinesDoNotFire) {
   timer.arm(monotonicNow() + 1h);  // expired meanwhile, and then moved
   loop.runOnce(false);
   EXPECT_EQ(fired, 0);
+}
+
+// Seconds until the only timer of this process wakes it.
+long secondsUntilWakeUp() {
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream in(file.path());
+    for (std::string word; in >> word;) {
+      long seconds = 0;
+      char open = 0;
+      if (word == "it_value:" && in >> open >> seconds) return seconds;
+    }
+  }
+  return -1;
+}
+
+TEST(Timer, APutOffDeadlineCostsNothingUntilTheWakeUpComes) {
+  Loop loop;
+  int fired = 0;
+  Timer timer(loop, [&] { ++fired; });
+  timer.arm(monotonicNow() + 1h);
+  timer.arm(monotonicNow() + 2h);
+  EXPECT_LE(secondsUntilWakeUp(), 3600) << "the kernel was told";
+  timer.arm(monotonicNow() + 30min);
+  EXPECT_LE(secondsUntilWakeUp(), 1800);
+  EXPECT_GT(secondsUntilWakeUp(), 0);
+  timer.arm(monotonicNow() + 1ms);
+  Time deadline = monotonicNow() + 20ms;
+  timer.arm(deadline);
+  while (fired == 0) loop.runOnce(true);
+  EXPECT_GE(monotonicNow(), deadline);
+  timer.arm(monotonicNow() + 1ms);
+  while (fired == 1) loop.runOnce(true);
+  EXPECT_EQ(fired, 2);
 }
 
 TEST(Timer, CanBeArmedInItsOwnCallback) {
