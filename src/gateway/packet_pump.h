@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "gateway/control/gateway_status.h"
@@ -36,6 +37,7 @@ class PacketPump : private SendObserver {
 
  private:
   void onDeviceReadable();
+  size_t onDatagrams(std::span<ReceivedDatagram> batch);
   size_t deliverPackets(size_t limit);
   void onSendError(const Datagram& refused, int error) override;
   void onTooBig(const Datagram& refused) override { tunnel_.onTooBig(refused, clock_.now()); }

@@ -5,37 +5,37 @@
 
 namespace braid {
 
-SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer,
-                         OnDatagram onDatagram, OnBatch onBatch)
-    : host_(host),
-      offloads_(offloads),
-      observer_(observer),
-      onDatagram_(std::move(onDatagram)),
-      onBatch_(std::move(onBatch)),
-      batch_(pool) {}
+SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch)
+    : host_(host), offloads_(offloads), observer_(observer), onBatch_(std::move(onBatch)), batch_(pool) {}
 
 void SocketTable::open(SocketId id, const SocketOptions& wanted) {
   SocketOptions options = wanted;
   options.offloads = offloads_;
   auto entry = std::make_unique<Entry>();
   Entry* raw = entry.get();
+  raw->id = id;
   entry->socket = host_.openSocket(
       id, options,
       {[this, raw] { onReadable(*raw->socket); }, [this, raw] { raw->socket->flush(observer_); }});
-  entries_.emplace(id, std::move(entry));
+  entries_.push_back(std::move(entry));
+}
+
+SocketTable::Entries::const_iterator SocketTable::at(SocketId id) const {
+  return std::find_if(entries_.begin(), entries_.end(), [id](const auto& e) { return e->id == id; });
 }
 
 void SocketTable::close(SocketId id) {
-  auto at = entries_.find(id);
-  if (at == entries_.end()) return;
-  addCounters(closed_, at->second->socket->counters());
-  std::erase(dirty_, at->second.get());
-  entries_.erase(at);
+  auto entry = at(id);
+  if (entry == entries_.end()) return;
+  addCounters(closed_, (*entry)->socket->counters());
+  std::erase(dirty_, entry->get());
+  last_ = nullptr;
+  entries_.erase(entry);
 }
 
 const DatagramSocket* SocketTable::find(SocketId id) const {
-  auto at = entries_.find(id);
-  return at == entries_.end() ? nullptr : at->second->socket.get();
+  auto entry = at(id);
+  return entry == entries_.end() ? nullptr : (*entry)->socket.get();
 }
 
 // What is left stays in the kernel until the next turn: it comes back as long as the socket is readable.
@@ -43,19 +43,22 @@ void SocketTable::onReadable(DatagramSocket& socket) {
   bool more = true;
   for (size_t taken = 0; more && taken < kTurn;) {
     std::span<ReceivedDatagram> received = socket.receive(batch_, ReceiveBatch::kSize, more);
-    for (ReceivedDatagram& r : received) onDatagram_(r);
-    taken += std::max({ReceiveBatch::kSize, received.size(), onBatch_()});
+    taken += std::max({ReceiveBatch::kSize, received.size(), onBatch_(received)});
   }
 }
 
 void SocketTable::send(Datagram&& datagram) {
-  auto at = entries_.find(datagram.route.socket);
-  if (at == entries_.end()) {
+  SocketId id = datagram.route.socket;
+  if (!last_ || last_->id != id) {
+    auto found = at(id);
+    last_ = found == entries_.end() ? nullptr : found->get();
+  }
+  if (!last_) {
     ++orphans_;
     datagram.bytes.reset();
     return;
   }
-  Entry& entry = *at->second;
+  Entry& entry = *last_;
   if (entry.socket->full() && !entry.socket->blocked()) entry.socket->flush(observer_);
   entry.socket->enqueue(std::move(datagram));
   if (!entry.dirty) dirty_.push_back(&entry);
@@ -72,7 +75,7 @@ void SocketTable::flush() {
 
 SocketCounters SocketTable::counters() const {
   SocketCounters sum = closed_;
-  for (const auto& [id, entry] : entries_) addCounters(sum, entry->socket->counters());
+  for (const auto& entry : entries_) addCounters(sum, entry->socket->counters());
   return sum;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "host/host.h"
@@ -17,13 +17,10 @@ class SocketTable {
   /// others.
   static constexpr size_t kTurn = 256;
 
-  using OnDatagram = std::function<void(ReceivedDatagram&)>;
-  /// A batch has been given on. Gives how much has come of it.
-  using OnBatch = std::function<size_t()>;
+  /// A batch that one read brought. Gives how much has come of it.
+  using OnBatch = std::function<size_t(std::span<ReceivedDatagram>)>;
   /// `offloads`: SocketOptions::offloads of each socket. All must outlive the table.
-  SocketTable(
-      Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnDatagram onDatagram,
-      OnBatch onBatch = [] { return size_t{0}; });
+  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch);
 
   /// Throws SystemError.
   void open(SocketId id, const SocketOptions& options);
@@ -43,18 +40,21 @@ class SocketTable {
 
  private:
   struct Entry {
+    SocketId id;
     std::unique_ptr<DatagramSocket> socket;
     bool dirty = false;  // in dirty_
   };
+  using Entries = std::vector<std::unique_ptr<Entry>>;
   void onReadable(DatagramSocket& socket);
+  Entries::const_iterator at(SocketId id) const;
 
   Host& host_;
   bool offloads_;
   SendObserver& observer_;
-  OnDatagram onDatagram_;
   OnBatch onBatch_;
   ReceiveBatch batch_;
-  std::map<SocketId, std::unique_ptr<Entry>> entries_;
+  Entries entries_;        // a few: an uplink has one or several of each family
+  Entry* last_ = nullptr;  // what was sent last went there, and what follows mostly does
   std::vector<Entry*> dirty_;
   SocketCounters closed_;
   uint64_t orphans_ = 0;

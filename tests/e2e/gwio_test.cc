@@ -855,7 +855,7 @@ TEST_F(Config, UplinkSendsThroughItsOwnGateway) {
     LinuxHost host(loop);
     PacketPool pool(1500, 64);
     MockObserver observer;
-    SocketTable sockets(host, pool, false, observer, [](ReceivedDatagram&) {});
+    SocketTable sockets(host, pool, false, observer, [](auto) { return size_t{0}; });
     SocketIds ids;
     Uplinks uplinks(sockets, routing, ids);
     UplinkConfig c;

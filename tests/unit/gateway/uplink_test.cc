@@ -64,7 +64,7 @@ class UplinkTest : public testing::Test, private SendObserver {
   FakeHost host_{clock_, 1};
   NetworkTable& table_ = host_.net().edit();
   PacketPool pool_{1500, 64};
-  SocketTable sockets_{host_, pool_, false, *this, [](ReceivedDatagram&) {}};
+  SocketTable sockets_{host_, pool_, false, *this, [](auto) { return size_t{0}; }};
   SocketIds ids_;
   Uplinks uplinks_{sockets_, host_.net(), ids_};
 };
