@@ -9,7 +9,8 @@ namespace braid {
 
 namespace {
 constexpr size_t kBlocksPerSlab = 64;
-}
+constexpr size_t kSlabsPerShrink = 32;  // about 4 MB: what the kernel takes back in well under a millisecond
+}  // namespace
 
 size_t Packet::tailroom() const {
   return pool_ ? pool_->blockSize() - offset_ - size_ : 0;
@@ -55,32 +56,57 @@ void Packet::reset() {
 PacketPool::PacketPool(size_t payload, size_t limit)
     : payload_(payload),
       limit_(limit),
-      budgets_{Budget(limit / 4), Budget(limit / 8 * 3), Budget(limit / 4)} {
-  free_.reserve(limit);
-  slabs_.reserve(limit / kBlocksPerSlab + 1);
-}
+      budgets_{Budget(limit / 4), Budget(limit / 8 * 3), Budget(limit / 4)} {}
 
 PacketPool::~PacketPool() {
   assert(inUse_ == 0 && "a packet outlives its pool");
+  while (!slabs_.empty()) ::operator delete(slabs_.popFront());
+}
+
+// nullptr: all are in use, or the machine has no memory for more.
+PacketPool::Slab* PacketPool::makeSlab() {
+  size_t blocks = std::min(kBlocksPerSlab, limit_ - made_);
+  void* memory = blocks > 0 ? ::operator new(sizeof(Slab) + blocks * stride(), std::nothrow) : nullptr;
+  if (!memory) return nullptr;
+  Slab* slab = new (memory) Slab;
+  slab->blocks = blocks;
+  auto* first = reinterpret_cast<uint8_t*>(slab + 1);
+  for (size_t i = blocks; i-- > 0;) slab->free = new (first + i * stride()) Block{slab, slab->free};
+  made_ += blocks;
+  ++spare_;
+  slabs_.pushBack(*slab);
+  return slab;
+}
+
+void PacketPool::shrink() {
+  for (size_t n = std::min(leastSpare_, kSlabsPerShrink); n > 0; --n) {
+    Slab* slab = slabs_.back();
+    slabs_.erase(*slab);
+    made_ -= slab->blocks;
+    --spare_;
+    ::operator delete(slab);
+  }
+  leastSpare_ = spare_;
+}
+
+size_t PacketPool::footprint() const {
+  return made_ * stride();
 }
 
 Packet PacketPool::allocate() {
-  if (free_.empty()) {
-    size_t more = std::min(kBlocksPerSlab, limit_ - made_);
-    std::unique_ptr<uint8_t[]> slab(more > 0 ? new (std::nothrow) uint8_t[more * blockSize()] : nullptr);
-    if (!slab) {  // all are in use, or the machine has no memory for more
-      ++exhausted_;
-      return {};
-    }
-    slabs_.push_back(std::move(slab));
-    for (size_t i = 0; i < more; ++i) free_.push_back(slabs_.back().get() + i * blockSize());
-    made_ += more;
+  Slab* slab = slabs_.empty() ? makeSlab() : slabs_.front();
+  if (!slab) {
+    ++exhausted_;
+    return {};
   }
+  if (slab->used++ == 0) leastSpare_ = std::min(leastSpare_, --spare_);
+  Block* block = slab->free;
+  slab->free = block->nextFree;
+  if (!slab->free) slabs_.erase(*slab);
   Packet p;
   p.pool_ = this;
-  p.block_ = free_.back();
+  p.block_ = block->bytes();
   p.offset_ = kHeadroom;
-  free_.pop_back();
   ++inUse_;
   return p;
 }
@@ -92,9 +118,20 @@ Packet PacketPool::copy(ByteView bytes) {
   return p;
 }
 
-void PacketPool::release(uint8_t* block) {
-  free_.push_back(block);
+void PacketPool::release(uint8_t* bytes) {
+  Block* block = reinterpret_cast<Block*>(bytes) - 1;
+  Slab* slab = block->slab;
   --inUse_;
+  bool wasListed = slab->free;
+  block->nextFree = slab->free;
+  slab->free = block;
+  if (--slab->used == 0) {
+    if (wasListed) slabs_.erase(*slab);
+    slabs_.pushBack(*slab);
+    ++spare_;
+  } else if (!wasListed) {
+    slabs_.pushFront(*slab);
+  }
 }
 
 }  // namespace braid

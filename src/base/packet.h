@@ -3,11 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "base/budget.h"
 #include "base/bytes.h"
+#include "base/intrusive_list.h"
 
 namespace braid {
 
@@ -76,8 +75,9 @@ enum class PacketUse : uint8_t {
   kHeld,    ///< they wait for those before them
 };
 
-/// A bounded set of equal blocks. Memory is taken in slabs on demand and kept until the pool dies; after
-/// warm-up allocate() and release are a list push and pop. Not thread-safe. Must outlive its packets.
+/// A bounded set of equal blocks. Memory is taken in slabs of blocks on demand and kept until shrink(); after warm-up
+/// allocate() and release are a list push and pop. Slabs that are partly used are used up first, so that others become
+/// free as a whole. Not thread-safe. Must outlive its packets.
 ///
 /// Who keeps packets for longer than it takes to pass them on keeps them under the budget of their use. The budgets
 /// leave an eighth of the pool to packets that pass: what arrives and what leaves finds a buffer, whatever is kept.
@@ -99,6 +99,13 @@ class PacketPool {
   /// A packet with these bytes; an empty handle when the pool is exhausted or they do not fit.
   Packet copy(ByteView bytes);
 
+  /// Gives back the memory of slabs of which nothing was in use since the last call; of a few at a time.
+  void shrink();
+  /// Whether there are slabs of which nothing is in use.
+  bool hasSpare() const { return spare_ > 0; }
+  /// Bytes of memory that the pool has.
+  size_t footprint() const;
+
   /// A quarter of the pool for what is queued, three eighths for what was sent, a quarter for what is held.
   Budget& budget(PacketUse use) { return budgets_[static_cast<size_t>(use)]; }
   const Budget& budget(PacketUse use) const { return budgets_[static_cast<size_t>(use)]; }
@@ -110,17 +117,35 @@ class PacketPool {
 
  private:
   friend class Packet;
-  void release(uint8_t* block);
+  struct Slab;
+  // Before each block's bytes; of a size that keeps their alignment.
+  struct alignas(16) Block {
+    Slab* slab;
+    Block* nextFree;
+    uint8_t* bytes() { return reinterpret_cast<uint8_t*>(this + 1); }
+  };
+  // At the front of its memory, the blocks behind it.
+  struct alignas(16) Slab {
+    size_t blocks = 0, used = 0;
+    Block* free = nullptr;
+    ListLink<Slab> link;
+  };
+  void release(uint8_t* bytes);
+  Slab* makeSlab();
   size_t blockSize() const { return kHeadroom + payload_ + kTailroom; }
+  size_t stride() const {
+    return sizeof(Block) + (blockSize() + alignof(Block) - 1) / alignof(Block) * alignof(Block);
+  }
 
   size_t payload_;
   size_t limit_;
   size_t made_ = 0;
   size_t inUse_ = 0;
   uint64_t exhausted_ = 0;
-  std::array<Budget, 3> budgets_;  // by PacketUse
-  std::vector<std::unique_ptr<uint8_t[]>> slabs_;
-  std::vector<uint8_t*> free_;
+  std::array<Budget, 3> budgets_;           // by PacketUse
+  IntrusiveList<Slab, &Slab::link> slabs_;  // those with a free block; the spare ones at the end
+  size_t spare_ = 0;                        // slabs of which nothing is in use
+  size_t leastSpare_ = 0;                   // since shrink()
 };
 
 }  // namespace braid

@@ -17,6 +17,8 @@ namespace braid {
 namespace {
 
 constexpr Duration kUplinkRetry = 1s;
+constexpr Duration kShrinkAfter =
+    5s;  // longer than a flow's pauses, so that its buffers are not taken again and again
 // All packets under way in this process; at 2 KB each about 140 MB at most, taken on demand.
 constexpr size_t kPoolPackets = 65536;
 
@@ -118,11 +120,12 @@ bool Gateway::turn() {
   bool more = pump_.turn(now);
   logEvents(now);
   followMtu(now);
+  if (shrink_ == kNever && pool_.hasSpare()) shrink_ = now + kShrinkAfter;
   return more;
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetry_, monitor_.deadline(), changes_.deadline(),
+  return std::min({tunnel_.nextDeadline(), uplinkRetry_, shrink_, monitor_.deadline(), changes_.deadline(),
                    names_.deadline(), meters_.deadline(), callers_.deadline(), device_.deadline()});
 }
 
@@ -138,6 +141,10 @@ void Gateway::onTimers(Time now) {
     names_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
   if (callers_.deadline() <= now) callers_.keep(now);
+  if (shrink_ <= now) {
+    pool_.shrink();
+    shrink_ = kNever;
+  }
   if (tunnel_.nextDeadline() <= now) tunnel_.onTimer(now);
 }
 

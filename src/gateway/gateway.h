@@ -96,6 +96,7 @@ class Gateway {
   MeterKeeper meters_;
   Uplinks uplinks_;
   Time uplinkRetry_ = kNever;
+  Time shrink_ = kNever;  ///< packet buffers that are spare until then are given back
   NameKeeper names_;
   std::set<std::string> peersUp_;
 };

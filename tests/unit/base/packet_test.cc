@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -29,6 +32,65 @@ TEST(PacketPool, IsBoundedAndCountsRefusals) {
   held.pop_back();
   EXPECT_TRUE(pool.allocate());
   EXPECT_EQ(pool.inUse(), 2u);
+}
+
+TEST(PacketPool, WhatWasSpareForAWhileIsGivenBack) {
+  PacketPool pool(100, 1000);
+  std::vector<Packet> held;
+  for (int i = 0; i < 1000; ++i) held.push_back(pool.allocate());
+  size_t all = pool.footprint();
+  EXPECT_FALSE(pool.hasSpare());
+  held.resize(1);
+  EXPECT_TRUE(pool.hasSpare());
+  pool.shrink();
+  EXPECT_EQ(pool.footprint(), all) << "it was in use a moment ago";
+  for (int i = 0; i < 100; ++i) held.push_back(pool.allocate());
+  held.resize(1);
+  pool.shrink();
+  size_t left = pool.footprint();
+  EXPECT_LT(left, all / 4);
+  EXPECT_GE(left, all / 10) << "100 were in use in between";
+  pool.shrink();
+  EXPECT_LT(pool.footprint(), all / 10);
+  EXPECT_FALSE(pool.hasSpare());
+  pool.shrink();
+  EXPECT_GT(pool.footprint(), 0u) << "one is in use";
+  for (int i = 1; i < 1000; ++i) held.push_back(pool.allocate());
+  EXPECT_TRUE(held.back());
+  EXPECT_FALSE(pool.allocate());
+  EXPECT_EQ(pool.footprint(), all);
+}
+
+// Against counting: every block is given once at a time, keeps its bytes, and can be had after any give and take.
+TEST(PacketPool, TakingGivingAndShrinkingInAnyOrder) {
+  constexpr uint64_t kSeed = 5;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  Random random(kSeed);
+  PacketPool pool(60, 300);
+  struct Held {
+    Packet packet;
+    uint8_t mark;
+  };
+  std::vector<Held> held;
+  for (int step = 0; step < 20'000; ++step) {
+    bool growing = step / 1000 % 2 == 0;
+    if (random.chance(growing ? 0.7 : 0.3)) {
+      Packet packet = pool.allocate();
+      ASSERT_EQ(static_cast<bool>(packet), held.size() < 300);
+      if (!packet) continue;
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(packet.data()) % 16, 0u);
+      auto mark = static_cast<uint8_t>(random.next());
+      std::fill_n(packet.append(60), 60, mark);
+      held.push_back({std::move(packet), mark});
+    } else if (!held.empty()) {
+      std::swap(held[random.below(held.size())], held.back());
+      const Held& last = held.back();
+      ASSERT_TRUE(std::ranges::all_of(last.packet.view(), [&](uint8_t b) { return b == last.mark; }));
+      held.pop_back();
+    }
+    if (random.chance(0.01)) pool.shrink();
+    ASSERT_EQ(pool.inUse(), held.size());
+  }
 }
 
 TEST(PacketPool, TheBudgetsLeaveAnEighthToWhatPasses) {
