@@ -12,8 +12,8 @@ FlowTable::FlowTable(size_t maxFlows, size_t maxHalfOpen, uint64_t seed)
     : hash_(seed, ~seed),
       maxFlows_(std::clamp<size_t>(maxFlows, 1, kMost)),
       maxHalfOpen_(std::clamp<size_t>(maxHalfOpen, 1, kMost)),
-      flows_(maxFlows_ + maxHalfOpen_),
-      troubles_(maxFlows_),
+      flows_(maxFlows_ + maxHalfOpen_, Records::kUnmade),
+      troubles_(maxFlows_, Records::kUnmade),
       proven_(maxFlows_),
       halfOpen_(maxHalfOpen_) {}
 
@@ -46,7 +46,9 @@ uint32_t FlowTable::addHalfOpen(const FlowKey& key, uint64_t hash) {
   if (i == kNone) {
     i = static_cast<uint32_t>(maxFlows_) + nextHalfOpen_;
     nextHalfOpen_ = (nextHalfOpen_ + 1) % static_cast<uint32_t>(maxHalfOpen_);
-    if (flows_[i].key.protocol != 0) halfOpen_.erase(hash_(flows_[i].key), idOf(i));
+    bool isFresh = idOf(i) == usedHalfOpen_;
+    usedHalfOpen_ += isFresh;
+    if (!isFresh && flows_[i].key.protocol != 0) halfOpen_.erase(hash_(flows_[i].key), idOf(i));
     halfOpen_.insert(hash, idOf(i));
   }
   flows_[i] = ShimFlow{};

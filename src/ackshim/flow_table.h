@@ -17,7 +17,7 @@ struct FlowPlace {
 
 /// The flows by 5-tuple, in two parts that do not compete: flows that proved to have two ends, and half-open
 /// ones, of which the oldest goes when one more comes. Whoever invents addresses fills only the second part.
-/// All operations are O(1); memory is taken at the start.
+/// All operations are O(1); memory is taken as places are first used, and kept.
 ///
 /// A packet of a flow that is in no cache costs two waits for memory, one for the index and one for the
 /// record's three lines. prefetch() and fetch() let those of several packets pass at the same time.
@@ -78,6 +78,7 @@ class FlowTable {
   FlowIndex halfOpen_;
   uint32_t free_ = kNone;      // the first place that an erased flow left; its lastUse is the next one
   uint32_t used_ = 0;          // proven places that were ever used
+  uint32_t usedHalfOpen_ = 0;  // half-open places that were ever used
   uint32_t nextHalfOpen_ = 0;  // the place that is taken next, the oldest once all are used
   uint32_t hand_ = 0;
   size_t size_ = 0;

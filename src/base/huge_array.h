@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 
@@ -12,14 +13,21 @@ namespace braid {
 void* allocateHuge(size_t bytes);
 void releaseHuge(void* memory, size_t bytes);
 
-/// A fixed number of records in memory of allocateHuge(), value-initialized.
+/// Whether the records of a HugeArray are there from the start.
+enum class Records : uint8_t {
+  kMade,    ///< value-initialized
+  kUnmade,  ///< each is assigned before it is read; memory is taken as they are
+};
+
+/// A fixed number of records in memory of allocateHuge().
 template <class T>
 class HugeArray {
   static_assert(std::is_trivially_destructible_v<T>);
 
  public:
-  explicit HugeArray(size_t size) : size_(size), memory_(allocateHuge(bytes(size)), Release{bytes(size)}) {
-    std::uninitialized_value_construct_n(data(), size);
+  explicit HugeArray(size_t size, Records records = Records::kMade)
+      : size_(size), memory_(allocateHuge(bytes(size)), Release{bytes(size)}) {
+    if (records == Records::kMade) std::uninitialized_value_construct_n(data(), size);
   }
   size_t size() const { return size_; }
   T& operator[](size_t i) { return data()[i]; }

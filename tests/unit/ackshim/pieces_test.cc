@@ -1,4 +1,7 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "ackshim/arrivals.h"
 #include "ackshim/boundaries.h"
@@ -145,6 +148,19 @@ FlowKey keyOf(uint32_t n) {
   FlowKey key{Address::Family::kV4, 6, 1, 2, {}, {}};
   store32(key.src.data(), n);
   return key;
+}
+
+TEST(FlowTableTest, TakesMemoryForFlowsThatThereAre) {
+  auto residentBytes = [] {
+    std::ifstream statm("/proc/self/statm");
+    size_t size = 0, resident = 0;
+    statm >> size >> resident;
+    return resident * static_cast<size_t>(::getpagesize());
+  };
+  constexpr size_t kFlows = 1 << 18;  // 60 MB
+  size_t before = residentBytes();
+  FlowTable table(kFlows, 1000, 9);
+  EXPECT_LT(residentBytes(), before + (16 << 20));
 }
 
 TEST(FlowTableTest, HalfOpenFlowsReplaceTheOldestAndNeverAProvenOne) {

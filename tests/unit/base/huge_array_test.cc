@@ -1,8 +1,10 @@
 #include "base/huge_array.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
 
 namespace braid::huge_array_test {
 namespace {
@@ -19,6 +21,22 @@ TEST(HugeArrayTest, RecordsAreInitialized) {
   HugeArray<uint64_t> plain(3);
   EXPECT_EQ(plain[2], 0u);
   EXPECT_EQ(HugeArray<Record>(0).size(), 0u);
+}
+
+// Bytes of this process that are in memory.
+size_t residentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  size_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<size_t>(::getpagesize());
+}
+
+TEST(HugeArrayTest, UnmadeRecordsTakeNoMemory) {
+  size_t before = residentBytes();
+  HugeArray<Record> unmade((size_t{64} << 20) / sizeof(Record), Records::kUnmade);
+  EXPECT_LT(residentBytes(), before + (8 << 20));
+  unmade[7] = {3, 4};
+  EXPECT_EQ(unmade[7].b, 4u);
 }
 
 TEST(HugeArrayTest, BeginsOnACacheLineOrAHugePage) {
