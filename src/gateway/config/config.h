@@ -48,8 +48,8 @@ struct DeviceConfig {
 
 /// `offloads`: what goes between daemon and kernel in larger pieces.
 struct OffloadsConfig {
-  bool device = false;   ///< DeviceOptions::offloads
-  bool sockets = false;  ///< SocketOptions::offloads
+  bool device = true;   ///< DeviceOptions::offloads
+  bool sockets = true;  ///< SocketOptions::offloads
   bool operator==(const OffloadsConfig&) const = default;
 };
 

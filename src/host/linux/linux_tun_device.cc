@@ -92,7 +92,11 @@ LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
   std::copy(name.begin(), name.end(), request.ifr_name);
   hasHeader_ = options.offloads && attach(fd.get(), request, kind_, IFF_VNET_HDR);
   if (!hasHeader_ && !attach(fd.get(), request, kind_, 0)) failAttach(errno, kind_, name);
-  if (hasHeader_) wantSegments(fd.get());  // else there is a header, and nothing in it
+  if (hasHeader_) {
+    wantSegments(fd.get());  // else there is a header, and nothing in it
+  } else {
+    ::ioctl(fd.get(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
+  }
   fd_ = std::move(fd);
   name_ = request.ifr_name;
   lengthenQueue();

@@ -228,9 +228,10 @@ Endpoint localEnd(int fd) {
 
 UdpSocket::UdpSocket(SocketId id, const SocketOptions& options) : UdpSocket(id, openSocket(options)) {
   if (!options.offloads) return;
-  int on = 1;
-  gathers_ = true;
-  merges_ = ::setsockopt(fd(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;  // Linux 5.0
+  int on = 1, size = 0;
+  socklen_t length = sizeof size;
+  gathers_ = ::getsockopt(fd(), IPPROTO_UDP, UDP_SEGMENT, &size, &length) == 0;  // Linux 4.18
+  merges_ = ::setsockopt(fd(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;       // Linux 5.0
 }
 UdpSocket::UdpSocket(SocketId id, UniqueFd fd) : DatagramSocket(id, localEnd(fd.get())), fd_(std::move(fd)) {}
 

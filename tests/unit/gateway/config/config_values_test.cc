@@ -33,11 +33,15 @@ TEST(ConfigValues, MinimalFileGivesTheDefaults) {
   EXPECT_EQ(c.tunnel.repairTime, TunnelOptions{}.repairTime);
 }
 
-TEST(ConfigValues, OffloadsAreOffUnlessTurnedOn) {
-  EXPECT_FALSE(configOf(edgeText()).offloads.device);
-  EXPECT_FALSE(configOf(edgeText()).offloads.sockets);
-  EXPECT_TRUE(configOf(edgeText() + "offloads: {device: on}\n").offloads.device);
-  EXPECT_TRUE(configOf(edgeText() + "offloads: {sockets: on}\n").offloads.sockets);
+TEST(ConfigValues, OffloadsAreOnUnlessTurnedOff) {
+  EXPECT_TRUE(configOf(edgeText()).offloads.device);
+  EXPECT_TRUE(configOf(edgeText()).offloads.sockets);
+  OffloadsConfig one = configOf(edgeText() + "offloads: {device: off}\n").offloads;
+  EXPECT_FALSE(one.device);
+  EXPECT_TRUE(one.sockets);
+  OffloadsConfig other = configOf(edgeText() + "offloads: {sockets: off}\n").offloads;
+  EXPECT_TRUE(other.device);
+  EXPECT_FALSE(other.sockets);
 }
 
 TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
