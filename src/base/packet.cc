@@ -1,5 +1,7 @@
 #include "base/packet.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cassert>
 #include <new>
@@ -60,14 +62,18 @@ PacketPool::PacketPool(size_t payload, size_t limit)
 
 PacketPool::~PacketPool() {
   assert(inUse_ == 0 && "a packet outlives its pool");
-  while (!slabs_.empty()) ::operator delete(slabs_.popFront());
+  while (!slabs_.empty()) unmap(slabs_.back());
 }
+
+// Memory of its own, not of the heap: that would seldom give it back to the machine.
 
 // nullptr: all are in use, or the machine has no memory for more.
 PacketPool::Slab* PacketPool::makeSlab() {
   size_t blocks = std::min(kBlocksPerSlab, limit_ - made_);
-  void* memory = blocks > 0 ? ::operator new(sizeof(Slab) + blocks * stride(), std::nothrow) : nullptr;
-  if (!memory) return nullptr;
+  if (blocks == 0) return nullptr;
+  void* memory =
+      ::mmap(nullptr, slabBytes(blocks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
   Slab* slab = new (memory) Slab;
   slab->blocks = blocks;
   auto* first = reinterpret_cast<uint8_t*>(slab + 1);
@@ -78,14 +84,15 @@ PacketPool::Slab* PacketPool::makeSlab() {
   return slab;
 }
 
+void PacketPool::unmap(Slab* slab) {
+  slabs_.erase(*slab);
+  made_ -= slab->blocks;
+  --spare_;
+  ::munmap(slab, slabBytes(slab->blocks));
+}
+
 void PacketPool::shrink() {
-  for (size_t n = std::min(leastSpare_, kSlabsPerShrink); n > 0; --n) {
-    Slab* slab = slabs_.back();
-    slabs_.erase(*slab);
-    made_ -= slab->blocks;
-    --spare_;
-    ::operator delete(slab);
-  }
+  for (size_t n = std::min(leastSpare_, kSlabsPerShrink); n > 0; --n) unmap(slabs_.back());
   leastSpare_ = spare_;
 }
 

@@ -132,10 +132,12 @@ class PacketPool {
   };
   void release(uint8_t* bytes);
   Slab* makeSlab();
+  void unmap(Slab* slab);
   size_t blockSize() const { return kHeadroom + payload_ + kTailroom; }
   size_t stride() const {
     return sizeof(Block) + (blockSize() + alignof(Block) - 1) / alignof(Block) * alignof(Block);
   }
+  size_t slabBytes(size_t blocks) const { return sizeof(Slab) + blocks * stride(); }
 
   size_t payload_;
   size_t limit_;
