@@ -9,9 +9,6 @@ namespace braid {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
-/// Symbols that go by without a ring before memory is asked for again: the answer costs a look at all who have some.
-/// Ours.
-constexpr uint64_t kAskInterval = 64;
 constexpr uint64_t kMaxPacketNumber = (uint64_t{1} << 62) - 1;  // RFC 9000 section 12.3
 
 std::span<const SymbolRange> rangesOf(const BlockDescription& description) {
@@ -119,7 +116,7 @@ size_t BlockDecoder::bufferBytes() const {
 // False when there is no memory for blocks.
 bool BlockDecoder::reserve() {
   if (!buffers_.empty()) return true;
-  if (!ask(bufferBytes())) return false;
+  if (!makeRoom(bufferBytes())) return false;
   keep(kept() + bufferBytes());
   blocks_.resize(options_.blocks + 1);
   unused_.reserve(blocks_.size());
@@ -131,14 +128,6 @@ bool BlockDecoder::reserve() {
   return true;
 }
 
-bool BlockDecoder::ask(size_t bytes) {
-  if (hasRoom(bytes)) return true;
-  if (symbols_ < askAgain_) return false;
-  if (makeRoom(bytes)) return true;
-  askAgain_ = symbols_ + kAskInterval;
-  return false;
-}
-
 // The ring for a symbol that has come; nullptr: there is no memory for one.
 SymbolRing* BlockDecoder::ringFor(uint8_t subflow) {
   SubflowRing& own = rings_[subflow];
@@ -146,12 +135,12 @@ SymbolRing* BlockDecoder::ringFor(uint8_t subflow) {
   const size_t few = std::bit_ceil(std::min(options_.packets, options_.uncoded));
   const size_t wanted = coded_[subflow] ? std::bit_ceil(options_.packets) : few;
   if (!own.symbols) {
-    if (!ask(ringBytes(few))) return nullptr;
+    if (!makeRoom(ringBytes(few))) return nullptr;
     own.symbols = std::make_unique<SymbolRing>(options_.symbolCapacity, few);
     keep(kept() + ringBytes(few));
   }
   const size_t had = own.symbols->packets();
-  if (had < wanted && ask(ringBytes(wanted) - ringBytes(had))) {
+  if (had < wanted && makeRoom(ringBytes(wanted) - ringBytes(had))) {
     own.symbols->resize(options_.symbolCapacity, wanted);
     keep(kept() + ringBytes(wanted) - ringBytes(had));
   }

@@ -94,7 +94,6 @@ class BlockDecoder final : private Keeper {
   bool reserve();
   size_t bufferBytes() const;
   size_t ringBytes(size_t packets) const { return SymbolRing::footprint(options_.symbolCapacity, packets); }
-  bool ask(size_t bytes);
   SymbolRing* ringFor(uint8_t subflow);
   void drop(SubflowRing& ring);
   Block* find(uint16_t id);
@@ -114,7 +113,6 @@ class BlockDecoder final : private Keeper {
   std::array<SubflowRing, 256> rings_;  // by subflow
   std::bitset<256> coded_;              // subflows that parities have spoken of
   uint64_t symbols_ = 0;                // that came
-  uint64_t askAgain_ = 0;               // no memory is asked for before so many symbols have come
   std::vector<Block> blocks_;           // one more than may be open: the one being opened
   std::vector<size_t> unused_;          // of blocks_
   std::vector<size_t> order_;           // the open ones of blocks_, oldest first
