@@ -9,6 +9,10 @@ namespace braid {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
+/// Products of a parity and a symbol that decoding may compute at once: all of 32 open blocks. Each symbol that comes
+/// earns as many as a block may ask of it: who puts a symbol into one block never meets the bound. Ours.
+constexpr uint64_t kMostWork = 32 * kMaxBlockSymbols * kMaxBlockParities;
+constexpr uint64_t kWorkOfASymbol = kMaxBlockParities;
 constexpr uint64_t kMaxPacketNumber = (uint64_t{1} << 62) - 1;  // RFC 9000 section 12.3
 
 std::span<const SymbolRange> rangesOf(const BlockDescription& description) {
@@ -100,7 +104,7 @@ struct BlockDecoder::Block {
 };
 
 BlockDecoder::BlockDecoder(const DecoderOptions& options)
-    : Keeper(options.memory), options_(options), polled_(kNone) {
+    : Keeper(options.memory), options_(options), work_(kMostWork), polled_(kNone) {
   ErasureCode::prepare();
 }
 
@@ -195,6 +199,7 @@ void BlockDecoder::slacken() {
 void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces) {
   const size_t size = totalSize(pieces);
   if (size == 0 || size > options_.symbolCapacity || pn > kMaxPacketNumber) return;
+  work_ = std::min(kMostWork, work_ + kWorkOfASymbol);
   SymbolRing* own = ringFor(subflow);
   if (own && own->add(pn, pieces) && note(subflow, pn, size)) settle();
 }
@@ -344,9 +349,17 @@ void BlockDecoder::settle() {
   }
 }
 
-// False when symbols that had come are wiped out of their rings, so that too few remain.
+// Products of a parity and a symbol that it takes to decode the block: each symbol that is there goes into as many
+// parities as others are missing.
+uint64_t BlockDecoder::workOf(const Block& block) {
+  return block.missing() * block.have.count();
+}
+
+// False when symbols that had come are wiped out of their rings, so that too few remain; or when the work is too much
+// for now.
 bool BlockDecoder::decode(Block& block) {
-  if (!lookForSymbols(block) || block.missing() > block.whole) return false;
+  if (workOf(block) > work_ || !lookForSymbols(block) || block.missing() > block.whole) return false;
+  work_ -= std::min(work_, workOf(block));
   const size_t size = block.description.symbolSize;
   std::array<ErasureCode::Symbol, kMaxBlockSymbols> present;
   std::array<size_t, kMaxBlockParities> missing;
