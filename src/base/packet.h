@@ -123,4 +123,11 @@ class PacketPool {
   std::vector<uint8_t*> free_;
 };
 
+inline size_t Packet::footprint() const {
+  return pool_ ? pool_->blockSize() : 0;
+}
+inline size_t Packet::tailroom() const {
+  return footprint() - offset_ - size_;
+}
+
 }  // namespace braid

@@ -244,14 +244,6 @@ TEST_P(KeyScheduleTest, onTimerErasesOldKeys) {
   EXPECT_FALSE(b.receive(late, now));  // even with a time before: the keys are gone
 }
 
-TEST_P(KeyScheduleTest, keepTimeMayBeSet) {
-  settle();
-  a.keys.setKeepPrevious(5s);
-  ASSERT_TRUE(a.keys.rekey(now));
-  confirmBoth();
-  EXPECT_EQ(a.keys.deadline(), now + 5s);
-}
-
 TEST_P(KeyScheduleTest, twoEpochsAheadIsRefused) {
   RecordProperty("rule", "header.epoch");
   Side far(GetParam(), Role::kInitiator, limits());
