@@ -78,12 +78,12 @@ struct SessionTest : testing::Test {
       }
     }
   }
-  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {}) {
+  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {}, bool reliable = true) {
     FlowKey key;
     key.sport = flow;
     Packet packet = pool.allocate();
     packet.append(size);
-    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, true, false, now, hint));
+    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, reliable, false, now, hint));
   }
 };
 
@@ -118,6 +118,38 @@ TEST_F(SessionTest, AFlowIsCarriedUntilTheOtherEndHasIt) {
   EXPECT_EQ(hubEnd.delivered, 1u);
   EXPECT_FALSE(edge->isCarrying(known));
   EXPECT_FALSE(hub->isCarrying(known)) << "what it receives";
+}
+
+TEST_F(SessionTest, WhatItHasNotBroughtToThePeerIsHandedBackInTheEnd) {
+  start();
+  offer(*edge, 1);
+  run(1s);
+  ASSERT_EQ(hubEnd.delivered, 1u);
+  cut = true;
+  for (int i = 0; i < 3; ++i) offer(*edge, 1);
+  offer(*edge, 2, 100, {}, false);
+  run(2ms);
+  offer(*edge, 1);
+  offer(*edge, 2, 100, {}, false);
+  edge->handBack(edgeEnd, now);
+  EXPECT_EQ(edgeEnd.handedBack, 5u) << "not what has arrived, nor a datagram that may have";
+  edge->handBack(edgeEnd, now);
+  EXPECT_EQ(edgeEnd.handedBack, 5u) << "once";
+  edge.reset();
+  EXPECT_EQ(pool.budget(PacketUse::kSent).used() + pool.budget(PacketUse::kQueued).used(), 0u);
+}
+
+TEST_F(SessionTest, WhatHasArrivedAndWaitsForOrderIsDeliveredInTheEnd) {
+  start();
+  cut = true;
+  offer(*edge, 1);
+  ASSERT_TRUE(carry(*edge, *hub, hubRoute));
+  cut = false;
+  offer(*edge, 1);
+  ASSERT_TRUE(carry(*edge, *hub, hubRoute));
+  ASSERT_EQ(hubEnd.delivered, 0u) << "it is behind a hole";
+  hub->handBack(hubEnd, now);
+  EXPECT_EQ(hubEnd.delivered, 1u) << "the peer may know that it has arrived, and will not send it again";
 }
 
 TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
