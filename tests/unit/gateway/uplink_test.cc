@@ -291,6 +291,7 @@ TEST_F(UplinkTest, RoutesThatCouldNotBeRenewedAreTakenAwayWithTheirUplink) {
   UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
   uplinks_.configure({c}, table_);
   const std::set<std::string> whole = host_.net().configured();
+  ASSERT_EQ(whole.size(), 3u);
   for (const std::string& refused : whole) {
     host_.net().refuseLines({refused});
     ++l.switchedOff;
