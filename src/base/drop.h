@@ -85,7 +85,7 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kBadInnerPacket, "bad_inner_packet", "malformed packet from the device or the peer"},
     {Drop::kNoPeer, "no_peer",
      "no peer has this inner destination. A few at start are the kernel's own multicast on the device"},
-    {Drop::kPeerDown, "peer_down", "its peer is not up"},
+    {Drop::kPeerDown, "peer_down", "its peer is not up, nor expected at once"},
     {Drop::kForeignSource, "foreign_source",
      "the peer sent an inner source outside its `prefixes`, or one of this gateway's own `networks` or "
      "addresses"},

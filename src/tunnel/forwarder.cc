@@ -189,19 +189,33 @@ void Forwarder::sendCopy(Peer& peer, ByteView packet, const Frame& frame, Time n
 void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker,
                      Time now) {
   Session* session = peer.session();
-  if (!session || !peer.isUp()) {
-    drop(Drop::kPeerDown);
-    if (ip && asker == Asker::kLocalHost)
-      toDevice(answers_.unreachable({packet.view(), *ip, ipOffset, peer.place()}, Unreachable::kHost, now));
-    return;
-  }
+  if (!session || !peer.isUp()) return wait(peer, std::move(packet), ip, ipOffset, asker, now);
   bool fits = packet.size() <= session->innerMtu();
   if (!fits && !ip) return drop(Drop::kTooBig);
   // The shim sees what the tunnel takes, and a packet that is to be cut before it is cut: fragments are no
   // TCP segments to it.
-  if (ip && (fits || !ip->dontFragment)) shim_.onFromHost(packet.view(), *ip, now);
-  if (fits) return queue(peer, std::move(packet), ip, ipOffset, now);
+  if (ip && asker != Asker::kEndedSession && (fits || !ip->dontFragment))
+    shim_.onFromHost(packet.view(), *ip, now);
+  if (fits) return queue(peer, std::move(packet), ip, ipOffset, asker, now);
   sendTooBig(peer, std::move(packet), *ip, ipOffset, asker, now);
+}
+
+// The peer is not up. It may be back soon, or the host is told.
+void Forwarder::wait(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker,
+                     Time now) {
+  if (WaitingRoom& room = peer.waiting(); room.isOpen(now)) {
+    peers_.wake(peer);
+    return room.add({std::move(packet), asker});
+  }
+  drop(Drop::kPeerDown);
+  if (ip && asker == Asker::kLocalHost)
+    toDevice(answers_.unreachable({packet.view(), *ip, ipOffset, peer.place()}, Unreachable::kHost, now));
+}
+
+void Forwarder::onReturned(Peer& to, WaitingPacket waiting, Time now) {
+  size_t offset = 0;
+  std::optional<InnerPacket> ip = innerOf(waiting.packet.view(), offset);
+  send(to, std::move(waiting.packet), ip ? &*ip : nullptr, offset, waiting.asker, now);
 }
 
 void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Asker asker,
@@ -223,7 +237,8 @@ void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, siz
 }
 
 // The peer has a session to send by, and the packet fits it.
-void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now) {
+void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker,
+                      Time now) {
   Session& session = *peer.session();
   FlowKey key{};
   bool reliable = false;
@@ -235,7 +250,7 @@ void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t i
     ecnCapable = ip->ecn != Ecn::kNotEct;
     ByteSpan bytes = packet.span().subspan(ipOffset);
     clampSyn(bytes, *ip, session.innerMtu() - ipOffset);
-    if (options_.ecnProxy) ecnProxy_.onOutgoing(bytes, *ip, now);
+    if (options_.ecnProxy && asker != Asker::kEndedSession) ecnProxy_.onOutgoing(bytes, *ip, now);
     hint = hintOf(*ip, key, options_.recoveryClasses);
   }
   peers_.wake(peer);
@@ -252,23 +267,24 @@ void Forwarder::resend(Packet packet, Time now) {
   if (!peer || !peer->isUp()) return;
   Session* session = peer->session();
   if (!session || packet.size() > session->innerMtu()) return;
-  queue(*peer, std::move(packet), &*ip, 0, now);
+  queue(*peer, std::move(packet), &*ip, 0, Asker::kLocalHost, now);
 }
 
 void Forwarder::onTooLarge(const Peer& to, ByteView packet, Time now) {
   size_t offset = 0;
-  std::optional<InnerPacket> ip;
-  if (options_.mode == TunnelOptions::Mode::kTap) {
-    std::optional<Frame> frame = parseFrame(packet);
-    if (!frame) return;
-    ip = frame->ip;
-    offset = frame->payloadOffset;
-  } else {
-    ip = parseInnerPacket(packet);
-  }
+  std::optional<InnerPacket> ip = innerOf(packet, offset);
   const Session* session = to.session();
   if (ip && session)
     toDevice(answers_.tooBig({packet, *ip, offset, to.place()}, session->innerMtu() - offset, now));
+}
+
+// nullopt when it is a frame that holds something else.
+std::optional<InnerPacket> Forwarder::innerOf(ByteView packet, size_t& ipOffset) const {
+  if (options_.mode != TunnelOptions::Mode::kTap) return parseInnerPacket(packet);
+  std::optional<Frame> frame = parseFrame(packet);
+  if (!frame) return std::nullopt;
+  ipOffset = frame->payloadOffset;
+  return frame->ip;
 }
 
 // While there is no way to the peer, what is sent again would be lost as well.

@@ -26,6 +26,7 @@
 #include "tunnel/options.h"
 #include "tunnel/shim_joint.h"
 #include "tunnel/status.h"
+#include "tunnel/waiting_room.h"
 #include "tunnel/wire/secret_random.h"
 
 namespace braid {
@@ -56,6 +57,8 @@ class Forwarder final : private TunnelKnowledge {
   void onTooLarge(const Peer& to, ByteView packet, Time now);
   /// A packet from the device was thrown away for good.
   void onPacketDropped(ByteView packet, Time now) { shim_.onDropped(packet, now); }
+  /// A packet or frame that waited for the peer, or that a session of it left behind, is to go now, if it can.
+  void onReturned(Peer& to, WaitingPacket waiting, Time now);
   void onTimer(Time now);
 
   /// The next packet or frame for the device.
@@ -65,9 +68,6 @@ class Forwarder final : private TunnelKnowledge {
   ShimStatus shimStatus() const { return shim_.status(); }
 
  private:
-  /// Who asked for a packet to be sent, and is told when it cannot be.
-  enum class Asker : uint8_t { kLocalHost, kNobody };
-
   void routePeers();
   void forwardIp(Packet packet, Time now);
   void forwardFrame(Packet packet, const Frame& frame, Time now);
@@ -76,10 +76,12 @@ class Forwarder final : private TunnelKnowledge {
   void sendCopy(Peer& peer, ByteView packet, const Frame& frame, Time now);
   void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker, Time now);
   void sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Asker asker, Time now);
-  void queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Time now);
+  void wait(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker, Time now);
+  void queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker, Time now);
   void resend(Packet packet, Time now);
   void deliverIp(const Peer& from, Packet packet, Time now);
   void deliverFrame(Peer& from, Packet packet, Time now);
+  std::optional<InnerPacket> innerOf(ByteView packet, size_t& ipOffset) const;
   bool ownsSource(const Peer& peer, const Address& source) const;
   std::optional<Drop> refusal(const Peer& from, const Frame& frame, ByteView bytes) const;
   bool isShort() const;

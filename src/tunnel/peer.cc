@@ -1,18 +1,22 @@
 #include "tunnel/peer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tunnel/wire/pin.h"
 
 namespace braid {
 
-Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random)
+Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random, Time now)
     : options_(std::move(options)),
       context_(context),
       events_(context.events, options_.name),
       random_(random),
       attempts_(*this, context.pool, context.handshakes, context.attempts, random),
-      renewals_(random) {}
+      renewals_(random),
+      waiting_(context.pool.budget(PacketUse::kQueued), context.sessions.ended()) {
+  waiting_.open(now);
+}
 
 // Sessions end while their owner is whole.
 Peer::~Peer() {
@@ -84,9 +88,8 @@ void Peer::stepAttempts(Time now) {
     attempts_.resetPause();
     return session_->renewal().propose(*secrets, now);
   }
-  session_.reset();
   if (up_) setUp(false, "is silent, a new session begins");
-  session_ = makeSession(*secrets, KeySchedule::Role::kInitiator, now);
+  endSession(makeSession(*secrets, KeySchedule::Role::kInitiator, now), now);
   openSubflows(now);
 }
 
@@ -102,8 +105,8 @@ bool Peer::onReturnCall(const ReturnCall& call, Time now) {
   if (!awaited_ || !(*awaited_ == call)) return false;
   if (session_ && session_->id() != call.session) return false;  // the peer's own has taken its place
   awaited_.reset();
-  session_.reset();
   if (up_) setUp(false, "has restarted, a new session begins");
+  endSession({}, now);
   attempts_.cancel();
   attempts_.resetPause();
   attempts_.setNextRound(now);
@@ -158,7 +161,7 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
   settleRenewal(session, now);
   if (auto chosen = candidates_.takeChosen([&](const Session& s) { return !crosses(s, now); }))
-    session_ = std::move(chosen);
+    endSession(std::move(chosen), now);
   if (!up_ && this->session() && !isPathless(now)) {
     attempts_.resetPause();
     setUp(true, "is up from " + from.remote.toString());
@@ -220,14 +223,15 @@ void Peer::onTimer(Time now) {
   forEachSession([&](Session& s) { s.onTimer(now); });
   bool lost = session_ && (session_->isDone() || now > lostAt());
   if (up_ && (lost || isPathless(now) || !session_)) setUp(false, "is down");
-  if (lost) session_.reset();
+  if (lost) endSession({}, now);
   candidates_.onTimer(now);
   if (comesUp()) setUp(true, "is up again");
+  if (waiting_.deadline() <= now) sendWaiting();
   connect(now);
 }
 
 Time Peer::nextDeadline(Time now) const {
-  Time next = std::min({lostAt(), candidates_.nextDeadline(), attempts_.nextDeadline()});
+  Time next = std::min({lostAt(), candidates_.nextDeadline(), attempts_.nextDeadline(), waiting_.deadline()});
   forEachSession([&](const Session& s) { next = std::min(next, s.nextDeadline(now)); });
   if (session_ && session_->isDone()) next = std::min(next, now);
   if (up_ && pathlessAt() != kNever) next = std::min(next, pathlessAt() + 1ms);
@@ -251,6 +255,19 @@ std::optional<Time> Peer::restsUntil(Time now) const {
 void Peer::setUp(bool up, const std::string& text) {
   up_ = up;
   events_.tell(up ? Event::Kind::kPeerUp : Event::Kind::kPeerDown, text);
+  if (up) sendWaiting();
+}
+
+// The peer may be back at once: by the next session, if that is not there already, goes what the last one leaves.
+void Peer::endSession(SessionIndex::Handle next, Time now) {
+  waiting_.open(now);
+  SessionIndex::Handle last = std::exchange(session_, std::move(next));
+  if (last) last->handBack(*this, now);
+}
+
+// What cannot be sent after all is answered, and waits no more.
+void Peer::sendWaiting() {
+  for (WaitingPacket waiting; waiting_.poll(waiting);) context_.owner.onReturned(*this, std::move(waiting));
 }
 
 PeerStatus Peer::status(Time now, size_t flows) const {

@@ -10,6 +10,8 @@
 // is, and they are made again.
 //
 // An initiator whose responder has restarted is called back (return_calls.h): it drops the session and begins at once.
+// What a session has not brought to the peer when it ends goes by the next one (waiting_room.h).
+//
 // Both sides may begin at once. The peer is up from the first datagram of a session on, as long as the session
 // has a usable path or lost the last one a short while ago.
 
@@ -31,6 +33,7 @@
 #include "tunnel/session/session.h"
 #include "tunnel/session_index.h"
 #include "tunnel/status.h"
+#include "tunnel/waiting_room.h"
 #include "tunnel/wire/secret_random.h"
 
 namespace braid {
@@ -54,7 +57,7 @@ class Peer final : public SessionOwner {
   static constexpr Duration kForget = 180s;
 
   /// `random` must outlive it, too.
-  Peer(PeerOptions options, const PeerContext& context, SecretRandom& random);
+  Peer(PeerOptions options, const PeerContext& context, SecretRandom& random, Time now);
   ~Peer() override;
 
   const PeerOptions& options() const { return options_; }
@@ -72,6 +75,8 @@ class Peer final : public SessionOwner {
   }
   const Session* session() const { return const_cast<Peer*>(this)->session(); }
   bool isUp() const { return up_; }
+  /// What waits for the peer while it is not up.
+  WaitingRoom& waiting() { return waiting_; }
   /// Every session there is.
   template <typename F>
   void forEachSession(F&& visit) const {
@@ -110,6 +115,9 @@ class Peer final : public SessionOwner {
   // SessionOwner
   void onDelivered(Packet packet) override { context_.owner.onDelivered(*this, std::move(packet)); }
   void onTooLarge(ByteView packet) override { context_.owner.onTooLarge(*this, packet); }
+  void onHandedBack(Packet packet) override {
+    context_.owner.onReturned(*this, {std::move(packet), Asker::kEndedSession});
+  }
   void onPacketDropped(ByteView packet) override { context_.owner.onPacketDropped(packet); }
 
  private:
@@ -128,6 +136,8 @@ class Peer final : public SessionOwner {
   void settleRenewal(Session& session, Time now);
   void openSubflows(Time now);
   void setUp(bool up, const std::string& text);
+  void endSession(SessionIndex::Handle next, Time now);
+  void sendWaiting();
 
   PeerOptions options_;
   const PeerContext& context_;
@@ -140,6 +150,7 @@ class Peer final : public SessionOwner {
   Candidates candidates_;
   Attempts attempts_;
   Renewals renewals_;
+  WaitingRoom waiting_;
   bool up_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/packet.h"
 #include "tunnel/lane/drop_observer.h"
+#include "tunnel/waiting_room.h"
 
 namespace braid {
 
@@ -14,6 +15,8 @@ class PeerOwner : public DropObserver {
   virtual void onDelivered(Peer& from, Packet packet) = 0;
   /// A queued or sent packet is too large for every path that is left: worth a "too big".
   virtual void onTooLarge(Peer& to, ByteView packet) = 0;
+  /// A packet that waited for the peer, or that a session left behind which has ended: send it now, or answer it.
+  virtual void onReturned(Peer& to, WaitingPacket waiting) = 0;
 };
 
 }  // namespace braid

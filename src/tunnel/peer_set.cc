@@ -25,7 +25,7 @@ std::vector<std::unique_ptr<Peer>> PeerSet::replace(std::vector<PeerOptions> pee
       before.erase(same);
       entry.peer->setOptions(std::move(options), now);
     } else {
-      entry.peer = std::make_unique<Peer>(std::move(options), context_, random);
+      entry.peer = std::make_unique<Peer>(std::move(options), context_, random, now);
     }
     entry.peer->setPlace(peers_.size());
     entry.peer->setUplinks(uplinks, now);

@@ -43,8 +43,9 @@ class SessionIndex {
     auto found = entries_.find(id);
     return found == entries_.end() ? Entry{} : found->second;
   }
-  /// What the sessions that have ended threw away.
+  /// What sessions that have ended threw away, and who waited for one.
   const DropCounts& ended() const { return ended_; }
+  DropCounts& ended() { return ended_; }
 
  private:
   std::unordered_map<uint32_t, Entry> entries_;

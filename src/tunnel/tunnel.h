@@ -125,6 +125,9 @@ class Tunnel final : private PeerOwner {
     forwarder_.onDelivered(from, std::move(packet), now_);
   }
   void onTooLarge(Peer& to, ByteView packet) override { forwarder_.onTooLarge(to, packet, now_); }
+  void onReturned(Peer& to, WaitingPacket waiting) override {
+    forwarder_.onReturned(to, std::move(waiting), now_);
+  }
   void onPacketDropped(ByteView packet) override { forwarder_.onPacketDropped(packet, now_); }
 
   TunnelOptions options_;

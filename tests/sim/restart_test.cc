@@ -46,28 +46,59 @@ struct Pair : Scenario {
 class Restart : public testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, Restart, testing::Values(1, 2, 3, 4));
 
-// Measured before there were calls: 2.75 s. Both ends are in touch again before the sender's second timeout, 600 ms after
-// its last ACK: no third one is needed.
-TEST_P(Restart, OfTheResponderStallsADownloadForTwoTimeoutsOfItsSender) {
+// Measured before there were calls: 2.75 s. Without a waiting room it was 0.62 s: the sender's first retransmission comes
+// while the gateway shakes hands, and the second one 400 ms later.
+TEST_P(Restart, OfTheResponderStallsADownloadForLessThanTwoTimeoutsOfItsSender) {
   Pair s(GetParam());
   TcpFlow& file = s.download(4_MB, kSmallWindow);
   s.run(700ms + GetParam() * 7ms);
   file.restartStall();
   s.kill(s.hub);
   ASSERT_TRUE(s.finish(file, 20s));
-  EXPECT_LE(file.longestStall(), 650ms) << file.describe() << s.report();
+  EXPECT_LE(file.longestStall(), 450ms) << file.describe() << s.report();
   EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 1u);
 }
 
-TEST_P(Restart, OfTheInitiatorStallsADownloadForTwoTimeoutsOfItsSender) {
+// What the responder's session had under way to the edge goes by the next one.
+TEST_P(Restart, OfTheInitiatorStallsADownloadForLessThanTwoTimeoutsOfItsSender) {
   Pair s(GetParam());
   TcpFlow& file = s.download(4_MB, kSmallWindow);
   s.run(700ms + GetParam() * 7ms);
   file.restartStall();
   s.kill(s.edge);
   ASSERT_TRUE(s.finish(file, 20s));
-  EXPECT_LE(file.longestStall(), 650ms) << file.describe() << s.report();
+  EXPECT_LE(file.longestStall(), 450ms) << file.describe() << s.report();
   EXPECT_TRUE(s.calls.empty()) << "the hub was not restarted";
+}
+
+TEST_P(Restart, OfEitherStallsAnUploadForLessThanTwoTimeoutsOfItsSender) {
+  for (bool ofHub : {false, true}) {
+    Pair s(GetParam());
+    TcpFlow& file = s.upload(4_MB, kSmallWindow);
+    s.run(700ms + GetParam() * 7ms);
+    file.restartStall();
+    s.kill(ofHub ? s.hub : s.edge);
+    ASSERT_TRUE(s.finish(file, 20s));
+    EXPECT_LE(file.longestStall(), 450ms) << ofHub << file.describe() << s.report();
+  }
+}
+
+// A call's packets are not kept for later, but those that wait for a session lose nothing by it, and none comes twice.
+TEST_P(Restart, PacketsWaitForAPeerThatComesBack) {
+  for (bool ofHub : {false, true}) {
+    Pair s(GetParam());
+    s.run(1s);
+    Node& dead = ofHub ? s.hub : s.edge;
+    EXPECT_TRUE(dead.stop());
+    s.run(kDowntime);
+    dead.start();
+    UdpFlow& call = s.call({.interval = 10ms, .count = 50}, ofHub);
+    s.run(2s);
+    EXPECT_EQ(call.received(), 50u) << ofHub << s.report();
+    EXPECT_EQ(call.duplicates(), 0u);
+    EXPECT_EQ(call.reordered(), 0u);
+    EXPECT_LE(call.worstDelay(), 400ms);
+  }
 }
 
 // Measured before there were calls: up to 14 s. The keepalive of a minute is the longest one.

@@ -120,6 +120,10 @@ void DataLedger::addSkip(const SkipFrame& skip) {
   if (skips_.size() < kMaxSkips) skips_.push_back(skip);
 }
 
+const Datum* DataLedger::oldestOf(const Flow& flow) {
+  return flow.sent.oldest();
+}
+
 void DataLedger::finish(Datum& datum, bool delivered) {
   datum.done = true;
   datum.delivered = delivered;

@@ -76,6 +76,16 @@ class DataLedger final : private Keeper {
   void onMoved(const Datum* datum, Time now, bool copy = false);
   /// The datum can not be sent: count it and tell the receiver not to wait.
   void giveUp(const Datum* datum, Drop cause);
+  /// What the flow has sent and is not done goes to take(Packet), in the order of its numbers. The peer is not told:
+  /// the session ends.
+  template <typename F>
+  void takeBack(Flow& flow, F&& take) {
+    while (const Datum* oldest = oldestOf(flow)) {
+      Packet packet = std::move(own(oldest).packet);
+      finish(own(oldest), false);
+      take(std::move(packet));
+    }
+  }
   /// Gives up everything queued for repair.
   void giveUpAll(Drop cause);
 
@@ -107,6 +117,7 @@ class DataLedger final : private Keeper {
   /// Every datum was made here and is not const.
   static Datum& own(const Datum* datum) { return const_cast<Datum&>(*datum); }
   void giveBack() override {}  // Keeper
+  static const Datum* oldestOf(const Flow& flow);
   void finish(Datum& datum, bool delivered);
   void addSkip(const SkipFrame& skip);
   void enqueue(Datum& datum);

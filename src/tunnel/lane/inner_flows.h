@@ -48,6 +48,11 @@ class InnerFlows {
   const Flow* find(const FlowKey& key) const;
   /// The flow has been used now.
   void touch(Flow& flow, Time now);
+  /// Every flow that is known, idle ones included.
+  template <typename F>
+  void forEach(F&& visit) {
+    for (Flow* flow = byUse_.front(); flow; flow = byUse_.next(*flow)) visit(*flow);
+  }
   /// Flows of a class from `count` on are of none from now on.
   void limitClasses(size_t count);
 

@@ -157,6 +157,11 @@ void Inbound::deliverWaiting() {
   keep(packets_.heldPackets());
 }
 
+void Inbound::releaseHeld() {
+  while (packets_.heldPackets() > 0) packets_.relieve();
+  deliverWaiting();
+}
+
 // Half of what is held, or a batch of it, so that the search for who holds most is rare.
 void Inbound::giveBack() {
   size_t half = packets_.heldPackets() / 2;

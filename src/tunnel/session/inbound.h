@@ -52,6 +52,8 @@ class Inbound final : private Keeper {
   bool onDatagram(Subflow& subflow, Packet frames, const Arrival& arrival);
   void onTimer(Time now);
   Time nextDeadline() const { return packets_.nextDeadline(); }
+  /// The session ends: what waits for those before it waits for nothing any more, and is handed out.
+  void releaseHeld();
 
   /// The peer has said CLOSE.
   bool isClosed() const { return isClosed_; }

@@ -33,6 +33,21 @@ OptionalAskingFrame greaseFrame(uint64_t random) {
           static_cast<uint16_t>(random / kTypes % (kMaxGrease + 1))};
 }
 
+/// Takes whatever waits.
+template <typename F>
+void drain(FairRound& fair, Time now, F&& take) {
+  Round round(fair);
+  while (fair.hasWork()) {
+    Offer offer = round.offer(now);
+    if (!offer) break;
+    if (offer.isClaim()) {
+      round.endClaim(0, false);
+    } else {
+      take(round.take());
+    }
+  }
+}
+
 PathManager::Side sideOf(KeySchedule::Role role) {
   using Side = PathManager::Side;
   return role == KeySchedule::Role::kInitiator ? Side::kInitiator : Side::kResponder;
@@ -187,17 +202,17 @@ void Session::clearQueues(Time now) {
   if (ledger_.live() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
-  Round round(round_);
-  while (round_.hasWork()) {
-    Offer offer = round.offer(now);
-    if (!offer) break;
-    if (offer.isClaim()) {
-      round.endClaim(0, false);
-    } else {
-      round.take();
-      countDrop(drops_, Drop::kPeerDown);
-    }
-  }
+  drain(round_, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });
+}
+
+// Datagrams that were sent are not handed back: they may have arrived, and UDP's hosts see it when they come twice.
+void Session::handBack(SessionOwner& owner, Time now) {
+  inbound_.releaseHeld();
+  auto take = [&](Packet packet) { owner.onHandedBack(std::move(packet)); };
+  flows_.forEach([&](Flow& flow) {
+    if (flow.reliable()) ledger_.takeBack(flow, take);
+  });
+  drain(round_, now, take);
 }
 
 // ---- what leaves

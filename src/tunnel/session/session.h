@@ -54,8 +54,6 @@ class Session final {
   Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
           PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now);
   ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
 
   uint32_t id() const { return sealer_.session(); }
   KeySchedule::Role role() const { return keys_.role(); }
@@ -126,6 +124,10 @@ class Session final {
   void fill(SessionStatus& status, Time now, size_t flows = 0) const;
   /// What was thrown away so far; what onDatagram() and onInnerPacket() refused is not in it.
   DropCounts drops() const;
+  /// The session ends. The owner gets what has arrived and is held for order, and what may be of use to the peer by
+  /// another session, flow by flow in order: packets of TCP that were sent and are not known to have arrived, and
+  /// all that wait.
+  void handBack(SessionOwner& owner, Time now);
   /// The session ends, and whatever is left in it is thrown away: drops() says the last word then.
   void giveUp();
 

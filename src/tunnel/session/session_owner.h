@@ -17,6 +17,8 @@ class SessionOwner : public DropObserver {
   virtual void onDelivered(Packet packet) = 0;
   /// A queued or sent packet is too large for every path that is left: worth a "too big".
   virtual void onTooLarge(ByteView packet) = 0;
+  /// An inner packet that the session has not brought to the peer, as far as it knows (Session::handBack).
+  virtual void onHandedBack(Packet) {}
 };
 
 }  // namespace braid

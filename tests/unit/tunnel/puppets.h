@@ -119,6 +119,7 @@ inline std::vector<uint8_t> answerTo(ByteSpan datagram, const Pin& responder) {
 struct PuppetOwner final : PeerOwner {
   void onDelivered(Peer&, Packet) override {}
   void onTooLarge(Peer&, ByteView) override {}
+  void onReturned(Peer&, WaitingPacket) override {}
   void onPacketDropped(ByteView) override {}
 };
 

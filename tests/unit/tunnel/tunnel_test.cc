@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/inet/packets.h"
 #include "tests/unit/tunnel/puppets.h"
 
 namespace braid::tunnel_test {
@@ -69,6 +70,54 @@ TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
     called.push_back(d.route);
   }
   EXPECT_EQ(called, callers[0].routes);
+}
+
+/// A peer that is not there, and packets for hosts behind it.
+struct AwayPeerTest : TunnelTest {
+  AwayPeerTest() {
+    PeerOptions peer;
+    peer.name = "away";
+    peer.pin = {1};
+    peer.prefixes = {*Prefix::parse("10.9.0.0/16")};
+    tunnel.setPeers({peer}, now);
+  }
+  void send(int count) {
+    for (int i = 0; i < count; ++i) {
+      test::Bytes packet =
+          test::v4({.src = "10.1.0.1", .dst = "10.9.0.1"}, test::udp(1000, 2000, test::pattern(100)));
+      tunnel.onInnerPacket(pool.copy(packet), now);
+    }
+  }
+  size_t answers() {
+    size_t n = 0;
+    for (Packet p; tunnel.pollInnerPacket(p); ++n) {
+      std::optional<InnerPacket> ip = parseInnerPacket(p.view());
+      EXPECT_TRUE(ip && ip->protocol == ip::kIcmp);
+    }
+    return n;
+  }
+  void sleep(Duration d) {
+    for (Time end = now + d; now < end;) {
+      drain();
+      now = std::min(end, std::max(now + 1ms, tunnel.nextDeadline()));
+      tunnel.onTimer(now);
+    }
+  }
+};
+
+// It may have been restarted: whoever began a second earlier would be in the same place.
+TEST_F(AwayPeerTest, IsWaitedForAtFirstAndThenTheHostIsTold) {
+  send(1);
+  EXPECT_EQ(answers(), 0u);
+  sleep(WaitingRoom::kPatience - 10ms);
+  send(1);
+  EXPECT_EQ(answers(), 0u);
+  sleep(20ms);
+  EXPECT_EQ(answers(), 2u);
+  EXPECT_EQ(tunnel.status(now).drops[static_cast<size_t>(Drop::kPeerDown)], 2u);
+  send(1);
+  EXPECT_EQ(answers(), 1u) << "at once";
+  EXPECT_EQ(pool.inUse(), 0u);
 }
 
 TEST_F(TunnelTest, ADatagramOfAnotherHeaderVersionIsDropped) {

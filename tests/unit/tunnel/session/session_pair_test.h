@@ -54,12 +54,12 @@ struct SessionPairTest : testing::Test {
       }
     }
   }
-  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {}) {
+  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {}, bool reliable = true) {
     FlowKey key;
     key.sport = flow;
     Packet packet = pool.allocate();
     packet.append(size);
-    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, true, false, now, hint));
+    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, reliable, false, now, hint));
   }
 };
 

@@ -80,6 +80,38 @@ TEST_F(SessionTest, AFlowIsCarriedUntilTheOtherEndHasIt) {
   EXPECT_FALSE(hub->isCarrying(known)) << "what it receives";
 }
 
+TEST_F(SessionTest, WhatItHasNotBroughtToThePeerIsHandedBackInTheEnd) {
+  start();
+  offer(*edge, 1);
+  run(1s);
+  ASSERT_EQ(hubEnd.delivered, 1u);
+  cut = true;
+  for (int i = 0; i < 3; ++i) offer(*edge, 1);
+  offer(*edge, 2, 100, {}, false);
+  run(2ms);
+  offer(*edge, 1);
+  offer(*edge, 2, 100, {}, false);
+  edge->handBack(edgeEnd, now);
+  EXPECT_EQ(edgeEnd.handedBack, 5u) << "not what has arrived, nor a datagram that may have";
+  edge->handBack(edgeEnd, now);
+  EXPECT_EQ(edgeEnd.handedBack, 5u) << "once";
+  edge.reset();
+  EXPECT_EQ(pool.budget(PacketUse::kSent).used() + pool.budget(PacketUse::kQueued).used(), 0u);
+}
+
+TEST_F(SessionTest, WhatHasArrivedAndWaitsForOrderIsDeliveredInTheEnd) {
+  start();
+  cut = true;
+  offer(*edge, 1);
+  ASSERT_TRUE(carry(*edge, *hub, hubRoute));
+  cut = false;
+  offer(*edge, 1);
+  ASSERT_TRUE(carry(*edge, *hub, hubRoute));
+  ASSERT_EQ(hubEnd.delivered, 0u) << "it is behind a hole";
+  hub->handBack(hubEnd, now);
+  EXPECT_EQ(hubEnd.delivered, 1u) << "the peer may know that it has arrived, and will not send it again";
+}
+
 TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
   options.outerMtu = options.maxOuterMtu = 9000;
   options.repairTime = 100ms;
