@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/raw_peer.h"
 #include "tests/unit/tunnel/puppets.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
@@ -24,11 +26,13 @@ struct TunnelLiarTest : testing::Test {
   PacketPool pool{2048, 1024};
   test::PuppetProvider handshakes;
   test::Knocker knocker{handshakes.pin};
-  Tunnel tunnel{{}, pool, handshakes, knownKey(1)};
+  Tunnel tunnel;
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.5:40000")};
   std::map<uint32_t, Voice> voices;  ///< by session
 
+  explicit TunnelLiarTest(const TunnelOptions& options = {})
+      : tunnel(options, pool, handshakes, knownKey(1)) {}
   void SetUp() override {
     PeerOptions peer;
     peer.name = "liar";
@@ -141,6 +145,44 @@ TEST_F(TunnelLiarTest, ASessionThatBeginsWithALieReplacesNone) {
       << "it is not kept either";
   run(1s);
   EXPECT_TRUE(isUp());
+}
+
+// ---- frames
+
+struct TapLiarTest : TunnelLiarTest {
+  TapLiarTest() : TunnelLiarTest(bridge()) {}
+  static TunnelOptions bridge() {
+    TunnelOptions options;
+    options.mode = TunnelOptions::Mode::kTap;
+    options.bridge.allTypes = true;
+    return options;
+  }
+  /// A frame with this sender comes from the peer. Gives how many reach the device.
+  size_t deliver(const MacAddress& from) {
+    constexpr size_t kSize = 60;
+    std::vector<uint8_t> bytes(kDataFrameHeader + kSize);
+    writeDataHeader(kDatagramFlow, dsn++, kSize, bytes.data());
+    uint8_t* frame = bytes.data() + kDataFrameHeader;
+    frame[0] = 2;  // to a station that nobody has heard of
+    std::ranges::copy(from, frame + 6);
+    store16(frame + 12, 0x88b5);
+    say(7, bytes);
+    size_t count = 0;
+    for (Packet p; tunnel.pollInnerPacket(p);) ++count;
+    return count;
+  }
+  Dsn dsn{};
+};
+
+// The peer's own gateway lets no other frame out, but who has the keys need not run one.
+TEST_F(TapLiarTest, TheSenderOfAFrameIsOneStation) {
+  accept(7);
+  prove(7);
+  EXPECT_EQ(deliver({2, 0, 0, 0, 0, 1}), 1u);
+  for (const MacAddress& nobody :
+       {MacAddress{3, 0, 0, 0, 0, 1}, MacAddress{255, 255, 255, 255, 255, 255}, MacAddress{}})
+    EXPECT_EQ(deliver(nobody), 0u) << int{nobody[0]};
+  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kBadInnerPacket)], 3u);
 }
 
 }  // namespace
