@@ -206,6 +206,7 @@ class FaultLab:
     def refuse(self, gateway, call, error):
         """A system call of a running daemon is refused once."""
         what = f"{gateway.name}, running: {call} {error}"
+        fired = False
         with self._watched(gateway, what, may_end=call in MEMORY):
             with Refusal(gateway.process.pid, self._log, call, error) as refusal:
                 running = self.download()
