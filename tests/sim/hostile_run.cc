@@ -28,8 +28,8 @@ constexpr size_t kOuterHeaders = 28;
 constexpr Duration kWarmUp = 1s;
 constexpr Duration kAttackTime = 5s;
 constexpr uint64_t kCall = 250;
-/// Of the honest transfers, bytes: about two bandwidth-delay products. TCP here has no SACK, so what slow start loses of
-/// more than that takes it longer than an attack lasts.
+/// Of the honest transfers, bytes: about two bandwidth-delay products. TCP here has no SACK, so what slow start loses
+/// of more than that takes it longer than an attack lasts.
 constexpr uint64_t kWindow = 512 << 10;
 constexpr size_t kSlowEdges = 4;
 constexpr size_t kFirstSlow = 4;  ///< its number in the world
