@@ -132,7 +132,7 @@ class Lab:
     def start_gateways(self, edge=None, concentrator=None, wait=True):
         """Starts braidd at every edge and at the concentrator; the arguments change the configuration (gateway.py)."""
         names = ["concentrator", *[site.edge.name.rpartition("-")[2] for site in self.sites]]
-        pins = make_identities(self, names)
+        pins = make_identities(self.directory, names)
         self.gateway = Gateway(self, "concentrator", self.concentrator,
                                Gateway.concentrator_config(self, pins, **(concentrator or {})))
         for site, name in zip(self.sites, names[1:]):

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tests/raw_peer.h"
@@ -28,12 +29,14 @@ struct TunnelLiarTest : testing::Test {
   PacketPool pool{2048, 1024};
   test::PuppetProvider handshakes;
   test::Knocker knocker{handshakes.pin};
-  Tunnel tunnel{{}, pool, handshakes, knownKey(1)};
+  Tunnel tunnel;
   Time now = Time{} + 1s;
   Route home{1, {}, *Endpoint::parse("192.0.2.5:40000")};
   std::map<uint32_t, Voice> voices;  ///< by session
   bool acknowledges = false;         ///< what it hears
 
+  explicit TunnelLiarTest(const TunnelOptions& options = {})
+      : tunnel(options, pool, handshakes, knownKey(1)) {}
   void SetUp() override {
     PeerOptions peer;
     peer.name = "liar";
@@ -206,6 +209,44 @@ TEST_F(TunnelLiarTest, ACandidateIsNotTheFreshHandshakeOfItself) {
   say(7, test::framesOf(PingFrame{}));
   EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kUnknownSession)], unknown) << "it is still there";
   EXPECT_TRUE(isUp());
+}
+
+// ---- frames
+
+struct TapLiarTest : TunnelLiarTest {
+  TapLiarTest() : TunnelLiarTest(bridge()) {}
+  static TunnelOptions bridge() {
+    TunnelOptions options;
+    options.mode = TunnelOptions::Mode::kTap;
+    options.bridge.allTypes = true;
+    return options;
+  }
+  /// A frame with this sender comes from the peer. Gives how many reach the device.
+  size_t deliver(const MacAddress& from) {
+    constexpr size_t kSize = 60;
+    std::vector<uint8_t> bytes(kDataFrameHeader + kSize);
+    writeDataHeader(kDatagramFlow, dsn++, kSize, bytes.data());
+    uint8_t* frame = bytes.data() + kDataFrameHeader;
+    frame[0] = 2;  // to a station that nobody has heard of
+    std::ranges::copy(from, frame + 6);
+    store16(frame + 12, 0x88b5);
+    say(7, bytes);
+    size_t count = 0;
+    for (Packet p; tunnel.pollInnerPacket(p);) ++count;
+    return count;
+  }
+  Dsn dsn{};
+};
+
+// The peer's own gateway lets no other frame out, but who has the keys need not run one.
+TEST_F(TapLiarTest, TheSenderOfAFrameIsOneStation) {
+  accept(7);
+  prove(7);
+  EXPECT_EQ(deliver({2, 0, 0, 0, 0, 1}), 1u);
+  for (const MacAddress& nobody :
+       {MacAddress{3, 0, 0, 0, 0, 1}, MacAddress{255, 255, 255, 255, 255, 255}, MacAddress{}})
+    EXPECT_EQ(deliver(nobody), 0u) << int{nobody[0]};
+  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kBadInnerPacket)], 3u);
 }
 
 }  // namespace
