@@ -69,8 +69,9 @@ class Braid(Contender):
         edge.wait_up(subflows=self._uplinks)
 
     def stop(self):
-        for gateway in self._lab.gateways():
-            gateway.stop()
+        codes = [gateway.stop() for gateway in self._lab.gateways()]
+        if any(codes):
+            raise RuntimeError(f"{self.name}: the daemons ended with {codes}\n" + self._lab.log_tail())
 
     def pids(self):
         return [gateway.process.pid for gateway in self._lab.gateways()]
@@ -102,7 +103,7 @@ class Rival(Contender):
 
 
 class Duel:
-    """A lab and the contenders in it, none of which runs but for run() and rounds(). Use as a context manager."""
+    """A lab and the contenders in it, none of which runs outside of running() and rounds(). Use as a context manager."""
 
     def __init__(self, quick, settings, uplinks=(1,), rival=True):
         self.quick = quick
