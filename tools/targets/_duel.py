@@ -103,7 +103,7 @@ class Rival(Contender):
 
 
 class Duel:
-    """A lab and the contenders in it, none of which runs outside of running() and rounds(). Use as a context manager."""
+    """A lab and its contenders, none of which runs outside of running() and rounds(). Use as a context manager."""
 
     def __init__(self, quick, settings, uplinks=(1,), rival=True):
         self.quick = quick
