@@ -20,7 +20,7 @@ struct AttemptsTest : testing::Test {
   PeerContext context{options, pool, handshakes, owner, events, sessions, index};
   Pin pin{3};
   SecretRandom peersRandom{knownKey(1)};
-  Peer peer{{}, context, peersRandom};
+  Peer peer{{}, context, peersRandom, Time{}};
   Attempts attempts{peer, pool, handshakes, index, peersRandom};
   std::vector<NamedRoute> routes{{"a", "a", route(1)}, {"b", "b", route(2)}, {"c", "c", route(3)}};
   Time now = Time{} + 1s;

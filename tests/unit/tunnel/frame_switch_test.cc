@@ -26,9 +26,9 @@ struct FrameSwitchTest : testing::Test {
   AttemptIndex attempts;
   PeerContext context{options, pool, handshakes, owner, events, sessions, attempts};
   SecretRandom random{knownKey(1)};
-  Peer one{{}, context, random};
-  Peer two{{}, context, random};
-  Peer three{{}, context, random};
+  Peer one{{}, context, random, Time{}};
+  Peer two{{}, context, random, Time{}};
+  Peer three{{}, context, random, Time{}};
   std::set<const Peer*> down;
   BridgeOptions bridge;
   FrameSwitch table{bridge, [this](const Peer& peer) { return !down.contains(&peer); }};
