@@ -1,17 +1,22 @@
-// What a packet costs a concentrator with many peers, all of them up and all but one idle. The time is that
-// of the concentrator's core alone; the edges' cores run beside it and are not counted.
+// What a packet, a peer and a flow cost a concentrator with many peers, all of them up. Time and memory are those of
+// the concentrator's core alone; the edges' cores run beside it and are not counted.
 //
-//     idle edges (keepalives only) ==== 10 ms ==== concentrator
-//     busy edge  ====================== 10 ms ==== concentrator
+//     carry:   idle edges (keepalives only) ==== 10 ms ==== concentrator
+//              busy edge, one flow ============= 10 ms ==== concentrator
+//     spread:  edges, many flows each ========== 10 ms ==== concentrator
+//     memory:  the same, and before without a flow
 
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include <array>
 #include <ctime>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "base/ring.h"
 #include "simnet/fake_handshake.h"
@@ -20,13 +25,15 @@
 namespace braid::sim {
 namespace {
 
-constexpr Duration kTick = 100us;             // between two turns of the busy gateways
-constexpr Duration kOneWay = 10ms;            // delay of every edge's link
-constexpr size_t kBatch = 8;                  // inner packets that a driver finds in a turn
-constexpr size_t kPacketBytes = 1437;         // an inner packet that fills a datagram of 1500 bytes
-constexpr size_t kPoolPackets = 40'000;       // of the concentrator, and of all edges together
-constexpr Duration kConnectLimit = 5s;        // a handshake that takes longer has failed
-constexpr int kWarmUp = 5'000;                // turns until windows and pools have their full size
+constexpr Duration kTick = 100us;        // between two turns of the busy gateways
+constexpr Duration kOneWay = 10ms;       // delay of every edge's link
+constexpr size_t kBatch = 8;             // inner packets that a driver finds in a turn
+constexpr size_t kPacketBytes = 1437;    // an inner packet that fills a datagram of 1500 bytes
+constexpr size_t kPoolPackets = 40'000;  // of the concentrator, and of all edges together
+constexpr Duration kConnectLimit = 5s;   // a handshake that takes longer has failed
+constexpr unsigned kWarmUp = 5'000;      // turns until windows and pools have their full size
+constexpr unsigned kManyPeers = 1000;
+constexpr unsigned kManyFlows = 100;          // of each of them
 constexpr uint32_t kServerHost = 0xac100001;  // 172.16.0.1, behind the concentrator
 
 /// CPU time of this thread, in which no other program has a part.
@@ -35,6 +42,30 @@ double cpuSeconds() {
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
+
+/// Adds to `sum` by how many bytes the heap grows in its life.
+class HeapGrowth {
+ public:
+  explicit HeapGrowth(int64_t& sum) : sum_(sum), before_(used()) {}
+  ~HeapGrowth() { sum_ += used() - before_; }
+  HeapGrowth(const HeapGrowth&) = delete;
+  HeapGrowth& operator=(const HeapGrowth&) = delete;
+
+ private:
+  static int64_t used() {
+    struct mallinfo2 info = ::mallinfo2();
+    return static_cast<int64_t>(info.uordblks + info.hblkhd);
+  }
+
+  int64_t& sum_;
+  int64_t before_;
+};
+
+/// Whose packets a turn brings.
+struct Train {
+  unsigned edge;
+  uint16_t flow;
+};
 
 /// One turn of a driver, after it handed over what had happened (Daemon::beforeWait). Returns the number of
 /// inner packets that came out.
@@ -57,7 +88,7 @@ TunnelOptions tunnelOptions() {
   return options;
 }
 
-std::array<Packet, kBatch> batch(PacketPool& pool, uint32_t from, uint32_t to) {
+std::array<Packet, kBatch> batch(PacketPool& pool, uint32_t from, uint32_t to, uint16_t flow) {
   std::array<Packet, kBatch> packets;
   for (Packet& p : packets) {
     p = pool.allocate();
@@ -68,6 +99,7 @@ std::array<Packet, kBatch> batch(PacketPool& pool, uint32_t from, uint32_t to) {
     h[9] = 6;
     store32(h + 12, from);
     store32(h + 16, to);
+    store16(h + 20, flow);
     h[32] = 0x50;
   }
   return packets;
@@ -107,15 +139,20 @@ class Edge {
   Tunnel tunnel_;
 };
 
-/// A concentrator and its edges, of which the last one is busy.
+/// Whether a Hub counts what it holds, which takes longer than its work.
+enum class Counts : uint8_t { kNothing, kMemory };
+
+/// A concentrator and its edges.
 class Hub {
  public:
-  explicit Hub(unsigned edges);
+  explicit Hub(unsigned edges, Counts counts = Counts::kNothing);
   ~Hub();
 
-  /// One turn of the concentrator and the busy edge with a batch of packets towards it, or from it; the other
-  /// edges get their turn when they have something to do. Returns the CPU seconds that the concentrator took.
-  double step(bool down);
+  /// One turn of the concentrator and of the train's edge with a batch of packets towards that, or from it; the
+  /// other edges get their turn when they have something to do. Returns the CPU seconds that the concentrator took.
+  double step(bool down, Train train);
+  /// Bytes that the concentrator's core has allocated for peers and flows, buffers of packets not among them.
+  int64_t held() const { return held_; }
   /// Inner packets that arrived at the far end.
   uint64_t delivered() const { return delivered_; }
   /// Throws when a peer is no longer up: the figure would be that of fewer peers.
@@ -130,6 +167,8 @@ class Hub {
 
   void connect(unsigned number);
   void advance();
+  void watch(std::optional<HeapGrowth>& growth);
+  void take(std::array<Packet, kBatch>& packets);
   size_t turnHub();
   size_t turnEdge(size_t number);
   void deliverToHub();
@@ -149,16 +188,26 @@ class Hub {
   std::set<std::pair<Time, size_t>> deadlines_;  ///< of the edges
   std::vector<Time> deadlineOf_;
   uint64_t delivered_ = 0;
+  Counts counts_;
+  int64_t held_ = 0;
 };
 
-Hub::Hub(unsigned edges) {
+Hub::Hub(unsigned edges, Counts counts) : counts_(counts) {
+  if (counts_ == Counts::kMemory) {
+    std::vector<Packet> all(kPoolPackets);  // the pool takes its memory now
+    for (Packet& p : all) p = pool_.allocate();
+  }
   std::vector<PeerOptions> peers(edges);
   for (unsigned i = 0; i < edges; ++i) {
     peers[i].name = "edge" + std::to_string(i);
     peers[i].pin = Edge::pin(i);
     peers[i].prefixes = {Edge::prefix(i)};
   }
-  tunnel_.setPeers(std::move(peers), now_);
+  {
+    std::optional<HeapGrowth> growth;
+    watch(growth);
+    tunnel_.setPeers(std::move(peers), now_);
+  }
   for (unsigned i = 0; i < edges; ++i) connect(i);
   for (Time end = now_ + 1s; now_ < end;) advance();
   checkPeers();
@@ -192,6 +241,11 @@ void Hub::advance() {
   deliverToEdges();
 }
 
+/// Begins to count in `growth`, if this hub counts.
+void Hub::watch(std::optional<HeapGrowth>& growth) {
+  if (counts_ == Counts::kMemory) growth.emplace(held_);
+}
+
 void Hub::checkPeers() {
   TunnelStatus status = tunnel_.status(now_);
   for (const PeerStatus& peer : status.peers) {
@@ -202,6 +256,8 @@ void Hub::checkPeers() {
 }
 
 void Hub::deliverToHub() {
+  std::optional<HeapGrowth> growth;
+  watch(growth);
   while (!toHub_.empty() && toHub_.front().at <= now_) {
     Flight f = std::move(toHub_.front());
     toHub_.popFront();
@@ -209,7 +265,15 @@ void Hub::deliverToHub() {
   }
 }
 
+void Hub::take(std::array<Packet, kBatch>& packets) {
+  std::optional<HeapGrowth> growth;
+  watch(growth);
+  for (Packet& p : packets) tunnel_.onInnerPacket(std::move(p), now_);
+}
+
 size_t Hub::turnHub() {
+  std::optional<HeapGrowth> growth;
+  watch(growth);
   return turn(tunnel_, sent_, now_);
 }
 
@@ -244,49 +308,106 @@ size_t Hub::turnEdge(size_t number) {
   return delivered;
 }
 
-double Hub::step(bool down) {
-  auto busy = static_cast<unsigned>(edges_.size() - 1);
-  std::array<Packet, kBatch> packets = down ? batch(pool_, kServerHost, Edge::innerHost(busy))
-                                            : batch(edgePool_, Edge::innerHost(busy), kServerHost);
+double Hub::step(bool down, Train train) {
+  uint32_t host = Edge::innerHost(train.edge);
+  std::array<Packet, kBatch> packets =
+      down ? batch(pool_, kServerHost, host, train.flow) : batch(edgePool_, host, kServerHost, train.flow);
   double began = cpuSeconds();
   deliverToHub();
-  if (down) {
-    for (Packet& p : packets) tunnel_.onInnerPacket(std::move(p), now_);
-  }
+  if (down) take(packets);
   delivered_ += turnHub();
   double ended = cpuSeconds();
   if (!down) {
-    for (Packet& p : packets) edges_[busy]->tunnel().onInnerPacket(std::move(p), now_);
-    turnEdge(busy);
+    for (Packet& p : packets) edges_[train.edge]->tunnel().onInnerPacket(std::move(p), now_);
+    turnEdge(train.edge);
   }
   deliverToEdges();
   now_ += kTick;
   return ended - began;
 }
 
-/// The hub with so many edges, made once for all repetitions.
-Hub& hubOf(unsigned edges, bool down) {
-  static std::map<std::pair<unsigned, bool>, std::unique_ptr<Hub>> hubs;
-  std::unique_ptr<Hub>& hub = hubs[{edges, down}];
-  if (!hub) {
-    hub = std::make_unique<Hub>(edges);
-    for (int i = 0; i < kWarmUp; ++i) hub->step(down);
+/// Trains for the last `busy` of the edges in turn, of each for the next of its flows.
+class Trains {
+ public:
+  Trains(unsigned edges, unsigned busy, unsigned flows) : edges_(edges), busy_(busy), flows_(flows) {}
+  Train next() {
+    unsigned number = count_++ % round();
+    return {edges_ - 1 - number % busy_, static_cast<uint16_t>(number / busy_)};
   }
-  return *hub;
+  /// Turns until each flow had one.
+  unsigned round() const { return busy_ * flows_; }
+
+ private:
+  unsigned edges_;
+  unsigned busy_;
+  unsigned flows_;
+  unsigned count_ = 0;
+};
+
+/// A hub and what comes to it, made once for all repetitions.
+struct Scene {
+  Hub hub;
+  Trains trains;
+};
+
+Scene& sceneOf(unsigned edges, unsigned busy, unsigned flows, bool down) {
+  static std::map<std::tuple<unsigned, unsigned, unsigned, bool>, std::unique_ptr<Scene>> scenes;
+  std::unique_ptr<Scene>& scene = scenes[{edges, busy, flows, down}];
+  if (!scene) {
+    scene.reset(new Scene{Hub(edges), {edges, busy, flows}});
+    unsigned turns = std::max(kWarmUp, scene->trains.round());
+    for (unsigned i = 0; i < turns; ++i) scene->hub.step(down, scene->trains.next());
+  }
+  return *scene;
 }
 
-void carry(benchmark::State& state, bool down) {
-  Hub& hub = hubOf(static_cast<unsigned>(state.range(0)), down);
-  uint64_t before = hub.delivered();
-  for (auto _ : state) state.SetIterationTime(hub.step(down));
-  hub.checkPeers();
-  auto packets = static_cast<double>(hub.delivered() - before);
+void run(benchmark::State& state, Scene& scene, bool down) {
+  uint64_t before = scene.hub.delivered();
+  for (auto _ : state) state.SetIterationTime(scene.hub.step(down, scene.trains.next()));
+  scene.hub.checkPeers();
+  auto packets = static_cast<double>(scene.hub.delivered() - before);
   state.counters["ns/packet"] =
       benchmark::Counter(packets * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["delivered"] = packets / static_cast<double>(state.iterations() * kBatch);
 }
-BENCHMARK_CAPTURE(carry, down, true)->ArgName("peers")->Arg(1)->Arg(1000)->UseManualTime();
-BENCHMARK_CAPTURE(carry, up, false)->ArgName("peers")->Arg(1)->Arg(1000)->UseManualTime();
+
+void carry(benchmark::State& state, bool down) {
+  run(state, sceneOf(static_cast<unsigned>(state.range(0)), 1, 1, down), down);
+}
+BENCHMARK_CAPTURE(carry, down, true)->ArgName("peers")->Arg(1)->Arg(kManyPeers)->UseManualTime();
+BENCHMARK_CAPTURE(carry, up, false)->ArgName("peers")->Arg(1)->Arg(kManyPeers)->UseManualTime();
+
+void spread(benchmark::State& state, bool down) {
+  auto peers = static_cast<unsigned>(state.range(0));
+  run(state, sceneOf(peers, peers, static_cast<unsigned>(state.range(1)), down), down);
+}
+BENCHMARK_CAPTURE(spread, down, true)
+    ->ArgNames({"peers", "flows"})
+    ->Args({1, 1})
+    ->Args({kManyPeers, kManyFlows})
+    ->UseManualTime();
+BENCHMARK_CAPTURE(spread, up, false)
+    ->ArgNames({"peers", "flows"})
+    ->Args({1, 1})
+    ->Args({kManyPeers, kManyFlows})
+    ->UseManualTime();
+
+/// Of a peer that is up and idle, and of a flow with packets in both directions.
+void memory(benchmark::State& state) {
+  for (auto _ : state) {
+    Hub hub(kManyPeers, Counts::kMemory);
+    auto idle = static_cast<double>(hub.held());
+    for (bool down : {true, false}) {
+      Trains trains(kManyPeers, kManyPeers, kManyFlows);
+      for (unsigned i = 0; i < trains.round(); ++i) hub.step(down, trains.next());
+    }
+    hub.checkPeers();
+    state.counters["bytes/peer"] = idle / kManyPeers;
+    state.counters["bytes/flow"] =
+        (static_cast<double>(hub.held()) - idle) / (double{kManyPeers} * double{kManyFlows});
+  }
+}
+BENCHMARK(memory)->Iterations(1)->Unit(benchmark::kSecond);
 
 }  // namespace
 }  // namespace braid::sim

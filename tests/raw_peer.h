@@ -11,7 +11,7 @@
 #include "tunnel/subflow/datagram.h"
 #include "tunnel/wire/frame_reader.h"
 #include "tunnel/wire/header.h"
-#include "tunnel/wire/key_schedule.h"
+#include "tunnel/wire/key_ring.h"
 
 namespace braid::test {
 
@@ -33,7 +33,8 @@ class RawPeer {
       : session_(secrets.sessionId), keys_(secrets, role, KeyLimits{}, now) {}
 
   DatagramHeader header(SubflowId subflow, PacketNumber pn) const {
-    return {kWireVersion, keys_.epochBits(), session_, subflow, static_cast<uint32_t>(pn.value())};
+    return {kWireVersion,          keys_.epochBits(), session_, subflow, static_cast<uint32_t>(pn.value()),
+            keys_.generationBits()};
   }
   /// The datagram with these frames, in a buffer of the pool.
   Packet seal(SubflowId subflow, PacketNumber pn, ByteView frames, PacketPool& pool) {
@@ -47,6 +48,11 @@ class RawPeer {
 
   /// Begins the next epoch of the keys, if it may be begun.
   bool rekey(Time now) { return keys_.rekey(now); }
+  /// Begins the generation of keys that this handshake gives, asked for or not.
+  void renew(const SessionSecrets& fresh, Time now) {
+    keys_.prepare(KeyRoot(fresh), now);
+    keys_.takeNext(now);
+  }
   void onTimer(Time now) { keys_.onTimer(now); }
 
   /// What the other side sent. Frames are views into the datagram.
@@ -64,7 +70,8 @@ class RawPeer {
     Opened opened{header->subflow, expandPacketNumber(header->packetNumber, expected), {}, false};
     ByteSpan sealed = datagram.bytes.span().subspan(kHeaderSize);
     ByteView aad = datagram.bytes.view().first(kHeaderSize);
-    if (!keys_.open(header->epoch, opened.subflow, opened.pn, aad, sealed, now)) return std::nullopt;
+    if (!keys_.open(header->generation, header->epoch, opened.subflow, opened.pn, aad, sealed, now))
+      return std::nullopt;
     expected = std::max(expected, opened.pn + 1);
     FrameReader reader(sealed.first(sealed.size() - kTagSize));
     while (std::optional<WireFrame> frame = reader.next()) {
@@ -76,7 +83,7 @@ class RawPeer {
 
  private:
   uint32_t session_;
-  KeySchedule keys_;
+  KeyRing keys_;
   std::map<uint8_t, PacketNumber> expected_;  ///< by subflow
 };
 

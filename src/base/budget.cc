@@ -8,6 +8,8 @@ constexpr size_t kOwnPart = 4;
 /// Who keeps so many times as much as another would have makes room for it: not at every difference, lest two of a
 /// size take it from each other in turn. Ours.
 constexpr size_t kMuchMore = 2;
+/// So many calls of makeRoom() rest after one that was in vain: who asks is often somebody's packet. Ours.
+constexpr unsigned kRest = 64;
 }  // namespace
 
 Keeper::Keeper(Budget* budget) : budget_(budget) {
@@ -33,10 +35,13 @@ bool Keeper::hasRoom(size_t more) const {
 }
 
 bool Keeper::makeRoom(size_t more) {
+  if (hasRoom(more)) return true;
+  if (rest_ > 0) return --rest_, false;
   while (!hasRoom(more)) {
     Keeper* other = budget_->largest();
-    if (!other || other == this || other->kept_ <= kMuchMore * (kept_ + more)) return false;
-    if (!budget_->takeFrom(*other)) return false;
+    bool gives =
+        other && other != this && other->kept_ > kMuchMore * (kept_ + more) && budget_->takeFrom(*other);
+    if (!gives) return rest_ = kRest, false;
   }
   return true;
 }

@@ -28,6 +28,7 @@ class Keeper {
   /// It may keep so much more, without anybody giving back: the part that all share is not used up, or its own is not.
   bool hasRoom(size_t more) const;
   /// The same, after those who keep more than twice as much as this one would have given back, if that is needed.
+  /// When it was in vain, they are not looked for again at the next calls: each would be a walk along all keepers.
   bool makeRoom(size_t more);
   /// Others need room and this one keeps most. Keeps less at once, by keep(), if it can.
   virtual void giveBack() = 0;
@@ -37,6 +38,7 @@ class Keeper {
 
   Budget* budget_;
   size_t kept_ = 0;
+  unsigned rest_ = 0;  ///< calls of makeRoom() until it looks for others again
   ListLink<Keeper> link_;
 };
 

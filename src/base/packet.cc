@@ -14,14 +14,6 @@ constexpr size_t kBlocksPerSlab = 64;
 constexpr size_t kSlabsPerShrink = 32;  // about 4 MB: what the kernel takes back in well under a millisecond
 }  // namespace
 
-size_t Packet::tailroom() const {
-  return pool_ ? pool_->blockSize() - offset_ - size_ : 0;
-}
-
-size_t Packet::footprint() const {
-  return pool_ ? pool_->blockSize() : 0;
-}
-
 uint8_t* Packet::prepend(size_t n) {
   assert(n <= headroom());
   offset_ -= static_cast<uint32_t>(n);

@@ -150,4 +150,11 @@ class PacketPool {
   size_t leastSpare_ = 0;                   // since shrink()
 };
 
+inline size_t Packet::footprint() const {
+  return pool_ ? pool_->blockSize() : 0;
+}
+inline size_t Packet::tailroom() const {
+  return footprint() - offset_ - size_;
+}
+
 }  // namespace braid

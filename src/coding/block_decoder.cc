@@ -9,9 +9,10 @@ namespace braid {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
-/// Symbols that go by without a ring before memory is asked for again: the answer costs a look at all who have some.
-/// Ours.
-constexpr uint64_t kAskInterval = 64;
+/// Products of a parity and a symbol that decoding may compute at once: all of 32 open blocks. Each symbol that comes
+/// earns as many as a block may ask of it: who puts a symbol into one block never meets the bound. Ours.
+constexpr uint64_t kMostWork = 32 * kMaxBlockSymbols * kMaxBlockParities;
+constexpr uint64_t kWorkOfASymbol = kMaxBlockParities;
 constexpr uint64_t kMaxPacketNumber = (uint64_t{1} << 62) - 1;  // RFC 9000 section 12.3
 
 std::span<const SymbolRange> rangesOf(const BlockDescription& description) {
@@ -103,7 +104,7 @@ struct BlockDecoder::Block {
 };
 
 BlockDecoder::BlockDecoder(const DecoderOptions& options)
-    : Keeper(options.memory), options_(options), polled_(kNone) {
+    : Keeper(options.memory), options_(options), work_(kMostWork), polled_(kNone) {
   ErasureCode::prepare();
 }
 
@@ -119,7 +120,7 @@ size_t BlockDecoder::bufferBytes() const {
 // False when there is no memory for blocks.
 bool BlockDecoder::reserve() {
   if (!buffers_.empty()) return true;
-  if (!ask(bufferBytes())) return false;
+  if (!makeRoom(bufferBytes())) return false;
   keep(kept() + bufferBytes());
   blocks_.resize(options_.blocks + 1);
   unused_.reserve(blocks_.size());
@@ -131,14 +132,6 @@ bool BlockDecoder::reserve() {
   return true;
 }
 
-bool BlockDecoder::ask(size_t bytes) {
-  if (hasRoom(bytes)) return true;
-  if (symbols_ < askAgain_) return false;
-  if (makeRoom(bytes)) return true;
-  askAgain_ = symbols_ + kAskInterval;
-  return false;
-}
-
 // The ring for a symbol that has come; nullptr: there is no memory for one.
 SymbolRing* BlockDecoder::ringFor(uint8_t subflow) {
   SubflowRing& own = rings_[subflow];
@@ -146,12 +139,12 @@ SymbolRing* BlockDecoder::ringFor(uint8_t subflow) {
   const size_t few = std::bit_ceil(std::min(options_.packets, options_.uncoded));
   const size_t wanted = coded_[subflow] ? std::bit_ceil(options_.packets) : few;
   if (!own.symbols) {
-    if (!ask(ringBytes(few))) return nullptr;
+    if (!makeRoom(ringBytes(few))) return nullptr;
     own.symbols = std::make_unique<SymbolRing>(options_.symbolCapacity, few);
     keep(kept() + ringBytes(few));
   }
   const size_t had = own.symbols->packets();
-  if (had < wanted && ask(ringBytes(wanted) - ringBytes(had))) {
+  if (had < wanted && makeRoom(ringBytes(wanted) - ringBytes(had))) {
     own.symbols->resize(options_.symbolCapacity, wanted);
     keep(kept() + ringBytes(wanted) - ringBytes(had));
   }
@@ -206,6 +199,7 @@ void BlockDecoder::slacken() {
 void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces) {
   const size_t size = totalSize(pieces);
   if (size == 0 || size > options_.symbolCapacity || pn > kMaxPacketNumber) return;
+  work_ = std::min(kMostWork, work_ + kWorkOfASymbol);
   SymbolRing* own = ringFor(subflow);
   if (own && own->add(pn, pieces) && note(subflow, pn, size)) settle();
 }
@@ -355,9 +349,17 @@ void BlockDecoder::settle() {
   }
 }
 
-// False when symbols that had come are wiped out of their rings, so that too few remain.
+// Products of a parity and a symbol that it takes to decode the block: each symbol that is there goes into as many
+// parities as others are missing.
+uint64_t BlockDecoder::workOf(const Block& block) {
+  return block.missing() * block.have.count();
+}
+
+// False when symbols that had come are wiped out of their rings, so that too few remain; or when the work is too much
+// for now.
 bool BlockDecoder::decode(Block& block) {
-  if (!lookForSymbols(block) || block.missing() > block.whole) return false;
+  if (workOf(block) > work_ || !lookForSymbols(block) || block.missing() > block.whole) return false;
+  work_ -= std::min(work_, workOf(block));
   const size_t size = block.description.symbolSize;
   std::array<ErasureCode::Symbol, kMaxBlockSymbols> present;
   std::array<size_t, kMaxBlockParities> missing;

@@ -30,9 +30,14 @@ struct DecoderOptions {
 
 /// Gives back lost symbols from the ones that arrive and parities (CoFUSO sections 4.3 and 5.3); other than
 /// there, a block may span subflows. Works in any order of arrival. Everything in the calls comes from the
-/// peer, so everything is checked. Memory: a ring per subflow from its first symbol on, a small one until a parity
-/// speaks of the subflow; the rest from the first parity on; none per packet. Where DecoderOptions::memory gives none,
-/// symbols are not kept and parities are useless.
+/// peer, so everything is checked.
+///
+/// Memory: a ring per subflow from its first symbol on, a small one until a parity speaks of the subflow; the rest from
+/// the first parity on; none per packet. Where DecoderOptions::memory gives none, symbols are not kept and parities are
+/// useless.
+///
+/// Work: bounded by the symbols that come. A block that needs more, for its symbols were used many times before, waits
+/// until there is enough, or until it is evicted.
 class BlockDecoder final : private Keeper {
  public:
   enum class Verdict : uint8_t {
@@ -94,7 +99,6 @@ class BlockDecoder final : private Keeper {
   bool reserve();
   size_t bufferBytes() const;
   size_t ringBytes(size_t packets) const { return SymbolRing::footprint(options_.symbolCapacity, packets); }
-  bool ask(size_t bytes);
   SymbolRing* ringFor(uint8_t subflow);
   void drop(SubflowRing& ring);
   Block* find(uint16_t id);
@@ -105,6 +109,7 @@ class BlockDecoder final : private Keeper {
   bool allot(const Block& block, Parity& parity);
   bool note(uint8_t subflow, uint64_t pn, size_t size);
   void settle();
+  static uint64_t workOf(const Block& block);
   bool decode(Block& block);
   void restore(Block& block, size_t column, Parity& parity);
   void close(size_t position);
@@ -114,7 +119,7 @@ class BlockDecoder final : private Keeper {
   std::array<SubflowRing, 256> rings_;  // by subflow
   std::bitset<256> coded_;              // subflows that parities have spoken of
   uint64_t symbols_ = 0;                // that came
-  uint64_t askAgain_ = 0;               // no memory is asked for before so many symbols have come
+  uint64_t work_;                       // that decoding may still take, see workOf()
   std::vector<Block> blocks_;           // one more than may be open: the one being opened
   std::vector<size_t> unused_;          // of blocks_
   std::vector<size_t> order_;           // the open ones of blocks_, oldest first

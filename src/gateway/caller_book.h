@@ -4,6 +4,7 @@
 // (tunnel/return_calls.h). Who reads it can end their sessions and do no more: it holds no keys.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inet/endpoint.h"
@@ -22,10 +23,15 @@ struct KeptCaller {
   Pin pin{};
   ReturnCall call;
   std::vector<KeptRoute> routes;
+  bool operator==(const KeptCaller&) const = default;
 };
 
 class CallerBook {
  public:
+  /// What the file holds. parse() throws std::exception when it is none of ours.
+  static std::vector<KeptCaller> parse(std::string_view text);
+  static std::string format(const std::vector<KeptCaller>& callers);
+
   /// The file need not be there.
   explicit CallerBook(std::string path) : path_(std::move(path)) {}
 

@@ -1,18 +1,11 @@
 #include "gateway/meter_book.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
-#include "host/system_error.h"
-#include "host/unique_fd.h"
+#include "gateway/state_file.h"
 
 namespace braid {
 
@@ -24,35 +17,6 @@ constexpr uint64_t kManyUnsaved = 1'000'000;
 constexpr std::time_t kSaveAfter = 600;
 /// Bytes of the file at most. Ours: 32 uplinks take 3 KB.
 constexpr size_t kMaxFile = 64 << 10;
-
-std::string readAll(const std::string& path) {
-  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file && errno == ENOENT) return {};
-  std::string text(kMaxFile + 1, '\0');
-  ssize_t got = -1;
-  if (file) {
-    do got = ::read(file.get(), text.data(), text.size());
-    while (got < 0 && errno == EINTR);
-  }
-  if (got < 0) throw SystemError(errno, "cannot read " + path + ": " + std::strerror(errno));
-  text.resize(static_cast<size_t>(got));
-  return text;
-}
-
-/// A whole number of that range. get() would wrap others, and do anything with 1e300.
-template <typename T>
-T wholeOf(const json& j) {
-  bool fits = j.is_number_unsigned() ? std::in_range<T>(j.get<uint64_t>())
-                                     : j.is_number_integer() && std::in_range<T>(j.get<int64_t>());
-  if (!fits) throw std::runtime_error("not a number of that range");
-  return j.get<T>();
-}
-
-// True: all of it is there.
-bool writeAll(const std::string& path, const std::string& text) {
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0640));
-  return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
 
 MeterBook::Entry entryOf(const json& j) {
   MeterBook::Entry entry;
@@ -86,7 +50,7 @@ std::string MeterBook::format(const Entries& entries) {
 }
 
 MeterBook::MeterBook(std::string path) : path_(std::move(path)) {
-  std::string text = readAll(path_);
+  std::string text = readStateFile(path_, kMaxFile);
   try {
     if (!text.empty()) entries_ = parse(text);
   } catch (const std::exception&) {
@@ -126,14 +90,9 @@ bool MeterBook::wantsSave(std::time_t now) const {
   return changed_ || unsaved_ >= kManyUnsaved || (unsaved_ > 0 && now - savedAt_ >= kSaveAfter);
 }
 
-// Without fsync, which may hold packets up for long: what a power cut leaves is the old file or the new one.
 std::string MeterBook::save(std::time_t now) {
-  std::string text = format(entries_);
-  std::string fresh = path_ + ".new";
-  bool good = false;  // the last counts of a daemon that ends have no other chance
-  for (int tries = 0; tries < 2 && !good; ++tries)
-    good = writeAll(fresh, text) && ::rename(fresh.c_str(), path_.c_str()) == 0;
-  if (!good) return "cannot write " + path_ + ": " + std::strerror(errno);
+  std::string problem = writeStateFile(path_, format(entries_), 0640);
+  if (!problem.empty()) return problem;
   unsaved_ = 0;
   changed_ = false;
   savedAt_ = now;

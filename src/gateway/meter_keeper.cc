@@ -8,7 +8,7 @@
 namespace braid {
 
 namespace {
-constexpr Duration kTick = 10s;
+constexpr std::chrono::seconds kTick = 10s;
 }  // namespace
 
 void MeterKeeper::setUp(const Config& config) {
@@ -31,14 +31,14 @@ void MeterKeeper::keep(const std::vector<UplinkConfig>& uplinks, Time now) {
   if (!book_) return;
   std::time_t wall = std::time(nullptr);
   for (const MeterStatus& m : tunnel_.meters()) book_->note(m.uplink, m.used);
-  Duration next = kTick;
+  std::chrono::seconds next = kTick;
   for (const UplinkConfig& u : uplinks) {
     if (!u.meter) continue;
     const MeterBook::Entry* known = book_->find(u.name);
     uint64_t before = known ? known->used : 0;
     const MeterBook::Entry& entry = book_->open(u.name, u.meter->period, wall);
     if (entry.used != before) tunnel_.resetMeter(u.name, entry.used, now);
-    next = std::min<Duration>(next, std::chrono::seconds(entry.until - wall));
+    next = std::min(next, std::chrono::seconds(entry.until - wall));
   }
   if (book_->wantsSave(wall)) save(now);
   deadline_ = now + next;

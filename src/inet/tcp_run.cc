@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "inet/checksum.h"
+#include "inet/frame.h"
 #include "inet/inner_packet.h"
 #include "inet/protocol.h"
 
@@ -37,6 +38,12 @@ size_t statedLength(ByteView ip, size_t ipHeader) {
                                    : load16(&ip[ip::kV6PayloadLength]) + ip::kV6Header;
 }
 
+// A frame names what it holds. What only looks like an IP packet, a VLAN tag with bytes behind it say, is none: finish()
+// would write into other fields.
+bool isNamedSo(ByteView packet, size_t linkHeader, bool isV4) {
+  return linkHeader == 0 || load16(&packet[linkHeader - 2]) == (isV4 ? Frame::kIpV4 : Frame::kIpV6);
+}
+
 }  // namespace
 
 bool TcpRun::begin(ByteView packet) {
@@ -46,6 +53,7 @@ bool TcpRun::begin(ByteView packet) {
   std::optional<InnerPacket> ip = parseInnerPacket(bytes);
   if (!ip || !ip->tcp || ip->isFragment || ip->tcp->payloadLength == 0 || ip->size != bytes.size())
     return false;
+  if (!isNamedSo(packet, linkHeader_, ip->isV4())) return false;
   if (ip->l4Offset != (ip->isV4() ? ip::kV4Header : ip::kV6Header)) return false;
   if ((ip->tcp->flags & ~TcpFields::kPsh) != TcpFields::kAck) return false;
   first_ = packet;

@@ -29,7 +29,7 @@ class TcpRun {
   static constexpr size_t kMost = 64;
   static constexpr size_t kMostBytes = 65535;
 
-  /// Packets begin with so many bytes of link header, which must be equal.
+  /// Packets begin with so many bytes of link header, which must be equal; the last two are an EtherType. 0: none.
   explicit TcpRun(size_t linkHeader) : linkHeader_(linkHeader) {}
 
   /// Starts anew with this packet, which must stay where it is until finish(). False when it cannot be one of several.

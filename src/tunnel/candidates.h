@@ -8,9 +8,8 @@
 
 namespace braid {
 
-/// The responder's sessions whose handshake is done, but under whose keys nothing was heard yet. The initiator
-/// tries several routes at once and keeps the handshake that ends first at its side; which one that was, its
-/// first datagram tells.
+/// The responder's sessions whose handshake is done, but which are not in use. The initiator tries several routes at
+/// once and keeps the handshake that ends first at its side; which one that was, its first datagram tells.
 class Candidates {
  public:
   /// Sessions that the peer may still choose from, and how long it has to choose. Ours.
@@ -33,9 +32,11 @@ class Candidates {
     sessions_.clear();
     return taken;
   }
-  /// The session of this handshake, which is not to be chosen any more; empty: there is none.
+  /// The session of this handshake, under whose keys nothing was heard, and which is not to be chosen any more; empty:
+  /// there is none. One that the peer uses stays: it may be the very one in which the peer asks.
   SessionIndex::Handle take(uint32_t handshake) {
-    auto meant = std::ranges::find(sessions_, handshake, [](const auto& s) { return s->id(); });
+    auto isMeant = [&](const auto& s) { return s->id() == handshake && !s->confirmed(); };
+    auto meant = std::ranges::find_if(sessions_, isMeant);
     if (meant == sessions_.end()) return {};
     SessionIndex::Handle taken = std::move(*meant);
     sessions_.erase(meant);

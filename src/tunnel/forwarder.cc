@@ -191,6 +191,8 @@ void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ip
   Session* session = peer.session();
   if (!session || !peer.isUp()) return wait(peer, std::move(packet), ip, ipOffset, asker, now);
   bool fits = packet.size() <= session->innerMtu();
+  if (!fits && !session->knowsInnerMtu() && peer.waiting().isOpen(now))
+    return wait(peer, std::move(packet), ip, ipOffset, asker, now);
   if (!fits && !ip) return drop(Drop::kTooBig);
   // The shim sees what the tunnel takes, and a packet that is to be cut before it is cut: fragments are no
   // TCP segments to it.
@@ -200,7 +202,7 @@ void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ip
   sendTooBig(peer, std::move(packet), *ip, ipOffset, asker, now);
 }
 
-// The peer is not up. It may be back soon, or the host is told.
+// The peer is not up, or not known to take such a large packet. It may be back soon, or the host is told.
 void Forwarder::wait(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, Asker asker,
                      Time now) {
   if (WaitingRoom& room = peer.waiting(); room.isOpen(now)) {

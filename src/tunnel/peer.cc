@@ -166,6 +166,7 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
     attempts_.resetPause();
     setUp(true, "is up from " + from.remote.toString());
   }
+  if (!waiting_.empty() && up_ && knowsInnerMtu()) sendWaiting();
   return drop;
 }
 
@@ -226,7 +227,7 @@ void Peer::onTimer(Time now) {
   if (lost) endSession({}, now);
   candidates_.onTimer(now);
   if (comesUp()) setUp(true, "is up again");
-  if (waiting_.deadline() <= now) sendWaiting();
+  if (waiting_.deadline() <= now || (!waiting_.empty() && up_ && knowsInnerMtu())) sendWaiting();
   connect(now);
 }
 
@@ -265,9 +266,11 @@ void Peer::endSession(SessionIndex::Handle next, Time now) {
   if (last) last->handBack(*this, now);
 }
 
-// What cannot be sent after all is answered, and waits no more.
+// What cannot be sent after all is answered; or waits on, if it is too large for what is known of the paths as yet.
 void Peer::sendWaiting() {
-  for (WaitingPacket waiting; waiting_.poll(waiting);) context_.owner.onReturned(*this, std::move(waiting));
+  WaitingPacket waiting;
+  for (size_t left = waiting_.size(); left > 0 && waiting_.poll(waiting); --left)
+    context_.owner.onReturned(*this, std::move(waiting));
 }
 
 PeerStatus Peer::status(Time now, size_t flows) const {

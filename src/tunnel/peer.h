@@ -137,6 +137,7 @@ class Peer final : public SessionOwner {
   void openSubflows(Time now);
   void setUp(bool up, const std::string& text);
   void endSession(SessionIndex::Handle next, Time now);
+  bool knowsInnerMtu() const { return session() && session()->knowsInnerMtu(); }
   void sendWaiting();
 
   PeerOptions options_;

@@ -26,7 +26,8 @@ struct WaitingPacket {
 
 /// Packets for a peer without a session, for as long as it may be back at once: its gateway was restarted, or this one
 /// was. A TCP sender's first retransmission is among them, and the next comes only after twice the time. WireGuard's
-/// queue of staged packets is the same.
+/// queue of staged packets is the same. Packets that are too large for what the next session knows of its paths at
+/// first wait a round trip longer: their host would else be told to send smaller ones, and believe it for minutes.
 ///
 /// The first to come stay: what is refused afterwards is sent again later than they are.
 class WaitingRoom final : private Keeper {
@@ -45,6 +46,7 @@ class WaitingRoom final : private Keeper {
   void open(Time now) { closesAt_ = now + kPatience; }
   bool isOpen(Time now) const { return now < closesAt_; }
   bool empty() const { return packets_.empty(); }
+  size_t size() const { return packets_.size(); }
   /// When those that wait are to be taken out in any case.
   Time deadline() const { return empty() ? kNever : closesAt_; }
 

@@ -37,7 +37,7 @@ class Examples(PairCase):
 
 class EdgeAndConcentrator(Examples):
     def test_they_carry_a_download(self):
-        pins = make_identities(self.lab, ["concentrator", "edge"])
+        pins = make_identities(self.lab.directory, ["concentrator", "edge"])
         site = self.lab.sites[0]
         self.start([filled("concentrator.yaml", self.lab, "concentrator", PEER_PIN=pins["edge"],
                            EDGE_NETWORK=", ".join(site.lan)),
@@ -52,7 +52,7 @@ class Racks(Examples):
     LINKS = [Link("fabric", 200, 2)]
 
     def test_they_carry_a_download(self):
-        pins = make_identities(self.lab, ["concentrator", "edge"])
+        pins = make_identities(self.lab.directory, ["concentrator", "edge"])
         site = self.lab.sites[0]
         (near, far), _ = site.link_addresses(0)
         self.start([filled("rack.yaml", self.lab, "concentrator", PEER_PIN=pins["edge"], PEER_ADDRESS=near,

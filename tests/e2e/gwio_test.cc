@@ -351,6 +351,25 @@ class Monitor : public NetNamespaceTest {
     while (ip("link show near").find("state UP") == std::string::npos && monotonicNow() < end)
       ::usleep(10'000);
   }
+  /// A file of commands for `ip -batch`.
+  static std::string writeBatch(const std::string& lines) {
+    std::string path = testing::TempDir() + "/gwio_batch_" + std::to_string(::getpid());
+    std::ofstream(path) << lines;
+    return path;
+  }
+  static void runBatch(const std::string& lines) {
+    std::string path = writeBatch(lines);
+    ip("-batch " + path);
+    ::unlink(path.c_str());
+  }
+  /// Commands that add (or "del"ete) so many addresses of `near`.
+  static std::string addressLines(const std::string& verb, int count) {
+    std::string lines;
+    for (int i = 0; i < count; ++i)
+      lines += "addr " + verb + " 10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) +
+               "/32 dev near\n";
+    return lines;
+  }
   static std::vector<std::string> wait(NetlinkMonitor& m, const std::string& text, Duration* took = nullptr) {
     Time began = monotonicNow();
     std::vector<std::string> seen;
@@ -430,15 +449,7 @@ TEST_F(Monitor, SeesRoutesThatTheKernelDropsWithoutAWord) {
 TEST_F(Monitor, ReadsEverythingAnewAfterAnOverrun) {
   joinNamespaces();
   NetlinkMonitor m;
-  std::string batch;
-  for (int i = 0; i < 3000; ++i) {
-    batch +=
-        "addr add 10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) + "/32 dev near\n";
-  }
-  std::string path = testing::TempDir() + "/gwio_batch_" + std::to_string(::getpid());
-  std::ofstream(path) << batch;
-  ip("-batch " + path);
-  ::unlink(path.c_str());
+  runBatch(addressLines("add", 3000));
   while (readable(m.fd(), 0)) m.process(monotonicNow());
   EXPECT_GE(m.overruns(), 1u);
   EXPECT_GE(m.table().find("near")->addresses.size(), 3002u);
@@ -451,33 +462,19 @@ std::set<std::string> addressesOf(const NetworkTable& table, const std::string& 
   return out;
 }
 
-std::string writeBatch(const std::string& lines) {
-  std::string path = testing::TempDir() + "/gwio_batch_" + std::to_string(::getpid());
-  std::ofstream(path) << lines;
-  return path;
-}
-
 // What waited when the queue ran over is older than what is read anew: it must not come on top of that.
 TEST_F(Monitor, AnOverrunOfAShortQueueLeavesTheTruth) {
   joinAndSettle();
   NetlinkMonitor m(4096);
-  std::string there, gone;
-  for (int i = 1; i < 250; ++i) {
-    std::string at = "10.1.0." + std::to_string(i) + "/32 dev near\n";
-    there += "addr add " + at;
-    gone += "addr del " + at;
-  }
-  std::string path = writeBatch(there + gone);
-  ip("-batch " + path);
-  ::unlink(path.c_str());
+  const std::string there = addressLines("add", 249);
+  runBatch(there + addressLines("del", 249));
   Time now = monotonicNow();
   m.process(now);
   EXPECT_GE(m.overruns(), 1u);
   EXPECT_EQ(m.deadline(), kNever);
   EXPECT_EQ(addressesOf(m.table(), "near"), addressesOf(NetlinkMonitor().table(), "near"));
 
-  ip("-batch " + (path = writeBatch(there)));
-  ::unlink(path.c_str());
+  runBatch(there);
   m.process(now);
   EXPECT_GT(m.deadline(), now) << "not twice in a row";
   ASSERT_LE(m.deadline(), now + 1s);
@@ -491,17 +488,11 @@ TEST_F(Monitor, AnOverrunOfAShortQueueLeavesTheTruth) {
 TEST_F(Monitor, AStormOfOverrunsIsReadAnewLessAndLess) {
   joinAndSettle();
   NetlinkMonitor m(4096);
-  std::string there, gone;
-  for (int i = 1; i < 250; ++i) {
-    std::string at = "10.1.0." + std::to_string(i) + "/32 dev near\n";
-    there += "addr add " + at;
-    gone += "addr del " + at;
-  }
-  std::string path = writeBatch(there + gone);
+  const std::string storm = addressLines("add", 249) + addressLines("del", 249);
   Time now = monotonicNow();
   auto overrun = [&] {
     uint64_t before = m.overruns();
-    ip("-batch " + path);
+    runBatch(storm);
     m.process(now);
     ASSERT_GT(m.overruns(), before);
   };
@@ -521,7 +512,6 @@ TEST_F(Monitor, AStormOfOverrunsIsReadAnewLessAndLess) {
   ASSERT_EQ(m.deadline(), kNever) << "at once, after a calm time";
   overrun();
   EXPECT_EQ(toSeconds(m.deadline() - now), 1);
-  ::unlink(path.c_str());
 }
 
 // Addresses and routes change all the time while they are listed.
@@ -533,9 +523,8 @@ TEST_F(Monitor, ListsThatChangeWhileTheyAreReadAreNoReasonToGiveUp) {
     fill += "addr add 10.1." + at + "route add 10.9." + at;
     churn += "addr del 10.1." + at + "route del 10.9." + at + "addr add 10.1." + at + "route add 10.9." + at;
   }
-  std::string path = writeBatch(fill);
-  ip("-batch " + path);
-  path = writeBatch(churn);
+  runBatch(fill);
+  std::string path = writeBatch(churn);
   shell("(for i in $(seq 1000); do [ -e " + path + " ] && ip -batch " + path + "; done) >/dev/null 2>&1 &");
   NetlinkMonitor m(4096);
   Time now = monotonicNow();

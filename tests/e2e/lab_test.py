@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import time
 import unittest
 
 from diagnosed import DiagnosedCase
-from lab import Lab, Link, clean, run
+from lab import Lab, Link, Wire, clean, run
 from pair_case import PairCase
 
 
@@ -40,6 +41,29 @@ class Links(PairCase):
         self.assertEqual(self.ping(address, count=2), 0)
         self.lab.links.set("fast", "ab", down=False)
         self.assertEqual(self.ping(address, count=3), 3)
+
+
+class SinglePackets(PairCase):
+    """Who counts or drops packets in the lab has single ones before it, unless a lab wants to be fast."""
+
+    GATEWAYS = False
+    LINKS = [Wire("wire")]
+    RULES = ("add table inet sizes; add chain inet sizes pass { type filter hook forward priority 0; };"
+             "add rule inet sizes pass meta length > 1500 counter;"
+             "add rule inet sizes pass meta length <= 1500 counter")
+    COUNTER = re.compile(r"counter packets (\d+)")
+
+    def test_what_a_gateway_forwards(self):
+        self.lab.concentrator.run("nft", self.RULES)
+        self.verify(self.download(self.file(3_000_000), Lab.server_addresses(0)[0]))
+        text = self.lab.concentrator.run("nft", "list", "table", "inet", "sizes")
+        large, small = map(int, self.COUNTER.findall(text))
+        self.assertGreater(small, 10)
+        self.assertEqual(large > 0, self.OFFLOADS)
+
+
+class SuperPackets(SinglePackets):
+    OFFLOADS = True
 
 
 class CleanUp(DiagnosedCase):

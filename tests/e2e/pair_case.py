@@ -10,19 +10,22 @@ V4, V6 = Lab.server_addresses()
 
 
 class PairCase(DiagnosedCase):
-    """Set LINKS, LANS, SITES, MODE, EDGE, CONCENTRATOR in a subclass; GATEWAYS = False leaves the daemons out."""
+    """Set LINKS, LANS, SITES, MODE, OFFLOADS, EDGE, CONCENTRATOR in a subclass; GATEWAYS = False leaves the daemons
+    out."""
 
     LINKS = [Link("wifi", 50, 20, 0.01), Link("lte", 30, 60, 0.001)]
     LANS = None
     SITES = 1
     MODE = "tun"
+    OFFLOADS = False
     EDGE = None
     CONCENTRATOR = None
     GATEWAYS = True
 
     @classmethod
     def setUpClass(cls):
-        cls.lab = Lab(cls.LINKS, sites=cls.SITES, mode=cls.MODE, lans=cls.LANS)
+        cls.lab = Lab(cls.LINKS, sites=cls.SITES, mode=cls.MODE, lans=cls.LANS,
+                      offloads=cls.OFFLOADS)
         cls.lab.__enter__()
         cls.addClassCleanup(cls.lab.close)
         cls.nginx = Nginx(cls.lab)

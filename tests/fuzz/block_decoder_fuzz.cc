@@ -5,22 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "coding/block_decoder.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 
 namespace {
 
 using namespace braid;
-
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "block decoder: %s\n", what);
-  std::abort();
-}
+using fuzz::require;
 
 constexpr size_t kCapacity = 80;
 const std::array<DecoderOptions, 4> kBounds{

@@ -1,21 +1,12 @@
 // The configuration reader on any text: no exception, no crash, and every mistake has a reason and a remedy.
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "gateway/config/config.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 
-namespace {
-
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "config: %s\n", what);
-  std::abort();
-}
-
-}  // namespace
+using braid::fuzz::require;
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   using namespace braid;

@@ -2,23 +2,17 @@
 // input is a row of steps: a byte that says how much to send or take, and behind it the bytes to send.
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "gateway/control/control_session.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 
 namespace {
 
 using namespace braid;
-
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "control: %s\n", what);
-  std::abort();
-}
+using fuzz::require;
 
 class Gateway : public ControlHandler {
  public:

@@ -1,29 +1,17 @@
 // What braidctl shows of any JSON that a daemon may answer: text that steers no terminal.
 
-#include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "ctl/views.h"
 #include "tests/fuzz/bounded.h"
-
-namespace {
-
-void check(const std::string& text) {
-  for (const char c : text) {
-    if (c == '\n' || static_cast<unsigned char>(c) >= ' ') continue;
-    std::fprintf(stderr, "ctl: a control character, %d\n", c);
-    std::abort();
-  }
-}
-
-}  // namespace
+#include "tests/fuzz/check.h"
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   const auto answer = nlohmann::json::parse(data, data + size, nullptr, false);
   if (!answer.is_object()) return;  // ask() gives no others
   for (auto* view :
-       {braid::statusText, braid::peersText, braid::pathsText, braid::recoveryText, braid::flowsText})
-    check(view(answer));
+       {braid::statusText, braid::peersText, braid::pathsText, braid::recoveryText, braid::flowsText}) {
+    for (const char c : view(answer)) CHECK(c == '\n' || static_cast<unsigned char>(c) >= ' ');
+  }
 }

@@ -6,14 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "simnet/fake_handshake.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 #include "tunnel/initiator.h"
 #include "tunnel/responders.h"
 
@@ -21,14 +20,6 @@ namespace {
 
 using namespace braid;
 using Bytes = std::vector<uint8_t>;
-
-#define CHECK(condition)                                                             \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                  \
-    }                                                                                \
-  } while (false)
 
 constexpr unsigned kGateway = 0, kFriend = 1, kStranger = 2;
 constexpr size_t kHosts = 8;

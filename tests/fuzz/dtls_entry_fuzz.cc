@@ -22,6 +22,7 @@
 #include "base/random.h"
 #include "gateway/dtls/dtls.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 
 namespace braid {
 namespace {
@@ -29,9 +30,6 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 
 constexpr Time kNow{1h};
-
-#define FUZZ_CHECK(condition) \
-  if (!(condition)) std::fprintf(stderr, "broken: %s\n", #condition), std::abort()
 
 // Fixed numbers in place of OpenSSL's random ones; each side draws from a stream of its own.
 class FixedRandom {
@@ -63,7 +61,7 @@ Identity fixedIdentity(uint64_t seed) {
   X509_time_adj_ex(X509_getm_notBefore(x), 0, 0, &start);
   X509_time_adj_ex(X509_getm_notAfter(x), 36525, 0, &start);
   X509_set_pubkey(x, identity.key.get());
-  FUZZ_CHECK(X509_sign(x, identity.key.get(), EVP_sha256()) > 0);
+  CHECK(X509_sign(x, identity.key.get(), EVP_sha256()) > 0);
   identity.pin = pinOf(x);
   return identity;
 }
@@ -111,11 +109,11 @@ class Side {
 
   void finish() {
     const World& world = World::get();
-    FUZZ_CHECK(!done() || handshake_->secrets().peer == (initiator_ ? world.bob.pin : world.alice.pin));
-    FUZZ_CHECK(!done() || handshake_->secrets().sessionId != 0);
+    CHECK(!done() || handshake_->secrets().peer == (initiator_ ? world.bob.pin : world.alice.pin));
+    CHECK(!done() || handshake_->secrets().sessionId != 0);
     handshake_->onTimer(kNow + kHandshakeTimeout);
-    FUZZ_CHECK(handshake_->state() != Handshake::State::kRunning);
-    FUZZ_CHECK(done() == handshake_->error().empty());
+    CHECK(handshake_->state() != Handshake::State::kRunning);
+    CHECK(done() == handshake_->error().empty());
   }
 
  private:

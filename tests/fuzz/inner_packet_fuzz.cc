@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "base/packet.h"
@@ -17,18 +15,11 @@
 #include "inet/mss.h"
 #include "inet/protocol.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 
 namespace {
 
 using namespace braid;
-
-#define CHECK(condition)                                                             \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                  \
-    }                                                                                \
-  } while (false)
 
 bool headerValid(ByteView b, const InnerPacket& p) {
   return p.isV4() && foldSum(sumBytes(b.first(p.l4Offset))) == 0xffff;

@@ -1,20 +1,15 @@
 // The link emulator's configuration and requests, any text: what is accepted is in range, what is not has words.
 
-#include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "linkemu/config.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 
 namespace {
 
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "linkemu: %s\n", what);
-  std::abort();
-}
+using braid::fuzz::require;
 
 void checkOptions(const braid::LinkOptions& options) {
   require(options.rateBitsPerSecond >= 0 && options.rateBitsPerSecond <= 1e11, "a rate out of range");

@@ -3,25 +3,18 @@
 
 #include <linux/rtnetlink.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "host/linux/netlink_apply.h"
 #include "host/linux/netlink_message.h"
 #include "host/linux/netlink_socket.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 
 namespace {
 
 using namespace braid;
-
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "netlink: %s\n", what);
-  std::abort();
-}
+using fuzz::require;
 
 bool isInet(const Address& a) {
   return a.isV4() || a.isV6();

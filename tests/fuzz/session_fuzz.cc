@@ -2,9 +2,8 @@
 // session's real keys. Each begins with a byte for the subflow, one for ECN, route and time, and two for its
 // length. The size of the input chooses the recovery policy and the buffer for decoding.
 
-#include <cstdlib>
-
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 #include "tunnel/session/session.h"
 
 namespace {
@@ -19,10 +18,6 @@ struct Owner final : SessionOwner {
 
 constexpr size_t kPoolLimit = 4096;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
 SessionSecrets secrets() {
   SessionSecrets s;
   s.initiatorSecret.fill(1);
@@ -36,9 +31,9 @@ void drain(Session& session, Time now) {
   Datagram out;
   size_t count = 0;
   while (session.pollDatagram(out, now)) {
-    require(out.bytes.size() >= kMinDatagram && out.bytes.size() <= 1472);
+    CHECK(out.bytes.size() >= kMinDatagram && out.bytes.size() <= 1472);
     out.bytes.reset();
-    require(++count < 100000);
+    CHECK(++count < 100000);
   }
 }
 
@@ -74,7 +69,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
       uint8_t* out = datagram.append(kHeaderSize + frames.size() + kTagSize);
       DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow, static_cast<uint32_t>(pn.value())};
       writeHeader(header, out);
-      require(peer.seal(subflow, pn, {out, kHeaderSize}, {&frames, 1}, out + kHeaderSize));
+      CHECK(peer.seal(subflow, pn, {out, kHeaderSize}, {&frames, 1}, out + kHeaderSize));
       Route from{1, {}, *Endpoint::parse(how & 4 ? "192.0.2.1:1" : "192.0.2.2:2")};
       session.onDatagram(header, from, static_cast<Ecn>(how & 3), std::move(datagram), now);
       if (how & 8) {
@@ -92,5 +87,5 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
       drain(session, now);
     }
   }
-  require(pool.inUse() == 0);
+  CHECK(pool.inUse() == 0);
 }

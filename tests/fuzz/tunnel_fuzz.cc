@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +17,7 @@
 #include "inet/inner_packet.h"
 #include "simnet/fake_handshake.h"
 #include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
 #include "tests/raw_peer.h"
 #include "tunnel/initiator.h"
 #include "tunnel/responders.h"
@@ -28,14 +27,6 @@ namespace {
 
 using namespace braid;
 using Bytes = std::vector<uint8_t>;
-
-#define CHECK(condition)                                                             \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                  \
-    }                                                                                \
-  } while (false)
 
 constexpr unsigned kGateway = 0;
 constexpr SocketId kSocket = 1;

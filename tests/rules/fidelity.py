@@ -11,7 +11,9 @@ import re
 import sys
 from pathlib import Path
 
-QUOTED = re.compile(r"`([^`]+)`")
+from documents import QUOTED, judge, lines
+
+DOCUMENT = "docs/fidelity.md"
 PATH = re.compile(r"([\w/]+)\.(h|cc|\*)")
 IDENTIFIER = re.compile(r"\w+")
 
@@ -30,10 +32,10 @@ def find(root, name):
 def complaints(root):
     """(number of names looked up, what is wrong with them)."""
     checked, wrong = 0, []
-    for number, line in enumerate((root / "docs/fidelity.md").read_text().splitlines(), 1):
+    for number, line, quoted in lines(root, DOCUMENT):
         cells = line.split("|")
         first = cells[1] if line.startswith("|") else ""
-        for text in QUOTED.findall(line):
+        for text in quoted:
             if PATH.fullmatch(text) and not find(root, text):
                 wrong.append(f"line {number}: there is no file {text}, or more than one")
         files = []
@@ -48,14 +50,5 @@ def complaints(root):
     return checked, wrong
 
 
-def main():
-    checked, wrong = complaints(Path(sys.argv[1]))
-    if checked == 0:
-        sys.exit("no names found in docs/fidelity.md: nothing was checked")
-    if wrong:
-        sys.exit("docs/fidelity.md names what is not there:\n  " + "\n  ".join(wrong))
-    print(f"{checked} files and identifiers, all there")
-
-
 if __name__ == "__main__":
-    main()
+    judge(DOCUMENT, *complaints(Path(sys.argv[1])))

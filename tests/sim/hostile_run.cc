@@ -28,8 +28,8 @@ constexpr size_t kOuterHeaders = 28;
 constexpr Duration kWarmUp = 1s;
 constexpr Duration kAttackTime = 5s;
 constexpr uint64_t kCall = 250;
-/// Of the honest transfers, bytes: about two bandwidth-delay products. TCP here has no SACK, so what slow start loses of
-/// more than that takes it longer than an attack lasts.
+/// Of the honest transfers, bytes: about two bandwidth-delay products. TCP here has no SACK, so what slow start loses
+/// of more than that takes it longer than an attack lasts.
 constexpr uint64_t kWindow = 512 << 10;
 constexpr size_t kSlowEdges = 4;
 constexpr size_t kFirstSlow = 4;  ///< its number in the world
@@ -61,7 +61,8 @@ class Mallory {
   Random dice;
   bool acknowledges = true;
   uint64_t datagrams = 0, inner = 0;
-  double micros = 0;  ///< of the gateway, for all of them
+  uint64_t closes = 0;  ///< that the gateway said
+  double micros = 0;    ///< of the gateway, for all of them
 
   /// Begins a handshake; the session that comes of it takes the place of the one before.
   void begin() {
@@ -159,6 +160,7 @@ class Mallory {
     for (const WireFrame& frame : opened->frames) {
       if (const auto* challenge = std::get_if<PathChallengeFrame>(&frame))
         say(test::framesOf(PathResponseFrame{challenge->token}), opened->subflow);
+      closes += std::holds_alternative<CloseFrame>(frame);
     }
     if (opened->eliciting) toAck_[opened->subflow.value()].push_back(opened->pn);
   }
@@ -372,6 +374,7 @@ void acknowledgeTheFuture(Mallory& m, uint64_t& count) {
 struct Entry {
   HostileAttack attack;
   std::function<void(Mallory&, uint64_t&)> tick;
+  bool endsSessions = false;  ///< else the attack is none without its session
 };
 
 const std::vector<Entry>& entries() {
@@ -389,8 +392,8 @@ const std::vector<Entry>& entries() {
       {{"errors", "packets to where nothing leads"}, provokeErrors},
       {{"queues", "tiny packets for four peers with lines of 200 kbit/s"}, fillSlowQueues},
       {{"silence", "takes data and acknowledges none"}, acknowledgeNothing},
-      {{"handshakes", "250 handshakes a second with an accepted key"}, shakeHands},
-      {{"future", "acknowledges what is not yet sent, and comes again"}, acknowledgeTheFuture},
+      {{"handshakes", "250 handshakes a second with an accepted key"}, shakeHands, true},
+      {{"future", "acknowledges what is not yet sent, and comes again"}, acknowledgeTheFuture, true},
   };
   return all;
 }
@@ -486,6 +489,7 @@ void measure(const Entry* entry, uint64_t seed, double& down, double& up, Hostil
   uint64_t pieces = result.datagrams + result.inner;
   result.hostileMicros = (n.mallory->micros - micros) / static_cast<double>(std::max<uint64_t>(pieces, 1));
   if (pieces < 1000) result.broken = "too little was sent for an attack";
+  if (n.mallory->closes > 0 && !entry->endsSessions) result.broken = "the attacker's session ended early";
   n.attacked = true;
 }
 

@@ -56,6 +56,7 @@ TEST_P(Restart, OfTheResponderStallsADownloadForLessThanTwoTimeoutsOfItsSender) 
   s.kill(s.hub);
   ASSERT_TRUE(s.finish(file, 20s));
   EXPECT_LE(file.longestStall(), 450ms) << file.describe() << s.report();
+  EXPECT_EQ(file.tooBigs(), 0u) << "its segments are as large as before";
   EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 1u);
 }
 
@@ -68,6 +69,7 @@ TEST_P(Restart, OfTheInitiatorStallsADownloadForLessThanTwoTimeoutsOfItsSender) 
   s.kill(s.edge);
   ASSERT_TRUE(s.finish(file, 20s));
   EXPECT_LE(file.longestStall(), 450ms) << file.describe() << s.report();
+  EXPECT_EQ(file.tooBigs(), 0u) << "its segments are as large as before";
   EXPECT_TRUE(s.calls.empty()) << "the hub was not restarted";
 }
 
@@ -80,6 +82,7 @@ TEST_P(Restart, OfEitherStallsAnUploadForLessThanTwoTimeoutsOfItsSender) {
     s.kill(ofHub ? s.hub : s.edge);
     ASSERT_TRUE(s.finish(file, 20s));
     EXPECT_LE(file.longestStall(), 450ms) << ofHub << file.describe() << s.report();
+    EXPECT_EQ(file.tooBigs(), 0u);
   }
 }
 

@@ -52,7 +52,7 @@ void Soak::transfer(size_t which) {
 // Every second: the next transfer follows the last one.
 void Soak::look(size_t which) {
   TcpFlow& flow = *flows_[which];
-  bool still = world_.now() - flow.finishedAt() > kStill && flow.received() > 0;
+  bool still = world_.now() - flow.finishedAt() > kStill;
   if (flow.done() || still) {
     result_.resets += !flow.done();
     result_.wrongBytes += flow.wrongBytes();

@@ -283,6 +283,10 @@ TEST(Tap, AddressesInArpAndNeighbourDiscoveryAreChecked) {
   EXPECT_TRUE(passes(discovery(mac(1), kAdvertisement, "fd00:1::5")));
   EXPECT_TRUE(passes(discovery(mac(1), kAdvertisement, "fe80::5")));
   EXPECT_FALSE(passes(discovery(mac(1), kAdvertisement, "fd00:2::5"))) << "another's";
+  Bytes cut = discovery(mac(1), kAdvertisement, "fd00:1::5");
+  cut[14 + 5] = 8;  // the payload's length
+  cut.resize(cut.size() - 16);
+  EXPECT_FALSE(passes(cut)) << "it does not say whose";
   EXPECT_TRUE(passes(discovery(mac(1), kSolicitation, "fd00:2::5"))) << "who asks claims nothing";
   EXPECT_FALSE(passes(discovery(mac(1), kRouter, "::"))) << "a router for all";
   EXPECT_FALSE(passes(discovery(mac(1), kRedirect, "fd00:1::5")));

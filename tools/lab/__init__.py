@@ -8,9 +8,9 @@ The demo, the end-to-end tests and the measured targets all stand on it. See sit
 from .clean import remove_leftovers
 from .gateway import Gateway, binary
 from .lab import Lab
-from .links import Link
+from .links import Link, Wire
 from .measure import Download, longest_gap, median, percentile
 from .netns import Namespace, run
 
-__all__ = ["Download", "Gateway", "Lab", "Link", "Namespace", "binary", "longest_gap", "median",
-           "percentile", "remove_leftovers", "run"]
+__all__ = ["Download", "Gateway", "Lab", "Link", "Namespace", "Wire", "binary", "longest_gap",
+           "median", "percentile", "remove_leftovers", "run"]

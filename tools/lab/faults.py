@@ -149,7 +149,7 @@ class FaultLab:
     def __init__(self, lab):
         self.lab = lab
         self.problems = []
-        self.counts = collections.Counter()
+        self.refused = collections.Counter()  # how often, by (when, call); 0: it was to be, and was not called
         self._hosts = pathlib.Path("/etc/netns") / lab.edge.name  # as ip-netns(8) has it
         self._log = lab.directory / "strace"
         self._nginx = None
@@ -206,17 +206,20 @@ class FaultLab:
     def refuse(self, gateway, call, error):
         """A system call of a running daemon is refused once."""
         what = f"{gateway.name}, running: {call} {error}"
+        fired = False
         with self._watched(gateway, what, may_end=call in MEMORY):
             with Refusal(gateway.process.pid, self._log, call, error) as refusal:
                 running = self.download()
                 self.work(gateway)
+                if not refusal.fired():
+                    self.work(gateway)  # as often as calls_of() did
                 deadline = time.monotonic() + 2
                 while not refusal.fired() and time.monotonic() < deadline:
                     time.sleep(0.05)
                 fired = refusal.fired()
             self._settle(gateway)
             self.check(running, what)
-        self.counts["running" if fired else "never called"] += 1
+        self.refused["running", call] += fired
 
     def starve(self, gateway, allocations, number):
         """The allocation of that number of a running daemon fails."""
@@ -227,7 +230,7 @@ class FaultLab:
             self.work(gateway)
             self._settle(gateway)
             self.check(running, what)
-        self.counts["allocations, running" if allocations.failed() else "never called"] += 1
+        self.refused["running", "allocation"] += allocations.failed()
         allocations.order(0)
 
     @contextlib.contextmanager
@@ -266,6 +269,10 @@ class FaultLab:
         if left:
             self.problems.append(f"{self._what}: left behind {left}")
 
+    def untested(self):
+        """Which calls were never refused, for the daemon did not make them again."""
+        return sorted(f"{call}, {when}" for (when, call), times in self.refused.items() if not times)
+
     def left(self, space):
         """What is at a host that was not there before the daemons."""
         return [now for now, before in zip(host_state(space), self.clean[space]) if now != before]
@@ -297,13 +304,13 @@ class FaultLab:
         options = ["-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}"]
         self._judge(what, *self._life(options))
         fired = "(INJECTED)" in self._log.read_text(errors="replace")
-        self.counts["start" if fired else "never called"] += 1
+        self.refused["start", call] += fired
 
     def starve_at_start(self, allocations, number):
         """The allocation of that number since the start of the process fails; 0: none. Gives how many there were."""
         allocations.order(number)
         self._judge(f"start: allocation {number}", *self._life(None, allocations.words))
-        self.counts["allocations, start" if allocations.failed() else "never called"] += 1
+        self.refused["start", "allocation"] += allocations.failed()
         return allocations.seen()
 
     def _life(self, strace, words=()):

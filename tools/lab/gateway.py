@@ -26,11 +26,11 @@ def binary(name):
     return str(path)
 
 
-def make_identities(lab, names):
-    """Makes a key and certificate per name in the lab's directory. Returns {name: pin}."""
+def make_identities(directory, names):
+    """Makes a key and certificate per name in that directory. Returns {name: pin}."""
     pins = {}
     for name in names:
-        out = run(binary("braidctl"), "keygen", name, "--dir", lab.directory)
+        out = run(binary("braidctl"), "keygen", name, "--dir", directory)
         pins[name] = _PIN.findall(out)[-1]
     return pins
 

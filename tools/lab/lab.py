@@ -17,7 +17,7 @@ import time
 
 from . import clean, priority
 from .gateway import Gateway, binary, make_identities
-from .links import Link, LinkEmulator
+from .links import Link, LinkEmulator, Wire
 from .netns import Namespace, join, run
 from .site import PUBLIC, Site, server_addresses
 
@@ -28,10 +28,10 @@ DIRECT_TABLE = 1000  # routing tables from here on send the server's direct addr
 class Lab:
     """Use as a context manager: `with Lab([Link("wifi", 50, 20)]) as lab: ...`."""
 
-    def __init__(self, links, sites=1, mode="tun", seed=1, lans=None):
+    def __init__(self, links, sites=1, mode="tun", seed=1, lans=None, offloads=False):
         """`lans`: {host: Link} for hosts ("client", "client1", "server") that reach their gateway over an emulated
         link instead of a veth pair; `lab.links.set("lan.client", ...)` changes it, direction "ab" is that from the
-        host."""
+        host. `offloads`: veth pairs pass super-packets (netns.join)."""
         if os.geteuid() != 0:
             raise PermissionError("the lab makes network namespaces: run it as root")
         self.name = clean.new_name()
@@ -41,7 +41,8 @@ class Lab:
         self._links = list(links)
         self._site_count = sites
         self._lans = lans or {}
-        self.gateway = self.edge_gateway = None
+        self._offloads = offloads
+        self.gateway = self.edge_gateway = self.links = None
         self._namespaces = []
         self._processes = {}
         self._closed = False
@@ -82,8 +83,13 @@ class Lab:
             if role in self._lans:
                 plan.append((f"lan.{role}", host, "lan0", gateway, "lan0", self._lans[role]))
             else:
-                join(host, "lan0", gateway, "lan0")
-        self.links = LinkEmulator(self, plan, self._seed)
+                plan.append((None, host, "lan0", gateway, "lan0", Wire("lan")))
+        for _, near, near_device, far, far_device, link in plan:
+            if isinstance(link, Wire):
+                join(near, near_device, far, far_device, self._offloads)
+        emulated = [entry for entry in plan if not isinstance(entry[-1], Wire)]
+        if emulated:
+            self.links = LinkEmulator(self, emulated, self._seed)
         self.concentrator.address("lo", PUBLIC[0] + "/32", PUBLIC[1] + "/128")
         for site in self.sites:
             self._configure_links(site)
@@ -113,8 +119,9 @@ class Lab:
             site.client.route("0.0.0.0/0", "via", v4[:-1] + "1")
             site.client.route("::/0", "via", v6[:-1] + "1")
             for index in range(len(site.links)):
-                for prefix in site.lan:
-                    self.concentrator.route(prefix, "dev", site.far_device(index), "table", DIRECT_TABLE + index)
+                for prefix, (near, _) in zip(site.lan, site.link_addresses(index)):
+                    self.concentrator.route(prefix, "via", near, "dev", site.far_device(index),
+                                            "table", DIRECT_TABLE + index)
         for index in range(len(self._links)):
             for family, address in zip(("-4", "-6"), self.server_addresses(index)):
                 self.concentrator.ip(family, "rule", "add", "from", address, "lookup", DIRECT_TABLE + index)
@@ -129,15 +136,20 @@ class Lab:
 
     # Gateways
 
-    def start_gateways(self, edge=None, concentrator=None, wait=True):
-        """Starts braidd at every edge and at the concentrator; the arguments change the configuration (gateway.py)."""
+    def make_gateways(self, edge=None, concentrator=None):
+        """braidd for every edge and for the concentrator, not started; the arguments change the configuration
+        (gateway.py)."""
         names = ["concentrator", *[site.edge.name.rpartition("-")[2] for site in self.sites]]
-        pins = make_identities(self, names)
+        pins = make_identities(self.directory, names)
         self.gateway = Gateway(self, "concentrator", self.concentrator,
                                Gateway.concentrator_config(self, pins, **(concentrator or {})))
         for site, name in zip(self.sites, names[1:]):
             site.gateway = Gateway(self, name, site.edge, Gateway.edge_config(self, site, name, pins, **(edge or {})))
         self.edge_gateway = self.sites[0].gateway
+
+    def start_gateways(self, edge=None, concentrator=None, wait=True):
+        """Makes and starts them; `wait`: until all subflows are active."""
+        self.make_gateways(edge, concentrator)
         for gateway in self.gateways():
             gateway.start()
         if wait:
@@ -236,7 +248,7 @@ class Lab:
             with contextlib.suppress(RuntimeError, OSError, subprocess.TimeoutExpired):
                 parts.append(gateway.ctl("status"))
         with contextlib.suppress(OSError, ValueError):
-            links = self.links.stats()["links"]
+            links = self.links.stats()["links"] if self.links else {}
             parts += ["--- links", *(f"{name}: {json.dumps(link)}" for name, link in links.items())]
         return "\n".join([*parts, self.log_tail(lines=lines)])
 

@@ -25,6 +25,13 @@ class Link:
                 "queue_bytes": max(queue, 64 * 1024), **self.more}
 
 
+class Wire(Link):
+    """A bare veth pair in place of an emulated link: as fast as the kernel, without a process that carries packets."""
+
+    def __init__(self, name):
+        super().__init__(name, rate_mbit=0, rtt_ms=0)
+
+
 class LinkEmulator:
     """The linkemu process. `links` is a list of (name, near namespace, device, far namespace, device, Link)."""
 

@@ -130,6 +130,18 @@ class Echoes:
         return [float(at) for at in self._ANSWER.findall(self._log.read_text(errors="replace"))]
 
 
+_ROUND_TRIP = re.compile(r"bytes from .* time=([\d.]+) ms")
+
+
+def round_trips(space, address, count, interval, wait=1):
+    """Milliseconds of `count` pings, one every `interval` seconds; infinite for those without an answer within `wait`
+    seconds."""
+    out = space.run("ping", "-n", "-c", count, "-i", interval, "-W", wait, address, check=False,
+                    timeout=count * interval * 2 + wait + 30)
+    times = [float(each) for each in _ROUND_TRIP.findall(out)]
+    return times + [math.inf] * (count - len(times))
+
+
 def difference(after, before):
     """What counters grew by."""
     return {name: value - before.get(name, 0) for name, value in after.items()}

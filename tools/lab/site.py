@@ -56,5 +56,5 @@ class Site:
         metric = 100 * (index + 1)
         self.edge.route("0.0.0.0/0", "via", far4, "dev", device, "metric", metric)
         self.edge.route("::/0", "via", far6, "dev", device, "metric", metric)
-        for address in server_addresses(index):
-            self.edge.route(f"{address}/{128 if ':' in address else 32}", "dev", device)
+        for address, far in zip(server_addresses(index), (far4, far6)):
+            self.edge.route(f"{address}/{128 if ':' in address else 32}", "via", far, "dev", device)

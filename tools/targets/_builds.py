@@ -20,9 +20,9 @@ def _quietly(*command, directory=ROOT):
     return done.stdout
 
 
-def dependencies():
-    """Installs the packages that building and testing need."""
-    _quietly(ROOT / "scripts" / "deps")
+def dependencies(*more):
+    """Installs the packages that building and testing need, and `more` (an argument of scripts/deps)."""
+    _quietly(ROOT / "scripts" / "deps", *more)
 
 
 def build(directory, programs):

@@ -45,11 +45,6 @@ class ShimLab:
         pair = self.lab.server, self.lab.client
         return pair if self.direction == "down" else pair[::-1]
 
-    @property
-    def far_gateway(self):
-        """The receiver's."""
-        return self.lab.edge_gateway if self.direction == "down" else self.lab.gateway
-
     def use(self, congestion_control="cubic", sack=True, timestamps=True, tlp=True):
         """Settings of both hosts' kernels for connections from now on."""
         for host in self.hosts:
@@ -62,23 +57,23 @@ class ShimLab:
         self.lab.links.set(f"lan.{self._receiver}", loss=share)
 
     def lose_segments(self, numbers):
-        """The far gateway's kernel drops these data segments of each connection, counted from 0, the first time they
-        come; [] ends that."""
-        space = self.far_gateway.namespace
+        """These data segments of each connection, counted from 0, are lost before the receiver's TCP, the first time
+        they come; [] ends that. Not at the gateway: what that forwards may be a super-packet of many segments."""
+        space = self.hosts[1]
         space.sysctl(net__netfilter__nf_conntrack_acct=1)
         # Before the data, the sender's first packet is its SYN or SYN-ACK; the one that connects also has sent an ACK.
         side, first = ("reply", 2) if self.direction == "down" else ("original", 3)
         rule = ""
         if numbers:
             packets = ", ".join(str(first + number) for number in numbers)
-            rule = f'oifname "lan0" ct direction {side} ct {side} packets {{ {packets} }} counter drop'
+            rule = f'iifname "lan0" ct direction {side} ct {side} packets {{ {packets} }} counter drop'
         path = self.lab.directory / "loss.nft"
         path.write_text(f"""
 table inet loss
 delete table inet loss
 table inet loss {{
-  chain forward {{
-    type filter hook forward priority 0;
+  chain arrival {{
+    type filter hook prerouting priority 0;
     {rule}
   }}
 }}

@@ -153,6 +153,7 @@ def packet_cost(baseline, pairs):
         programs=["bench_peers"])
 def many_peers():
     done = json.loads(run("taskset", "--cpu-list", CPU, binary("bench_peers"), "--benchmark_format=json",
+                          "--benchmark_filter=^carry",
                           f"--benchmark_repetitions={REPETITIONS}", "--benchmark_enable_random_interleaving=true",
                           "--benchmark_min_time=0.2", timeout=1200))
     costs = {}

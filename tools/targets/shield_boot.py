@@ -8,18 +8,17 @@ import tempfile
 import time
 
 from lab.boot import Machine
-from lab.gateway import PORT, _PIN, binary
-from lab.netns import run
+from lab.gateway import PORT, make_identities
 
 from . import MISSING, target
+from ._builds import dependencies
 
 SUITES = {"bookworm": ("edge", "198.51.100.2", "10.99.0.2"), "trixie": ("hub", "198.51.100.3", "10.99.0.3")}
 WATCHDOG = 40  # seconds: WatchdogSec and TimeoutStopSec of the unit, and the way back
 
 
 def _configure(machines, keys):
-    pins = {machine.name: _PIN.findall(run(binary("braidctl"), "keygen", machine.name, "--dir", keys))[-1]
-            for machine in machines}
+    pins = make_identities(keys, [machine.name for machine in machines])
     edge, hub = machines
     inner = {name: address for name, _, address in SUITES.values()}
     for own, other in ((edge, hub), (hub, edge)):
@@ -94,7 +93,7 @@ def _examine(machine, other, checks, inner):
 @target("shield.boot", "machines booted with systemd (Debian 12 and 13): of start, credentials, reload, networkd's "
         "restart, watchdog and end, what does not work", "checks", at_most=0, programs=["braidd", "braidctl"])
 def boot():
-    run(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "deps", "boot", timeout=600)
+    dependencies("boot")
     work = pathlib.Path(tempfile.mkdtemp(prefix="braid-boot-"))
     checks = Checks()
     with contextlib.ExitStack() as stack:

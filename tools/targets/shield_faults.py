@@ -44,6 +44,8 @@ def _starve(faults, quick):
     allocations.order(0)
     faults.work(edge)
     work = allocations.seen()
+    if not start or not work:
+        raise RuntimeError("no allocation was counted: alloc_faults.so is not loaded")
     for number in spread(work, 3 if quick else RUNNING):
         faults.starve(edge, allocations, 1 + number)
     edge.stop()
@@ -54,7 +56,8 @@ def _starve(faults, quick):
 @target("shield.7", "faults injected that ended the daemon, leaked, lost accepted data or left the host changed: each "
         "system call refused once with each errno, at the start and while a download runs; allocations", "faults",
         at_most=0, programs=["braidd", "braidctl", "linkemu", "alloc_faults"],
-        options=[option("--quick", action="store_true", help="one errno and one place of each call")])
+        options=[option("--quick", action="store_true",
+                        help="one errno and one place of each call: a look, and no verdict")])
 def faults(quick):
     if not shutil.which("strace"):
         return None, {MISSING: "strace"}
@@ -66,7 +69,9 @@ def faults(quick):
         lab.gateway.start()
         detail["calls of a start and end"] = _refuse_starts(each, quick)
         detail.update(_starve(each, quick))
-        detail.update({"injected": sum(each.counts.values()) - each.counts["never called"],
-                       "where": dict(each.counts), "memory, which may end a daemon": MEMORY,
+        detail.update({"injected": each.refused.total(), "memory, which may end a daemon": MEMORY,
                        "problems": each.problems[:40]})
+        lacking = each.untested() + ["what --quick leaves out"] * quick
+        if lacking:
+            detail[MISSING] = lacking
         return len(each.problems), detail

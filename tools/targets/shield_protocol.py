@@ -29,14 +29,17 @@ def _documented():
 
 
 def _run(program, tests, folder):
-    """[(name, passed, {property: set of ids})] of the tests that have such a property, or None: it crashed."""
+    """[(name, passed, {property: set of ids})] of the tests with such a property, or None: it crashed, or leaked."""
     report = pathlib.Path(folder) / f"{program.name}.json"
-    subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={tests}", f"--gtest_output=json:{report}"],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    done = subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={tests}", f"--gtest_output=json:{report}"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
     if not report.exists():
         return None
+    told = json.loads(report.read_text(encoding="utf-8"))
+    if done.returncode != bool(told["failures"]):
+        return None
     out = []
-    for suite in json.loads(report.read_text(encoding="utf-8"))["testsuites"]:
+    for suite in told["testsuites"]:
         for case in suite["testsuite"]:
             named = {kind: set(case.get(kind, "").split()) for kind in ("vector", "rule")}
             passed = case["result"] == "COMPLETED" and not case.get("failures")
@@ -65,8 +68,10 @@ def document():
                 held[kind] -= ids
     lacking = sorted(vectors - held["vector"]) + sorted(rules - held["rule"])
     detail = {"vectors": len(vectors), "rules": len(rules), "tests": len(cases), "lacking": lacking, "failed": failed,
-              "programs without a report": [name for name, run in runs.items() if run is None],
               "ids that the document does not have": sorted((held["vector"] - vectors) | (held["rule"] - rules))}
+    missing = [f"an end of {program}" for program, run in runs.items() if run is None]
     if detail["ids that the document does not have"]:
-        detail[MISSING] = "rows for ids that tests name"
+        missing.append("rows for ids that tests name")
+    if missing:
+        detail[MISSING] = missing
     return len(lacking), detail

@@ -16,6 +16,7 @@ SETTLED = 300  # seconds after which memory may grow no more
 GROWTH = 0.05
 EVERY = {"fail": 20, "move": 45, "reload": 30}  # seconds
 FILE = 40_000_000  # bytes; some seconds
+MINUTES, HOURS = 30, 72
 
 
 class Load(threading.Thread):
@@ -42,8 +43,11 @@ class Load(threading.Thread):
                 self.errors.append(str(error)[:300])
 
     def finish(self):
+        """Ends it. True when it was at work until then."""
+        worked = self.is_alive()
         self._end.set()
         self.join(130)
+        return worked and not self.is_alive()
 
 
 class Trouble:
@@ -105,15 +109,17 @@ def _real(minutes):
                 else:
                     most[name] = max(most[name], resident)
             time.sleep(0.5)
-        load.finish()
-        status = lab.gateway.status()
-        epochs = [peer.get("key_epoch") for peer in status["peers"]]
+        idle = not load.finish()
+        generations = [peer["key_generation"] for peer in lab.gateway.status()["peers"]]
         ended = sum(gateway.process.poll() is not None for gateway in lab.gateways())
         growth = {name: round(most[name] / settled[name] - 1, 4) for name in pids}
-        faults = load.wrong + load.resets + ended + sum(each > GROWTH for each in growth.values())
-        return faults, {"minutes": minutes, "wrong": load.wrong, "resets": load.resets, "errors": load.errors[:5],
-                        "daemons ended": ended, "growth": growth, "resident": settled, "bytes": load.size,
-                        "key epochs": epochs, **trouble.counts}
+        faults = load.wrong + load.resets + idle + ended + sum(each > GROWTH for each in growth.values())
+        detail = {"minutes": minutes, "wrong": load.wrong, "resets": load.resets, "errors": load.errors[:5],
+                  "load ended early": idle, "daemons ended": ended, "growth": growth, "resident": settled,
+                  "bytes": load.size, "key generations": generations, **trouble.counts}
+        if min(generations) < minutes / 2:
+            detail[MISSING] = "changes of keys"
+        return faults, detail
 
 
 def _virtual(hours):
@@ -131,12 +137,15 @@ def _virtual(hours):
         f"60 s, of real daemons and in virtual time: wrong bytes + resets + growth of memory beyond {GROWTH:.0%} "
         f"after the first {SETTLED // 60} minutes", "faults", at_most=0,
         programs=["braidd", "braidctl", "linkemu", "sim_soak"],
-        options=[option("--minutes", type=int, default=30, help="of real time"),
-                 option("--hours", type=int, default=72, help="of virtual time")])
+        options=[option("--minutes", type=int, default=MINUTES, help="of real time"),
+                 option("--hours", type=int, default=HOURS, help="of virtual time")])
 def soak(minutes, hours):
     real, detail = _real(minutes)
     virtual, days = _virtual(hours)
     out = {"real": detail, "virtual": days}
-    if MISSING in days:
-        out[MISSING] = days[MISSING]
+    lacking = [part[MISSING] for part in out.values() if MISSING in part]
+    if minutes < MINUTES or hours < HOURS:
+        lacking.append("the whole time")
+    if lacking:
+        out[MISSING] = lacking
     return real + virtual, out

@@ -12,6 +12,7 @@ from lab.netns import run
 from lab.stacks import SOURCES, Peer
 
 from . import target
+from ._builds import dependencies
 from ._recovery_lab import Stalls
 
 LOSS = 0.02  # of the last hop, towards the receiver
@@ -35,7 +36,7 @@ def _build_netstack():
     root = SOURCES.parents[1]
     environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOTOOLCHAIN": "local",
                    "GOCACHE": str(root / "build" / "go-cache"), "GOFLAGS": ""}
-    run(root / "scripts" / "deps", "stacks", timeout=1200)
+    dependencies("stacks")
     run("/usr/bin/go", "build", "-o", pathlib.Path(binary("braidd")).parent / "netstack_peer",
         SOURCES / "netstack_peer.go",
         timeout=1200, env=environment)

@@ -75,12 +75,14 @@ void Loop::run() {
   runWith(0);
 }
 void Loop::stop() {
+  stopped_ = true;
   ev_break(loop_, EVBREAK_ALL);
 }
 void Loop::runOnce(bool wait) {
   runWith(wait ? EVRUN_ONCE : EVRUN_NOWAIT);
 }
 void Loop::runWith(int flags) {
+  stopped_ = false;
   ev_run(loop_, flags);
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
 }

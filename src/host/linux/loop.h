@@ -32,6 +32,7 @@ class Loop {
 
   /// Runs until stop(). Throws what a callback threw.
   void run();
+  /// Ends run(); what else is due is not called any more.
   void stop();
   /// One iteration; `wait`: blocks until something happens.
   void runOnce(bool wait);
@@ -45,7 +46,7 @@ class Loop {
   static void call(struct ev_loop* raw, F&& callback) {
     auto* self = static_cast<Loop*>(ev_userdata(raw));
     if (!self) return callback();  // a loop of somebody else, who answers for what is thrown
-    if (self->thrown_) return;     // what it left behind is fit for being destroyed, not for more work
+    if (self->stopped_) return;    // what is left is fit for being destroyed, not for more work
     try {
       callback();
     } catch (...) {
@@ -57,6 +58,7 @@ class Loop {
  private:
   void runWith(int flags);
   struct ev_loop* loop_;
+  bool stopped_ = false;
   std::exception_ptr thrown_;
 };
 

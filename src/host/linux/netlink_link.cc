@@ -56,7 +56,7 @@ void NetlinkConfig::changeLink(const std::string& device, const std::string& tex
 }
 
 void NetlinkConfig::takeBackLink(const std::string& device, const std::string& text, const FillLink& fill) {
-  if (if_nametoindex(device.c_str()) != 0) changeLink(device, text, fill);
+  if (findIndex(device) != 0) changeLink(device, text, fill);
 }
 
 void NetlinkConfig::setLinkUp(const std::string& device) {

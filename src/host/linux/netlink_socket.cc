@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "host/system_error.h"
 
@@ -35,6 +36,12 @@ std::string extendedText(const nlmsghdr& header) {
       text = mnl_attr_get_str(a);
   });
   return text;
+}
+
+NetlinkSocket::Answer answerOf(const nlmsghdr& message) {
+  if (message.nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return {EBADMSG, {}};
+  const auto* error = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(&message));
+  return {-error->error, extendedText(message)};
 }
 
 }  // namespace
@@ -86,29 +93,26 @@ void NetlinkSocket::discard() {
 NetlinkSocket::Answer NetlinkSocket::collect(uint32_t sequence, const OnMessage& onMessage) {
   alignas(nlmsghdr) uint8_t buffer[kBufferBytes];
   bool interrupted = false;
+  std::optional<Answer> answer;
   unfinished_ = true;
-  while (true) {
+  while (!answer) {
     ssize_t got = mnl_socket_recvfrom(socket_.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return {errno, {}};
-    int left = static_cast<int>(got);
-    for (auto* m = reinterpret_cast<const nlmsghdr*>(buffer); mnl_nlmsg_ok(m, left);
-         m = mnl_nlmsg_next(m, &left)) {
-      if (m->nlmsg_seq != sequence) continue;
-      interrupted |= (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
-      if (m->nlmsg_type == NLMSG_DONE) {
-        unfinished_ = false;
-        return interrupted ? Answer{EINTR, "changed while it was read"} : Answer{};
+    forEachMessage({buffer, static_cast<size_t>(got)}, [&](const nlmsghdr& m) {
+      if (answer || m.nlmsg_seq != sequence) return;
+      interrupted |= (m.nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+      if (m.nlmsg_type == NLMSG_DONE) {
+        answer = interrupted ? Answer{EINTR, "changed while it was read"} : Answer{};
+      } else if (m.nlmsg_type == NLMSG_ERROR) {
+        answer = answerOf(m);
+      } else if (onMessage) {
+        onMessage(m);
       }
-      if (m->nlmsg_type == NLMSG_ERROR) {
-        unfinished_ = false;
-        if (m->nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return {EBADMSG, {}};
-        const auto* error = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(m));
-        return {-error->error, extendedText(*m)};
-      }
-      if (onMessage) onMessage(*m);
-    }
+    });
   }
+  unfinished_ = false;
+  return *answer;
 }
 
 NetlinkSocket::Answer NetlinkSocket::dumpOnce(uint16_t type, uint8_t family, const OnMessage& onMessage) {

@@ -75,8 +75,8 @@ class Protector {
   uint64_t blocks() const { return blocks_.begun(); }
 
  private:
-  /// Half of what the receiver holds. Ours.
-  static constexpr uint64_t windowOf(const Params& peer) { return peer.heldSpan / 2; }
+  /// Half of what the receiver holds, and at least one. Ours.
+  static constexpr uint64_t windowOf(const Params& peer) { return (peer.heldSpan + 1) / 2; }
 
   bool protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time now);
   bool startBlock(uint8_t recoveryClass, const Flow* flow, const Protection& choice, Datagram& out, Time now);

@@ -13,12 +13,19 @@ size_t roomFor(const ControlFrame& frame) {
 }
 }  // namespace
 
-ControlFrames::Entry* ControlFrames::pushAlways(const ControlFrame& frame) {
+void ControlFrames::say(const ControlFrame& frame, uint8_t on) {
+  Entry*& word = words_[frame.index()][on];
+  if (word) erase(*word);
+  word = &push(frame);
+  word->word = &word;
+}
+
+ControlFrames::Entry& ControlFrames::push(const ControlFrame& frame) {
   Entry& entry = *entries_.take();
   entry = Entry{};
   entry.frame = frame;
   waiting_.pushBack(entry);
-  return &entry;
+  return entry;
 }
 
 void ControlFrames::erase(Entry& entry) {

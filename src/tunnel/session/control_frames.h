@@ -19,7 +19,7 @@ namespace braid {
 /// are: the peer has a say in when they are lost.
 class ControlFrames {
  public:
-  /// Frames kept at most, waiting or in flight. Ours.
+  /// With so many frames, waiting or in flight, none is added but words, of which there is one of a kind. Ours.
   static constexpr size_t kMost = 512;
 
   bool isFull() const { return entries_.inUse() >= kMost; }
@@ -27,22 +27,19 @@ class ControlFrames {
   /// Whether a frame is to be sent (again).
   bool isWaiting() const { return !waiting_.empty(); }
   /// One more, beside what there is; dropped when isFull().
-  void add(const ControlFrame& frame) { push(frame); }
-  /// What is said of a subflow; takes the place of an older word of its kind on that subflow.
+  void add(const ControlFrame& frame) {
+    if (!isFull()) push(frame);
+  }
+  /// A word on a subflow: takes the place of an older one of its kind on that subflow, and finds room always. The peer
+  /// would act on the older one for ever.
   template <typename F>
   void announce(const F& frame) {
-    Entry*& word = words_[ControlFrame(frame).index()][frame.subflow.value()];
-    if (word) erase(*word);
-    word = push(frame);
-    if (word) word->word = &word;
+    say(frame, frame.subflow.value());
   }
-  /// Takes the place of an older word of its kind, and finds room always: there is one of each kind.
+  /// A word on the session: takes the place of an older one of its kind, and finds room always.
   template <typename F>
   void replace(const F& frame) {
-    Entry*& word = words_[ControlFrame(frame).index()][0];
-    if (word) erase(*word);
-    word = pushAlways(frame);
-    word->word = &word;
+    say(frame, 0);
   }
   /// The sequence number of the next word on a subflow: the largest one counts. From 1 on.
   uint64_t takeSequence() { return ++sequence_; }
@@ -64,8 +61,8 @@ class ControlFrames {
   using List = IntrusiveList<Entry, &Entry::link>;
   using Words = std::array<Entry*, UINT8_MAX + 1>;
 
-  Entry* push(const ControlFrame& frame) { return isFull() ? nullptr : pushAlways(frame); }
-  Entry* pushAlways(const ControlFrame& frame);
+  void say(const ControlFrame& frame, uint8_t on);
+  Entry& push(const ControlFrame& frame);
   void erase(Entry& entry);
   List& carriedBy(SubflowId subflow, PacketNumber packetNumber);
 

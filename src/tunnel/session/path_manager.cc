@@ -186,6 +186,7 @@ void PathManager::updateInnerMtu() {
     largest = std::max(largest, s->mtu().current());
   }
   if (largest == 0) return;
+  knowsInnerMtu_ = true;
   size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
   if (mtu == innerMtu_) return;
   innerMtu_ = mtu;

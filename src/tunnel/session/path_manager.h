@@ -87,6 +87,8 @@ class PathManager {
   Time unusableSince() const { return unusableSince_; }
   /// As of update(): largest inner packet that serves the paths in use, bytes.
   size_t innerMtu() const { return innerMtu_; }
+  /// A path has been searched.
+  bool knowsInnerMtu() const { return knowsInnerMtu_; }
   void fill(SessionStatus& status, Time now) const;
 
  private:
@@ -110,6 +112,7 @@ class PathManager {
   Duration keepalive_ = 10s;
   Time unusableSince_;
   size_t innerMtu_;
+  bool knowsInnerMtu_ = false;
   size_t largestDatagram_ = SIZE_MAX;
 };
 

@@ -10,7 +10,7 @@ namespace braid {
 namespace {
 /// Packets waiting for repair that are looked at for one whose own path is open. Ours.
 constexpr int kRepairTries = 32;
-/// And for one that is not to be given back by protection any moment. Ours.
+/// Packets that protection may give back any moment, which are passed over to find them. Ours.
 constexpr int kAnswersAwaited = 256;
 }  // namespace
 
@@ -18,6 +18,7 @@ constexpr int kAnswersAwaited = 256;
 // open.
 const Datum* Repairs::pick(Subflow*& path, Time now) {
   const Datum* datum = first(now);
+  int left = kAnswersAwaited;
   for (int tries = 0; datum && tries < kRepairTries; ++tries) {
     if ((path = pathFor(*datum, now))) return datum;
     const Datum* next = DataLedger::repairAfter(datum);
@@ -25,7 +26,7 @@ const Datum* Repairs::pick(Subflow*& path, Time now) {
       owner_.onTooLarge(datum->packet.view());
       ledger_.giveUp(datum, Drop::kTooBig);
     }
-    datum = nextReady(next, now);
+    datum = nextReady(next, left, now);
   }
   return nullptr;
 }
@@ -41,14 +42,16 @@ const Datum* Repairs::first(Time now) {
   const Datum* head = ledger_.nextRepair(now);
   if (ledger_.repairChanges() == noneReady_ && now < readyAt_) return nullptr;
   readyAt_ = kNever;
-  const Datum* ready = nextReady(head, now);
+  int left = kAnswersAwaited;
+  const Datum* ready = nextReady(head, left, now);
   noneReady_ = ready ? UINT64_MAX : ledger_.repairChanges();
   return ready;
 }
 
-// What a copy or a parity on its way may give back is not sent again before the peer could say so.
-const Datum* Repairs::nextReady(const Datum* datum, Time now) {
-  for (int tries = 0; datum && tries < kAnswersAwaited; ++tries) {
+// What a copy or a parity on its way may give back is not sent again before the peer could say so. `left`: so many of
+// those are passed over yet.
+const Datum* Repairs::nextReady(const Datum* datum, int& left, Time now) {
+  for (; datum && left > 0; --left) {
     if (datum->answerDue <= now) return datum;
     readyAt_ = std::min(readyAt_, datum->answerDue);
     datum = DataLedger::repairAfter(datum);

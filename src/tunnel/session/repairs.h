@@ -25,7 +25,7 @@ class Repairs {
   Time readyAt() const { return readyAt_; }
 
  private:
-  const Datum* nextReady(const Datum* datum, Time now);
+  const Datum* nextReady(const Datum* datum, int& left, Time now);
   Subflow* pathFor(const Datum& datum, Time now) const;
   bool isTooLarge(const Datum& datum) const;
 

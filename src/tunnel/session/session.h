@@ -71,6 +71,8 @@ class Session final {
   Time unusableSince() const { return paths_.unusableSince(); }
   /// Largest inner packet that serves the paths in use, bytes.
   size_t innerMtu() const { return paths_.innerMtu(); }
+  /// A path has been searched: innerMtu() is what it carries, and not the least that is taken for granted.
+  bool knowsInnerMtu() const { return paths_.knowsInnerMtu(); }
   /// The options have changed.
   void setTunables();
   /// How the session comes to the keys of another handshake.

@@ -75,8 +75,6 @@ class KeySchedule {
   void onTimer(Time now);
   /// When the previous keys must go; kNever without such.
   Time deadline() const { return dropPreviousAt_; }
-  /// Three PTO, from the caller's RTT estimate (RFC 9001 section 6.5); holds from the next change on.
-  void setKeepPrevious(Duration keep) { limits_.keepPrevious = keep; }
   void setRekey(uint64_t packets, Duration after);
 
   /// A limit of the cipher is reached: no packet seals or opens any more, the session must be closed.

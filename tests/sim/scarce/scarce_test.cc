@@ -3,55 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
+#include <algorithm>
 #include <new>
 
+#include "tests/heap.h"
 #include "tests/sim/scenario.h"
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // false alarm on replaced operators
-#endif
-
-namespace {
-
-std::atomic<int64_t> left{0};  // until the one that fails; 0: none does
-std::atomic<uint64_t> asked{0};
-
-void* take(size_t size, size_t alignment) {
-  ++asked;
-  if (left > 0 && --left == 0) throw std::bad_alloc();
-  if (void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)) return p;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(size_t size) {
-  return take(size, alignof(std::max_align_t));
-}
-void* operator new(size_t size, std::align_val_t alignment) {
-  return take(size, static_cast<size_t>(alignment));
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  try {
-    return operator new(size);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-void operator delete(void* p) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, size_t) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, std::align_val_t) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, size_t, std::align_val_t) noexcept {
-  std::free(p);
-}
 
 namespace braid::sim::scarce_test {
 namespace {
@@ -77,20 +33,20 @@ bool live() {
 TEST(Scarce, EveryAllocationOfASessionMayFail) {
   constexpr int64_t kPlaces = 400;
   ASSERT_TRUE(live());
-  const uint64_t before = asked;
+  const uint64_t before = test::allocations;
   ASSERT_TRUE(live());
-  const auto all = static_cast<int64_t>(asked - before);
+  const auto all = static_cast<int64_t>(test::allocations - before);
   ASSERT_GT(all, 100);
   int64_t thrown = 0, tried = 0;
   for (int64_t n = 1; n <= all; n += std::max<int64_t>(1, all / kPlaces), ++tried) {
-    left = n;
+    test::failingAllocation = n;
     try {
       // What fails where a packet buffer is made is a counted drop, and all comes to a good end.
       EXPECT_TRUE(live()) << "allocation " << n;
     } catch (const std::bad_alloc&) {
       ++thrown;
     }
-    left = 0;
+    test::failingAllocation = 0;
   }
   EXPECT_GT(thrown, tried / 2);
 }

@@ -109,6 +109,26 @@ TEST(Budget, RoomIsMadeByThoseWhoHaveMuchMore) {
   EXPECT_EQ(a.kept(), 150u);
 }
 
+// Found by review: a peer made each of its packets a walk along all peers.
+TEST(Budget, WhoHasAskedInVainDoesNotLookForOthersAgainAtOnce) {
+  Budget budget(400);
+  Holder a(&budget), b(&budget), c(&budget);
+  a.keep(150);
+  b.keep(150);
+  EXPECT_FALSE(b.makeRoom(20));
+  a.keep(0);
+  c.keep(220);
+  b.keep(80);
+  ASSERT_FALSE(b.hasRoom(20));
+  int calls = 1;
+  for (; !b.makeRoom(20); ++calls) ASSERT_EQ(c.asked, 0) << "it rests";
+  EXPECT_EQ(calls, 65);
+  EXPECT_GT(c.asked, 0);
+  EXPECT_FALSE(a.makeRoom(150));
+  c.keep(0);
+  EXPECT_TRUE(a.makeRoom(150)) << "what there is anyway needs no search";
+}
+
 TEST(Budget, EqualOnesDoNotTakeFromEachOther) {
   Budget budget(400);
   std::vector<std::unique_ptr<Holder>> all;

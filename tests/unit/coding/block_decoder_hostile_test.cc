@@ -142,6 +142,33 @@ TEST_F(HostileParity, ASymbolThatShowsLaterThatTheBlockLied) {
 }
 
 // Restored from a lie, they must not keep the subflow's real symbols out.
+// Found by review: the same symbols served any number of blocks, so that each parity cost a product with all of them.
+TEST_F(HostileParity, SymbolsThatComeOnceAreNotMultipliedForever) {
+  constexpr uint32_t kCome = kMaxBlockSymbols - kMaxBlockParities;
+  const Bytes byte{7};
+  const ByteView piece(byte);
+  auto come = [&](uint64_t from) {
+    for (uint64_t pn = from; pn < from + kCome; ++pn) decoder.onSymbol(0, pn, {&piece, 1});
+  };
+  come(0);
+  BlockDescription d;
+  d.parities = kMaxBlockParities;
+  d.symbolSize = 1;
+  d.rangeCount = 2;
+  d.ranges[0] = {0, 0, kCome};
+  auto protect = [&] {
+    ++d.block;
+    d.ranges[1] = {1, 1000u * d.block, kMaxBlockParities};
+    for (size_t i = 0; i < kMaxBlockParities; ++i) decoder.onParity(d, i, byte);
+    drain(decoder);
+  };
+  for (int i = 0; i < 100; ++i) protect();
+  EXPECT_EQ(decoder.counts().blocksDecoded, 36u) << "32 full ones, of which these have 112 symbols";
+  come(10000);
+  protect();
+  EXPECT_EQ(decoder.counts().blocksDecoded, 37u) << "as many came again";
+}
+
 TEST_F(HostileParity, RestoredPacketNumbersFarAhead) {
   BlockDecoder small(DecoderOptions{128, 8, 8, 16});
   CodedBlock far = makeBlock(random, 1, {{0, kLast - 7, 8}}, 8, 50);

@@ -134,6 +134,18 @@ class GatewayTest : public testing::Test {
   bool losesHandshakes_ = false;  ///< the network does
 };
 
+// Found by review: nanoseconds until then are more than 64 bits hold, and the daemon did nothing else but look.
+TEST_F(GatewayTest, APeriodThatEndsInCenturiesIsLookedAtNowAndThen) {
+  edge_.config.state = edge_.folder.file("state");
+  edge_.config.uplinks[0].meter = {.cap = 1'000'000'000, .period = {}};
+  std::ofstream(edge_.config.state)
+      << R"({"uplinks":{"dsl":{"used":5,"until":11800000000,"period":[2,1,0]}}})";
+  edge_.setUp();
+  edge_.gateway->turn();
+  EXPECT_GE(edge_.gateway->nextDeadline(), clock_.now());
+  EXPECT_EQ(edge_.gateway->status().uplinks.at(0).meter->until, 11'800'000'000);
+}
+
 // Found by review: a turn read 256 datagrams of up to 48 packets from each socket and delivered 256 packets.
 TEST_F(GatewayTest, WhatDatagramsDeliverLeavesBeforeMoreIsRead) {
   start();

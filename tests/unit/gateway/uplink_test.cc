@@ -49,6 +49,12 @@ UplinkConfig uplink(const char* name, const char* interface) {
   return c;
 }
 
+UplinkConfig withGateway(UplinkConfig c, const char* gateway) {
+  c.gateway = Gateway::kAddress;
+  c.gateways = {ip(gateway)};
+  return c;
+}
+
 class UplinkTest : public testing::Test, private SendObserver {
  protected:
   std::vector<std::string> locals() const {
@@ -190,9 +196,7 @@ TEST_F(UplinkTest, ConfiguredSourcesAreTheOnlyOnes) {
 
 TEST_F(UplinkTest, GatewayAddressInstallsATableOfItsOwn) {
   table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
-  UplinkConfig c = uplink("dsl", "eth1");
-  c.gateway = Gateway::kAddress;
-  c.gateways = {ip("192.0.2.1")};
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
   uplinks_.configure({c}, table_);
   EXPECT_THAT(
       host_.net().configured(),
@@ -206,9 +210,7 @@ TEST_F(UplinkTest, GatewayAddressInstallsATableOfItsOwn) {
 TEST_F(UplinkTest, RoutesAreRenewedAfterTheLinkWasSwitchedOff) {
   Link l = link(2, "eth1", {on("192.0.2.5")});
   table_.setLink(l);
-  UplinkConfig c = uplink("dsl", "eth1");
-  c.gateway = Gateway::kAddress;
-  c.gateways = {ip("192.0.2.1")};
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
   uplinks_.configure({c}, table_);
   EXPECT_EQ(host_.net().adds(), 3);
   uplinks_.update(table_);
@@ -271,9 +273,7 @@ TEST_F(UplinkTest, RefusedSocketIsRetriedAndDoesNotTakeTheOtherFamily) {
 
 TEST_F(UplinkTest, RefusedRoutingKeepsTheUplinkDownUntilItWorks) {
   table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
-  UplinkConfig c = uplink("dsl", "eth1");
-  c.gateway = Gateway::kAddress;
-  c.gateways = {ip("192.0.2.1")};
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
   host_.net().refuse(true);
   uplinks_.configure({c}, table_);
   EXPECT_FALSE(uplinks_.specs()[0].up);
@@ -288,11 +288,10 @@ TEST_F(UplinkTest, RefusedRoutingKeepsTheUplinkDownUntilItWorks) {
 TEST_F(UplinkTest, RoutesThatCouldNotBeRenewedAreTakenAwayWithTheirUplink) {
   Link l = link(2, "eth1", {on("192.0.2.5")});
   table_.setLink(l);
-  UplinkConfig c = uplink("dsl", "eth1");
-  c.gateway = Gateway::kAddress;
-  c.gateways = {ip("192.0.2.1")};
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
   uplinks_.configure({c}, table_);
   const std::set<std::string> whole = host_.net().configured();
+  ASSERT_EQ(whole.size(), 3u);
   for (const std::string& refused : whole) {
     host_.net().refuseLines({refused});
     ++l.switchedOff;
@@ -310,9 +309,7 @@ TEST_F(UplinkTest, RoutesThatCouldNotBeRenewedAreTakenAwayWithTheirUplink) {
 
 TEST_F(UplinkTest, WhatCannotBeTakenAwayDoesNotKeepTheRest) {
   table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
-  UplinkConfig c = uplink("dsl", "eth1");
-  c.gateway = Gateway::kAddress;
-  c.gateways = {ip("192.0.2.1")};
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
   const std::string first = "IPv4 rule 6600: oif eth1 lookup 254 suppress_prefixlength 0";
   uplinks_.configure({c}, table_);
   uplinks_.takeNotes();
@@ -327,11 +324,6 @@ TEST_F(UplinkTest, ReloadKeepsWhatDidNotChange) {
   table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
   table_.setLink(link(3, "eth2", {on("198.51.100.5")}));
   table_.setLink(link(4, "eth3", {on("203.0.113.5")}));
-  auto withGateway = [](UplinkConfig c, const char* gateway) {
-    c.gateway = Gateway::kAddress;
-    c.gateways = {ip(gateway)};
-    return c;
-  };
   UplinkConfig a = withGateway(uplink("a", "eth1"), "192.0.2.1");
   UplinkConfig b = withGateway(uplink("b", "eth2"), "198.51.100.1");
   uplinks_.configure({a, b}, table_);

@@ -206,6 +206,7 @@ TEST_P(TcpRunTest, TheLinkHeaderIsComparedAndKept) {
   auto frame = [&](const Segment& s, uint8_t mac) {
     Bytes b(14, 2);
     b[11] = mac;
+    store16(&b[12], GetParam() ? 0x86dd : 0x0800);
     test::append(b, packet(s));
     return b;
   };
@@ -218,6 +219,17 @@ TEST_P(TcpRunTest, TheLinkHeaderIsComparedAndKept) {
   EXPECT_EQ(offload.headers, frames.headers());
   EXPECT_EQ(offload.payload, 100);
   EXPECT_EQ(offload.isV6, GetParam());
+}
+
+// A VLAN tag of 0x4500 and what is behind it look like an IPv4 header, whose length finish() changes: it would be the
+// EtherType behind the tag, after the gateway has looked at it.
+TEST_P(TcpRunTest, WhatTheEtherTypeDoesNotNameBeginsNone) {
+  for (uint16_t type : {0x8100, 0x88a8, 0x0806, GetParam() ? 0x0800 : 0x86dd}) {
+    Bytes frame(14, 2);
+    store16(&frame[12], type);
+    test::append(frame, packet({0}));
+    EXPECT_FALSE(TcpRun(14).begin(frame)) << type;
+  }
 }
 
 // ---- the segmenter's own rules

@@ -31,6 +31,21 @@ TEST(Loop, ThrowsWhatACallbackThrew) {
   EXPECT_EQ(calls, 2);
 }
 
+// A daemon that has said farewell must not be told to end, or to read its configuration, once more.
+TEST(Loop, CallsNobodyAfterItsStop) {
+  Loop loop;
+  int stops = 0;
+  auto stop = [&] {
+    ++stops;
+    loop.stop();
+  };
+  SignalWatcher first(loop, SIGUSR1, stop), second(loop, SIGUSR2, stop);
+  ::raise(SIGUSR1);
+  ::raise(SIGUSR2);
+  loop.run();
+  EXPECT_EQ(stops, 1);
+}
+
 TEST(MonotonicNow, RunsForward) {
   Time a = monotonicNow();
   Time b = monotonicNow();

@@ -3,10 +3,17 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/if.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "host/system_error.h"
 #include "host/unique_fd.h"
@@ -21,15 +28,28 @@ int nextDescriptor() {
   return fd;
 }
 
-// What an interface had before is put back in the end: a guess must not stand for it.
-TEST(NetlinkConfig, WhatCannotBeReadOfAnInterfaceIsNotGuessed) {
-  int fd = nextDescriptor();
-  NetlinkConfig config;
+/// From now on what is written to the netlink socket of this number is not answered.
+void silence(int fd) {
   struct stat info {};
   ASSERT_EQ(::fstat(fd, &info), 0);
   ASSERT_TRUE(S_ISSOCK(info.st_mode));
   UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  ASSERT_EQ(::dup3(null.get(), fd, O_CLOEXEC), fd);  // from now on netlink does not answer
+  ASSERT_EQ(::dup3(null.get(), fd, O_CLOEXEC), fd);
+}
+
+uint32_t mtuOfLo() {
+  UniqueFd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::string_view("lo").copy(request.ifr_name, IFNAMSIZ - 1);
+  EXPECT_EQ(::ioctl(any.get(), SIOCGIFMTU, &request), 0);
+  return static_cast<uint32_t>(request.ifr_mtu);
+}
+
+// What an interface had before is put back in the end: a guess must not stand for it.
+TEST(NetlinkConfig, WhatCannotBeReadOfAnInterfaceIsNotGuessed) {
+  int fd = nextDescriptor();
+  NetlinkConfig config;
+  ASSERT_NO_FATAL_FAILURE(silence(fd));
   auto failure = [&](auto&& change) {
     try {
       change();
@@ -44,6 +64,22 @@ TEST(NetlinkConfig, WhatCannotBeReadOfAnInterfaceIsNotGuessed) {
   EXPECT_THAT(failure([&] { config.setLinkUp("lo"); }), testing::StartsWith(unread));
   EXPECT_THAT(failure([&] { config.setMaster("lo", "lo"); }), testing::StartsWith(unread));
   EXPECT_THAT(config.done(), testing::IsEmpty());
+}
+
+// if_nametoindex() opens a socket, and where it cannot have one there seems to be no such interface.
+TEST(NetlinkConfig, WhatIsNotTakenBackIsToldAlsoWithoutDescriptors) {
+  uint32_t mtu = mtuOfLo();
+  int fd = nextDescriptor();
+  NetlinkConfig config;
+  config.setMtu("lo", mtu);  // changes nothing, and is remembered
+  ASSERT_NO_FATAL_FAILURE(silence(fd));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::vector<std::string> failures = config.undo();
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(failures, testing::ElementsAre(testing::StartsWith("cannot look at interface 'lo': ")));
 }
 
 }  // namespace

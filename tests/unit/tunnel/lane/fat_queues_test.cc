@@ -15,14 +15,6 @@ namespace {
 
 using Bench = PacketLaneBench;
 
-/// What a packet, and a queue, counts for at the bound.
-size_t weightOf(size_t) {
-  return Bench::kBuffer;
-}
-size_t weightOf(const Flow& flow) {
-  return flow.queue.footprint();
-}
-
 TEST(FatQueues, NoneIsFatWhenAllAreEmpty) {
   FatQueues fat;
   EXPECT_EQ(fat.fattest(), nullptr);
@@ -33,7 +25,7 @@ TEST(FatQueues, NoneIsFatWhenAllAreEmpty) {
 
 TEST(FatQueues, TheBoundMeetsAFatFlowAmongThousands) {
   constexpr uint16_t kThin = 3000;
-  Bench b({.queueBytes = (kThin + 20) * weightOf(size_t{40})});
+  Bench b({.queueBytes = (kThin + 20) * Bench::kBuffer});
   for (uint16_t n = 1; n <= kThin; ++n) b.in(n, 40);
   for (int i = 0; i < 40; ++i) b.in(4000, 40);
   EXPECT_EQ(b.drops(Drop::kQueueFull), b.flow(4000)->queue.counts().drops) << "of the fat one alone";
@@ -52,13 +44,13 @@ TEST(FatQueuesProperty, WhoDropsHoldsMoreThanFourFifthsOfTheMost) {
       std::vector<size_t> held(kFlows);
       std::vector<uint64_t> dropped(kFlows);
       for (uint16_t n = 0; n < kFlows; ++n) {
-        if (const Flow* flow = b.flow(n)) held[n] = weightOf(*flow), dropped[n] = flow->queue.counts().drops;
+        if (const Flow* flow = b.flow(n))
+          held[n] = flow->queue.footprint(), dropped[n] = flow->queue.counts().drops;
       }
       auto into = static_cast<uint16_t>(random.below(random.chance(0.7) ? 5 : kFlows));
-      size_t size = 40 + random.below(1460);
-      b.in(into, size);
+      b.in(into, 40 + random.below(1460));
       if (b.drops(Drop::kQueueFull) == before) continue;
-      held[into] += weightOf(size);
+      held[into] += Bench::kBuffer;
       size_t most = *std::max_element(held.begin(), held.end());
       for (uint16_t n = 0; n < kFlows; ++n) {
         const Flow* flow = b.flow(n);

@@ -257,6 +257,14 @@ TEST_F(ProtectorTest, TheReceiveWindowIsThatOfThePeer) {
   EXPECT_TRUE(protector->hasSecond());
 }
 
+// Found by review: the window was none then, and each packet held itself back and went twice.
+TEST_F(ProtectorTest, APeerThatHoldsNothingGetsNothingTwiceWithoutNeed) {
+  use("none");
+  protector->setPeer({.heldSpan = 1});
+  EXPECT_FALSE(protector->onNewData(carry(*slow, flow, 10)));
+  EXPECT_FALSE(protector->hasSecond());
+}
+
 TEST_F(ProtectorTest, TheTailOfAParityLeavesAtOnce) {
   use("cofuso");
   carry(*slow, flow, slow->mtu().current() - kDatagramOverhead);

@@ -70,6 +70,21 @@ TEST_F(ControlFramesTest, WordsOfWhichThereIsOneFindRoomAlways) {
   EXPECT_EQ(answers[0].handshake, 100u);
 }
 
+// Found by review: when an uplink came back while the queue was full of SKIPs, the peer was not told, and refused the
+// subflow from then on.
+TEST_F(ControlFramesTest, AWordOnASubflowFindsRoomAlways) {
+  Subflow& s = open(0);
+  for (uint64_t i = 0; !controls.isFull(); ++i) controls.add(skip(Dsn(i)));
+  for (bool available : {true, false})
+    controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), available});
+  std::vector<SubflowStatusFrame> words;
+  for (std::vector<WireFrame> frames = leave(s); !frames.empty(); frames = leave(s)) {
+    for (const SubflowStatusFrame& word : only<SubflowStatusFrame>(frames)) words.push_back(word);
+  }
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_EQ(words[0].sequence, 2u);
+}
+
 TEST_F(ControlFramesTest, ANewerWordOnASubflowTakesThePlaceOfTheOlderOne) {
   Subflow& s = open(0);
   controls.announce(SubflowStatusFrame{1_subflow, controls.takeSequence(), true});

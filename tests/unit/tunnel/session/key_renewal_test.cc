@@ -9,33 +9,15 @@
 #include <vector>
 
 #include "tests/raw_peer.h"
-#include "tests/unit/tunnel/session/kept_events.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
-#include "tests/unit/tunnel/wire/number_literals.h"
-#include "tunnel/session/session.h"
+#include "tests/unit/tunnel/session/session_pair_test.h"
 
 namespace braid::key_renewal_test {
 namespace {
 
-using Role = KeyRing::Role;
-
-/// Two sessions of the same keys, joined by a wire without delay that can be cut, and a responder's sessions of fresh
-/// handshakes.
-struct KeyRenewalTest : testing::Test {
-  PacketPool pool{2048, 4096};
-  SecretRandom random{knownKey(1)};
-  SessionOptions options;
-  SilentOwner edgeEnd, hubEnd;
-  KeptEvents events;
-  Time now = Time{} + 1s;
-  Route edgeRoute{1, *Address::parse("198.51.100.1"), *Endpoint::parse("203.0.113.2:4433")};
-  Route hubRoute{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
-  std::unique_ptr<Session> edge = make(secretsOf(7), Role::kInitiator, edgeEnd);
-  std::unique_ptr<Session> hub = make(secretsOf(7), Role::kResponder, hubEnd);
+/// The two, and a responder's sessions of fresh handshakes.
+struct KeyRenewalTest : test::SessionPairTest {
   std::map<uint32_t, std::unique_ptr<Session>> finished;  ///< handshakes at the hub
   std::map<const Session*, PacketNumber> largest;         ///< of subflow 0, by who sent it
-  std::vector<Drop> refused;
-  bool cut = false;
   uint32_t lost = 0;           ///< a bit for each of the next datagrams: it is lost
   std::vector<Datagram> kept;  ///< copies of what the edge has sent, when `keeps`
   bool keeps = false;
@@ -47,16 +29,7 @@ struct KeyRenewalTest : testing::Test {
     secrets.sessionId = id;
     return secrets;
   }
-  std::unique_ptr<Session> make(const SessionSecrets& secrets, Role role, SilentOwner& owner) {
-    auto made = std::make_unique<Session>(secrets, role, options, pool, events.in(), owner, random, now);
-    made->setKeepalive(0s);
-    return made;
-  }
-  void SetUp() override {
-    ASSERT_TRUE(edge->openSubflow("a", "wifi", {1, {}, edgeRoute.remote}, now));
-    run(1s);
-    ASSERT_TRUE(edge->anyUsable() && hub->anyUsable());
-  }
+  void SetUp() override { start(secretsOf(7)); }
   std::optional<Drop> put(Session& to, Packet datagram, const Route& arrival) {
     std::optional<DatagramHeader> header = readHeader(datagram.view());
     std::optional<Drop> drop = to.onDatagram(*header, arrival, Ecn::kNotEct, std::move(datagram), now);
@@ -66,7 +39,7 @@ struct KeyRenewalTest : testing::Test {
     }
     return drop;
   }
-  bool carry(Session& from, Session& to, const Route& arrival) {
+  bool carry(Session& from, Session& to, const Route& arrival) override {
     Datagram d;
     if (!from.pollDatagram(d, now)) return false;
     PacketNumber pn(readHeader(d.bytes.view())->packetNumber);
@@ -77,22 +50,6 @@ struct KeyRenewalTest : testing::Test {
     if (cut || isLost) return true;
     if (std::optional<Drop> cause = put(to, std::move(d.bytes), arrival)) refused.push_back(*cause);
     return true;
-  }
-  void run(Duration d) {
-    for (Time end = now + d; now < end; now += 1ms) {
-      for (Session* s : {edge.get(), hub.get()}) s->onTimer(now);
-      for (bool any = true; any;) {
-        any = carry(*edge, *hub, hubRoute);
-        any |= carry(*hub, *edge, edgeRoute);
-      }
-    }
-  }
-  void offer(Session& from, uint16_t flow) {
-    FlowKey key;
-    key.sport = flow;
-    Packet packet = pool.allocate();
-    packet.append(100);
-    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, true, false, now));
   }
   /// A handshake between the two is done, at the responder first.
   void handshake(uint32_t id, bool known = true) {

@@ -16,7 +16,7 @@ namespace braid::test {
 
 /// A responder, and an initiator that a test speaks for: it has the keys of the session.
 struct RawPeerTest : testing::Test {
-  PacketPool pool{2048, 4096};
+  PacketPool pool;
   SecretRandom secretRandom{knownKey(1)};
   SessionOptions options;
   KeptEvents events;
@@ -29,6 +29,8 @@ struct RawPeerTest : testing::Test {
   std::map<Route, uint64_t> received, sent;  ///< bytes, by the hub
   std::vector<PathToken> challenges;
   PacketNumber largest{};  ///< of the hub's subflow 0
+
+  explicit RawPeerTest(size_t largestDatagram = 2048) : pool(largestDatagram, 4096) {}
 
   /// What the hub delivers goes to `owner`.
   void start(SessionOwner& owner) {
@@ -57,7 +59,7 @@ struct RawPeerTest : testing::Test {
       std::optional<RawPeer::Opened> opened = peer->open(out, now);
       ASSERT_TRUE(opened);
       largest = std::max(largest, opened->pn);
-      onDatagram(*opened);
+      onDatagram(*opened, out.bytes.size());
       for (const WireFrame& frame : opened->frames) {
         if (const auto* challenge = std::get_if<PathChallengeFrame>(&frame))
           challenges.push_back(challenge->token);
@@ -89,7 +91,7 @@ struct RawPeerTest : testing::Test {
 
   // ---- what listen() finds, for a test that wants to know more
 
-  virtual void onDatagram(const RawPeer::Opened&) {}
+  virtual void onDatagram(const RawPeer::Opened&, size_t /*size*/) {}
   virtual void onFrame(const WireFrame&) {}
 };
 

@@ -76,6 +76,34 @@ TEST_F(RepairsTest, WhatProtectionMayGiveBackWaitsForTheAnswer) {
   EXPECT_EQ(repairs->first(now + 5ms), waits);
 }
 
+// Found by review: between any two packets without a path 256 others were passed over, 8192 for each datagram.
+TEST_F(RepairsTest, TheSearchForAPathOfItsOwnIsBounded) {
+  start("fuso");
+  Subflow& full = open(0);
+  Subflow& idle = open(1);
+  std::vector<const Datum*> onFull(402);
+  PacketNumber first{};
+  for (const Datum*& d : onFull) {
+    d = make();
+    PacketNumber pn = send(full, {d});
+    if (d == onFull[0]) first = pn;
+  }
+  lose(full, first);
+  auto passOver = [&](size_t from, size_t end) {
+    for (size_t i = from; i < end; ++i) ledger.onCoded(onFull[i], now + 1s);
+  };
+  passOver(1, 201);
+  const Datum* other = lost(idle);
+  while (full.gate().isOpenForRepair(now)) send(full, {make(1100)});
+  EXPECT_EQ(repairs->first(now), onFull[0]);
+  EXPECT_EQ(repairs->pick(path, now), nullptr) << "32 others have no path";
+  passOver(202, 402);
+  EXPECT_EQ(repairs->pick(path, now), nullptr) << "400 are passed over";
+  for (size_t i = 201; i < 350; ++i) ledger.onRecovered(onFull[i]);
+  EXPECT_EQ(repairs->pick(path, now), other);
+  EXPECT_EQ(path, &idle);
+}
+
 TEST_F(RepairsTest, APacketThatNoPathCarriesIsGivenUp) {
   options.outerMtu = 1400;
   Subflow& s = open(0);

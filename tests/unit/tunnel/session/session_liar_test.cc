@@ -16,7 +16,7 @@ struct SessionLiarTest : test::RawPeerTest {
   std::vector<PacketNumber> unanswered;  ///< packets of the hub's subflow 0 that ask for an ACK
 
   void SetUp() override { start(owner); }
-  void onDatagram(const test::RawPeer::Opened& opened) override {
+  void onDatagram(const test::RawPeer::Opened& opened, size_t) override {
     if (opened.eliciting) unanswered.push_back(opened.pn);
   }
   void onFrame(const WireFrame& frame) override {

@@ -2,80 +2,49 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/raw_peer.h"
-#include "tests/unit/tunnel/session/kept_events.h"
+#include "tests/unit/tunnel/session/raw_peer_test.h"
 #include "tests/unit/tunnel/session/silent_owner.h"
-#include "tests/unit/tunnel/wire/number_literals.h"
-#include "tunnel/session/session.h"
 
 namespace braid::session_params_test {
 namespace {
 
-/// A responder, and an initiator that the test speaks for.
-struct SessionParams : testing::Test {
-  PacketPool pool{9216, 4096};
-  SecretRandom random{knownKey(1)};
-  SessionOptions options;
-  KeptEvents events;
+/// The peer answers challenges and acknowledges what arrives.
+struct SessionParams : test::RawPeerTest {
   SilentOwner owner;
-  Time now = Time{} + 1s;
-  Route home{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
-  SessionSecrets secrets;
-  std::optional<test::RawPeer> peer;
-  std::unique_ptr<Session> hub;
-  PacketNumber next{};
+  bool arrives = true;
   std::vector<ParamsFrame> params;           ///< that came
   std::vector<OptionalAskingFrame> greased;  ///< the same
   std::vector<OptionalFrame> challenged;     ///< beside a PATH_CHALLENGE
   std::vector<size_t> sizes;                 ///< of what came
-  size_t acks = 0, parities = 0;
+  size_t acks = 0;
   PacketNumber largestAcked{};
 
+  SessionParams() : RawPeerTest(9216) {}
   void start() {
-    secrets.initiatorSecret.fill(1);
-    secrets.responderSecret.fill(2);
-    secrets.sessionId = 7;
-    peer.emplace(secrets, KeySchedule::Role::kInitiator, now);
-    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, events.in(), owner,
-                                    random, now);
-    hub->setKeepalive(0s);
+    RawPeerTest::start(owner);
     say(std::vector<uint8_t>(1200 - kHeaderSize - kTagSize, 0));
   }
-  std::optional<Drop> say(ByteView frames) {
-    PacketNumber pn = next++;
-    return hub->onDatagram(peer->header(0_subflow, pn), home, Ecn::kNotEct,
-                           peer->seal(0_subflow, pn, frames, pool), now);
+  void onDatagram(const test::RawPeer::Opened& opened, size_t size) override {
+    sizes.push_back(size);
+    if (!opened.eliciting || !arrives) return;
+    AckFrame ack;
+    ack.count = 1;
+    ack.ranges[0] = {opened.pn, opened.pn};
+    say(test::framesOf(ack));
   }
-  /// Takes what the hub sends; answers its challenges, and acknowledges what `arrives`.
-  void listen(bool arrives = true) {
-    Datagram out;
-    while (hub->pollDatagram(out, now)) {
-      sizes.push_back(out.bytes.size());
-      std::optional<test::RawPeer::Opened> opened = peer->open(out, now);
-      ASSERT_TRUE(opened);
-      for (const WireFrame& frame : opened->frames) {
-        if (const auto* f = std::get_if<ParamsFrame>(&frame)) params.push_back(*f);
-        if (const auto* f = std::get_if<OptionalAskingFrame>(&frame)) greased.push_back(*f);
-        if (const auto* f = std::get_if<OptionalFrame>(&frame)) challenged.push_back(*f);
-        if (const auto* f = std::get_if<PathChallengeFrame>(&frame))
-          say(test::framesOf(PathResponseFrame{f->token}));
-        if (const auto* f = std::get_if<AckFrame>(&frame)) {
-          ++acks;
-          largestAcked = std::max(largestAcked, f->ranges[0].last);
-        }
-      }
-      if (!opened->eliciting || !arrives) continue;
-      AckFrame ack;
-      ack.count = 1;
-      ack.ranges[0] = {opened->pn, opened->pn};
-      say(test::framesOf(ack));
+  void onFrame(const WireFrame& frame) override {
+    if (const auto* f = std::get_if<ParamsFrame>(&frame)) params.push_back(*f);
+    if (const auto* f = std::get_if<OptionalAskingFrame>(&frame)) greased.push_back(*f);
+    if (const auto* f = std::get_if<OptionalFrame>(&frame)) challenged.push_back(*f);
+    if (const auto* f = std::get_if<PathChallengeFrame>(&frame))
+      say(test::framesOf(PathResponseFrame{f->token}));
+    if (const auto* f = std::get_if<AckFrame>(&frame)) {
+      ++acks;
+      largestAcked = std::max(largestAcked, f->ranges[0].last);
     }
   }
-  void run(Duration d, bool arrives = true) {
-    for (Time end = now + d; now < end; now += 1ms) {
-      hub->onTimer(now);
-      listen(arrives);
-    }
+  void run(Duration d) {
+    for (Time end = now + d; now < end;) step(1ms);
   }
   static std::vector<uint8_t> largestIs(uint16_t bytes) {
     return {kFrame<ParamsFrame>.number, 0, 4, 1, 2, static_cast<uint8_t>(0x40 | bytes >> 8),
@@ -99,9 +68,11 @@ TEST_F(SessionParams, AreToldOnceAtTheStartWithGrease) {
 
 TEST_F(SessionParams, AreToldAgainUntilTheyHaveArrived) {
   start();
-  run(3s, false);
+  arrives = false;
+  run(3s);
   EXPECT_GE(params.size(), 1u);
   size_t before = params.size();
+  arrives = true;
   run(3s);
   EXPECT_GT(params.size(), before);
   before = params.size();
@@ -136,10 +107,8 @@ TEST_F(SessionParams, NoDatagramIsLargerThanThePeerTakes) {
   say(largestIs(1400));
   run(5s);
   EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()), 1400u);
-  SessionStatus status;
-  hub->fill(status, now);
-  EXPECT_GT(status.innerMtu, 1300u) << "and the search ends close to it";
-  EXPECT_LE(status.innerMtu, 1400u - kDatagramOverhead);
+  EXPECT_GT(status().innerMtu, 1300u) << "and the search ends close to it";
+  EXPECT_LE(status().innerMtu, 1400u - kDatagramOverhead);
 }
 
 TEST_F(SessionParams, TheFirstWordCounts) {
@@ -149,9 +118,7 @@ TEST_F(SessionParams, TheFirstWordCounts) {
   say(largestIs(1400));
   say(largestIs(1250));
   run(5s);
-  SessionStatus status;
-  hub->fill(status, now);
-  EXPECT_GT(status.innerMtu, 1300u);
+  EXPECT_GT(status().innerMtu, 1300u);
 }
 
 }  // namespace

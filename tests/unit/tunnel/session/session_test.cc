@@ -5,32 +5,16 @@
 #include <deque>
 #include <map>
 
-#include "tests/unit/tunnel/session/kept_events.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
-#include "tests/unit/tunnel/wire/number_literals.h"
+#include "tests/unit/tunnel/session/session_pair_test.h"
 
 namespace braid::session_test {
 namespace {
 
-/// Two sessions of the same keys, joined by a wire without delay that can be cut.
-struct SessionTest : testing::Test {
-  PacketPool pool{9216, 4096};
-  SecretRandom random{knownKey(1)};
-  SessionOptions options;
-  SilentOwner edgeEnd, hubEnd;
-  KeptEvents events;
-  Time now = Time{} + 1s;
-  std::unique_ptr<Session> edge, hub;
-  /// The kernel says where a datagram arrived, so both know their local address.
-  Route edgeRoute{1, *Address::parse("198.51.100.1"), *Endpoint::parse("203.0.113.2:4433")};
-  Route hubRoute{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
-  Route configured{1, {}, edgeRoute.remote};
+struct SessionTest : test::SessionPairTest {
   /// Of a second subflow.
   Route edgeSecond{2, *Address::parse("198.51.100.2"), edgeRoute.remote};
   Route hubSecond{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.2:40000")};
-  bool cut = false;
   SessionSecrets secrets;
-  std::vector<Drop> refused;
   uint64_t sent = 0;
   std::map<const Session*, uint32_t> nextNumber;  ///< of the subflow that came first
   uint64_t numbered = 0, leftOut = 0;             ///< of both directions
@@ -39,22 +23,14 @@ struct SessionTest : testing::Test {
     secrets.initiatorSecret.fill(1);
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
-    using Role = KeySchedule::Role;
-    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, events.in(), edgeEnd, random,
-                                     now);
-    hub =
-        std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), hubEnd, random, now);
-    edge->setKeepalive(0s);
-    hub->setKeepalive(0s);
-    ASSERT_TRUE(edge->openSubflow("a", "wifi", configured, now));
-    run(1s);
-    ASSERT_TRUE(edge->anyUsable() && hub->anyUsable());
+    SessionPairTest::start(secrets);
   }
-  bool carry(Session& from, Session& to, Route arrival) {
+  bool carry(Session& from, Session& to, const Route& first) override {
     Datagram d;
     if (!from.pollDatagram(d, now)) return false;
     ++sent;
     if (cut) return true;
+    Route arrival = first;
     if (d.route.socket == edgeSecond.socket) arrival = hubSecond;
     if (d.route.remote == hubSecond.remote) arrival = edgeSecond;
     std::optional<DatagramHeader> header = readHeader(d.bytes.view());
@@ -68,22 +44,6 @@ struct SessionTest : testing::Test {
     if (std::optional<Drop> cause = to.onDatagram(*header, arrival, d.ecn, std::move(d.bytes), now))
       refused.push_back(*cause);
     return true;
-  }
-  void run(Duration d) {
-    for (Time end = now + d; now < end; now += 1ms) {
-      for (Session* s : {edge.get(), hub.get()}) s->onTimer(now);
-      for (bool any = true; any;) {
-        any = carry(*edge, *hub, hubRoute);
-        any |= carry(*hub, *edge, edgeRoute);
-      }
-    }
-  }
-  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {}, bool reliable = true) {
-    FlowKey key;
-    key.sport = flow;
-    Packet packet = pool.allocate();
-    packet.append(size);
-    EXPECT_FALSE(from.onInnerPacket(std::move(packet), key, reliable, false, now, hint));
   }
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/unit/tunnel/wire/hex.h"
 
 namespace braid::aead_test {
 namespace {
@@ -22,12 +23,7 @@ const bool kCountsAllocations = CRYPTO_set_mem_functions(
     [](void* p, const char*, int) { std::free(p); });
 
 using Bytes = std::vector<uint8_t>;
-
-Bytes fromHex(const std::string& hex) {
-  Bytes out;
-  for (size_t i = 0; i < hex.size(); i += 2) out.push_back(std::stoi(hex.substr(i, 2), nullptr, 16) & 0xff);
-  return out;
-}
+using test::fromHex;
 
 Bytes text(std::string_view s) {
   return {s.begin(), s.end()};

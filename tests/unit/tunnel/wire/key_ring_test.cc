@@ -13,23 +13,21 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/unit/tunnel/wire/hex.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::key_ring_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
+using test::fromHex;
 using Role = KeyRing::Role;
 
 constexpr Time kStart{1s};
 constexpr Duration kKeep = 300ms;
 
-std::string hexOf(ByteView bytes) {
-  std::string out;
-  for (uint8_t b : bytes) {
-    for (int digit : {b >> 4, b & 15}) out += "0123456789abcdef"[digit];
-  }
-  return out;
+Bytes bytesOf(const TrafficSecret& secret) {
+  return {secret.begin(), secret.end()};
 }
 
 /// What the handshake with this number gave.
@@ -102,16 +100,19 @@ TEST(HkdfExtract, Rfc5869) {
   std::iota(salt.begin(), salt.end(), uint8_t{0});
   TrafficSecret out;
   hkdfExtract(salt, material, out);
-  EXPECT_EQ(hexOf(out), "077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5");
+  EXPECT_EQ(bytesOf(out), fromHex("077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5"));
 }
 
 // Computed by Python's hmac with the secrets 00 01 .. 1f and 64 65 .. 83.
 TEST(KeyRoot, FollowsTheLabels) {
   KeyRoot present(secretsOf(0)), fresh(secretsOf(1));
-  EXPECT_EQ(hexOf(present.initiator), "2ce62b23cf4dbeb9e1ac4973d250b0af7293a0b77610ddb36817ef310eed4172");
-  EXPECT_EQ(hexOf(fresh.initiator), "0e7abad75c90d28dbf6e96a3ec7d3a1a3e142adbe9a28d6ec64a71df1b28ea25");
+  EXPECT_EQ(bytesOf(present.initiator),
+            fromHex("2ce62b23cf4dbeb9e1ac4973d250b0af7293a0b77610ddb36817ef310eed4172"));
+  EXPECT_EQ(bytesOf(fresh.initiator),
+            fromHex("0e7abad75c90d28dbf6e96a3ec7d3a1a3e142adbe9a28d6ec64a71df1b28ea25"));
   SessionSecrets next = present.followedBy(fresh);
-  EXPECT_EQ(hexOf(next.initiatorSecret), "6d56fa7aa4c29584586f9035f09c7f52571f9312d79ecad9960042ea1a7c159b");
+  EXPECT_EQ(bytesOf(next.initiatorSecret),
+            fromHex("6d56fa7aa4c29584586f9035f09c7f52571f9312d79ecad9960042ea1a7c159b"));
   EXPECT_EQ(next.sessionId, 1u);
 }
 
@@ -119,7 +120,8 @@ TEST(KeyRoot, FollowsTheLabels) {
 TEST(KeyRoot, BothAreNeeded) {
   KeyRoot present(secretsOf(0)), fresh(secretsOf(1)), other(secretsOf(2));
   auto next = [](const KeyRoot& of, const KeyRoot& with) {
-    return hexOf(of.followedBy(with).initiatorSecret) + hexOf(of.followedBy(with).responderSecret);
+    SessionSecrets secrets = of.followedBy(with);
+    return std::pair(secrets.initiatorSecret, secrets.responderSecret);
   };
   EXPECT_EQ(next(present, fresh), next(KeyRoot(secretsOf(0)), KeyRoot(secretsOf(1))));
   EXPECT_NE(next(present, fresh), next(present, other));

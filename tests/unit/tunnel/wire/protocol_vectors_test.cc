@@ -14,6 +14,7 @@
 
 #include "coding/block_encoder.h"
 #include "tests/unit/tunnel/wire/frame_bytes.h"
+#include "tests/unit/tunnel/wire/hex.h"
 #include "tunnel/wire/handshake_seal.h"
 #include "tunnel/wire/key_schedule.h"
 #include "tunnel/wire/parity_symbols.h"
@@ -26,13 +27,6 @@ constexpr Time kNow{1s};
 
 using Values = std::map<std::string, Bytes>;
 
-void appendHex(Bytes& out, const std::string& text) {
-  std::string digits;
-  std::ranges::copy_if(text, std::back_inserter(digits), [](char c) { return c != ' '; });
-  for (size_t i = 0; i + 1 < digits.size(); i += 2)
-    out.push_back(static_cast<uint8_t>(std::stoul(digits.substr(i, 2), nullptr, 16)));
-}
-
 /// Of the vector `id`: the lines "    name = hex", and "           more hex", behind "**V1** ...".
 Values valuesOf(const std::string& id) {
   Values values;
@@ -44,7 +38,9 @@ Values valuesOf(const std::string& id) {
     if (!inside || !line.starts_with("    ")) continue;
     size_t equals = line.find('=');
     if (equals != std::string::npos) last = &values[line.substr(4, line.find(' ', 4) - 4)];
-    if (last) appendHex(*last, line.substr(equals == std::string::npos ? 0 : equals + 1));
+    if (!last) continue;
+    Bytes more = test::fromHex(line.substr(equals == std::string::npos ? 0 : equals + 1));
+    last->insert(last->end(), more.begin(), more.end());
   }
   if (values.empty()) throw std::runtime_error("docs/protocol.md has no vector " + id);
   return values;

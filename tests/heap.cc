@@ -1,0 +1,52 @@
+#include "tests/heap.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // false alarm on replaced operators
+#endif
+
+namespace braid::test {
+
+std::atomic<uint64_t> allocations{0};
+std::atomic<int64_t> failingAllocation{0};
+
+namespace {
+
+void* take(size_t size, size_t alignment) {
+  ++allocations;
+  if (failingAllocation > 0 && --failingAllocation == 0) throw std::bad_alloc();
+  if (void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)) return p;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+}  // namespace braid::test
+
+void* operator new(size_t size) {
+  return braid::test::take(size, alignof(std::max_align_t));
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return braid::test::take(size, static_cast<size_t>(alignment));
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, size_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, size_t, std::align_val_t) noexcept {
+  std::free(p);
+}

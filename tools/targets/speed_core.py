@@ -1,0 +1,91 @@
+"""Targets of the core alone: instructions of a packet, which no other program disturbs, and what many peers cost."""
+
+import json
+import os
+import re
+import subprocess
+
+from lab import binary, median
+from lab.netns import run
+
+from . import MISSING, option, target
+from ._builds import ROOT
+from ._duel import SHORT, require, rounded
+from .house import CPU, REPETITIONS
+
+RECORD = ROOT / "bench" / "instructions.json"
+WARM, ALL = 4_000, 12_000  # packets of two runs, whose difference counts: the windows have grown
+# Ciphers of a processor with AES-NI and AVX, whatever more this one has.
+CIPHERS = {"OPENSSL_ia32cap": ":0"}
+MOST_OF_A_PEER, MOST_OF_A_FLOW = 16 * 1024, 1024  # bytes
+
+
+def _instructions(packets):
+    """(what the processor carries out when so many packets are sent through both cores, how many arrive)"""
+    words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", binary("instructions"), str(packets)]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                          env={**os.environ, **CIPHERS})
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode != 0 or not collected:
+        raise RuntimeError(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr[-2000:]}")
+    return int(collected.group(1)), int(done.stdout)
+
+
+def _tools():
+    """What the count depends on beside the project."""
+    return {"compiler": run("c++", "--version").splitlines()[0], "openssl": run("openssl", "version").strip(),
+            "valgrind": run("valgrind", "--version").strip()}
+
+
+@target("speed.7", "instructions of a 1,400-byte packet through both cores: by how much they differ from the value "
+        f"that {RECORD.relative_to(ROOT)} records", "ratio", at_most=0.03, programs=["instructions"],
+        options=[option("--record", action="store_true", help="makes this the recorded value")])
+def instructions(record):
+    (few, first), (many, last) = _instructions(WARM), _instructions(ALL)
+    if last - first != ALL - WARM:
+        raise RuntimeError(f"{last - first} of {ALL - WARM} packets arrived")
+    value = (many - few) / (ALL - WARM)
+    detail = {"instructions": round(value), **_tools()}
+    if record:
+        RECORD.write_text(json.dumps(detail, indent=1) + "\n", encoding="utf-8")
+    if not RECORD.exists():
+        detail[MISSING] = "a recorded value: scripts/target speed.7 --record"
+        return None, detail
+    recorded = json.loads(RECORD.read_text(encoding="utf-8"))
+    detail["recorded"] = recorded
+    return abs(value / recorded["instructions"] - 1), detail
+
+
+@target("speed.8", "cost of a packet at a concentrator that carries 100 flows of each of 1,000 peers, 8 packets of a "
+        f"flow in turn / one flow of one: median of {REPETITIONS} repetitions in random order, the larger of both "
+        f"directions; an idle peer takes at most {MOST_OF_A_PEER // 1024} KiB, a flow {MOST_OF_A_FLOW // 1024}",
+        "ratio", at_most=1.15,
+        programs=["bench_peers"], options=[option("--quick", action="store_true", help="one look, without a verdict")])
+def many_flows(quick):
+    entries = []
+    for what, repetitions in (("spread", 1 if quick else REPETITIONS), ("memory", 1)):
+        entries += json.loads(run("taskset", "--cpu-list", CPU, binary("bench_peers"), "--benchmark_format=json",
+                                  f"--benchmark_filter=^{what}", f"--benchmark_repetitions={repetitions}",
+                                  "--benchmark_enable_random_interleaving=true", "--benchmark_min_time=0.2",
+                                  timeout=1800))["benchmarks"]
+    costs, bytes_of = {}, None
+    for entry in entries:
+        if entry.get("error_occurred"):
+            raise RuntimeError(f"{entry['run_name']}: {entry['error_message']}")
+        if entry["run_type"] != "iteration":
+            continue
+        if entry["run_name"].startswith("memory"):
+            bytes_of = {each: entry[f"bytes/{each}"] for each in ("peer", "flow")}
+        else:
+            costs.setdefault(entry["run_name"], []).append(entry["ns/packet"])
+    detail, ratios = {"bytes": {each: rounded(size) for each, size in bytes_of.items()}}, []
+    for direction in ("down", "up"):
+        one, many = (median(costs[f"spread/{direction}/peers:{peers}/flows:{flows}/manual_time"])
+                     for peers, flows in ((1, 1), (1000, 100)))
+        ratios.append(many / one)
+        detail[direction] = {"ratio": round(many / one, 3), "one peer_ns": round(one, 1),
+                             "1,000 peers_ns": round(many, 1)}
+    for each, most in (("peer", MOST_OF_A_PEER), ("flow", MOST_OF_A_FLOW)):
+        require(detail, bytes_of[each] <= most, f"{bytes_of[each]:.0f} bytes a {each}, at most {most} may be")
+    require(detail, not quick, SHORT)
+    return max(ratios), detail
