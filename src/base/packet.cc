@@ -82,9 +82,13 @@ void PacketPool::unmap(Slab* slab) {
   ::munmap(slab, slabBytes(slab->blocks));
 }
 
-void PacketPool::shrink() {
-  for (size_t n = std::min(leastSpare_, kSlabsPerShrink); n > 0; --n) unmap(slabs_.back());
+bool PacketPool::shrink() {
+  size_t some = std::min(leastSpare_, kSlabsPerShrink);
+  for (size_t n = 0; n < some; ++n) unmap(slabs_.back());
+  leastSpare_ -= some;
+  if (leastSpare_ > 0) return true;
   leastSpare_ = spare_;
+  return false;
 }
 
 size_t PacketPool::footprint() const {

@@ -99,8 +99,9 @@ class PacketPool {
   /// A packet with these bytes; an empty handle when the pool is exhausted or they do not fit.
   Packet copy(ByteView bytes);
 
-  /// Gives back the memory of slabs of which nothing was in use since the last call; of a few at a time.
-  void shrink();
+  /// Gives back the memory of slabs of which nothing was in use since the last call that gave false; of some of them.
+  /// True: there are more.
+  bool shrink();
   /// Whether there are slabs of which nothing is in use.
   bool hasSpare() const { return spare_ > 0; }
   /// Bytes of memory that the pool has.

@@ -17,6 +17,7 @@ namespace braid {
 namespace {
 
 constexpr Duration kUplinkRetry = 1s;
+constexpr Duration kShrinkStep = 10ms;  // in between packets are carried
 constexpr Duration kShrinkAfter =
     5s;  // longer than a flow's pauses, so that its buffers are not taken again and again
 // All packets under way in this process; at 2 KB each about 140 MB at most, taken on demand.
@@ -141,10 +142,7 @@ void Gateway::onTimers(Time now) {
     names_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
   if (callers_.deadline() <= now) callers_.keep(now);
-  if (shrink_ <= now) {
-    pool_.shrink();
-    shrink_ = kNever;
-  }
+  if (shrink_ <= now) shrink_ = pool_.shrink() ? now + kShrinkStep : kNever;
   if (tunnel_.nextDeadline() <= now) tunnel_.onTimer(now);
 }
 

@@ -61,6 +61,26 @@ TEST(PacketPool, WhatWasSpareForAWhileIsGivenBack) {
   EXPECT_EQ(pool.footprint(), all);
 }
 
+TEST(PacketPool, GivesBackMuchInSteps) {
+  PacketPool pool(100, 64 * 100);
+  std::vector<Packet> held;
+  for (int i = 0; i < 64 * 100; ++i) held.push_back(pool.allocate());
+  size_t all = pool.footprint();
+  held.clear();
+  EXPECT_FALSE(pool.shrink()) << "all was in use a moment ago";
+  size_t before = all;
+  int steps = 0;
+  for (bool more = true; more; ++steps) {
+    more = pool.shrink();
+    EXPECT_LT(pool.footprint(), before);
+    EXPECT_GE(pool.footprint() + all / 3, before);
+    before = pool.footprint();
+  }
+  EXPECT_EQ(steps, 4);
+  EXPECT_EQ(pool.footprint(), 0u);
+  EXPECT_TRUE(pool.allocate());
+}
+
 // Against counting: every block is given once at a time, keeps its bytes, and can be had after any give and take.
 TEST(PacketPool, TakingGivingAndShrinkingInAnyOrder) {
   constexpr uint64_t kSeed = 5;
