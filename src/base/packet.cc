@@ -57,8 +57,8 @@ PacketPool::~PacketPool() {
   while (!slabs_.empty()) unmap(slabs_.back());
 }
 
-// nullptr: all are in use, or the machine has no memory for more. The memory is not of the heap, which would seldom give
-// it back to the machine.
+// nullptr: all are in use, or the machine has no memory for more. The memory is not of the heap, which would seldom
+// give it back to the machine.
 PacketPool::Slab* PacketPool::makeSlab() {
   size_t blocks = std::min(kBlocksPerSlab, limit_ - made_);
   if (blocks == 0) return nullptr;

@@ -18,8 +18,8 @@ struct TcpOffload {
 
 /// TCP segments in a row that may be given to the kernel as one packet, from which it could make each of them again
 /// (generic receive offload): equal headers, the next sequence number, and the same length but for the last. A segment
-/// whose checksum is wrong is no part of a run, for the kernel would take it for a good one. The first one's is looked at
-/// when a second one comes: one that stays alone goes as it is.
+/// whose checksum is wrong is no part of a run, for the kernel would take it for a good one. The first one's is looked
+/// at when a second one comes: one that stays alone goes as it is.
 ///
 ///     begin(a), extend(b), extend(c); false: what came before is a packet by itself, and the next one may begin a run
 ///     finish(a): a's headers become those of all; the payloads of b and c follow it
