@@ -69,8 +69,10 @@ size_t PacketPump::deliverPackets(size_t limit) {
 void PacketPump::onSendError(const Datagram& refused, int error) {
   Time now = clock_.now();
   tunnel_.onSendError(refused, now);
-  log_.warn(LogKind::kSendError, now,
-            "cannot send to " + refused.route.remote.toString() + ": " + std::strerror(error));
+  uint64_t suppressed;
+  if (!log_.allow(LogKind::kSendError, now, suppressed)) return;  // a full link refuses thousands a second
+  spdlog::warn("cannot send to {}: {}{}", refused.route.remote.toString(), std::strerror(error),
+               LogLimiter::suffix(suppressed));
 }
 
 HostDrops PacketPump::drops() const {

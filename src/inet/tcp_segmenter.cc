@@ -17,6 +17,7 @@ std::optional<TcpSegmenter> TcpSegmenter::of(ByteView packet, size_t linkHeader,
   segments.data_ = packet.subspan(segments.headers_.size(), ip->tcp->payloadLength);
   segments.payload_ = payload;
   segments.ip_ = *ip;
+  if (segments.count() > kMost) return std::nullopt;
   return segments;
 }
 

@@ -17,9 +17,13 @@ namespace braid {
 ///     for (size_t size; (size = segments.nextSize()) > 0;) segments.write(room of that size);
 class TcpSegmenter {
  public:
+  /// More segments than this are of nobody who means well: a read of 64 KB that a guest behind a bridge wants in bytes
+  /// would take all buffers there are. Ours: Linux' least segment has 48 bytes.
+  static constexpr size_t kMost = 2048;
+
   /// `packet` begins with `linkHeader` bytes that each segment repeats, an IP header behind them, and must outlive
   /// this. `payload`: bytes of TCP payload in each segment but the last. nullopt when it is no whole TCP packet with
-  /// payload, or `payload` is 0.
+  /// payload, `payload` is 0, or there would be more than kMost.
   static std::optional<TcpSegmenter> of(ByteView packet, size_t linkHeader, size_t payload);
 
   /// How many there are.

@@ -263,6 +263,14 @@ TEST_P(TcpRunTest, WhatIsNoTcpPacketIsNotCut) {
   EXPECT_FALSE(TcpSegmenter::of(cutOff, 0, 10));
 }
 
+TEST_P(TcpRunTest, OneReadDoesNotTakeAllBuffers) {
+  constexpr size_t kSize = 3 * TcpSegmenter::kMost;
+  Bytes large = packet({.size = kSize});
+  EXPECT_FALSE(TcpSegmenter::of(large, 0, 1));
+  EXPECT_FALSE(TcpSegmenter::of(large, 0, 2));
+  EXPECT_EQ(cut(large, 3).size(), TcpSegmenter::kMost);
+}
+
 TEST(CompleteChecksumTest, StaysWithinThePacketAndIsNeverZero) {
   Bytes bytes(20);
   EXPECT_FALSE(completeChecksum(bytes, 19, 0));
