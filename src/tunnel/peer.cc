@@ -7,6 +7,13 @@
 
 namespace braid {
 
+namespace {
+/// Packets that waited for the session to know what it takes need not wait any more.
+bool mayGo(const Session* session) {
+  return session && session->knowsInnerMtu();
+}
+}  // namespace
+
 Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random, Time now)
     : options_(std::move(options)),
       context_(context),
@@ -162,11 +169,11 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
   settleRenewal(session, now);
   if (auto chosen = candidates_.takeChosen([&](const Session& s) { return !crosses(s, now); }))
     endSession(std::move(chosen), now);
-  if (!up_ && this->session() && !isPathless(now)) {
+  if (!up_ && this->session() && now <= pathlessAt()) {
     attempts_.resetPause();
     setUp(true, "is up from " + from.remote.toString());
   }
-  if (!waiting_.empty() && up_ && knowsInnerMtu()) sendWaiting();
+  if (up_ && !waiting_.empty() && mayGo(this->session())) sendWaiting();
   return drop;
 }
 
@@ -223,11 +230,11 @@ Time Peer::renewAt() const {
 void Peer::onTimer(Time now) {
   forEachSession([&](Session& s) { s.onTimer(now); });
   bool lost = session_ && (session_->isDone() || now > lostAt());
-  if (up_ && (lost || isPathless(now) || !session_)) setUp(false, "is down");
+  if (up_ && (lost || now > pathlessAt() || !session_)) setUp(false, "is down");
   if (lost) endSession({}, now);
   candidates_.onTimer(now);
   if (comesUp()) setUp(true, "is up again");
-  if (waiting_.deadline() <= now || (!waiting_.empty() && up_ && knowsInnerMtu())) sendWaiting();
+  if (waiting_.deadline() <= now || (up_ && !waiting_.empty() && mayGo(this->session()))) sendWaiting();
   connect(now);
 }
 

@@ -127,7 +127,6 @@ class Peer final : public SessionOwner {
   Time renewAt() const;
   bool needsSession(Time now) const { return startOverAt() <= now; }
   bool needsHandshake(Time now) const { return needsSession(now) || renewAt() <= now; }
-  bool isPathless(Time now) const { return now > pathlessAt(); }
   bool comesUp() const { return !up_ && session() && session_->anyUsable(); }
   bool crosses(const Session& candidate, Time now) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
@@ -137,7 +136,6 @@ class Peer final : public SessionOwner {
   void openSubflows(Time now);
   void setUp(bool up, const std::string& text);
   void endSession(SessionIndex::Handle next, Time now);
-  bool knowsInnerMtu() const { return session() && session()->knowsInnerMtu(); }
   void sendWaiting();
 
   PeerOptions options_;
