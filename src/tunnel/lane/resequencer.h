@@ -44,6 +44,8 @@ class Resequencer {
  public:
   /// DSNs from the hole on that a slot can hold, in pages of 64: 64 pages, the one of the hole included.
   static constexpr uint64_t kSpan = 4096;
+  /// As many are held wherever in its page the hole is.
+  static constexpr uint64_t kSurelyHeld = kSpan - 63;
 
   explicit Resequencer(const ResequencerOptions& options);
   ~Resequencer();

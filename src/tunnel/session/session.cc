@@ -6,7 +6,7 @@
 namespace braid {
 
 namespace {
-/// Keys of the epoch before open reordered packets for so long until an RTT is known.
+/// So long the keys of the epoch before still open reordered packets, until an RTT is known.
 constexpr Duration kKeepKeys = 3s;
 
 KeyLimits keyLimits(const SessionOptions& options) {
@@ -22,7 +22,7 @@ Params ownParams(const SessionOptions& options, const PacketPool& pool) {
   Params own;
   own.largestDatagram = std::max<uint64_t>(pool.payload(), Params::kMinDatagram);
   own.symbols = options.decodeBuffer;
-  own.heldSpan = Resequencer::kSpan;
+  own.heldSpan = Resequencer::kSurelyHeld;
   return own;
 }
 

@@ -311,6 +311,17 @@ TEST(Resequencer, TooFarAheadMovesTheSlot) {
   EXPECT_EQ(b.order.heldPackets(), 1u);
 }
 
+TEST(Resequencer, ASurelyHeldSpanFitsBehindEveryHole) {
+  for (uint64_t hole = 0; hole < 130; ++hole) {
+    Bench b;
+    for (uint64_t dsn = 0; dsn < hole; ++dsn) b.in(0_flow, dsn);
+    b.out();
+    b.in(0_flow, hole + Resequencer::kSurelyHeld - 1);
+    EXPECT_EQ(b.out(), Dsns{}) << hole;
+    EXPECT_EQ(b.order.next(0_flow), Dsn(hole));
+  }
+}
+
 TEST(Resequencer, TooFarAheadThatFits) {
   Bench b;
   for (uint64_t dsn = 1; dsn < Resequencer::kSpan; ++dsn) b.in(0_flow, dsn);
