@@ -165,7 +165,9 @@ void Peer::settleRenewal(Session& session, Time now) {
 
 std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header, const Route& from,
                                      Ecn ecn, Packet datagram, Time now) {
+  bool lived = this->session();
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
+  if (lived && !this->session()) waiting_.open(now);  // what comes before the timer's turn waits too
   settleRenewal(session, now);
   if (auto chosen = candidates_.takeChosen([&](const Session& s) { return !crosses(s, now); }))
     endSession(std::move(chosen), now);
@@ -242,6 +244,7 @@ Time Peer::nextDeadline(Time now) const {
   Time next = std::min({lostAt(), candidates_.nextDeadline(), attempts_.nextDeadline(), waiting_.deadline()});
   forEachSession([&](const Session& s) { next = std::min(next, s.nextDeadline(now)); });
   if (session_ && session_->isDone()) next = std::min(next, now);
+  if (up_ && !waiting_.empty() && mayGo(session())) next = std::min(next, now);
   if (up_ && pathlessAt() != kNever) next = std::min(next, pathlessAt() + 1ms);
   if (!routes_.empty() && !attempts_.isTrying())
     next = std::min(next, std::max(std::min(startOverAt(), renewAt()), attempts_.nextRound()));
@@ -270,7 +273,7 @@ void Peer::setUp(bool up, const std::string& text) {
 void Peer::endSession(SessionIndex::Handle next, Time now) {
   waiting_.open(now);
   SessionIndex::Handle last = std::exchange(session_, std::move(next));
-  if (last) last->handBack(*this, now);
+  if (last) last->handBack(*this);
 }
 
 // What cannot be sent after all is answered; or waits on, if it is too large for what is known of the paths as yet.

@@ -112,6 +112,22 @@ TEST_P(Restart, PacketsWaitForAPeerThatComesBack) {
   }
 }
 
+// Found by review: a search for the MTU that the uplink's own refusal ends sent nobody on, and later packets overtook
+// those that waited for it.
+TEST_P(Restart, WhatWaitsForTheSizeOfThePathIsNotOvertaken) {
+  for (size_t mtu : {1492, 1480, 1460}) {
+    Pair s(GetParam());
+    s.cut("lte");
+    s.world.path("dsl").uplinkMtu = mtu;
+    s.run(3s);
+    s.kill(s.edge);
+    UdpFlow& call = s.call({.payload = 1350, .interval = 1ms, .count = 200});
+    s.run(2s);
+    EXPECT_EQ(call.received(), 200u) << mtu << s.report();
+    EXPECT_EQ(call.reordered(), 0u) << mtu;
+  }
+}
+
 // Measured before there were calls: up to 14 s. The keepalive of a minute is the longest one.
 TEST_P(Restart, OfAnIdleResponderLeavesTheEdgeUnreachableForLessThanASecond) {
   Pair s(GetParam(), 60s);

@@ -206,13 +206,14 @@ void Session::clearQueues(Time now) {
 }
 
 // Datagrams that were sent are not handed back: they may have arrived, and UDP's hosts see it when they come twice.
-void Session::handBack(SessionOwner& owner, Time now) {
+void Session::handBack(SessionOwner& owner) {
   inbound_.releaseHeld();
   auto take = [&](Packet packet) { owner.onHandedBack(std::move(packet)); };
   flows_.forEach([&](Flow& flow) {
     if (flow.reliable()) ledger_.takeBack(flow, take);
   });
-  drain(round_, now, take);
+  // At a time before all others no packet has waited for long: what the end of the path held up is no congestion.
+  drain(round_, Time{}, take);
 }
 
 // ---- what leaves

@@ -129,7 +129,7 @@ class Session final {
   /// The session ends. The owner gets what has arrived and is held for order, and what may be of use to the peer by
   /// another session, flow by flow in order: packets of TCP that were sent and are not known to have arrived, and
   /// all that wait.
-  void handBack(SessionOwner& owner, Time now);
+  void handBack(SessionOwner& owner);
   /// The session ends, and whatever is left in it is thrown away: drops() says the last word then.
   void giveUp();
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tests/raw_peer.h"
+#include "tests/unit/inet/packets.h"
 #include "tests/unit/tunnel/puppets.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/tunnel.h"
@@ -148,6 +149,26 @@ TEST_F(TunnelLiarTest, TheCloseThatAForgedAckIsAnsweredByLeaves) {
   EXPECT_EQ(forgedAcks(), 1u) << "the count outlives the session";
   say(7, test::framesOf(PingFrame{}));
   EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kUnknownSession)], 1u) << "the session is gone";
+}
+
+// Found by review: between the end of a session and the next timer call there was neither a session nor a waiting room,
+// and hosts were told that the peer is away.
+TEST_F(TunnelLiarTest, PacketsWaitFromTheMomentAtWhichThePeerLeaves) {
+  PeerOptions peer;
+  peer.name = "liar";
+  peer.pin = {kPeer};
+  peer.prefixes = {*Prefix::parse("10.9.0.0/16")};
+  tunnel.setPeers({peer}, now);
+  accept(7);
+  prove(7);
+  run(2s);
+  say(7, test::framesOf(CloseFrame{}));
+  test::Bytes packet =
+      test::v4({.src = "10.1.0.1", .dst = "10.9.0.1"}, test::udp(1000, 2000, test::pattern(100)));
+  tunnel.onInnerPacket(pool.copy(packet), now);
+  Packet answer;
+  EXPECT_FALSE(tunnel.pollInnerPacket(answer)) << "an ICMP message";
+  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kPeerDown)], 0u);
 }
 
 // A session whose first datagram is a lie is chosen by nobody: what it would replace goes on.
