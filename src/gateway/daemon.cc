@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <new>
 #include <utility>
 
+#include "host/linux/memory_reserve.h"
 #include "host/linux/notify.h"
 #include "host/linux/privileges.h"
 
@@ -45,6 +47,7 @@ bool Daemon::run() {
 
 // Once per turn of the loop, after everything that happened was handed to the gateway.
 void Daemon::beforeWait() {
+  if (!holdMemoryReserve()) throw std::bad_alloc();
   if (gateway_.failed()) return stop();
   bool more = gateway_.turn();
   if (gateway_.peersUp() != peersUp_) {

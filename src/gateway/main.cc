@@ -10,10 +10,16 @@
 #include <new>
 
 #include "gateway/daemon.h"
+#include "host/linux/memory_reserve.h"
 #include "host/linux/privileges.h"
 #include "host/system_error.h"
 
 namespace {
+
+// Before the static initializers of libraries, which allocate.
+[[gnu::constructor(101)]] void holdReserve() {
+  braid::holdMemoryReserve();
+}
 
 braid::LoadOptions loadOptions() {
   braid::LoadOptions out;

@@ -47,6 +47,7 @@ REFUSALS = {
     "sendmmsg": ["ENOBUFS", "ENOMEM", "EINTR", "EPERM"],
     "sendmsg": ["ENOBUFS", "ENOMEM", "EINTR", "EPERM"],
     "sendto": ["ENOBUFS", "ENOMEM", "EINTR", "EPERM"],
+    "signalfd4": ["EMFILE", "ENOMEM"],
     "setsockopt": ["ENOBUFS", "ENOMEM", "EPERM"],
     "socket": ["EMFILE", "ENOBUFS", "ENOMEM", "EPERM"],
     "timerfd_create": ["EMFILE", "ENOMEM"],
@@ -64,6 +65,8 @@ NEVER = re.compile(r"brk|close|exit|exit_group|execve|munmap|rt_sig\w+|sigaltsta
 MEMORY = ("mmap", "mprotect", "madvise")
 PATIENCE = 15  # seconds
 SIZE = 3_000_000  # bytes of the download that runs through a fault
+# Seconds after some work until a call that is to be refused must have been made; some are made every 10 s.
+PAUSES = 2, 12, 12
 SOME = 4  # at most so many places of a start in which a call is refused
 _CALL = re.compile(r"^(\d+) +(\w+)\((.*)")
 
@@ -208,17 +211,22 @@ class FaultLab:
         what = f"{gateway.name}, running: {call} {error}"
         fired = False
         with self._watched(gateway, what, may_end=call in MEMORY):
-            with Refusal(gateway.process.pid, self._log, call, error) as refusal:
-                running = self.download()
-                self.work(gateway)
-                if not refusal.fired():
-                    self.work(gateway)  # as often as calls_of() did
-                deadline = time.monotonic() + 2
-                while not refusal.fired() and time.monotonic() < deadline:
-                    time.sleep(0.05)
-                fired = refusal.fired()
-            self._settle(gateway)
-            self.check(running, what)
+            for pause in PAUSES:
+                with Refusal(gateway.process.pid, self._log, call, error) as refusal:
+                    running = self.download()
+                    self.work(gateway)
+                    if not refusal.fired():
+                        self.work(gateway)  # as often as calls_of() did
+                    deadline = time.monotonic() + pause
+                    while not refusal.fired() and time.monotonic() < deadline:
+                        time.sleep(0.05)
+                    fired = refusal.fired()
+                self._settle(gateway)
+                self.check(running, what)
+                if fired:
+                    break
+                gateway.restart()  # some calls are made once in a life
+                self.lab.edge_gateway.wait_up(subflows=2, timeout=PATIENCE)
         self.refused["running", call] += fired
 
     def starve(self, gateway, allocations, number):
@@ -252,10 +260,18 @@ class FaultLab:
 
     def _settle(self, gateway):
         """After the fault: the configuration as it should be, all uplinks up; a daemon that ended runs again."""
-        if gateway.process.poll() is not None:
-            self._ended(gateway)
-            gateway.start()
-        gateway.reload()
+        if gateway.process.poll() is None:
+            gateway.reload()
+            try:
+                return self._all_up()
+            except (RuntimeError, OSError, TimeoutError, subprocess.TimeoutExpired):
+                if gateway.process.poll() is None:
+                    raise
+        self._ended(gateway)
+        gateway.start()
+        return self._all_up()
+
+    def _all_up(self):
         self.lab.restore_uplink(1)
         self.lab.edge_gateway.wait_up(subflows=2, timeout=PATIENCE)
 
@@ -285,8 +301,12 @@ class FaultLab:
     # ---- the start and the end
 
     def start_calls(self):
-        """{call: [(before, count)]} of one start and end of the edge's daemon: how often its main thread makes each
-        call before it reads its configuration, and from then on."""
+        """{call: (before, count)} of a start and end of the edge's daemon: how often its main thread makes each call
+        before it reads its configuration, and from then on. Only calls that it makes in each of two lives."""
+        lives = [self._calls_of_a_life() for _ in range(2)]
+        return {name: min(life[name] for life in lives) for name in lives[0].keys() & lives[1].keys()}
+
+    def _calls_of_a_life(self):
         code, _, _ = self._life(["-e", "trace=all"])
         if code != 0:
             raise RuntimeError(f"the daemon ends with {code} under strace\n{self.lab.log_tail('edge')}")
@@ -323,15 +343,14 @@ class FaultLab:
         said = self.lab.directory / "said"
         with open(said, "wb") as out:
             process = gateway.namespace.popen(*command, stdout=out, stderr=out)
-        up, told = False, None
+        up, told = False, False
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None and time.monotonic() < deadline:
             up = up or gateway.up(subflows=2)
-            # Twice if need be: when libev's note to itself of a signal is refused, as no kernel does, it is lost.
-            if up and (not told or time.monotonic() > told + 3):
-                told = time.monotonic()
+            if up and not told:
                 with contextlib.suppress(ProcessLookupError, IndexError, OSError):
                     os.kill(_daemon(process.pid, strace is not None), signal.SIGTERM)
+                    told = True
             time.sleep(0.02)
         code = process.poll()
         if code is None:

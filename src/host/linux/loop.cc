@@ -1,18 +1,19 @@
 #include "host/linux/loop.h"
 
+#include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <string_view>
+#include <string>
 #include <utility>
 
+#include "host/linux/memory_reserve.h"
 #include "host/system_error.h"
 
 namespace braid {
@@ -26,31 +27,23 @@ Time monotonicNow() {
 namespace {
 
 constexpr ev_tstamp kWatchAgain = 0.01;  // seconds until a refused watch is asked for again
-constexpr size_t kReserve = 64 << 10;    // bytes; the tables of libev are far smaller
 
 // libev ends the process when a call of its own fails. A refused wait is none the less tried again, with a pause
-// so that a lasting refusal does not eat a processor. The rest happens while the first watcher is made, when there is
-// nothing at the host to take back.
-void onLibevTrouble(const char* what) noexcept {
-  if (std::string_view(what).find("pipe") == std::string_view::npos) {
-    timespec pause{0, 1'000'000};
-    ::nanosleep(&pause, nullptr);
-    return;
-  }
-  std::fprintf(stderr, "event loop: %s: %s\n", what, std::strerror(errno));
-  std::_Exit(EXIT_FAILURE);
+// so that a lasting refusal does not eat a processor.
+void onLibevTrouble(const char*) noexcept {
+  timespec pause{0, 1'000'000};
+  ::nanosleep(&pause, nullptr);
 }
 
-// libev ends the process, without a way back, when it gets no memory: so some is kept for it.
+// libev ends the process, without a way back, when it gets no memory: so it gets what is kept for that.
 void* reallocForLibev(void* old, long size) noexcept {
-  static std::unique_ptr<char[]> reserve(new (std::nothrow) char[kReserve]);
   if (size == 0) {
     std::free(old);
     return nullptr;
   }
   void* got = std::realloc(old, static_cast<size_t>(size));
   if (!got) {
-    reserve.reset();
+    releaseMemoryReserve();
     got = std::realloc(old, static_cast<size_t>(size));
   }
   return got;
@@ -176,19 +169,25 @@ void Timer::onReadable() {
   onTime_();
 }
 
-SignalWatcher::SignalWatcher(Loop& loop, int signal, std::function<void()> onSignal)
-    : loop_(loop), onSignal_(std::move(onSignal)) {
-  auto call = [](struct ev_loop* raw, ev_signal* s, int) {
-    Loop::call(raw, [&] { static_cast<SignalWatcher*>(s->data)->onSignal_(); });
-  };
-  ev_signal_init(&signal_, call, signal);
-  signal_.data = this;
-  ev_signal_start(loop_.raw(), &signal_);
+namespace {
+UniqueFd makeSignalFd(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  UniqueFd fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!fd) throw SystemError(errno, std::string("cannot make a signalfd: ") + std::strerror(errno));
+  return fd;
 }
+}  // namespace
 
-SignalWatcher::~SignalWatcher() {
-  ev_signal_stop(loop_.raw(), &signal_);
-}
+// libev's own way of signals, a handler that writes a note to the loop, is deaf for good after one note that the kernel
+// refuses. A blocked signal waits in the kernel until it is read.
+SignalWatcher::SignalWatcher(Loop& loop, int signal, std::function<void()> onSignal)
+    : fd_(makeSignalFd(signal)), onSignal_(std::move(onSignal)), watcher_(loop, fd_.get(), [this] {
+        signalfd_siginfo info;
+        if (::read(fd_.get(), &info, sizeof info) == sizeof info) onSignal_();
+      }) {}
 
 PrepareHook::PrepareHook(Loop& loop, std::function<void()> beforeWait)
     : loop_(loop), beforeWait_(std::move(beforeWait)) {

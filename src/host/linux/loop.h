@@ -107,18 +107,16 @@ class Timer {
   IoWatcher watcher_;
 };
 
-/// Calls back after a signal, inside the loop.
+/// Calls back after a signal, inside the loop. The signal is blocked from then on, for the caller's thread and those that
+/// it starts later. Throws SystemError.
 class SignalWatcher {
  public:
   SignalWatcher(Loop& loop, int signal, std::function<void()> onSignal);
-  ~SignalWatcher();
-  SignalWatcher(const SignalWatcher&) = delete;
-  SignalWatcher& operator=(const SignalWatcher&) = delete;
 
  private:
-  Loop& loop_;
-  ev_signal signal_;
+  UniqueFd fd_;
   std::function<void()> onSignal_;
+  IoWatcher watcher_;
 };
 
 /// Calls back once per iteration, just before the loop waits; keepAwake() makes the next wait return at once.
