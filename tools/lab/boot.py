@@ -97,6 +97,7 @@ class Machine:
         with open(self.tree.with_suffix(".console"), "wb") as console:
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console)
         self._leader = self.wait(self._find_leader, "its first process", 30)
+        run("ip", "link", "set", f"vz-{self._zone}", "up")  # where no systemd-networkd does it
         self.wait(lambda: self.run("systemctl", "is-system-running", check=False).strip() in ("running", "degraded"),
                   "the end of its boot", 90)
 

@@ -78,7 +78,7 @@ def _examine(machine, other, checks, inner):
     time.sleep(3)
     holds("survives networkd's restart", lambda: settled() and _ping(machine, far)
           and machine.property("MainPID") == pid)
-    machine.run("kill", "-STOP", pid)
+    machine.run("sh", "-c", f"kill -STOP {pid}")
     holds("its watchdog bites", lambda: machine.wait(
         lambda: machine.property("MainPID") not in (pid, "0"), "another process", WATCHDOG) and settled())
     holds("carries packets after that", lambda: machine.wait(lambda: _ping(machine, far), "answers", 20))

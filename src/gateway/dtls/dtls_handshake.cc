@@ -173,7 +173,7 @@ void DtlsHandshake::onDatagram(ByteView bytes, Time now) {
   heard_ = true;
   if (!parts.clear.empty()) feed(parts.clear, now);
   if (!parts.sealed.empty()) early_.assign(parts.sealed.begin(), parts.sealed.end());
-  if (state_ != State::kRunning || early_.empty() || !awaitsFinished()) return;
+  if (state_ != State::kRunning || early_.empty() || !cipherChanged_) return;
   lastSealed_ = recordNumber(early_);
   feed(std::exchange(early_, {}), now);
 }
@@ -182,12 +182,6 @@ void DtlsHandshake::feed(ByteView bytes, Time now) {
   pipe_.openInput(bytes);
   advance(now);
   pipe_.closeInput();
-}
-
-// The other side's ChangeCipherSpec has been read: OpenSSL takes encrypted records, instead of keeping them.
-bool DtlsHandshake::awaitsFinished() const {
-  OSSL_HANDSHAKE_STATE state = SSL_get_state(ssl_.get());
-  return state == TLS_ST_SR_CHANGE || state == TLS_ST_CR_CHANGE;
 }
 
 void DtlsHandshake::onTimer(Time now) {
@@ -324,10 +318,14 @@ int DtlsHandshake::onClientHello(SSL* ssl, int* alert, void*) {
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 
+// Here it is seen when OpenSSL begins to take encrypted records, instead of keeping them. Its names of handshake states
+// would tell too, but their numbers are not those of the next release, with which the same program may run.
+//
 // OpenSSL says nothing of the responder's extended master secret before both sides are done: too late for an alert. So
 // the refusal is noted here, and onCertificate() makes it known.
 void DtlsHandshake::onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl, void*) {
   ByteView message(static_cast<const uint8_t*>(bytes), size);
+  if (isOut == 0 && type == SSL3_RT_CHANGE_CIPHER_SPEC) of(ssl).cipherChanged_ = true;
   if (isOut != 0 || !of(ssl).expected_ || type != SSL3_RT_HANDSHAKE || size == 0 ||
       message[0] != SSL3_MT_SERVER_HELLO)
     return;

@@ -62,7 +62,6 @@ class DtlsHandshake : public Handshake {
   bool checkPeer(const Pin& seen);
   void start(Time now);
   void feed(ByteView bytes, Time now);
-  bool awaitsFinished() const;
   void advance(Time now);
   void finish();
   void fail(std::string why);
@@ -83,6 +82,7 @@ class DtlsHandshake : public Handshake {
   Time giveUpAt_ = kNever;
   Time deadline_ = kNever;
   bool heard_ = false;
+  bool cipherChanged_ = false;  // the ChangeCipherSpec of the other side has been read
 };
 
 }  // namespace braid
