@@ -347,7 +347,8 @@ class FaultLab:
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None and time.monotonic() < deadline:
             up = up or gateway.up(subflows=2)
-            if up and not told:
+            if up and not told:  # carries a packet each way, so that each life makes the calls for that
+                self.lab.client.run("ping", "-n", "-c", 1, "-W", 1, self.lab.server_addresses()[0], check=False)
                 with contextlib.suppress(ProcessLookupError, IndexError, OSError):
                     os.kill(_daemon(process.pid, strace is not None), signal.SIGTERM)
                     told = True
