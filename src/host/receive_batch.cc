@@ -42,7 +42,8 @@ size_t ReceiveBatch::takeSeveral(size_t i, size_t size, size_t each, const Route
     size_t head = begin < inRoom ? std::min(end, inRoom) - begin : 0;
     uint8_t* to = packet.append(end - begin);
     std::copy_n(first.data() + begin, head, to);
-    if (begin + head < end) std::copy_n(spill(i).data() + (begin + head - inRoom), end - begin - head, to + head);
+    if (begin + head < end)
+      std::copy_n(spill(i).data() + (begin + head - inRoom), end - begin - head, to + head);
     add(std::move(packet), from, ecn);
   }
   first.setSize(std::min(each, size));
