@@ -140,8 +140,8 @@ def _virtual(hours):
         options=[option("--minutes", type=int, default=MINUTES, help="of real time"),
                  option("--hours", type=int, default=HOURS, help="of virtual time")])
 def soak(minutes, hours):
+    virtual, days = _virtual(hours)  # first: what goes wrong there does not cost the half hour
     real, detail = _real(minutes)
-    virtual, days = _virtual(hours)
     out = {"real": detail, "virtual": days}
     lacking = [part[MISSING] for part in out.values() if MISSING in part]
     if minutes < MINUTES or hours < HOURS:
