@@ -44,8 +44,6 @@ class Resequencer {
  public:
   /// DSNs from the hole on that a slot can hold, in pages of 64: 64 pages, the one of the hole included.
   static constexpr uint64_t kSpan = 4096;
-  /// As many are held wherever in its page the hole is.
-  static constexpr uint64_t kSurelyHeld = kSpan - 63;
 
   explicit Resequencer(const ResequencerOptions& options);
   ~Resequencer();
@@ -169,5 +167,8 @@ class Resequencer {
   Ring<Packet> out_;  // to be delivered
   DropCounts drops_{};
 };
+
+/// DSNs from the hole on that every slot holds, wherever in its page of 64 the hole is.
+inline constexpr uint64_t kSurelyHeld = Resequencer::kSpan - 63;
 
 }  // namespace braid

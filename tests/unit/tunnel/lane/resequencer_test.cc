@@ -316,7 +316,7 @@ TEST(Resequencer, ASurelyHeldSpanFitsBehindEveryHole) {
     Bench b;
     for (uint64_t dsn = 0; dsn < hole; ++dsn) b.in(0_flow, dsn);
     b.out();
-    b.in(0_flow, hole + Resequencer::kSurelyHeld - 1);
+    b.in(0_flow, hole + kSurelyHeld - 1);
     EXPECT_EQ(b.out(), Dsns{}) << hole;
     EXPECT_EQ(b.order.next(0_flow), Dsn(hole));
   }
