@@ -10,6 +10,7 @@
 #include <new>
 
 #include "gateway/daemon.h"
+#include "host/linux/heap.h"
 #include "host/linux/memory_reserve.h"
 #include "host/linux/privileges.h"
 #include "host/system_error.h"
@@ -17,7 +18,8 @@
 namespace {
 
 // Before the static initializers of libraries, which allocate.
-[[gnu::constructor(101)]] void holdReserve() {
+[[gnu::constructor(101)]] void prepareHeap() {
+  braid::returnLargeBlocks();
   braid::holdMemoryReserve();
 }
 

@@ -11,7 +11,7 @@ namespace braid::sim {
 namespace {
 
 constexpr uint64_t kTransfer = 100'000'000;  // bytes
-constexpr Duration kRekey = 60s, kFlapEvery = 47s, kMoveEvery = 5min + 13s, kReloadEvery = 10min + 7s;
+constexpr Duration kRekey = 60s, kFlapEvery = 47s, kMoveEvery = 5min + 13s, kReloadEvery = 5min + 3s;
 constexpr Duration kStill = 60s;
 
 class Soak {
@@ -19,10 +19,9 @@ class Soak {
   explicit Soak(uint64_t seed)
       : random_(seed ^ 0x50a4), world_(seed), edge_(world_.addNode("edge")), hub_(world_.addNode("hub")) {}
 
-  SoakResult run(Duration length, const std::function<void()>& eachHour);
+  SoakResult run(Duration length, const std::function<void()>& eachMinute);
 
  private:
-  Node& any() { return random_.chance(0.5) ? edge_ : hub_; }
   void transfer(size_t which);
   void flap();
   void move();
@@ -84,13 +83,14 @@ void Soak::move() {
   world_.after(kMoveEvery, [this] { move(); });
 }
 
+// Every policy at every gateway within each hour: what one hour takes another one has taken.
 void Soak::reload() {
   if (ending_) return;
-  ++result_.reloads;
-  Node& node = any();
-  TunnelOptions next = node.options;
   static constexpr std::array kPolicies{"none", "fuso", "cofuso", "adaptive", "corrective"};
-  next.recovery = kPolicies[random_.below(kPolicies.size())];
+  Node& node = result_.reloads % 2 ? hub_ : edge_;
+  TunnelOptions next = node.options;
+  next.recovery = kPolicies[result_.reloads / 2 % kPolicies.size()];
+  ++result_.reloads;
   next.ackShim = random_.chance(0.5);
   node.tunnel().setTunables(next);
   node.tunnel().setPeers(node.peers, node.clock());
@@ -106,7 +106,7 @@ void Soak::takeEvents() {
   }
 }
 
-SoakResult Soak::run(Duration length, const std::function<void()>& eachHour) {
+SoakResult Soak::run(Duration length, const std::function<void()>& eachMinute) {
   edge_.options.rekeyAfter = hub_.options.rekeyAfter = kRekey;
   edge_.options.recovery = hub_.options.recovery = "cofuso";  // block numbers wrap after some hours
   world_.pair(edge_, hub_, 10s);
@@ -126,11 +126,12 @@ SoakResult Soak::run(Duration length, const std::function<void()>& eachHour) {
   move();
   reload();
   for (Duration gone{}; gone < length && world_.failure().empty();) {
-    Duration part = std::min<Duration>(length - gone, 1h);
+    Duration part = std::min<Duration>(length - gone, 1min);
     world_.run(part);
     gone += part;
     takeEvents();
-    if (eachHour) eachHour();
+    for (Node* node : {&edge_, &hub_}) node->pool().shrink();  // as the gateway does
+    if (eachMinute) eachMinute();
   }
   for (TcpFlow* flow : flows_)
     result_.wrongBytes += flow->wrongBytes(), result_.transferred += flow->received();
@@ -146,8 +147,8 @@ SoakResult Soak::run(Duration length, const std::function<void()>& eachHour) {
 
 }  // namespace
 
-SoakResult soakRun(uint64_t seed, Duration length, const std::function<void()>& eachHour) {
-  return Soak(seed).run(length, eachHour);
+SoakResult soakRun(uint64_t seed, Duration length, const std::function<void()>& eachMinute) {
+  return Soak(seed).run(length, eachMinute);
 }
 
 }  // namespace braid::sim

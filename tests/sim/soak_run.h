@@ -22,8 +22,8 @@ struct SoakResult {
 };
 
 /// Two gateways over two slow paths that are always full, for so much virtual time, with new keys every 60 s, paths that
-/// fail one at a time, addresses that change, and reloads. All of it follows from the seed. `eachHour` is called after
-/// each hour.
-SoakResult soakRun(uint64_t seed, Duration length, const std::function<void()>& eachHour = {});
+/// fail one at a time, addresses that change, and reloads. All of it follows from the seed. `eachMinute` is
+/// called after each minute.
+SoakResult soakRun(uint64_t seed, Duration length, const std::function<void()>& eachMinute = {});
 
 }  // namespace braid::sim
