@@ -120,13 +120,18 @@ FlowKey InnerPacket::flowKey() const {
 }
 
 std::optional<InnerPacket> parseInnerPacket(ByteView packet) {
-  if (packet.empty()) return std::nullopt;
-  InnerPacket p;
+  // Filled where the caller will have it: a copy of what was just written byte by byte waits for those writes.
+  std::optional<InnerPacket> out;
+  if (packet.empty()) return out;
+  InnerPacket& p = out.emplace();
   unsigned version = ip::version(packet.data());
   bool ok = version == 4 ? parseV4(packet, p) : version == 6 && parseV6(packet, p);
-  if (!ok) return std::nullopt;
-  parseTransport(packet.subspan(p.l4Offset, p.size - p.l4Offset), p);
-  return p;
+  if (ok) {
+    parseTransport(packet.subspan(p.l4Offset, p.size - p.l4Offset), p);
+  } else {
+    out.reset();
+  }
+  return out;
 }
 
 }  // namespace braid

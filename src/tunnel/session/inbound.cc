@@ -11,6 +11,11 @@ namespace {
 constexpr size_t kMaxSymbolPieces = 64;
 /// Releases of held packets at once. Ours.
 constexpr size_t kReleaseBatch = 64;
+
+// Header and payload.
+ByteView bytesOf(const DataFrame& frame) {
+  return {frame.payload.data() - kDataFrameHeader, frame.payload.size() + kDataFrameHeader};
+}
 }  // namespace
 
 Inbound::Inbound(const SessionParts& parts)
@@ -24,8 +29,8 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
   Time now = arrival.now;
   bool eliciting = false;
   std::optional<DataFrame> last;  // the last DATA frame takes over the datagram's buffer
-  std::array<ByteView, kMaxSymbolPieces> symbol;
-  size_t pieces = 0;
+  ByteView symbol;    // from the first DATA frame to the end of those that follow it without a gap
+  bool whole = true;  // those are all
   size_t costly = 0;
   FrameReader frames(datagram.view());
   while (std::optional<WireFrame> frame = frames.next()) {
@@ -34,8 +39,10 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
     if (const auto* data = std::get_if<DataFrame>(&*frame)) {
       if (last) onData(*last, parts_.pool.copy(last->payload), now);
       last = *data;
-      if (pieces < symbol.size())
-        symbol[pieces++] = {data->payload.data() - kDataFrameHeader, data->payload.size() + kDataFrameHeader};
+      ByteView bytes = bytesOf(*data);
+      if (symbol.empty()) symbol = bytes.first(0);
+      whole &= bytes.data() == symbol.data() + symbol.size();
+      if (whole) symbol = {symbol.data(), symbol.size() + bytes.size()};
     } else if (traits.costly && ++costly > kMaxCostlyFrames) {
       drop(Drop::kBadParity);
     } else {
@@ -47,7 +54,8 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
     subflow.receiver().onMalformed(pn);
   } else {
     subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
-    if (last) parts_.receiver.onSymbol(subflow.id(), pn, {symbol.data(), pieces});
+    if (last && whole) parts_.receiver.onSymbol(subflow.id(), pn, {&symbol, 1});
+    if (!whole) onScattered(subflow.id(), pn, datagram.view());
     takeRestored(now);
     if (last) {
       datagram.trimFront(static_cast<size_t>(last->payload.data() - datagram.data()));
@@ -57,6 +65,18 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
   }
   deliverWaiting();
   return frames.ok();
+}
+
+// The symbol of a datagram in which other frames are between the DATA frames: no sender of ours makes one.
+void Inbound::onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram) {
+  std::array<ByteView, kMaxSymbolPieces> symbol;
+  size_t pieces = 0;
+  FrameReader frames(datagram);
+  while (std::optional<WireFrame> frame = frames.next()) {
+    const auto* data = std::get_if<DataFrame>(&*frame);
+    if (data && pieces < symbol.size()) symbol[pieces++] = bytesOf(*data);
+  }
+  parts_.receiver.onSymbol(subflow, pn, {symbol.data(), pieces});
 }
 
 void Inbound::onTimer(Time now) {

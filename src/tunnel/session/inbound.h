@@ -66,6 +66,7 @@ class Inbound final : private Keeper {
   const PacketReceiver& packets() const { return packets_; }
 
  private:
+  void onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram);
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
   void onParams(const Params& params);
   bool onData(const DataFrame& frame, Packet packet, Time now);
