@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <new>
 #include <utility>
@@ -10,7 +11,6 @@
 namespace braid {
 
 namespace {
-constexpr size_t kBlocksPerSlab = 64;
 constexpr size_t kSlabsPerShrink = 32;  // about 4 MB: what the kernel takes back in well under a millisecond
 }  // namespace
 
@@ -40,9 +40,9 @@ void Packet::setSize(size_t n) {
 }
 
 void Packet::reset() {
-  if (!pool_) return;
-  pool_->release(block_);
-  pool_ = nullptr;
+  if (!slab_) return;
+  slab_->pool->release(*slab_, block_);
+  slab_ = nullptr;
   block_ = nullptr;
   offset_ = size_ = 0;
 }
@@ -54,37 +54,35 @@ PacketPool::PacketPool(size_t payload, size_t limit)
 
 PacketPool::~PacketPool() {
   assert(inUse_ == 0 && "a packet outlives its pool");
-  while (!slabs_.empty()) unmap(slabs_.back());
+  while (!slabs_.empty()) unmap(*slabs_.back());
 }
 
 // nullptr: all are in use, or the machine has no memory for more. The memory is not of the heap, which would seldom
 // give it back to the machine.
-PacketPool::Slab* PacketPool::makeSlab() {
-  size_t blocks = std::min(kBlocksPerSlab, limit_ - made_);
+PacketSlab* PacketPool::makeSlab() {
+  size_t blocks = std::min(PacketSlab::kMostBlocks, limit_ - made_);
   if (blocks == 0) return nullptr;
   void* memory =
       ::mmap(nullptr, slabBytes(blocks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  Slab* slab = new (memory) Slab;
-  slab->blocks = blocks;
-  auto* first = reinterpret_cast<uint8_t*>(slab + 1);
-  for (size_t i = blocks; i-- > 0;) slab->free = new (first + i * stride()) Block{slab, slab->free};
+  auto* slab = new (memory) PacketSlab{this, blocks, 0, {}};
+  slab->free = slab->all();
   made_ += blocks;
   ++spare_;
   slabs_.pushBack(*slab);
   return slab;
 }
 
-void PacketPool::unmap(Slab* slab) {
-  slabs_.erase(*slab);
-  made_ -= slab->blocks;
+void PacketPool::unmap(PacketSlab& slab) {
+  slabs_.erase(slab);
+  made_ -= slab.blocks;
   --spare_;
-  ::munmap(slab, slabBytes(slab->blocks));
+  ::munmap(&slab, slabBytes(slab.blocks));
 }
 
 bool PacketPool::shrink() {
   size_t some = std::min(leastSpare_, kSlabsPerShrink);
-  for (size_t n = 0; n < some; ++n) unmap(slabs_.back());
+  for (size_t n = 0; n < some; ++n) unmap(*slabs_.back());
   leastSpare_ -= some;
   if (leastSpare_ > 0) return true;
   leastSpare_ = spare_;
@@ -96,18 +94,18 @@ size_t PacketPool::footprint() const {
 }
 
 Packet PacketPool::allocate() {
-  Slab* slab = slabs_.empty() ? makeSlab() : slabs_.front();
+  PacketSlab* slab = slabs_.empty() ? makeSlab() : slabs_.front();
   if (!slab) {
     ++exhausted_;
     return {};
   }
-  if (slab->used++ == 0) leastSpare_ = std::min(leastSpare_, --spare_);
-  Block* block = slab->free;
-  slab->free = block->nextFree;
-  if (!slab->free) slabs_.erase(*slab);
+  if (slab->free == slab->all()) leastSpare_ = std::min(leastSpare_, --spare_);
+  auto index = static_cast<size_t>(std::countr_zero(slab->free));
+  slab->free &= slab->free - 1;
+  if (slab->free == 0) slabs_.erase(*slab);
   Packet p;
-  p.pool_ = this;
-  p.block_ = block->bytes();
+  p.slab_ = slab;
+  p.block_ = slab->first() + index * stride();
   p.offset_ = kHeadroom;
   ++inUse_;
   return p;
@@ -120,19 +118,17 @@ Packet PacketPool::copy(ByteView bytes) {
   return p;
 }
 
-void PacketPool::release(uint8_t* bytes) {
-  Block* block = reinterpret_cast<Block*>(bytes) - 1;
-  Slab* slab = block->slab;
+void PacketPool::release(PacketSlab& slab, const uint8_t* block) {
+  auto distance = static_cast<uint32_t>(block - slab.first());
   --inUse_;
-  bool wasListed = slab->free;
-  block->nextFree = slab->free;
-  slab->free = block;
-  if (--slab->used == 0) {
-    if (wasListed) slabs_.erase(*slab);
-    slabs_.pushBack(*slab);
+  bool wasListed = slab.free != 0;
+  slab.free |= uint64_t{1} << distance / static_cast<uint32_t>(stride());
+  if (slab.free == slab.all()) {
+    if (wasListed) slabs_.erase(slab);
+    slabs_.pushBack(slab);
     ++spare_;
   } else if (!wasListed) {
-    slabs_.pushFront(*slab);
+    slabs_.pushFront(slab);
   }
 }
 

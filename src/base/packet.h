@@ -11,6 +11,7 @@
 namespace braid {
 
 class PacketPool;
+struct PacketSlab;
 
 /// A pooled buffer with room before and after its bytes, so that one buffer goes from device to socket.
 /// Move-only; gives its block back on destruction. An empty handle (false) owns nothing: that is what an
@@ -28,7 +29,7 @@ class Packet {
   Packet& operator=(const Packet&) = delete;
   ~Packet() { reset(); }
 
-  explicit operator bool() const { return pool_ != nullptr; }
+  explicit operator bool() const { return slab_ != nullptr; }
   uint8_t* data() { return block_ + offset_; }
   const uint8_t* data() const { return block_ + offset_; }
   size_t size() const { return size_; }
@@ -57,12 +58,12 @@ class Packet {
  private:
   friend class PacketPool;
   void swap(Packet& other) noexcept {
-    std::swap(pool_, other.pool_);
+    std::swap(slab_, other.slab_);
     std::swap(block_, other.block_);
     std::swap(offset_, other.offset_);
     std::swap(size_, other.size_);
   }
-  PacketPool* pool_ = nullptr;
+  PacketSlab* slab_ = nullptr;
   uint8_t* block_ = nullptr;
   uint32_t offset_ = 0;
   uint32_t size_ = 0;
@@ -75,8 +76,21 @@ enum class PacketUse : uint8_t {
   kHeld,    ///< they wait for those before them
 };
 
+/// Blocks of a pool, which were taken from the machine at once and go back at once. Which of them are free is told by one
+/// word here and not beside their bytes, so that giving a block back does not wait for memory that nobody has touched.
+struct alignas(16) PacketSlab {
+  static constexpr size_t kMostBlocks = 64;
+  PacketPool* pool;
+  size_t blocks;  // 1 to kMostBlocks, behind this one
+  uint64_t free;  // a bit for each
+  ListLink<PacketSlab> link;
+
+  uint64_t all() const { return UINT64_MAX >> (kMostBlocks - blocks); }
+  uint8_t* first() { return reinterpret_cast<uint8_t*>(this + 1); }
+};
+
 /// A bounded set of equal blocks. Memory is taken in slabs of blocks on demand and kept until shrink(); after warm-up
-/// allocate() and release are a list push and pop. Slabs that are partly used are used up first, so that others become
+/// allocate() and release set and clear a bit. Slabs that are partly used are used up first, so that others become
 /// free as a whole. Not thread-safe. Must outlive its packets.
 ///
 /// Who keeps packets for longer than it takes to pass them on keeps them under the budget of their use. The budgets
@@ -118,41 +132,28 @@ class PacketPool {
 
  private:
   friend class Packet;
-  struct Slab;
-  // Before each block's bytes; of a size that keeps their alignment.
-  struct alignas(16) Block {
-    Slab* slab;
-    Block* nextFree;
-    uint8_t* bytes() { return reinterpret_cast<uint8_t*>(this + 1); }
-  };
-  // At the front of its memory, the blocks behind it.
-  struct alignas(16) Slab {
-    size_t blocks = 0, used = 0;
-    Block* free = nullptr;
-    ListLink<Slab> link;
-  };
-  void release(uint8_t* bytes);
-  Slab* makeSlab();
-  void unmap(Slab* slab);
+  void release(PacketSlab& slab, const uint8_t* block);
+  PacketSlab* makeSlab();
+  void unmap(PacketSlab& slab);
   size_t blockSize() const { return kHeadroom + payload_ + kTailroom; }
   size_t stride() const {
-    return sizeof(Block) + (blockSize() + alignof(Block) - 1) / alignof(Block) * alignof(Block);
+    return (blockSize() + alignof(PacketSlab) - 1) / alignof(PacketSlab) * alignof(PacketSlab);
   }
-  size_t slabBytes(size_t blocks) const { return sizeof(Slab) + blocks * stride(); }
+  size_t slabBytes(size_t blocks) const { return sizeof(PacketSlab) + blocks * stride(); }
 
   size_t payload_;
   size_t limit_;
   size_t made_ = 0;
   size_t inUse_ = 0;
   uint64_t exhausted_ = 0;
-  std::array<Budget, 3> budgets_;           // by PacketUse
-  IntrusiveList<Slab, &Slab::link> slabs_;  // those with a free block; the spare ones at the end
-  size_t spare_ = 0;                        // slabs of which nothing is in use
-  size_t leastSpare_ = 0;                   // since shrink()
+  std::array<Budget, 3> budgets_;                       // by PacketUse
+  IntrusiveList<PacketSlab, &PacketSlab::link> slabs_;  // those with a free block; the spare ones at the end
+  size_t spare_ = 0;                                    // slabs of which nothing is in use
+  size_t leastSpare_ = 0;                               // since shrink()
 };
 
 inline size_t Packet::footprint() const {
-  return pool_ ? pool_->blockSize() : 0;
+  return slab_ ? slab_->pool->blockSize() : 0;
 }
 inline size_t Packet::tailroom() const {
   return footprint() - offset_ - size_;
