@@ -8,6 +8,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   target_compile_options(braid_options INTERFACE -Wno-restrict)  # false alarm on "text" + std::string, GCC bug 105651
   target_link_options(braid_options INTERFACE -Wno-stringop-overflow)  # false alarms of link-time optimization
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Two neighbours of a small struct, written one by one and then moved by one wide load, make the processor wait until
+  # both are written. GCC 12 and later make such loads wherever a packet or a frame is handed on.
+  target_compile_options(braid_options INTERFACE -fno-tree-slp-vectorize)
+endif()
 # A release meets strangers: what compiler and libraries can check at run time, they do. Sanitizers look closer, and
 # see less with these.
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT BRAID_SANITIZE)
