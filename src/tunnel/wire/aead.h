@@ -2,13 +2,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "base/bytes.h"
+#include "tunnel/wire/aead_cipher.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/secrets.h"
-
-struct evp_cipher_ctx_st;
 
 namespace braid {
 
@@ -19,30 +19,32 @@ constexpr size_t aeadKeySize(AeadKind kind) {
 /// Stable name for status and logs ("AES-128-GCM").
 const char* aeadName(AeadKind kind);
 
-/// One key in one direction. The cipher context is set up once; a packet costs neither allocation nor key
+/// One key in one direction. The cipher is set up once; a packet costs neither allocation nor key
 /// setup. The nonce is the IV XOR (32-bit subflow id, 64-bit packet number), as draft-ietf-quic-multipath
 /// section 2.4: a pair of subflow and packet number must be sealed at most once under a key.
 class Aead {
  public:
-  static constexpr size_t kIvSize = 12;
-  enum class Use : uint8_t { kSeal, kOpen };
+  static constexpr size_t kIvSize = std::tuple_size_v<AeadNonce>;
+  using Use = AeadUse;
 
   /// An empty object: opens nothing and seals nothing.
   Aead() = default;
-  /// `key` has aeadKeySize(kind) bytes, `iv` kIvSize. Throws std::runtime_error when OpenSSL refuses the
-  /// cipher.
+  /// By the best library that there is. `key` has aeadKeySize(kind) bytes, `iv` kIvSize. Throws std::runtime_error when
+  /// OpenSSL refuses the cipher.
   Aead(AeadKind kind, Use use, ByteView key, ByteView iv);
+  /// By that one, which was made for `use`.
+  Aead(std::unique_ptr<AeadCipher> cipher, Use use, ByteView iv);
   ~Aead();
   Aead(Aead&& other) noexcept;
   Aead& operator=(Aead&& other) noexcept;
   Aead(const Aead&) = delete;
   Aead& operator=(const Aead&) = delete;
 
-  explicit operator bool() const { return context_ != nullptr; }
+  explicit operator bool() const { return cipher_ != nullptr; }
 
   /// Writes the ciphertext of all pieces in turn and the tag (kTagSize) to `out`. `header` is authenticated,
   /// not encrypted. `out` is either apart from every piece or, with one piece, equal to its address. False
-  /// only when OpenSSL fails or this is not a sealing object: then nothing of `out` may be sent.
+  /// only when the library fails or this is not a sealing object: then nothing of `out` may be sent.
   [[nodiscard]] bool seal(uint32_t subflow, uint64_t packetNumber, ByteView header,
                           std::span<const ByteView> pieces, uint8_t* out);
   /// Decrypts in place; the plaintext is all but the last kTagSize bytes. False when the tag does not fit or
@@ -51,11 +53,10 @@ class Aead {
                           ByteSpan ciphertextAndTag);
 
  private:
-  bool start(Use use, uint32_t subflow, uint64_t packetNumber, ByteView header);
-  void erase();
+  AeadNonce nonceOf(uint32_t subflow, uint64_t packetNumber) const;
 
-  evp_cipher_ctx_st* context_ = nullptr;
-  std::array<uint8_t, kIvSize> iv_{};
+  std::unique_ptr<AeadCipher> cipher_;
+  AeadNonce iv_{};
   Use use_ = Use::kSeal;
 };
 
