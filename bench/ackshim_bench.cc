@@ -308,6 +308,23 @@ void ColdLarge(benchmark::State& state) {
 }
 BENCHMARK(ColdLarge)->Arg(1)->Arg(32)->UseManualTime()->Unit(benchmark::kMillisecond);
 
+/// One look at a place in memory that the last one told: what the machine takes for each flow that is in no cache,
+/// whoever looks. As much memory as the shim has for its flows.
+void Miss(benchmark::State& state) {
+  struct alignas(64) Line {
+    uint32_t next;
+  };
+  std::vector<Line> lines(kFlows * kBytesPerFlow / sizeof(Line));
+  std::vector<uint32_t> order(lines.size());
+  std::iota(order.begin(), order.end(), 0u);
+  Random random(3);
+  for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
+  for (size_t i = 0; i < order.size(); ++i) lines[order[i]].next = order[(i + 1) % order.size()];
+  uint32_t at = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(at = lines[at].next);
+}
+BENCHMARK(Miss);
+
 }  // namespace
 }  // namespace braid
 

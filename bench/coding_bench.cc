@@ -6,6 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
+#include <cstring>
 #include <vector>
 
 extern "C" {
@@ -96,6 +97,35 @@ void Jerasure(benchmark::State& state) {
   countBytes(state);
 }
 BENCHMARK(Jerasure)->Arg(1)->Arg(kParities);
+
+/// What the machine gives at most: the bytes of a block copied, and added up once for each parity by the plainest loop.
+void Copy(benchmark::State& state) {
+  Source source;
+  std::vector<uint8_t> copy(kSymbols * kSize);
+  for (auto _ : state) {
+    for (size_t i = 0; i < kSymbols; ++i) std::memcpy(&copy[i * kSize], source.bytes[i].data(), kSize);
+    benchmark::DoNotOptimize(copy.data());
+    benchmark::ClobberMemory();
+  }
+  countBytes(state);
+}
+BENCHMARK(Copy);
+
+void PlainXor(benchmark::State& state) {
+  Source source;
+  std::vector<uint8_t> sum(kSize);
+  for (auto _ : state) {
+    for (size_t parity = 0; parity < kParities; ++parity) {
+      for (const auto& symbol : source.bytes) {
+        for (size_t at = 0; at < kSize; ++at) sum[at] ^= symbol[at];
+      }
+      benchmark::DoNotOptimize(sum.data());
+      benchmark::ClobberMemory();
+    }
+  }
+  countBytes(state);
+}
+BENCHMARK(PlainXor);
 
 /// One symbol into the encoder.
 void EncoderAdd(benchmark::State& state) {

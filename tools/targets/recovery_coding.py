@@ -45,3 +45,13 @@ def coding():
               "decoder_ns_per_packet (0, 4, 32 open blocks)": [round(time[f"DecoderSymbol/{n}"], 1)
                                                                for n in (0, 4, 32)]}
     return rate("Encode"), detail
+
+
+@target("recovery.7b",
+        f"time of {PARITIES} parities of {SYMBOLS} symbols of {SYMBOL_BYTES} bytes by BlockEncoder / of copying these "
+        f"once and adding them up {PARITIES} times by a plain loop; medians of {REPETITIONS} that take turns",
+        "ratio", at_most=4.0, programs=["bench_coding"])
+def coding_against_the_machine():
+    time = _nanoseconds()
+    return round(time["Encode"] / (time["Copy"] + time["PlainXor"]), 2), {
+        f"{name}_us": round(time[name] / 1000, 2) for name in ("Encode", "EncodeWithCopy", "Copy", "PlainXor")}
