@@ -100,7 +100,7 @@ def _real(minutes):
         pids = {gateway.name: gateway.process.pid for gateway in lab.gateways()}
         load, trouble = Load(lab, nginx), Trouble(lab)
         begun, settled, most = time.monotonic(), {}, dict.fromkeys(pids, 0)
-        least = {name: {} for name in pids}  # by window of SETTLED seconds, a short one at the end is of the one before
+        least = {name: {} for name in pids}  # by window of SETTLED seconds, a rest is of the last one
         while time.monotonic() < begun + 60 * minutes:
             trouble.step()
             for name, pid in pids.items():
@@ -127,8 +127,8 @@ def _real(minutes):
 
 
 def _kept(least):
-    """How much more the least of the last window is than that of the second one: what is never given back. In the first
-    one a daemon starts."""
+    """How much more the least of the last window is than that of the second one: what is never given back. In the
+    first one a daemon starts."""
     return round(least[-1] / least[min(1, len(least) - 1)] - 1, 4)
 
 
