@@ -29,6 +29,7 @@ inline constexpr uint8_t kShim6 = 140;
 inline constexpr size_t kV4Header = 20;   ///< RFC 791 section 3.1, without options
 inline constexpr size_t kV6Header = 40;   ///< RFC 8200 section 3
 inline constexpr size_t kTcpHeader = 20;  ///< RFC 9293 section 3.1, without options
+inline constexpr size_t kUdpHeader = 8;   ///< RFC 768
 
 // Offsets into the IPv4 header, bytes (RFC 791 section 3.1).
 inline constexpr size_t kV4TotalLength = 2;
@@ -43,6 +44,10 @@ inline constexpr size_t kV6PayloadLength = 4;
 inline constexpr size_t kTcpSequence = 4;
 inline constexpr size_t kTcpFlags = 13;
 inline constexpr size_t kTcpChecksum = 16;
+
+// Offsets into the UDP header, bytes (RFC 768).
+inline constexpr size_t kUdpLength = 4;
+inline constexpr size_t kUdpChecksum = 6;
 
 // The IPv4 fragment field (RFC 791 section 3.1).
 inline constexpr uint16_t kV4DontFragment = 0x4000;

@@ -15,7 +15,7 @@
 
 #include "host/system_error.h"
 #include "inet/frame.h"
-#include "inet/tcp_segmenter.h"
+#include "inet/packet_segmenter.h"
 
 namespace braid {
 
@@ -67,11 +67,17 @@ bool attach(int fd, ifreq& request, TunDevice::Kind kind, int flags) {
   return ::ioctl(fd, TUNSETIFF, &request) == 0;
 }
 
-// The kernel may hand over what a network card would cut and sum up.
+// Of Linux 6.2, whose headers are newer than those of Debian 12.
+constexpr unsigned kUdpSegments = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
+
+// The kernel may hand over what a network card would cut and sum up. True when it knows UDP packets of that kind, too.
 bool wantSegments(int fd) {
+  constexpr unsigned kTcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
   int size = sizeof(VirtioHeader);
-  return ::ioctl(fd, TUNSETVNETHDRSZ, &size) == 0 &&
-         ::ioctl(fd, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN) == 0;
+  if (::ioctl(fd, TUNSETVNETHDRSZ, &size) != 0) return false;
+  if (::ioctl(fd, TUNSETOFFLOAD, kTcp | kUdpSegments) == 0) return true;
+  ::ioctl(fd, TUNSETOFFLOAD, kTcp);  // refused: there is a header, and nothing in it
+  return false;
 }
 
 iovec vectorOf(ByteView bytes) {
@@ -93,7 +99,7 @@ LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
   hasHeader_ = options.offloads && attach(fd.get(), request, kind_, IFF_VNET_HDR);
   if (!hasHeader_ && !attach(fd.get(), request, kind_, 0)) failAttach(errno, kind_, name);
   if (hasHeader_) {
-    wantSegments(fd.get());  // else there is a header, and nothing in it
+    run_.setTakesUdp(wantSegments(fd.get()));
   } else {
     ::ioctl(fd.get(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
   }
@@ -183,7 +189,7 @@ size_t LinuxTunDevice::cut(const VirtioHeader& header, ByteView packet, Packet f
     std::optional<Frame> frame = parseFrame(packet);
     linkHeader = frame ? frame->payloadOffset : packet.size();
   }
-  std::optional<TcpSegmenter> segments = TcpSegmenter::of(packet, linkHeader, header.segmentSize);
+  std::optional<PacketSegmenter> segments = PacketSegmenter::of(packet, linkHeader, header.segmentSize);
   if (!segments) {
     ++counters_.readErrors;
     return 1;
@@ -234,13 +240,14 @@ void LinuxTunDevice::flush() {
   if (run_.count() == 0) return;
   VirtioHeader header{};
   if (run_.count() > 1) {
-    TcpOffload offload = run_.finish(kept_[0].span());
+    RunOffload offload = run_.finish(kept_[0].span());
     header.flags = VirtioHeader::kNeedsChecksum;
-    header.segmentType = offload.isV6 ? VirtioHeader::kTcpV6 : VirtioHeader::kTcpV4;
+    uint8_t ofTcp = offload.isV6 ? VirtioHeader::kTcpV6 : VirtioHeader::kTcpV4;
+    header.segmentType = offload.isUdp ? VirtioHeader::kUdp : ofTcp;
     header.headers = offload.headers;
     header.segmentSize = offload.payload;
     header.checksumStart = offload.checksumStart;
-    header.checksumOffset = TcpOffload::kChecksumOffset;
+    header.checksumOffset = offload.checksumOffset;
   }
   writeRun(header);
   for (size_t i = 0; i < run_.count(); ++i) kept_[i].reset();
@@ -248,7 +255,7 @@ void LinuxTunDevice::flush() {
 }
 
 void LinuxTunDevice::writeRun(const VirtioHeader& header) {
-  std::array<iovec, TcpRun::kMost + 1> vectors;
+  std::array<iovec, PacketRun::kMost + 1> vectors;
   vectors[0] = {const_cast<VirtioHeader*>(&header), sizeof header};
   size_t bytes = 0;
   for (size_t i = 0; i < run_.count(); ++i) {

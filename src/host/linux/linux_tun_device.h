@@ -7,7 +7,7 @@
 #include "host/linux/loop.h"
 #include "host/tun_device.h"
 #include "host/unique_fd.h"
-#include "inet/tcp_run.h"
+#include "inet/packet_run.h"
 
 namespace braid {
 
@@ -15,12 +15,12 @@ namespace braid {
 /// byte order). <linux/virtio_net.h> is no C++.
 struct VirtioHeader {
   static constexpr uint8_t kNeedsChecksum = 1;
-  static constexpr uint8_t kNoSegments = 0, kTcpV4 = 1, kTcpV6 = 4;
+  static constexpr uint8_t kNoSegments = 0, kTcpV4 = 1, kTcpV6 = 4, kUdp = 5;
 
   uint8_t flags = 0;
   uint8_t segmentType = kNoSegments;
-  uint16_t headers = 0;         ///< bytes before the TCP payload
-  uint16_t segmentSize = 0;     ///< TCP payload of a segment
+  uint16_t headers = 0;         ///< bytes before the payload
+  uint16_t segmentSize = 0;     ///< payload of a segment
   uint16_t checksumStart = 0;   ///< what the checksum covers begins there
   uint16_t checksumOffset = 0;  ///< the field, from there
 };
@@ -30,8 +30,8 @@ static_assert(sizeof(VirtioHeader) == 10);
 /// unless the administrator made it persistent before.
 ///
 /// With offloads each packet has a header before it (virtio 1.2 section 5.1.6): what is read may be a TCP packet of up
-/// to 64 KB, which is cut here (TcpSegmenter), and TCP segments in a row are written as one (TcpRun). Without them, or
-/// where the kernel refuses them, a packet is one read or write.
+/// to 64 KB, which is cut here (PacketSegmenter), and TCP segments in a row are written as one (PacketRun); the same
+/// with UDP datagrams, from Linux 6.2 on. Without them, or where the kernel refuses them, a packet is one read or write.
 class LinuxTunDevice final : public TunDevice {
  public:
   /// Packets that the kernel keeps while the daemon is busy. What does not fit is dropped where no AQM sees it, so
@@ -66,8 +66,8 @@ class LinuxTunDevice final : public TunDevice {
   Kind kind_;
   bool hasHeader_ = false;            ///< each packet has a VirtioHeader before it
   std::unique_ptr<uint8_t[]> spill_;  ///< what a read brings beyond a packet buffer
-  TcpRun run_;
-  std::array<Packet, TcpRun::kMost> kept_;  ///< packets of run_
+  PacketRun run_;
+  std::array<Packet, PacketRun::kMost> kept_;  ///< packets of run_
 };
 
 }  // namespace braid

@@ -1,14 +1,14 @@
-#include "inet/tcp_run.h"
+#include "inet/packet_run.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "base/random.h"
-#include "inet/tcp_segmenter.h"
+#include "inet/packet_segmenter.h"
 #include "tests/unit/inet/packets.h"
 
-namespace braid::tcp_run_test {
+namespace braid::packet_run_test {
 namespace {
 
 using test::Bytes;
@@ -23,8 +23,8 @@ struct Segment {
   uint8_t flags = kAck;
 };
 
-struct TcpRunTest : testing::TestWithParam<bool> {
-  TcpRun run{0};
+struct PacketRunTest : testing::TestWithParam<bool> {
+  PacketRun run{0};
   Bytes first;  ///< must stay where it is
 
   bool begin(const Bytes& packet) {
@@ -51,7 +51,7 @@ struct TcpRunTest : testing::TestWithParam<bool> {
   }
   /// What the kernel would cut it into.
   static std::vector<Bytes> cut(const Bytes& packet, size_t payload) {
-    auto segments = TcpSegmenter::of(packet, 0, payload);
+    auto segments = PacketSegmenter::of(packet, 0, payload);
     EXPECT_TRUE(segments);
     std::vector<Bytes> all;
     for (size_t size; (size = segments->nextSize()) > 0;) {
@@ -63,10 +63,10 @@ struct TcpRunTest : testing::TestWithParam<bool> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Families, TcpRunTest, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Families, PacketRunTest, testing::Bool(),
                          [](const auto& i) { return i.param ? "v6" : "v4"; });
 
-TEST_P(TcpRunTest, SegmentsInARowAreOnePacketAndComeBackAsTheyWere) {
+TEST_P(PacketRunTest, SegmentsInARowAreOnePacketAndComeBackAsTheyWere) {
   Random random(1);
   for (int round = 0; round < 100; ++round) {
     size_t each = 1 + random.below(1400), count = 2 + random.below(40);
@@ -86,10 +86,10 @@ TEST_P(TcpRunTest, SegmentsInARowAreOnePacketAndComeBackAsTheyWere) {
   }
 }
 
-TEST_P(TcpRunTest, TheChecksumIsLeftToTheKernel) {
+TEST_P(PacketRunTest, TheChecksumIsLeftToTheKernel) {
   Bytes all = whole({packet({0}), packet({100})});
   size_t start = GetParam() ? 40 : 20;
-  EXPECT_TRUE(completeChecksum(all, start, TcpOffload::kChecksumOffset));
+  EXPECT_TRUE(completeChecksum(all, start, ip::kTcpChecksum));
   auto ip = parseInnerPacket(all);
   ASSERT_TRUE(ip && ip->tcp);
   EXPECT_EQ(ip->tcp->payloadLength, 200u);
@@ -97,7 +97,7 @@ TEST_P(TcpRunTest, TheChecksumIsLeftToTheKernel) {
   EXPECT_EQ(foldSum(sumBytes(ByteView(all).subspan(start), pseudo)), 0xffff);
 }
 
-TEST_P(TcpRunTest, AShorterSegmentAndPshEndIt) {
+TEST_P(PacketRunTest, AShorterSegmentAndPshEndIt) {
   ASSERT_TRUE(begin(packet({0})));
   EXPECT_TRUE(run.extend(packet({100, 50})));
   EXPECT_FALSE(run.extend(packet({150, 50})));
@@ -108,7 +108,7 @@ TEST_P(TcpRunTest, AShorterSegmentAndPshEndIt) {
   EXPECT_FALSE(run.extend(packet({100})));
 }
 
-TEST_P(TcpRunTest, WhatDiffersFromTheFirstDoesNotJoin) {
+TEST_P(PacketRunTest, WhatDiffersFromTheFirstDoesNotJoin) {
   const Bytes good = packet({100});
   size_t tcp = GetParam() ? 40 : 20;
   struct Change {
@@ -147,7 +147,7 @@ TEST_P(TcpRunTest, WhatDiffersFromTheFirstDoesNotJoin) {
 }
 
 // The kernel would compute a right checksum for a packet that was damaged on its way.
-TEST_P(TcpRunTest, ADamagedPacketIsNoPartOfIt) {
+TEST_P(PacketRunTest, ADamagedPacketIsNoPartOfIt) {
   Bytes bad = packet({100});
   bad.back() ^= 1;
   ASSERT_TRUE(begin(packet({0})));
@@ -164,7 +164,7 @@ TEST_P(TcpRunTest, ADamagedPacketIsNoPartOfIt) {
   EXPECT_FALSE(run.extend(bad));
 }
 
-TEST_P(TcpRunTest, OnlyPlainSegmentsBeginOne) {
+TEST_P(PacketRunTest, OnlyPlainSegmentsBeginOne) {
   for (uint8_t flags : {TcpFields::kSyn, TcpFields::kFin, TcpFields::kRst, TcpFields::kUrg, TcpFields::kCwr})
     EXPECT_FALSE(begin(packet({0, 100, static_cast<uint8_t>(kAck | flags)}))) << int{flags};
   EXPECT_FALSE(begin(packet({0, 0}))) << "no payload";
@@ -175,7 +175,7 @@ TEST_P(TcpRunTest, OnlyPlainSegmentsBeginOne) {
   EXPECT_FALSE(begin(padded)) << "bytes behind the packet";
 }
 
-TEST_P(TcpRunTest, AnIdentificationThatMeansSomethingCountsUp) {
+TEST_P(PacketRunTest, AnIdentificationThatMeansSomethingCountsUp) {
   if (GetParam()) return;
   auto fragmentable = [&](uint32_t at, uint16_t id) {
     Bytes b = packet({at});
@@ -190,19 +190,19 @@ TEST_P(TcpRunTest, AnIdentificationThatMeansSomethingCountsUp) {
   EXPECT_TRUE(run.extend(fragmentable(200, 1)));
 }
 
-TEST_P(TcpRunTest, ItIsBounded) {
+TEST_P(PacketRunTest, ItIsBounded) {
   ASSERT_TRUE(begin(packet({0, 10})));
   size_t joined = 1;
   while (run.extend(packet({static_cast<uint32_t>(10 * joined), 10}))) ++joined;
-  EXPECT_EQ(joined, TcpRun::kMost);
+  EXPECT_EQ(joined, PacketRun::kMost);
   ASSERT_TRUE(begin(packet({0, 9000})));
   joined = 1;
   while (run.extend(packet({static_cast<uint32_t>(9000 * joined), 9000}))) ++joined;
   EXPECT_EQ(joined, 7u) << "65,535 bytes";
 }
 
-TEST_P(TcpRunTest, TheLinkHeaderIsComparedAndKept) {
-  TcpRun frames(14);
+TEST_P(PacketRunTest, TheLinkHeaderIsComparedAndKept) {
+  PacketRun frames(14);
   auto frame = [&](const Segment& s, uint8_t mac) {
     Bytes b(14, 2);
     b[11] = mac;
@@ -214,7 +214,7 @@ TEST_P(TcpRunTest, TheLinkHeaderIsComparedAndKept) {
   ASSERT_TRUE(frames.begin(head));
   EXPECT_FALSE(frames.extend(frame({100}, 8)));
   EXPECT_TRUE(frames.extend(frame({100}, 7)));
-  TcpOffload offload = frames.finish(head);
+  RunOffload offload = frames.finish(head);
   EXPECT_EQ(offload.checksumStart, 14 + (GetParam() ? 40 : 20));
   EXPECT_EQ(offload.headers, frames.headers());
   EXPECT_EQ(offload.payload, 100);
@@ -223,18 +223,105 @@ TEST_P(TcpRunTest, TheLinkHeaderIsComparedAndKept) {
 
 // A VLAN tag of 0x4500 and what is behind it look like an IPv4 header, whose length finish() changes: it would be the
 // EtherType behind the tag, after the gateway has looked at it.
-TEST_P(TcpRunTest, WhatTheEtherTypeDoesNotNameBeginsNone) {
+TEST_P(PacketRunTest, WhatTheEtherTypeDoesNotNameBeginsNone) {
   for (uint16_t type : {0x8100, 0x88a8, 0x0806, GetParam() ? 0x0800 : 0x86dd}) {
     Bytes frame(14, 2);
     store16(&frame[12], type);
     test::append(frame, packet({0}));
-    EXPECT_FALSE(TcpRun(14).begin(frame)) << type;
+    EXPECT_FALSE(PacketRun(14).begin(frame)) << type;
   }
+}
+
+// ---- datagrams
+
+struct DatagramRunTest : PacketRunTest {
+  DatagramRunTest() { run.setTakesUdp(true); }
+
+  Bytes datagram(size_t size, uint8_t from = 0, uint16_t port = 53) const {
+    Bytes payload(size);
+    for (size_t i = 0; i < size; ++i) payload[i] = static_cast<uint8_t>(from + i * 31);
+    Bytes udp = test::udp(port, 4433, payload);
+    bool isV6 = GetParam();
+    test::V4 v4{.fragment = ip::kV4DontFragment};
+    test::V6 v6;
+    Address src = test::addr(isV6 ? v6.src : v4.src), dst = test::addr(isV6 ? v6.dst : v4.dst);
+    store16(&udp[ip::kUdpChecksum], transportChecksum(src, dst, ip::kUdp, udp));
+    return isV6 ? test::v6(v6, udp) : test::v4(v4, udp);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Families, DatagramRunTest, testing::Bool(),
+                         [](const auto& i) { return i.param ? "v6" : "v4"; });
+
+TEST_P(DatagramRunTest, DatagramsOfOneSizeAreOnePacketAndComeBackAsTheyWere) {
+  Random random(2);
+  for (int round = 0; round < 100; ++round) {
+    size_t each = 1 + random.below(1400), count = 2 + random.below(40);
+    std::vector<Bytes> packets;
+    for (size_t i = 0; i < count; ++i) {
+      size_t size = i + 1 == count ? 1 + random.below(each) : each;
+      packets.push_back(datagram(size, static_cast<uint8_t>(i)));
+      if (!GetParam()) {
+        store16(&packets.back()[ip::kV4Identification], static_cast<uint16_t>(0x1234 + i));
+        test::fixV4Checksum(packets.back());
+      }
+    }
+    ASSERT_EQ(cut(whole(packets), each), packets) << "round " << round;
+  }
+}
+
+TEST_P(DatagramRunTest, TheKernelIsToldWhatItIs) {
+  Bytes head = datagram(100);
+  ASSERT_TRUE(run.begin(head));
+  ASSERT_TRUE(run.extend(datagram(100)));
+  RunOffload offload = run.finish(head);
+  EXPECT_TRUE(offload.isUdp);
+  EXPECT_EQ(offload.isV6, GetParam());
+  EXPECT_EQ(offload.payload, 100);
+  EXPECT_EQ(offload.headers, GetParam() ? 48 : 28);
+  EXPECT_EQ(offload.checksumStart, GetParam() ? 40 : 20);
+  EXPECT_EQ(offload.checksumOffset, ip::kUdpChecksum);
+  EXPECT_EQ(load16(&head[offload.checksumStart + ip::kUdpLength]), 208);
+}
+
+TEST_P(DatagramRunTest, AShorterOneEndsIt) {
+  ASSERT_TRUE(begin(datagram(100)));
+  EXPECT_TRUE(run.extend(datagram(50)));
+  EXPECT_FALSE(run.extend(datagram(50)));
+  ASSERT_TRUE(begin(datagram(100)));
+  EXPECT_FALSE(run.extend(datagram(101)));
+}
+
+TEST_P(DatagramRunTest, WhatTheKernelWouldChangeDoesNotJoin) {
+  size_t udp = GetParam() ? 40 : 20;
+  ASSERT_TRUE(begin(datagram(100)));
+  EXPECT_FALSE(run.extend(datagram(100, 0, 54))) << "another port";
+  EXPECT_FALSE(run.extend(packet({0}))) << "a TCP segment";
+  Bytes without = datagram(100);
+  store16(&without[udp + ip::kUdpChecksum], 0);
+  EXPECT_FALSE(run.extend(without)) << "it would be given a checksum";
+  Bytes damaged = datagram(100);
+  damaged.back() ^= 1;
+  EXPECT_FALSE(run.extend(damaged));
+  Bytes hidden = datagram(100);
+  store16(&hidden[udp + ip::kUdpLength], 60);  // bytes behind the datagram, within the IP packet
+  EXPECT_FALSE(run.extend(hidden));
+  EXPECT_TRUE(run.extend(datagram(100)));
+  EXPECT_FALSE(begin(without));
+  EXPECT_FALSE(begin(hidden));
+  EXPECT_FALSE(begin(datagram(0))) << "no payload";
+  ASSERT_TRUE(begin(packet({0})));
+  EXPECT_FALSE(run.extend(datagram(100)));
+}
+
+TEST_P(DatagramRunTest, ThereIsNoneForAKernelThatDoesNotKnowIt) {
+  run.setTakesUdp(false);
+  EXPECT_FALSE(begin(datagram(100)));
 }
 
 // ---- the segmenter's own rules
 
-TEST_P(TcpRunTest, FinAndPshAreOnTheLastSegmentCwrOnTheFirst) {
+TEST_P(PacketRunTest, FinAndPshAreOnTheLastSegmentCwrOnTheFirst) {
   uint8_t all = kPush | TcpFields::kFin | TcpFields::kCwr;
   std::vector<Bytes> segments = cut(packet({0, 250, all}), 100);
   ASSERT_EQ(segments.size(), 3u);
@@ -253,22 +340,25 @@ TEST_P(TcpRunTest, FinAndPshAreOnTheLastSegmentCwrOnTheFirst) {
   }
 }
 
-TEST_P(TcpRunTest, WhatIsNoTcpPacketIsNotCut) {
-  EXPECT_FALSE(TcpSegmenter::of(packet({0}), 0, 0));
-  EXPECT_FALSE(TcpSegmenter::of(packet({0, 0}), 0, 100));
-  EXPECT_FALSE(TcpSegmenter::of(packet({0}), 2000, 100));
-  EXPECT_FALSE(TcpSegmenter::of(test::v4({}, test::udp(1, 2, Bytes(50))), 0, 10));
+TEST_P(PacketRunTest, WhatIsNoWholePacketWithPayloadIsNotCut) {
+  EXPECT_FALSE(PacketSegmenter::of(packet({0}), 0, 0));
+  EXPECT_FALSE(PacketSegmenter::of(packet({0, 0}), 0, 100));
+  EXPECT_FALSE(PacketSegmenter::of(packet({0}), 2000, 100));
+  EXPECT_FALSE(PacketSegmenter::of(test::v4({.protocol = ip::kEsp}, Bytes(50)), 0, 10));
+  EXPECT_FALSE(PacketSegmenter::of(test::v4({}, test::udp(1, 2, {})), 0, 10));
+  EXPECT_FALSE(
+      PacketSegmenter::of(test::v4({.fragment = ip::kV4MoreFragments}, test::udp(1, 2, Bytes(50))), 0, 10));
   Bytes cutOff = packet({0});
   cutOff.resize(30);
-  EXPECT_FALSE(TcpSegmenter::of(cutOff, 0, 10));
+  EXPECT_FALSE(PacketSegmenter::of(cutOff, 0, 10));
 }
 
-TEST_P(TcpRunTest, OneReadDoesNotTakeAllBuffers) {
-  constexpr size_t kSize = 3 * TcpSegmenter::kMost;
+TEST_P(PacketRunTest, OneReadDoesNotTakeAllBuffers) {
+  constexpr size_t kSize = 3 * PacketSegmenter::kMost;
   Bytes large = packet({.size = kSize});
-  EXPECT_FALSE(TcpSegmenter::of(large, 0, 1));
-  EXPECT_FALSE(TcpSegmenter::of(large, 0, 2));
-  EXPECT_EQ(cut(large, 3).size(), TcpSegmenter::kMost);
+  EXPECT_FALSE(PacketSegmenter::of(large, 0, 1));
+  EXPECT_FALSE(PacketSegmenter::of(large, 0, 2));
+  EXPECT_EQ(cut(large, 3).size(), PacketSegmenter::kMost);
 }
 
 TEST(CompleteChecksumTest, StaysWithinThePacketAndIsNeverZero) {
@@ -282,4 +372,4 @@ TEST(CompleteChecksumTest, StaysWithinThePacketAndIsNeverZero) {
 }
 
 }  // namespace
-}  // namespace braid::tcp_run_test
+}  // namespace braid::packet_run_test

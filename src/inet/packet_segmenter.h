@@ -10,21 +10,21 @@
 namespace braid {
 
 /// Cuts a TCP packet that is larger than its path takes into segments, as the kernel does when a network card cannot
-/// (TCP segmentation offload). Each segment has the packet's headers, with these changes: lengths, sequence number and
-/// checksums are its own, the IPv4 identification counts up, FIN and PSH are on the last one only, CWR on the first
-/// one only (RFC 3168 section 6.1.2).
+/// (TCP segmentation offload), or a UDP packet that stands for several into datagrams. Each has the packet's headers,
+/// with these changes: lengths, sequence number and checksums are its own, the IPv4 identification counts up, FIN and
+/// PSH are on the last one only, CWR on the first one only (RFC 3168 section 6.1.2).
 ///
 ///     for (size_t size; (size = segments.nextSize()) > 0;) segments.write(room of that size);
-class TcpSegmenter {
+class PacketSegmenter {
  public:
   /// More segments than this are of nobody who means well: a read of 64 KB that a guest behind a bridge wants in bytes
   /// would take all buffers there are. Ours: Linux' least segment has 48 bytes.
   static constexpr size_t kMost = 2048;
 
   /// `packet` begins with `linkHeader` bytes that each segment repeats, an IP header behind them, and must outlive
-  /// this. `payload`: bytes of TCP payload in each segment but the last. nullopt when it is no whole TCP packet with
-  /// payload, `payload` is 0, or there would be more than kMost.
-  static std::optional<TcpSegmenter> of(ByteView packet, size_t linkHeader, size_t payload);
+  /// this. `payload`: bytes of transport payload in each segment but the last. nullopt when it is no whole TCP or UDP
+  /// packet with payload, `payload` is 0, or there would be more than kMost.
+  static std::optional<PacketSegmenter> of(ByteView packet, size_t linkHeader, size_t payload);
 
   /// How many there are.
   size_t count() const { return (data_.size() + payload_ - 1) / payload_; }
@@ -36,14 +36,14 @@ class TcpSegmenter {
   void skip() { offset_ += nextPayload(); }
 
  private:
-  TcpSegmenter() = default;
+  PacketSegmenter() = default;
   size_t nextPayload() const;
   void writeIp(uint8_t* ip, size_t length) const;
-  void writeTcp(uint8_t* tcp, size_t length) const;
+  void writeTcp(uint8_t* tcp) const;
 
   InnerPacket ip_;
   size_t linkHeader_ = 0;
-  ByteView headers_;  ///< link, IP and TCP
+  ByteView headers_;  ///< link, IP and transport
   ByteView data_;
   size_t payload_ = 0;
   size_t offset_ = 0;  ///< into data_

@@ -1,4 +1,4 @@
-#include "inet/tcp_run.h"
+#include "inet/packet_run.h"
 
 #include <algorithm>
 #include <optional>
@@ -18,18 +18,29 @@ bool isEqual(ByteView a, ByteView b, size_t from, size_t to) {
 }
 
 // The addresses' part of the pseudo header is summed where it stands.
-bool isTcpValid(ByteView ip, size_t ipHeader) {
+bool isTransportValid(ByteView ip, size_t ipHeader, uint8_t protocol) {
   size_t length = ip.size() - ipHeader;
   ByteView addresses = ipHeader == ip::kV4Header ? ip.subspan(12, 8) : ip.subspan(8, 32);
-  return foldSum(sumBytes(ip.subspan(ipHeader), sumBytes(addresses) + ip::kTcp + length)) == 0xffff;
+  return foldSum(sumBytes(ip.subspan(ipHeader), sumBytes(addresses) + protocol + length)) == 0xffff;
 }
 
 bool isHeaderValid(ByteView ip, size_t ipHeader) {
   return ipHeader != ip::kV4Header || foldSum(sumBytes(ip.first(ipHeader))) == 0xffff;
 }
 
-bool isValid(ByteView ip, size_t ipHeader) {
-  return isHeaderValid(ip, ipHeader) && isTcpValid(ip, ipHeader);
+bool isValid(ByteView ip, size_t ipHeader, uint8_t protocol) {
+  return isHeaderValid(ip, ipHeader) && isTransportValid(ip, ipHeader, protocol);
+}
+
+// A whole datagram with payload, and with a checksum: the kernel would give one to each that it makes.
+bool isDatagram(ByteView udp) {
+  return udp.size() > ip::kUdpHeader && load16(&udp[ip::kUdpLength]) == udp.size() &&
+         load16(&udp[ip::kUdpChecksum]) != 0;
+}
+
+// A segment with payload that says nothing else.
+bool isPlainSegment(const TcpFields& tcp) {
+  return tcp.payloadLength > 0 && (tcp.flags & ~TcpFields::kPsh) == TcpFields::kAck;
 }
 
 // What the IP header says of the packet's length.
@@ -46,26 +57,28 @@ bool isNamedSo(ByteView packet, size_t linkHeader, bool isV4) {
 
 }  // namespace
 
-bool TcpRun::begin(ByteView packet) {
+bool PacketRun::begin(ByteView packet) {
   clear();
   if (packet.size() < linkHeader_) return false;
   ByteView bytes = packet.subspan(linkHeader_);
   std::optional<InnerPacket> ip = parseInnerPacket(bytes);
-  if (!ip || !ip->tcp || ip->isFragment || ip->tcp->payloadLength == 0 || ip->size != bytes.size())
-    return false;
+  if (!ip || ip->isFragment || ip->size != bytes.size()) return false;
   if (!isNamedSo(packet, linkHeader_, ip->isV4())) return false;
   if (ip->l4Offset != (ip->isV4() ? ip::kV4Header : ip::kV6Header)) return false;
-  if ((ip->tcp->flags & ~TcpFields::kPsh) != TcpFields::kAck) return false;
+  if (ip->tcp ? !isPlainSegment(*ip->tcp)
+              : !takesUdp_ || ip->protocol != ip::kUdp || !isDatagram(bytes.subspan(ip->l4Offset)))
+    return false;
   first_ = packet;
+  protocol_ = ip->protocol;
   ipHeader_ = ip->l4Offset;
-  headers_ = tcpOffset() + ip->tcp->headerLength;
-  payload_ = bytes_ = ip->tcp->payloadLength;
-  push_ = ended_ = ip->tcp->flags & TcpFields::kPsh;
+  headers_ = l4Offset() + (ip->tcp ? ip->tcp->headerLength : ip::kUdpHeader);
+  payload_ = bytes_ = packet.size() - headers_;
+  push_ = ended_ = ip->tcp && ip->tcp->flags & TcpFields::kPsh;
   count_ = 1;
   return true;
 }
 
-bool TcpRun::isLike(ByteView packet) const {
+bool PacketRun::isLike(ByteView packet) const {
   if (!isEqual(first_, packet, 0, linkHeader_)) return false;
   ByteView a = first_.subspan(linkHeader_), b = packet.subspan(linkHeader_);
   if (ipHeader_ == ip::kV4Header) {
@@ -77,39 +90,44 @@ bool TcpRun::isLike(ByteView packet) const {
   } else if (!isEqual(a, b, 0, 4) || !isEqual(a, b, 6, 40)) {
     return false;
   }
-  // Ports; acknowledgment, header length; window; urgent pointer and options.
   a = a.subspan(ipHeader_), b = b.subspan(ipHeader_);
-  size_t end = headers_ - tcpOffset();
-  if (!isEqual(a, b, 0, 4) || !isEqual(a, b, 8, 13) || !isEqual(a, b, 14, 16) || !isEqual(a, b, 18, end))
+  if (!isEqual(a, b, 0, 4)) return false;  // ports
+  return isTcp() ? isNextSegment(a, b) : isDatagram(b);
+}
+
+// By their TCP headers.
+bool PacketRun::isNextSegment(ByteView a, ByteView b) const {
+  // Acknowledgment, header length; window; urgent pointer and options.
+  if (!isEqual(a, b, 8, 13) || !isEqual(a, b, 14, 16) || !isEqual(a, b, 18, headers_ - l4Offset()))
     return false;
   if ((b[ip::kTcpFlags] & ~TcpFields::kPsh) != TcpFields::kAck) return false;
   return load32(&b[ip::kTcpSequence]) == load32(&a[ip::kTcpSequence]) + static_cast<uint32_t>(bytes_);
 }
 
-bool TcpRun::extend(ByteView packet) {
+bool PacketRun::extend(ByteView packet) {
   if (ended_ || count_ == kMost || packet.size() <= headers_) return false;
   size_t payload = packet.size() - headers_;
   if (payload > payload_ || headers_ + bytes_ + payload > kMostBytes) return false;
   if (!isLike(packet)) return false;
   ByteView ip = packet.subspan(linkHeader_);
   if (statedLength(ip, ipHeader_) != ip.size()) return false;
-  if (!isValid(ip, ipHeader_)) return false;
-  if (count_ == 1 && !isValid(first_.subspan(linkHeader_), ipHeader_)) {
+  if (!isValid(ip, ipHeader_, protocol_)) return false;
+  if (count_ == 1 && !isValid(first_.subspan(linkHeader_), ipHeader_, protocol_)) {
     ended_ = true;
     return false;
   }
-  push_ = packet[tcpOffset() + ip::kTcpFlags] & TcpFields::kPsh;
+  push_ = isTcp() && packet[l4Offset() + ip::kTcpFlags] & TcpFields::kPsh;
   ended_ = push_ || payload < payload_;
   bytes_ += payload;
   ++count_;
   return true;
 }
 
-TcpOffload TcpRun::finish(ByteSpan first) const {
+RunOffload PacketRun::finish(ByteSpan first) const {
   uint8_t* ip = first.data() + linkHeader_;
-  uint8_t* tcp = first.data() + tcpOffset();
+  uint8_t* l4 = first.data() + l4Offset();
   bool isV6 = ipHeader_ == ip::kV6Header;
-  size_t length = headers_ - tcpOffset() + bytes_;
+  size_t length = headers_ - l4Offset() + bytes_;
   if (isV6) {
     store16(ip + ip::kV6PayloadLength, static_cast<uint16_t>(length));
   } else {
@@ -117,14 +135,18 @@ TcpOffload TcpRun::finish(ByteSpan first) const {
     store16(ip + ip::kV4Checksum, 0);
     store16(ip + ip::kV4Checksum, internetChecksum({ip, ipHeader_}));
   }
-  if (push_) tcp[ip::kTcpFlags] |= TcpFields::kPsh;
+  if (push_) l4[ip::kTcpFlags] |= TcpFields::kPsh;
+  if (!isTcp()) store16(l4 + ip::kUdpLength, static_cast<uint16_t>(length));
+  size_t checksum = isTcp() ? ip::kTcpChecksum : ip::kUdpChecksum;
   ByteView addresses = isV6 ? ByteView(ip + 8, 32) : ByteView(ip + 12, 8);
-  store16(tcp + ip::kTcpChecksum, foldSum(sumBytes(addresses) + ip::kTcp + length));
-  TcpOffload offload;
+  store16(l4 + checksum, foldSum(sumBytes(addresses) + protocol_ + length));
+  RunOffload offload;
   offload.isV6 = isV6;
+  offload.isUdp = !isTcp();
   offload.headers = static_cast<uint16_t>(headers_);
   offload.payload = static_cast<uint16_t>(payload_);
-  offload.checksumStart = static_cast<uint16_t>(tcpOffset());
+  offload.checksumStart = static_cast<uint16_t>(l4Offset());
+  offload.checksumOffset = static_cast<uint16_t>(checksum);
   return offload;
 }
 

@@ -1,4 +1,4 @@
-#include "inet/tcp_segmenter.h"
+#include "inet/packet_segmenter.h"
 
 #include <algorithm>
 
@@ -7,37 +7,48 @@
 
 namespace braid {
 
-std::optional<TcpSegmenter> TcpSegmenter::of(ByteView packet, size_t linkHeader, size_t payload) {
+std::optional<PacketSegmenter> PacketSegmenter::of(ByteView packet, size_t linkHeader, size_t payload) {
   if (payload == 0 || packet.size() < linkHeader) return std::nullopt;
   std::optional<InnerPacket> ip = parseInnerPacket(packet.subspan(linkHeader));
-  if (!ip || !ip->tcp || ip->tcp->payloadLength == 0) return std::nullopt;
-  TcpSegmenter segments;
+  bool isUdp = ip && !ip->isFragment && ip->protocol == ip::kUdp && ip->hasPorts;
+  if (!ip || !(ip->tcp || isUdp) || ip->payloadLength == 0) return std::nullopt;
+  PacketSegmenter segments;
   segments.linkHeader_ = linkHeader;
-  segments.headers_ = packet.first(linkHeader + ip->l4Offset + ip->tcp->headerLength);
-  segments.data_ = packet.subspan(segments.headers_.size(), ip->tcp->payloadLength);
+  segments.headers_ =
+      packet.first(linkHeader + ip->l4Offset + (ip->tcp ? ip->tcp->headerLength : ip::kUdpHeader));
+  segments.data_ = packet.subspan(segments.headers_.size(), ip->payloadLength);
   segments.payload_ = payload;
   segments.ip_ = *ip;
   if (segments.count() > kMost) return std::nullopt;
   return segments;
 }
 
-size_t TcpSegmenter::nextPayload() const {
+size_t PacketSegmenter::nextPayload() const {
   return std::min(payload_, data_.size() - offset_);
 }
 
-void TcpSegmenter::write(uint8_t* out) {
+void PacketSegmenter::write(uint8_t* out) {
   size_t payload = nextPayload();
   uint8_t* ip = std::copy(headers_.begin(), headers_.begin() + static_cast<ptrdiff_t>(linkHeader_), out);
   uint8_t* end = std::copy(headers_.begin() + static_cast<ptrdiff_t>(linkHeader_), headers_.end(), ip);
   ByteView data = data_.subspan(offset_, payload);
   std::copy(data.begin(), data.end(), end);
-  size_t length = ip_.tcp->headerLength + payload;
+  uint8_t* l4 = ip + ip_.l4Offset;
+  auto length = static_cast<size_t>(end - l4) + payload;
   writeIp(ip, ip_.l4Offset + length);
-  writeTcp(ip + ip_.l4Offset, length);
+  if (ip_.tcp) {
+    writeTcp(l4);
+  } else {
+    store16(l4 + ip::kUdpLength, static_cast<uint16_t>(length));
+  }
+  uint8_t* checksum = l4 + (ip_.tcp ? ip::kTcpChecksum : ip::kUdpChecksum);
+  store16(checksum, 0);
+  uint16_t sum = transportChecksum(ip_.src, ip_.dst, ip_.protocol, {l4, length});
+  store16(checksum, sum == 0 && !ip_.tcp ? 0xffff : sum);  // RFC 768: 0 says that there is none
   offset_ += payload;
 }
 
-void TcpSegmenter::writeIp(uint8_t* ip, size_t length) const {
+void PacketSegmenter::writeIp(uint8_t* ip, size_t length) const {
   if (ip_.isV6()) return store16(ip + ip::kV6PayloadLength, static_cast<uint16_t>(length - ip::kV6Header));
   store16(ip + ip::kV4TotalLength, static_cast<uint16_t>(length));
   uint16_t first = load16(ip + ip::kV4Identification);
@@ -46,14 +57,12 @@ void TcpSegmenter::writeIp(uint8_t* ip, size_t length) const {
   store16(ip + ip::kV4Checksum, internetChecksum({ip, ip_.l4Offset}));
 }
 
-void TcpSegmenter::writeTcp(uint8_t* tcp, size_t length) const {
+void PacketSegmenter::writeTcp(uint8_t* tcp) const {
   store32(tcp + ip::kTcpSequence, ip_.tcp->seq + static_cast<uint32_t>(offset_));
   bool isFirst = offset_ == 0;
   bool isLast = offset_ + nextPayload() == data_.size();
   if (!isFirst) tcp[ip::kTcpFlags] &= static_cast<uint8_t>(~TcpFields::kCwr);
   if (!isLast) tcp[ip::kTcpFlags] &= static_cast<uint8_t>(~(TcpFields::kFin | TcpFields::kPsh));
-  store16(tcp + ip::kTcpChecksum, 0);
-  store16(tcp + ip::kTcpChecksum, transportChecksum(ip_.src, ip_.dst, ip::kTcp, {tcp, length}));
 }
 
 bool completeChecksum(ByteSpan packet, size_t start, size_t offset) {
