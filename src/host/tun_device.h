@@ -43,11 +43,13 @@ inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
                    &DeviceTraffic::writtenPackets),
     field::counter("device_written_bytes", FieldUnit::kBytes, "packets given to the host, in bytes",
                    &DeviceTraffic::writtenBytes),
-    field::counter("device_reads", FieldUnit::kNone,
-                   "reads that brought something: a read may bring many TCP segments (`offloads`)",
-                   &DeviceTraffic::reads),
+    field::counter(
+        "device_reads", FieldUnit::kNone,
+        "reads that brought something: a read may bring many TCP segments or UDP datagrams (`offloads`)",
+        &DeviceTraffic::reads),
     field::counter("device_writes", FieldUnit::kNone,
-                   "writes that the host took: a write may hold many TCP segments", &DeviceTraffic::writes));
+                   "writes that the host took: a write may hold many TCP segments or UDP datagrams",
+                   &DeviceTraffic::writes));
 
 struct DeviceCounters : DeviceDrops, DeviceTraffic {};
 
@@ -55,7 +57,7 @@ struct DeviceOptions {
   enum class Kind : uint8_t { kTun, kTap };
   Kind kind = Kind::kTun;
   std::string name;       ///< 1 to 15 bytes; the host numbers a "%d" in it
-  bool offloads = false;  ///< many TCP segments in one read or write, where the host can
+  bool offloads = false;  ///< many TCP segments or UDP datagrams in one read or write, where the host can
 };
 
 /// A TUN (IP packets) or TAP (Ethernet frames) device.
