@@ -33,8 +33,9 @@ def _instructions(packets):
 
 def _tools():
     """What the count depends on beside the project."""
+    fast = re.search(r"libIPSec_MB\S+", run("ldd", binary("instructions")))
     return {"compiler": run("c++", "--version").splitlines()[0], "openssl": run("openssl", "version").strip(),
-            "valgrind": run("valgrind", "--version").strip()}
+            "ipsec-mb": fast[0] if fast else "none", "valgrind": run("valgrind", "--version").strip()}
 
 
 @target("speed.7", "instructions of a 1,400-byte packet through both cores: by how much they differ from the value "
