@@ -150,4 +150,23 @@ RunOffload PacketRun::finish(ByteSpan first) const {
   return offload;
 }
 
+std::optional<uint32_t> runNumber(ByteView packet, size_t linkHeader) {
+  constexpr size_t kPorts = 4;
+  if (packet.size() < linkHeader + ip::kV4Header + kPorts) return std::nullopt;
+  const uint8_t* at = packet.data() + linkHeader;
+  uint64_t sum = 0;
+  uint8_t protocol;
+  if (at[0] == 0x45 && (load16(at + ip::kV4Fragment) & ~ip::kV4DontFragment) == 0) {
+    protocol = at[9];
+    for (size_t i = 12; i < ip::kV4Header + kPorts; i += 4) sum = sum * 31 + load32(at + i);
+  } else if (at[0] >> 4 == 6 && packet.size() >= linkHeader + ip::kV6Header + kPorts) {
+    protocol = at[6];
+    for (size_t i = 8; i < ip::kV6Header + kPorts; i += 4) sum = sum * 31 + load32(at + i);
+  } else {
+    return std::nullopt;
+  }
+  if (protocol != ip::kTcp && protocol != ip::kUdp) return std::nullopt;
+  return static_cast<uint32_t>(sum * 0x9e3779b97f4a7c15 >> 32);
+}
+
 }  // namespace braid

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/bytes.h"
 #include "inet/protocol.h"
@@ -66,5 +67,10 @@ class PacketRun {
   bool ended_ = true;  ///< nothing may follow
   bool push_ = false;
 };
+
+/// A number that all packets of a TCP or UDP flow share, and few other flows: runs of several flows may grow at the same
+/// time when each has its own by that. `linkHeader` as above. nullopt: not a whole packet of such a flow (fragments, IPv4
+/// options, IPv6 extension headers), which is to be after all that came before it.
+std::optional<uint32_t> runNumber(ByteView packet, size_t linkHeader);
 
 }  // namespace braid

@@ -1130,6 +1130,58 @@ TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
   }
 }
 
+// The packets of several flows come in turns; each flow's are one write all the same, and stay in order.
+TEST_F(DeviceWire, RunsOfSeveralFlowsGrowAtTheSameTime) {
+  constexpr unsigned kUdpSegments = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
+  constexpr size_t kFlows = 3, kEach = 5;
+  LinuxTunDevice tun({Kind::kTun, "braid7", true});
+  unsigned tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
+  if (::ioctl(tun.fd(), TUNSETOFFLOAD, tcp | kUdpSegments) != 0) GTEST_SKIP() << "Linux before 6.2";
+  ip("addr add 10.9.0.1/24 dev braid7");
+  ip("link set braid7 up");
+  SocketOptions o;
+  o.local = address("10.9.0.1");
+  std::vector<std::unique_ptr<UdpSocket>> sockets;
+  for (size_t flow = 0; flow < kFlows; ++flow)
+    sockets.push_back(std::make_unique<UdpSocket>(static_cast<SocketId>(flow + 1), o));
+  testing::StrictMock<MockObserver> observer;
+  for (uint8_t number = 0; number < kEach; ++number) {
+    for (size_t flow = 0; flow < kFlows; ++flow) {
+      Datagram d;
+      d.route = {static_cast<SocketId>(flow + 1), {}, {address("10.9.0.2"), 5000}};
+      d.bytes = pool_.copy(std::vector<uint8_t>{number, static_cast<uint8_t>(flow)});
+      sockets[flow]->enqueue(std::move(d));
+      EXPECT_TRUE(sockets[flow]->flush(observer));
+    }
+  }
+  size_t left = kFlows * kEach;
+  while (left > 0 && readable(tun.fd())) {
+    tun.read(pool_, 64, [&](Packet&& p) {
+      if (!isUdp(p)) return;
+      std::swap_ranges(p.data() + 12, p.data() + 16, p.data() + 16);
+      std::swap_ranges(p.data() + 20, p.data() + 22, p.data() + 22);
+      tun.write(std::move(p));
+      --left;
+    });
+  }
+  ASSERT_EQ(left, 0u);
+  tun.flush();
+  for (size_t flow = 0; flow < kFlows; ++flow) {
+    ASSERT_TRUE(readable(sockets[flow]->fd()));
+    ReceiveBatch batch(pool_);
+    bool more;
+    std::vector<uint8_t> numbers;
+    for (ReceivedDatagram& d : sockets[flow]->receive(batch, 64, more)) {
+      ASSERT_EQ(d.bytes.size(), 2u);
+      EXPECT_EQ(d.bytes.data()[1], flow);
+      numbers.push_back(d.bytes.data()[0]);
+    }
+    EXPECT_THAT(numbers, testing::ElementsAre(0, 1, 2, 3, 4));
+  }
+  EXPECT_EQ(tun.counters().writtenPackets, kFlows * kEach);
+  EXPECT_EQ(tun.counters().writes, kFlows);
+}
+
 TEST_F(DeviceWire, TakenNamesAreNamed) {
   LinuxTunDevice tun({Kind::kTun, "braid7"});
   EXPECT_THAT(errorOf([] { LinuxTunDevice({Kind::kTun, "braid7"}); }), HasSubstr("another process uses"));

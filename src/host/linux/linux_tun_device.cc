@@ -87,7 +87,7 @@ iovec vectorOf(ByteView bytes) {
 }  // namespace
 
 LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
-    : kind_(options.kind), run_(options.kind == Kind::kTap ? kEthernetHeader : 0) {
+    : kind_(options.kind), linkHeader_(options.kind == Kind::kTap ? kEthernetHeader : 0) {
   const std::string& name = options.name;
   if (name.empty() || name.size() >= IFNAMSIZ) {
     throw SystemError(EINVAL, quoted(name) + ": an interface name has 1 to 15 bytes");
@@ -99,7 +99,10 @@ LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
   hasHeader_ = options.offloads && attach(fd.get(), request, kind_, IFF_VNET_HDR);
   if (!hasHeader_ && !attach(fd.get(), request, kind_, 0)) failAttach(errno, kind_, name);
   if (hasHeader_) {
-    run_.setTakesUdp(wantSegments(fd.get()));
+    bool takesUdp = wantSegments(fd.get());
+    runs_.reserve(kRuns);
+    begun_.reserve(kRuns);
+    for (size_t i = 0; i < kRuns; ++i) runs_.emplace_back(linkHeader_).run.setTakesUdp(takesUdp);
   } else {
     ::ioctl(fd.get(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
   }
@@ -219,28 +222,43 @@ bool LinuxTunDevice::isTaken(ssize_t written, size_t packets) {
 }
 
 void LinuxTunDevice::write(Packet packet) {
-  bool continues = hasHeader_ && run_.count() > 0 && run_.extend(packet.view());
-  if (!continues) {
+  if (!hasHeader_) return writeAlone(packet);
+  std::optional<uint32_t> number = runNumber(packet.view(), linkHeader_);
+  if (!number) {
     flush();
-    // What cannot begin a run goes at once.
-    if (!hasHeader_ || !run_.begin(packet.view())) {
-      VirtioHeader header{};
-      iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
-      ssize_t n;
-      do n = ::writev(fd_.get(), vectors, 2);
-      while (n < 0 && errno == EINTR);
-      if (isTaken(n, 1)) counters_.writtenBytes += packet.size();
-      return;
-    }
+    return writeAlone(packet);
   }
-  kept_[run_.count() - 1] = std::move(packet);
+  OpenRun& open = runs_[*number % kRuns];
+  if (open.run.count() == 0 || !open.run.extend(packet.view())) {
+    if (open.run.count() > 0) {
+      writeRun(open);
+      std::erase(begun_, &open);
+    }
+    if (!open.run.begin(packet.view())) return writeAlone(packet);  // it goes at once
+    begun_.push_back(&open);
+  }
+  open.packets[open.run.count() - 1] = std::move(packet);
 }
 
 void LinuxTunDevice::flush() {
-  if (run_.count() == 0) return;
+  for (OpenRun* open : begun_) writeRun(*open);
+  begun_.clear();
+}
+
+void LinuxTunDevice::writeAlone(const Packet& packet) {
   VirtioHeader header{};
-  if (run_.count() > 1) {
-    RunOffload offload = run_.finish(kept_[0].span());
+  iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
+  ssize_t n;
+  do n = ::writev(fd_.get(), vectors, 2);
+  while (n < 0 && errno == EINTR);
+  if (isTaken(n, 1)) counters_.writtenBytes += packet.size();
+}
+
+void LinuxTunDevice::writeRun(OpenRun& open) {
+  PacketRun& run = open.run;
+  VirtioHeader header{};
+  if (run.count() > 1) {
+    RunOffload offload = run.finish(open.packets[0].span());
     header.flags = VirtioHeader::kNeedsChecksum;
     uint8_t ofTcp = offload.isV6 ? VirtioHeader::kTcpV6 : VirtioHeader::kTcpV4;
     header.segmentType = offload.isUdp ? VirtioHeader::kUdp : ofTcp;
@@ -249,24 +267,20 @@ void LinuxTunDevice::flush() {
     header.checksumStart = offload.checksumStart;
     header.checksumOffset = offload.checksumOffset;
   }
-  writeRun(header);
-  for (size_t i = 0; i < run_.count(); ++i) kept_[i].reset();
-  run_.clear();
-}
-
-void LinuxTunDevice::writeRun(const VirtioHeader& header) {
   std::array<iovec, PacketRun::kMost + 1> vectors;
-  vectors[0] = {const_cast<VirtioHeader*>(&header), sizeof header};
+  vectors[0] = {&header, sizeof header};
   size_t bytes = 0;
-  for (size_t i = 0; i < run_.count(); ++i) {
-    ByteView packet = kept_[i].view();
+  for (size_t i = 0; i < run.count(); ++i) {
+    ByteView packet = open.packets[i].view();
     bytes += packet.size();
-    vectors[i + 1] = vectorOf(i == 0 ? packet : packet.subspan(run_.headers()));
+    vectors[i + 1] = vectorOf(i == 0 ? packet : packet.subspan(run.headers()));
   }
   ssize_t n;
-  do n = ::writev(fd_.get(), vectors.data(), static_cast<int>(run_.count() + 1));
+  do n = ::writev(fd_.get(), vectors.data(), static_cast<int>(run.count() + 1));
   while (n < 0 && errno == EINTR);
-  if (isTaken(n, run_.count())) counters_.writtenBytes += bytes;
+  if (isTaken(n, run.count())) counters_.writtenBytes += bytes;
+  for (size_t i = 0; i < run.count(); ++i) open.packets[i].reset();
+  run.clear();
 }
 
 }  // namespace braid

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "host/linux/loop.h"
 #include "host/tun_device.h"
@@ -58,7 +59,18 @@ class LinuxTunDevice final : public TunDevice {
   ssize_t readRaw(VirtioHeader& header, ByteSpan room, ByteSpan spill);
   size_t cut(const VirtioHeader& header, ByteView packet, Packet first, PacketPool& pool, const Sink& sink);
   void give(Packet packet, const Sink& sink);
-  void writeRun(const VirtioHeader& header);
+  /// Packets of one flow that will be one write.
+  struct OpenRun {
+    explicit OpenRun(size_t linkHeader) : run(linkHeader) {}
+    PacketRun run;
+    std::array<Packet, PacketRun::kMost> packets;
+  };
+  /// Flows whose packets are collected at the same time: the far gateway's fair round gives those of many in turns. A
+  /// power of 2. Ours.
+  static constexpr size_t kRuns = 32;
+
+  void writeAlone(const Packet& packet);
+  void writeRun(OpenRun& open);
   bool isTaken(ssize_t written, size_t packets);
 
   UniqueFd fd_;
@@ -66,8 +78,9 @@ class LinuxTunDevice final : public TunDevice {
   Kind kind_;
   bool hasHeader_ = false;            ///< each packet has a VirtioHeader before it
   std::unique_ptr<uint8_t[]> spill_;  ///< what a read brings beyond a packet buffer
-  PacketRun run_;
-  std::array<Packet, PacketRun::kMost> kept_;  ///< packets of run_
+  size_t linkHeader_;
+  std::vector<OpenRun> runs_;    ///< kRuns, by the number of the flow; none without headers
+  std::vector<OpenRun*> begun_;  ///< those that have packets, in the order of their beginning
 };
 
 }  // namespace braid

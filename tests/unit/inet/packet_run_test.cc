@@ -319,6 +319,30 @@ TEST_P(DatagramRunTest, ThereIsNoneForAKernelThatDoesNotKnowIt) {
   EXPECT_FALSE(begin(datagram(100)));
 }
 
+TEST_P(DatagramRunTest, AFlowHasOneNumberAndOthersHaveOthers) {
+  auto number = runNumber(datagram(100), 0);
+  ASSERT_TRUE(number);
+  EXPECT_EQ(runNumber(datagram(1, 9), 0), number);
+  EXPECT_NE(runNumber(datagram(100, 0, 54), 0), number);
+  EXPECT_EQ(runNumber(packet({0, 0}), 0), runNumber(packet({500, 100, kPush}), 0))
+      << "an ACK goes with its flow's data";
+  EXPECT_NE(runNumber(packet({0}), 0), number);
+  Bytes frame(14, 2);
+  test::append(frame, datagram(100));
+  EXPECT_EQ(runNumber(frame, 14), number);
+}
+
+TEST_P(DatagramRunTest, WhatIsNoWholePacketOfAFlowHasNone) {
+  EXPECT_FALSE(runNumber(Bytes(10), 0));
+  EXPECT_FALSE(runNumber(Bytes(), 14));
+  EXPECT_FALSE(runNumber(ByteView(datagram(100)).first(GetParam() ? 43 : 23), 0));
+  EXPECT_FALSE(runNumber(test::v4({.fragment = 100}, Bytes(50)), 0));
+  EXPECT_FALSE(runNumber(test::v4({.fragment = ip::kV4MoreFragments}, Bytes(50)), 0));
+  EXPECT_FALSE(runNumber(test::v4({.protocol = ip::kIcmp}, Bytes(50)), 0));
+  EXPECT_FALSE(runNumber(test::v4({.options = Bytes(4)}, Bytes(50)), 0));
+  EXPECT_FALSE(runNumber(test::v6({.nextHeader = ip::kFragment}, Bytes(50)), 0));
+}
+
 // ---- the segmenter's own rules
 
 TEST_P(PacketRunTest, FinAndPshAreOnTheLastSegmentCwrOnTheFirst) {
