@@ -38,9 +38,9 @@ bool isDatagram(ByteView udp) {
          load16(&udp[ip::kUdpChecksum]) != 0;
 }
 
-// A segment with payload that says nothing else.
-bool isPlainSegment(const TcpFields& tcp) {
-  return tcp.payloadLength > 0 && (tcp.flags & ~TcpFields::kPsh) == TcpFields::kAck;
+// Flags of a segment that only carries payload.
+bool arePlain(uint8_t flags) {
+  return (flags & ~TcpFields::kPsh) == TcpFields::kAck;
 }
 
 // What the IP header says of the packet's length.
@@ -65,7 +65,7 @@ bool PacketRun::begin(ByteView packet) {
   if (!ip || ip->isFragment || ip->size != bytes.size()) return false;
   if (!isNamedSo(packet, linkHeader_, ip->isV4())) return false;
   if (ip->l4Offset != (ip->isV4() ? ip::kV4Header : ip::kV6Header)) return false;
-  if (ip->tcp ? !isPlainSegment(*ip->tcp)
+  if (ip->tcp ? ip->tcp->payloadLength == 0 || !arePlain(ip->tcp->flags)
               : !takesUdp_ || ip->protocol != ip::kUdp || !isDatagram(bytes.subspan(ip->l4Offset)))
     return false;
   first_ = packet;
@@ -100,8 +100,8 @@ bool PacketRun::isNextSegment(ByteView a, ByteView b) const {
   // Acknowledgment, header length; window; urgent pointer and options.
   if (!isEqual(a, b, 8, 13) || !isEqual(a, b, 14, 16) || !isEqual(a, b, 18, headers_ - l4Offset()))
     return false;
-  if ((b[ip::kTcpFlags] & ~TcpFields::kPsh) != TcpFields::kAck) return false;
-  return load32(&b[ip::kTcpSequence]) == load32(&a[ip::kTcpSequence]) + static_cast<uint32_t>(bytes_);
+  return arePlain(b[ip::kTcpFlags]) &&
+         load32(&b[ip::kTcpSequence]) == load32(&a[ip::kTcpSequence]) + static_cast<uint32_t>(bytes_);
 }
 
 bool PacketRun::extend(ByteView packet) {

@@ -70,13 +70,14 @@ bool attach(int fd, ifreq& request, TunDevice::Kind kind, int flags) {
 // Of Linux 6.2, whose headers are newer than those of Debian 12.
 constexpr unsigned kUdpSegments = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
 
-// The kernel may hand over what a network card would cut and sum up. True when it knows UDP packets of that kind, too.
+// Lets the kernel hand over what a network card would cut and sum up. True when it does so with UDP, too. Where it
+// refuses even TCP, packets come whole, each behind an empty header.
 bool wantSegments(int fd) {
   constexpr unsigned kTcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
   int size = sizeof(VirtioHeader);
   if (::ioctl(fd, TUNSETVNETHDRSZ, &size) != 0) return false;
   if (::ioctl(fd, TUNSETOFFLOAD, kTcp | kUdpSegments) == 0) return true;
-  ::ioctl(fd, TUNSETOFFLOAD, kTcp);  // refused: there is a header, and nothing in it
+  ::ioctl(fd, TUNSETOFFLOAD, kTcp);
   return false;
 }
 

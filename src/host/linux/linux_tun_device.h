@@ -53,22 +53,22 @@ class LinuxTunDevice final : public TunDevice {
   void flush() override;
 
  private:
-  void lengthenQueue();
-  /// Gives the packets of one read to the sink. How many there were, lost ones included; 0: nothing is to be read.
-  size_t readSome(PacketPool& pool, const Sink& sink);
-  ssize_t readRaw(VirtioHeader& header, ByteSpan room, ByteSpan spill);
-  size_t cut(const VirtioHeader& header, ByteView packet, Packet first, PacketPool& pool, const Sink& sink);
-  void give(Packet packet, const Sink& sink);
   /// Packets of one flow that will be one write.
   struct OpenRun {
     explicit OpenRun(size_t linkHeader) : run(linkHeader) {}
     PacketRun run;
     std::array<Packet, PacketRun::kMost> packets;
   };
-  /// Flows whose packets are collected at the same time: the far gateway's fair round gives those of many in turns. A
-  /// power of 2. Ours.
+  /// Flows whose packets are collected at the same time: the far gateway's fair round gives those of many in turns.
+  /// Ours.
   static constexpr size_t kRuns = 32;
 
+  void lengthenQueue();
+  /// Gives the packets of one read to the sink. How many there were, lost ones included; 0: nothing is to be read.
+  size_t readSome(PacketPool& pool, const Sink& sink);
+  ssize_t readRaw(VirtioHeader& header, ByteSpan room, ByteSpan spill);
+  size_t cut(const VirtioHeader& header, ByteView packet, Packet first, PacketPool& pool, const Sink& sink);
+  void give(Packet packet, const Sink& sink);
   void writeAlone(const Packet& packet);
   void writeRun(OpenRun& open);
   bool isTaken(ssize_t written, size_t packets);

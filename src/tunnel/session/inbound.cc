@@ -67,7 +67,8 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
   return frames.ok();
 }
 
-// The symbol of a datagram in which other frames are between the DATA frames: no sender of ours makes one.
+// The symbol of a datagram in which other frames are between the DATA frames: what was
+// repeated is followed by an ACK, and that by new data.
 void Inbound::onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram) {
   std::array<ByteView, kMaxSymbolPieces> symbol;
   size_t pieces = 0;

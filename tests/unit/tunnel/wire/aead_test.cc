@@ -51,10 +51,9 @@ Bytes sealed(Aead& aead, uint32_t subflow, uint64_t pn, const Bytes& header, con
   return out;
 }
 
-constexpr AeadKind kKinds[] = {AeadKind::kAes128Gcm, AeadKind::kAes256Gcm, AeadKind::kChaCha20Poly1305};
 enum class Library { kOpenSsl, kIpsecMb };
 
-// Every kind, by every library that has it here.
+// Every kind, by every library that may have it.
 class AeadTest : public testing::TestWithParam<std::tuple<AeadKind, Library>> {
  protected:
   void SetUp() override {
@@ -76,8 +75,11 @@ class AeadTest : public testing::TestWithParam<std::tuple<AeadKind, Library>> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Ciphers, AeadTest,
-                         testing::Combine(testing::ValuesIn(kKinds),
-                                          testing::Values(Library::kOpenSsl, Library::kIpsecMb)),
+                         testing::Values(std::tuple(AeadKind::kAes128Gcm, Library::kOpenSsl),
+                                         std::tuple(AeadKind::kAes256Gcm, Library::kOpenSsl),
+                                         std::tuple(AeadKind::kChaCha20Poly1305, Library::kOpenSsl),
+                                         std::tuple(AeadKind::kAes128Gcm, Library::kIpsecMb),
+                                         std::tuple(AeadKind::kAes256Gcm, Library::kIpsecMb)),
                          [](const auto& p) {
                            AeadKind kind = std::get<0>(p.param);
                            std::string name = kind == AeadKind::kAes128Gcm   ? "Aes128"
