@@ -91,6 +91,36 @@ void Node::setLan(const LinkOptions& both) {
       Lan{Link<Bytes>(both, random_.next(), world_.now()), Link<Bytes>(both, random_.next(), world_.now())});
 }
 
+MacAddress Node::macOf(const Address& host) {
+  MacAddress mac{};
+  for (size_t i = 0; i < host.bytes.size(); ++i) mac[i % mac.size()] ^= host.bytes[i];
+  mac[0] = 2;  // locally administered, of one station
+  return mac;
+}
+
+// The host's packet in its frame.
+Bytes Node::framed(ByteView packet) {
+  std::optional<InnerPacket> ip = parseInnerPacket(packet);
+  Bytes frame;
+  for (const MacAddress& mac : {macOf(ip->dst), macOf(ip->src)})
+    frame.insert(frame.end(), mac.begin(), mac.end());
+  uint16_t type = ip->isV4() ? Frame::kIpV4 : Frame::kIpV6;
+  frame.push_back(static_cast<uint8_t>(type >> 8));
+  frame.push_back(static_cast<uint8_t>(type));
+  frame.insert(frame.end(), packet.begin(), packet.end());
+  return frame;
+}
+
+// The packet in a frame, or nothing: its host is not to take it.
+ByteView Node::unframed(ByteView bytes) {
+  std::optional<Frame> frame = parseFrame(bytes);
+  if (!frame || !frame->ip || frame->dst != macOf(frame->ip->dst) || frame->src != macOf(frame->ip->src)) {
+    ++badPackets;
+    return {};
+  }
+  return bytes.subspan(frame->payloadOffset);
+}
+
 void Node::send(ByteView bytes) {
   if (lanLoses && lanLoses(false, bytes)) return;
   if (!lan_) return enter(bytes);
@@ -98,6 +128,7 @@ void Node::send(ByteView bytes) {
 }
 
 void Node::leave(ByteView bytes) {
+  if (bridged && (bytes = unframed(bytes)).empty()) return;
   if (lanLoses && lanLoses(true, bytes)) return;
   if (!lan_) return deliver(bytes);
   lan_->toHost.push({bytes.begin(), bytes.end()}, bytes.size(), world_.now());
@@ -115,7 +146,7 @@ Time Node::nextOnLan() const {
 
 void Node::enter(ByteView bytes) {
   if (!tunnel_) return;
-  Packet packet = pool_->copy(bytes);
+  Packet packet = bridged ? pool_->copy(framed(bytes)) : pool_->copy(bytes);
   if (!packet) {
     ++deviceDrops;
     return;

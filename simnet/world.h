@@ -15,6 +15,7 @@
 #include "base/packet.h"
 #include "base/random.h"
 #include "base/time.h"
+#include "inet/frame.h"
 #include "simnet/fake_handshake.h"
 #include "simnet/inner_packets.h"
 #include "simnet/link/link.h"
@@ -166,6 +167,9 @@ class Node final : public Station {
   /// True for what this link loses beside that. `toHost`: it came out of the device.
   std::function<bool(bool toHost, ByteView)> lanLoses;
   void listen(uint8_t protocol, uint16_t port, Handler handler) override;
+  /// The hosts are on a bridge: the device is a TAP device, and each host has the MAC address that macOf() gives.
+  bool bridged = false;
+  static MacAddress macOf(const Address& host);
   /// Sees everything that comes out of the device first; true: nobody else gets it.
   std::function<bool(ByteView)> tap;
 
@@ -183,6 +187,8 @@ class Node final : public Station {
   struct Lan {
     Link<Bytes> toHost, fromHost;
   };
+  static Bytes framed(ByteView packet);
+  ByteView unframed(ByteView frame);
   void enter(ByteView packet);
   void leave(ByteView packet);
   void moveLan();

@@ -47,6 +47,7 @@ class PacketPump : private SendObserver {
   Tunnel& tunnel_;
   LogLimiter& log_;
   std::unique_ptr<TunDevice> device_;
+  size_t newPackets_ = 0;  ///< of the device, since sendDatagrams()
   SocketTable sockets_;
 };
 

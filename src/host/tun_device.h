@@ -66,6 +66,11 @@ class TunDevice {
   using Kind = DeviceOptions::Kind;
   using Sink = std::function<void(Packet&&)>;
 
+  /// Packets that the host keeps while nobody reads. What does not fit is dropped where no AQM sees it, so this queue is
+  /// for short bursts only, and the managed one is flow_queue.h. It is one row for all flows: when it is full, every
+  /// packet waits for all of it. Ours: 9 ms of the smallest packets on a core that carries 110,000 in a second.
+  static constexpr int kQueue = 1024;
+
   virtual ~TunDevice() = default;
 
   /// The name that the host gave.

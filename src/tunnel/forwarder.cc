@@ -76,7 +76,7 @@ Forwarder::Forwarder(const TunnelOptions& options, PacketPool& pool, PeerSet& pe
       switch_(options.bridge, [](const Peer& peer) { return peer.isUp(); }),
       answers_(pool),
       ecnProxy_(random.next(), random.next()),
-      shim_(pool, *this, {random.next(), random.next()}) {
+      shim_(pool, *this, {random.next(), random.next()}, FlowKeyHash(random.next(), random.next())) {
   shim_.setUp(options_);
 }
 
@@ -150,7 +150,7 @@ void Forwarder::forwardFrame(Packet packet, const Frame& frame, Time now) {
 void Forwarder::bridgeFrame(Peer& from, Packet packet, const Frame& frame, Time now) {
   FrameSwitch::Way way = switch_.wayTo(frame, now);
   if (!way.known) return flood(std::move(packet), frame, &from, now);
-  if (!way.peer) return toDevice(std::move(packet));
+  if (!way.peer) return toLan(std::move(packet), frame, now);
   const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
   if (way.peer != &from) send(*way.peer, std::move(packet), ip, frame.payloadOffset, Asker::kNobody, now);
 }
@@ -162,7 +162,7 @@ void Forwarder::flood(Packet packet, const Frame& frame, Peer* from, Time now) {
   bool oneWay = peers_.size() <= 1 && !frame.isMulticast;
   if (!oneWay && !switch_.mayFlood(from, now)) {
     drop(Drop::kFloodLimit);
-    if (from && !frame.isMulticast) toDevice(std::move(packet));
+    if (from && !frame.isMulticast) toLan(std::move(packet), frame, now);
     return;
   }
   Peer* last = nullptr;
@@ -173,7 +173,7 @@ void Forwarder::flood(Packet packet, const Frame& frame, Peer* from, Time now) {
   });
   const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
   if (last && from) sendCopy(*last, packet.view(), frame, now);
-  if (from) return toDevice(std::move(packet));
+  if (from) return toLan(std::move(packet), frame, now);
   if (!last) return;
   Asker asker = oneWay ? Asker::kLocalHost : Asker::kNobody;
   send(*last, std::move(packet), ip, frame.payloadOffset, asker, now);
@@ -196,8 +196,8 @@ void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ip
   if (!fits && !ip) return drop(Drop::kTooBig);
   // The shim sees what the tunnel takes, and a packet that is to be cut before it is cut: fragments are no
   // TCP segments to it.
-  if (ip && asker != Asker::kEndedSession && (fits || !ip->dontFragment))
-    shim_.onFromHost(packet.view(), *ip, now);
+  if (ip && asker == Asker::kLocalHost && (fits || !ip->dontFragment))
+    shim_.onFromHost(packet.view(), *ip, ipOffset, now);
   if (fits) return queue(peer, std::move(packet), ip, ipOffset, asker, now);
   sendTooBig(peer, std::move(packet), *ip, ipOffset, asker, now);
 }
@@ -264,12 +264,13 @@ void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t i
 // A local host's segment once more, made by the shim, which need not see it again. The first one went the same way:
 // if that way is closed now, the host will find out by itself.
 void Forwarder::resend(Packet packet, Time now) {
-  std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
-  Peer* peer = ip ? router_.peerFor(ip->dst) : nullptr;
+  size_t offset = 0;
+  std::optional<InnerPacket> ip = innerOf(packet.view(), offset);
+  Peer* peer = ip ? peerOf(ip->flowKey()) : nullptr;
   if (!peer || !peer->isUp()) return;
   Session* session = peer->session();
   if (!session || packet.size() > session->innerMtu()) return;
-  queue(*peer, std::move(packet), &*ip, 0, Asker::kLocalHost, now);
+  queue(*peer, std::move(packet), &*ip, offset, Asker::kLocalHost, now);
 }
 
 void Forwarder::onTooLarge(const Peer& to, ByteView packet, Time now) {
@@ -289,9 +290,16 @@ std::optional<InnerPacket> Forwarder::innerOf(ByteView packet, size_t& ipOffset)
   return frame->ip;
 }
 
+// The peer to which a local host's flow goes.
+Peer* Forwarder::peerOf(const FlowKey& fromHost) const {
+  if (options_.mode == TunnelOptions::Mode::kTun) return router_.peerFor(fromHost.destination());
+  std::optional<MacAddress> mac = shim_.nextHopOf(fromHost);
+  return mac ? switch_.peerBehind(*mac) : nullptr;
+}
+
 // While there is no way to the peer, what is sent again would be lost as well.
 bool Forwarder::isCarrying(const FlowKey& key) const {
-  const Peer* peer = router_.peerFor(key.destination());
+  const Peer* peer = peerOf(key);
   if (!peer) return false;
   const Session* session = peer->session();
   return !session || !peer->isUp() || session->isCarrying(key);
@@ -310,7 +318,7 @@ void Forwarder::deliverIp(const Peer& from, Packet packet, Time now) {
   if (!ownsSource(from, ip->src)) return drop(Drop::kForeignSource);
   if (const Session* session = from.session()) clampSyn(packet.span(), *ip, session->innerMtu());
   if (options_.ecnProxy) ecnProxy_.onIncoming(packet.span(), *ip, now);
-  if (shim_.onToHost(packet.view(), *ip, now)) toDevice(std::move(packet));
+  if (shim_.onToHost(packet.view(), *ip, 0, now)) toDevice(std::move(packet));
 }
 
 void Forwarder::deliverFrame(Peer& from, Packet packet, Time now) {
@@ -347,6 +355,12 @@ std::optional<Drop> Forwarder::refusal(const Peer& from, const Frame& frame, Byt
 bool Forwarder::ownsSource(const Peer& peer, const Address& source) const {
   if (isLinkLocal(source) && !router_.isLocal(source)) return options_.mode == TunnelOptions::Mode::kTap;
   return router_.peerFor(source) == &peer;
+}
+
+// A frame of a peer.
+void Forwarder::toLan(Packet packet, const Frame& frame, Time now) {
+  if (!frame.ip || shim_.onToHost(packet.view(), *frame.ip, frame.payloadOffset, now))
+    toDevice(std::move(packet));
 }
 
 void Forwarder::toDevice(Packet packet) {

@@ -85,7 +85,9 @@ class Forwarder final : private TunnelKnowledge {
   bool ownsSource(const Peer& peer, const Address& source) const;
   std::optional<Drop> refusal(const Peer& from, const Frame& frame, ByteView bytes) const;
   bool isShort() const;
+  Peer* peerOf(const FlowKey& fromHost) const;
   bool isCarrying(const FlowKey& key) const override;
+  void toLan(Packet packet, const Frame& frame, Time now);
   void toDevice(Packet packet);
   void drop(Drop cause) { countDrop(drops_, cause); }
 

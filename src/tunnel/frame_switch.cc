@@ -80,6 +80,11 @@ FrameSwitch::Way FrameSwitch::wayTo(const Frame& frame, Time now) const {
   return {true, known->second.port->peer};
 }
 
+Peer* FrameSwitch::peerBehind(const MacAddress& mac) const {
+  auto known = macs_.find(mac);
+  return known == macs_.end() ? nullptr : known->second.port->peer;
+}
+
 bool FrameSwitch::mayFlood(Peer* from, Time now) {
   return portOf(from).floods.take(floodsOf(options_), now);
 }

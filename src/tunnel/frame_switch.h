@@ -46,6 +46,8 @@ class FrameSwitch {
   };
   /// The port behind which the frame's destination is.
   Way wayTo(const Frame& frame, Time now) const;
+  /// The peer behind which the address was last heard of, however long ago; nullptr: the device, or nowhere.
+  Peer* peerBehind(const MacAddress& mac) const;
   /// Whether the peer (nullptr: the device) may send one more frame for all.
   bool mayFlood(Peer* from, Time now);
 

@@ -18,13 +18,16 @@ constexpr uint64_t kTen = 10 * 1360;  // ten segments
 struct ShimCase {
   bool down;
   bool v6;
+  bool bridged = false;  ///< the gateways are bridges (TAP)
 };
 
-/// A tunnel of one path and a transfer through it. Its direction and family are the parameter's.
+/// A tunnel of one path and a transfer through it. Its direction, family and kind are the parameter's.
 class ShimLab : public ::testing::TestWithParam<ShimCase> {
  protected:
   void start(TunnelOptions options = {}, LinkOptions path = kPath) {
+    if (GetParam().bridged) options.mode = TunnelOptions::Mode::kTap;
     lab_ = std::make_unique<Scenario>(1, options);
+    lab_->edge.bridged = lab_->hub.bridged = GetParam().bridged;
     lab_->path("dsl", path);
     sender().setLan(kLan);
     receiver().setLan(kLan);
@@ -65,11 +68,14 @@ class ShimLab : public ::testing::TestWithParam<ShimCase> {
 };
 
 std::string nameOf(const ::testing::TestParamInfo<ShimCase>& info) {
-  return std::string(info.param.down ? "Down" : "Up") + (info.param.v6 ? "6" : "4");
+  return std::string(info.param.bridged ? "Bridged" : "") + (info.param.down ? "Down" : "Up") +
+         (info.param.v6 ? "6" : "4");
 }
 INSTANTIATE_TEST_SUITE_P(Ways, ShimLab,
                          ::testing::Values(ShimCase{true, false}, ShimCase{false, false},
-                                           ShimCase{true, true}, ShimCase{false, true}),
+                                           ShimCase{true, true}, ShimCase{false, true},
+                                           ShimCase{true, false, true}, ShimCase{false, false, true},
+                                           ShimCase{true, true, true}),
                          nameOf);
 
 TEST_P(ShimLab, WithoutTheShimALostTailCostsATimeout) {

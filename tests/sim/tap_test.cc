@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "inet/frame.h"
+#include "inet/protocol.h"
 #include "tests/sim/scenario.h"
 
 namespace braid::sim::tap_test {
@@ -110,6 +111,22 @@ TEST(Tap, FramesArriveAsTheyWereWithVlanTags) {
     EXPECT_EQ(s.seen[s.nodes[0]].back(), b);
   }
   EXPECT_EQ(s.count(0), 3u);
+}
+
+// Hosts of two VLANs may have the same addresses, and the shim knows flows by these.
+TEST(Tap, TheShimLooksAtUntaggedFramesOnly) {
+  Sites s(1);
+  TcpSegment segment;
+  segment.sport = 1000, segment.dport = 80, segment.flags = TcpFields::kSyn;
+  Bytes syn = tcpPacket({address("10.9.0.1"), address("10.9.0.2"), ip::kTcp}, segment);
+  auto halfOpen = [&](size_t node) { return s.nodes[node]->status().shim.counters.halfOpen; };
+  s.send(1, frame(mac(1), mac(2), Frame::kIpV4, syn, 7));
+  EXPECT_EQ(s.count(0), 1u);
+  EXPECT_EQ(halfOpen(1) + halfOpen(0), 0u);
+  s.send(1, frame(mac(1), mac(2), Frame::kIpV4, syn));
+  EXPECT_EQ(s.count(0), 2u);
+  EXPECT_EQ(halfOpen(1), 1u);
+  EXPECT_EQ(halfOpen(0), 1u);
 }
 
 TEST(Tap, BroadcastReachesAllThreeSitesOnceAndIsNotReturned) {

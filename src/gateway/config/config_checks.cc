@@ -111,11 +111,6 @@ void checkTap(const ConfigSection& root, const Config& config, ConfigDiagnostics
     out.add(child(device, "routes"), "a TAP device takes no routes",
             "set device.mode to tun, or remove the routes");
   }
-  ConfigValue shim = child(root.find("tunnel"), "ack-shim");
-  if (shim && config.tunnel.ackShim) {
-    out.add(shim, "the shim works on IP packets, and there is none on a TAP device",
-            "set device.mode to tun, or remove it");
-  }
 }
 
 void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {

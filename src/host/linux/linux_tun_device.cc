@@ -117,7 +117,7 @@ void LinuxTunDevice::lengthenQueue() {
   UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
   name_.copy(request.ifr_name, IFNAMSIZ - 1);
-  request.ifr_qlen = kKernelQueue;
+  request.ifr_qlen = kQueue;
   if (control) ::ioctl(control.get(), SIOCSIFTXQLEN, &request);
 }
 

@@ -35,12 +35,6 @@ static_assert(sizeof(VirtioHeader) == 10);
 /// with UDP datagrams, from Linux 6.2 on. Without them, or where the kernel refuses them, a packet is one read or write.
 class LinuxTunDevice final : public TunDevice {
  public:
-  /// Packets that the kernel keeps while the daemon is busy. What does not fit is dropped where no AQM sees it, so
-  /// the kernel's queue is for short bursts only, and the managed one is flow_queue.h. It is one row for all flows:
-  /// when more comes than the daemon can carry, it is full, and every packet waits for all of it. Ours: 9 ms of the
-  /// smallest packets on a core that carries 110,000 in a second.
-  static constexpr int kKernelQueue = 1024;
-
   /// Creates the device or takes over a persistent one without owner. Throws SystemError.
   explicit LinuxTunDevice(const DeviceOptions& options);
 

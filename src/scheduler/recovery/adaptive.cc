@@ -35,7 +35,7 @@ Time Adaptive::notBefore(const RecoveryView& view) const {
   Time pause = view.now;
   if (view.ended || view.paritiesLeft > 0) return pause;
   for (const RecoveryPath& path : view.paths)
-    pause = std::max(pause, path.lastSent + path.srtt / kPausePerRtt);
+    pause = std::max(pause, path.lastSent + std::max<Duration>(path.srtt / kPausePerRtt, kLeastPause));
   return pause;
 }
 

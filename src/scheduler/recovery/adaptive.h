@@ -24,8 +24,10 @@ class Adaptive final : public RecoveryPolicy {
   static constexpr double kPriorPackets = 20;
   /// Standard deviations of that estimate to add to it.
   static constexpr double kDoubt = 1;
-  /// A burst ends when nothing was sent for this part of the smoothed RTT.
+  /// A burst ends when nothing was sent for this part of the smoothed RTT, but not sooner than kLeastPause: a host that
+  /// hands a stream over in its turns makes such gaps, which say nothing of the stream.
   static constexpr int kPausePerRtt = 8;
+  static constexpr Duration kLeastPause = 100us;
 
   explicit Adaptive(const RecoveryOptions& options) : options_(options) {}
 

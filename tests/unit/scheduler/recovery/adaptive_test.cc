@@ -155,6 +155,15 @@ TEST_F(AdaptiveTest, WaitsForAPauseOfAnEighthOfTheRtt) {
   EXPECT_EQ(notBefore({path}), kNow) << "nothing was ever sent";
 }
 
+TEST_F(AdaptiveTest, TheGapsOfAHostsTurnsAreNoPause) {
+  RecoveryPath path = known(0.02, 5, 200us);
+  path.lastSent = kNow - 99us;
+  EXPECT_EQ(notBefore({path}), kNow + 1us);
+  EXPECT_EQ(notBefore({path}, true), kNow) << "its end is known";
+  path.lastSent = kNow - 100us;
+  EXPECT_EQ(notBefore({path}), kNow);
+}
+
 TEST_F(AdaptiveTest, ThePauseIsThatOfAllPaths) {
   RecoveryPath busy = known(0.02, 0, 80ms);
   busy.lastSent = kNow - 6ms;
