@@ -23,6 +23,9 @@ constexpr Duration kShrinkAfter =
 // All packets under way in this process; at 2 KB each about 140 MB at most, taken on demand.
 constexpr size_t kPoolPackets = 65536;
 
+// Of the device: so likely a ping is not in the queue that a flood fills.
+constexpr unsigned kDeviceQueues = 16;
+
 // The largest packet that a socket or the device may give.
 size_t poolPayload(const Config& config) {
   return std::max({size_t{2048}, config.tunnel.maxOuterMtu, config.tunnel.outerMtu,
@@ -41,7 +44,7 @@ bool isTun(const Config& config) {
 
 DeviceOptions deviceOptions(const Config& config) {
   TunDevice::Kind kind = isTun(config) ? TunDevice::Kind::kTun : TunDevice::Kind::kTap;
-  return {kind, config.device.name, config.offloads.device};
+  return {kind, config.device.name, config.offloads.device, kDeviceQueues};
 }
 
 spdlog::level::level_enum levelOf(Event::Kind kind) {

@@ -12,11 +12,6 @@ namespace {
 // Packets and datagrams per source and turn of the loop: enough for full batches, too few to be felt as a
 // delay.
 constexpr size_t kTurn = 256;
-// From the device as many as its queue holds, unless they are large: when more comes than can be carried, the core is to
-// choose what is dropped, which keeps a ping apart from a flood. What the device's queue drops is any packet.
-constexpr size_t kDeviceTurn = TunDevice::kQueue;
-constexpr size_t kDeviceTurnBytes = kTurn * 1500;
-constexpr size_t kDeviceStep = 64;
 }  // namespace
 
 PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOffloads, PacketPool& pool,
@@ -38,15 +33,7 @@ size_t PacketPump::onDatagrams(std::span<ReceivedDatagram> batch) {
 
 void PacketPump::onDeviceReadable() {
   Time now = clock_.now();
-  size_t packets = 0, bytes = 0, some = kDeviceStep;
-  while (some >= kDeviceStep && packets < kDeviceTurn && bytes < kDeviceTurnBytes) {
-    some = device_->read(pool_, kDeviceStep, [&](Packet&& p) {
-      bytes += p.size();
-      tunnel_.onInnerPacket(std::move(p), now);
-    });
-    packets += some;
-  }
-  newPackets_ += packets;
+  newPackets_ += device_->read(pool_, kTurn, [&](Packet&& p) { tunnel_.onInnerPacket(std::move(p), now); });
   if (device_->gone()) spdlog::critical("device {} was deleted", device_->name());
 }
 

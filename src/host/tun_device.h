@@ -58,6 +58,7 @@ struct DeviceOptions {
   Kind kind = Kind::kTun;
   std::string name;       ///< 1 to 15 bytes; the host numbers a "%d" in it
   bool offloads = false;  ///< many TCP segments or UDP datagrams in one read or write, where the host can
+  unsigned queues = 1;    ///< the host's queues, flows spread over them; fewer where the host has fewer
 };
 
 /// A TUN (IP packets) or TAP (Ethernet frames) device.
@@ -65,11 +66,6 @@ class TunDevice {
  public:
   using Kind = DeviceOptions::Kind;
   using Sink = std::function<void(Packet&&)>;
-
-  /// Packets that the host keeps while nobody reads. What does not fit is dropped where no AQM sees it, so this queue is
-  /// for short bursts only, and the managed one is flow_queue.h. It is one row for all flows: when it is full, every
-  /// packet waits for all of it. Ours: 9 ms of the smallest packets on a core that carries 110,000 in a second.
-  static constexpr int kQueue = 1024;
 
   virtual ~TunDevice() = default;
 

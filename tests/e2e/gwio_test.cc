@@ -1134,6 +1134,41 @@ TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
   }
 }
 
+// More than a queue holds of one flow, then one packet of each of many others: most of these are in other queues, and the
+// first packets that are read.
+TEST_F(DeviceWire, AFloodFillsItsOwnQueue) {
+  constexpr unsigned kFlood = 3000, kOthers = 64, kMost = 256;
+  LinuxTunDevice tun({Kind::kTun, "braid7", true, 16});
+  ASSERT_EQ(tun.queues(), 16u);
+  EXPECT_THAT(errorOf([] {
+                LinuxTunDevice({Kind::kTun, "braid7", true, 16});
+              }),
+              HasSubstr("another process uses"));
+  ip("addr add 10.9.0.1/24 dev braid7");
+  ip("link set braid7 up");
+  SocketOptions o;
+  o.local = address("10.9.0.1");
+  UdpSocket socket(1, o);
+  testing::StrictMock<MockObserver> observer;
+  auto send = [&](uint16_t port) {
+    Datagram d;
+    d.route = {1, {}, {address("10.9.0.2"), port}};
+    d.bytes = pool_.copy(std::vector<uint8_t>(10));
+    socket.enqueue(std::move(d));
+    socket.flush(observer);
+  };
+  for (unsigned i = 0; i < kFlood; ++i) send(5000);
+  for (uint16_t i = 0; i < kOthers; ++i) send(static_cast<uint16_t>(6000 + i));
+  size_t flood = 0, others = 0;
+  auto sink = [&](Packet&& p) { isUdp(p) && ++(load16(&p.data()[22]) == 5000 ? flood : others); };
+  tun.read(pool_, kMost, sink);
+  EXPECT_GT(flood, 0u);
+  EXPECT_GT(others, kOthers * 2 / 3);
+  while (tun.read(pool_, kMost, sink) > 0) {
+  }
+  EXPECT_LE(flood, static_cast<size_t>(LinuxTunDevice::kKernelQueue));
+}
+
 // The packets of several flows come in turns; each flow's are one write all the same, and stay in order.
 TEST_F(DeviceWire, RunsOfSeveralFlowsGrowAtTheSameTime) {
   constexpr size_t kFlows = 3, kEach = 5;

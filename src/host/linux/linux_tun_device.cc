@@ -48,8 +48,10 @@ std::string quoted(const std::string& name) {
       what += "the name is taken by a device that another process uses; stop it or choose another name";
       break;
     case EINVAL:
-      what += std::string("the name is taken by an interface that is not a ") + wanted +
-              " device of the same settings, or is no interface name; choose another name";
+      what +=
+          std::string("the name is taken by an interface that is not a ") + wanted +
+          " device of the same settings, or by a device that another process uses, or is no interface name; "
+          "choose another name";
       break;
     default:
       what += std::strerror(error);
@@ -93,54 +95,92 @@ LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
   if (name.empty() || name.size() >= IFNAMSIZ) {
     throw SystemError(EINVAL, quoted(name) + ": an interface name has 1 to 15 bytes");
   }
-  UniqueFd fd(::open(kTunPath, O_RDWR | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) failOpen(errno);
-  ifreq request{};
-  std::copy(name.begin(), name.end(), request.ifr_name);
-  hasHeader_ = options.offloads && attach(fd.get(), request, kind_, IFF_VNET_HDR);
-  if (!hasHeader_ && !attach(fd.get(), request, kind_, 0)) failAttach(errno, kind_, name);
+  name_ = name;
+  hasHeader_ = options.offloads && create(IFF_VNET_HDR, options.queues);
+  if (!hasHeader_ && !create(0, options.queues)) failAttach(errno, kind_, name);
   if (hasHeader_) {
-    bool takesUdp = wantSegments(fd.get());
+    bool takesUdp = wantSegments(fd());
     runs_.reserve(kRuns);
     begun_.reserve(kRuns);
     for (size_t i = 0; i < kRuns; ++i) runs_.emplace_back(linkHeader_).run.setTakesUdp(takesUdp);
   } else {
-    ::ioctl(fd.get(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
+    ::ioctl(fd(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
   }
-  fd_ = std::move(fd);
-  name_ = request.ifr_name;
-  lengthenQueue();
+  lengthenQueues();
+}
+
+// A device with several queues must be a new one: into a present one we would come as another owner's further queue.
+bool LinuxTunDevice::create(int flags, unsigned queues) {
+  queues_.clear();
+  for (unsigned wanted = queues; queues_.size() < wanted;) {
+    UniqueFd fd(::open(kTunPath, O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    if (!fd && queues_.empty()) failOpen(errno);
+    ifreq request{};
+    name_.copy(request.ifr_name, IFNAMSIZ - 1);
+    int several = wanted == 1 ? 0 : queues_.empty() ? IFF_MULTI_QUEUE | IFF_TUN_EXCL : IFF_MULTI_QUEUE;
+    if (fd && attach(fd.get(), request, kind_, flags | several)) {
+      name_ = request.ifr_name;
+      queues_.push_back({std::move(fd)});
+    } else if (wanted > 1 && queues_.empty()) {
+      wanted = 1;
+    } else {
+      break;
+    }
+  }
+  return !queues_.empty();
 }
 
 // Best effort: an unprivileged owner of a prepared device may not do so, and then has the kernel's 500 packets.
-void LinuxTunDevice::lengthenQueue() {
+void LinuxTunDevice::lengthenQueues() {
   UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
   name_.copy(request.ifr_name, IFNAMSIZ - 1);
-  request.ifr_qlen = kQueue;
+  request.ifr_qlen = kKernelQueue;
   if (control) ::ioctl(control.get(), SIOCSIFTXQLEN, &request);
 }
 
 void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable) {
-  watcher_ = std::make_unique<IoWatcher>(loop, fd(), std::move(onReadable));
+  for (Queue& queue : queues_) {
+    auto ready = [&queue, onReadable] {
+      queue.isReady = true;
+      onReadable();
+    };
+    queue.watcher = std::make_unique<IoWatcher>(loop, queue.fd.get(), ready);
+    queue.isReady = false;
+  }
+}
+
+// nullptr: none.
+LinuxTunDevice::Queue* LinuxTunDevice::nextReady() {
+  for (size_t n = 0; n < queues_.size(); ++n) {
+    last_ = last_ + 1 < queues_.size() ? last_ + 1 : 0;
+    if (queues_[last_].isReady) return &queues_[last_];
+  }
+  return nullptr;
 }
 
 size_t LinuxTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
   size_t packets = 0;
-  while (packets < limit) {
-    size_t some = readSome(pool, sink);
-    if (some == 0) break;
-    packets += some;
+  for (Queue* queue; packets < limit && (queue = nextReady());) {
+    size_t most = std::min(limit, packets + kShare);
+    while (packets < most && queue->isReady) {
+      size_t some = readSome(*queue, pool, sink);
+      queue->isReady = some > 0;
+      packets += some;
+    }
+  }
+  if (!queues_[0].watcher) {
+    for (Queue& queue : queues_) queue.isReady = true;
   }
   return packets;
 }
 
 // Bytes behind the header; 0 or less: none.
-ssize_t LinuxTunDevice::readRaw(VirtioHeader& header, ByteSpan room, ByteSpan spill) {
+ssize_t LinuxTunDevice::readRaw(const Queue& queue, VirtioHeader& header, ByteSpan room, ByteSpan spill) {
   size_t before = hasHeader_ ? sizeof header : 0;
   iovec vectors[]{{&header, before}, {room.data(), room.size()}, {spill.data(), spill.size()}};
   ssize_t n;
-  do n = ::readv(fd_.get(), vectors, 3);
+  do n = ::readv(queue.fd.get(), vectors, 3);
   while (n < 0 && errno == EINTR);
   if (n < 0) {
     if (errno != EAGAIN) ++counters_.readErrors;
@@ -152,13 +192,13 @@ ssize_t LinuxTunDevice::readRaw(VirtioHeader& header, ByteSpan room, ByteSpan sp
 
 // What a packet buffer holds is read into it at once. More is TCP segments in one packet, which are cut out of a whole
 // copy of it.
-size_t LinuxTunDevice::readSome(PacketPool& pool, const Sink& sink) {
+size_t LinuxTunDevice::readSome(const Queue& queue, PacketPool& pool, const Sink& sink) {
   if (!spill_) spill_ = std::make_unique_for_overwrite<uint8_t[]>(pool.payload() + kLongest);
   Packet packet = pool.allocate();
   uint8_t* head = spill_.get();
   ByteSpan room(packet ? packet.data() : head, pool.payload());
   VirtioHeader header{};
-  ssize_t n = readRaw(header, room, {head + room.size(), kLongest});
+  ssize_t n = readRaw(queue, header, room, {head + room.size(), kLongest});
   if (n <= 0) return 0;
   ++counters_.reads;
   auto size = static_cast<size_t>(n);
@@ -223,11 +263,10 @@ bool LinuxTunDevice::isTaken(ssize_t written, size_t packets) {
 }
 
 void LinuxTunDevice::write(Packet packet) {
-  if (!hasHeader_) return writeAlone(packet);
   std::optional<uint32_t> number = runNumber(packet.view(), linkHeader_);
-  if (!number) {
+  if (!hasHeader_ || !number) {
     flush();
-    return writeAlone(packet);
+    return writeAlone(packet, number.value_or(0) % kRuns);
   }
   OpenRun& open = runs_[*number % kRuns];
   if (open.run.count() == 0 || !open.run.extend(packet.view())) {
@@ -235,7 +274,7 @@ void LinuxTunDevice::write(Packet packet) {
       writeRun(open);
       std::erase(begun_, &open);
     }
-    if (!open.run.begin(packet.view())) return writeAlone(packet);  // it goes at once
+    if (!open.run.begin(packet.view())) return writeAlone(packet, *number % kRuns);  // it goes at once
     begun_.push_back(&open);
   }
   open.packets[open.run.count() - 1] = std::move(packet);
@@ -246,11 +285,11 @@ void LinuxTunDevice::flush() {
   begun_.clear();
 }
 
-void LinuxTunDevice::writeAlone(const Packet& packet) {
+void LinuxTunDevice::writeAlone(const Packet& packet, size_t slot) {
   VirtioHeader header{};
   iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
   ssize_t n;
-  do n = ::writev(fd_.get(), vectors, 2);
+  do n = ::writev(fdOf(slot), vectors, 2);
   while (n < 0 && errno == EINTR);
   if (isTaken(n, 1)) counters_.writtenBytes += packet.size();
 }
@@ -277,7 +316,9 @@ void LinuxTunDevice::writeRun(OpenRun& open) {
     vectors[i + 1] = vectorOf(i == 0 ? packet : packet.subspan(run.headers()));
   }
   ssize_t n;
-  do n = ::writev(fd_.get(), vectors.data(), static_cast<int>(run.count() + 1));
+  do
+    n = ::writev(fdOf(static_cast<size_t>(&open - runs_.data())), vectors.data(),
+                 static_cast<int>(run.count() + 1));
   while (n < 0 && errno == EINTR);
   if (isTaken(n, run.count())) counters_.writtenBytes += bytes;
   for (size_t i = 0; i < run.count(); ++i) open.packets[i].reset();
