@@ -32,6 +32,7 @@ Daemon::Daemon(Config config, LoadOptions loading)
   dropPrivileges();
   if (::geteuid() == 0)
     spdlog::warn("runs as root, without most of its capabilities; --user NAME runs it as NAME");
+  if (const char* w = getenv("W")) host_.startWorkers(static_cast<unsigned>(atoi(w)) - 1);
   gateway_.start();
 }
 

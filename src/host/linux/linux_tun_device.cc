@@ -5,7 +5,6 @@
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,8 +13,7 @@
 #include <utility>
 
 #include "host/system_error.h"
-#include "inet/frame.h"
-#include "inet/packet_segmenter.h"
+#include "host/linux/virtio_header.h"
 
 namespace braid {
 
@@ -58,8 +56,6 @@ std::string quoted(const std::string& name) {
 }
 
 constexpr size_t kEthernetHeader = 14;
-// The longest packet of an IP stack without jumbograms, and what goes before it.
-constexpr size_t kLongest = 65535 + kEthernetHeader + 4;
 
 bool attach(int fd, ifreq& request, TunDevice::Kind kind, int flags) {
   request.ifr_flags =
@@ -80,14 +76,18 @@ bool wantSegments(int fd) {
   return false;
 }
 
-iovec vectorOf(ByteView bytes) {
-  return {const_cast<uint8_t*>(bytes.data()), bytes.size()};
-}
+// So many packets are worth a wake-up of another thread. Ours.
+constexpr size_t kWorthHandingOver = 16;
+constexpr size_t kWorthReadingAhead = 32;
+constexpr size_t kFew = 8;
+// Packets that wait for a worker, at most.
+constexpr size_t kMostWaiting = 512;
+// Packets that a worker reads at a time, at most.
+constexpr size_t kMostAhead = 256;
 
 }  // namespace
 
-LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
-    : kind_(options.kind), linkHeader_(options.kind == Kind::kTap ? kEthernetHeader : 0) {
+LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options) : kind_(options.kind) {
   const std::string& name = options.name;
   if (name.empty() || name.size() >= IFNAMSIZ) {
     throw SystemError(EINVAL, quoted(name) + ": an interface name has 1 to 15 bytes");
@@ -98,14 +98,9 @@ LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
   std::copy(name.begin(), name.end(), request.ifr_name);
   hasHeader_ = options.offloads && attach(fd.get(), request, kind_, IFF_VNET_HDR);
   if (!hasHeader_ && !attach(fd.get(), request, kind_, 0)) failAttach(errno, kind_, name);
-  if (hasHeader_) {
-    bool takesUdp = wantSegments(fd.get());
-    runs_.reserve(kRuns);
-    begun_.reserve(kRuns);
-    for (size_t i = 0; i < kRuns; ++i) runs_.emplace_back(linkHeader_).run.setTakesUdp(takesUdp);
-  } else {
-    ::ioctl(fd.get(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
-  }
+  bool takesUdp = hasHeader_ && wantSegments(fd.get());
+  if (!hasHeader_) ::ioctl(fd.get(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
+  writer_.emplace(fd.get(), kind_ == Kind::kTap ? kEthernetHeader : 0, hasHeader_, takesUdp);
   fd_ = std::move(fd);
   name_ = request.ifr_name;
   lengthenQueue();
@@ -120,167 +115,139 @@ void LinuxTunDevice::lengthenQueue() {
   if (control) ::ioctl(control.get(), SIOCSIFTXQLEN, &request);
 }
 
-void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable) {
-  watcher_ = std::make_unique<IoWatcher>(loop, fd(), std::move(onReadable));
+// What waits for a worker, and what it has.
+struct LinuxTunDevice::Handed {
+  Handed(LinuxTunDevice& device, Workers& crew)
+      : workers(crew),
+        writing([&device, this] { writeAll(*device.writer_); }, [&device] { device.onWritten(); }),
+        reading([&device, this] { readAll(*device.reader_); },
+                [&device, this] {
+                  filled = true;
+                  device.onReadable_();
+                }) {
+    for (auto* packets : {&waiting, &leaving, &spent}) packets->reserve(kMostWaiting);
+    for (auto& packets : read) packets.reserve(kMostAhead);
+  }
+  ~Handed() {
+    for (Job* job : {&writing, &reading}) {
+      if (job->underWay()) workers.await(*job);
+    }
+  }
+  void writeAll(TunWriter& writer) {
+    for (Packet& packet : leaving) writer.write(std::move(packet), writeCounters, &spent);
+    writer.flush(writeCounters, &spent);
+  }
+  void readAll(TunReader& reader) {
+    reader.read(kMostAhead, readCounters, [this](Packet&& p) { read[current].push_back(std::move(p)); });
+  }
+
+  Workers& workers;
+  std::vector<Packet> waiting, leaving, spent;
+  DeviceCounters writeCounters;
+  std::array<std::vector<Packet>, 2> read;  // one is read into, the other one given out
+  size_t current = 0;
+  bool busy = false;    // the device is read by a worker, and not by read() itself
+  bool filled = false;  // the current packets were not yet given out
+  DeviceCounters readCounters;
+  Job writing, reading;
+};
+
+LinuxTunDevice::~LinuxTunDevice() = default;
+
+void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable, Workers* workers) {
+  onReadable_ = std::move(onReadable);
+  watcher_ = std::make_unique<IoWatcher>(loop, fd(), [this] { onReadable_(); });
+  workers_ = workers;
+}
+
+// nullptr: there are no workers.
+LinuxTunDevice::Handed* LinuxTunDevice::handed() {
+  if (!workers_ || !workers_->started()) return nullptr;
+  if (!handed_) handed_ = std::make_unique<Handed>(*this, *workers_);
+  return handed_.get();
 }
 
 size_t LinuxTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
-  size_t packets = 0;
-  while (packets < limit) {
-    size_t some = readSome(pool, sink);
-    if (some == 0) break;
-    packets += some;
+  if (!reader_) reader_.emplace(fd(), kind_, hasHeader_, pool);
+  if (handed_ && handed_->busy) return readAhead(sink);
+  size_t packets = reader_->read(limit, counters_, sink);
+  gone_ |= reader_->gone();
+  if (packets >= kWorthReadingAhead && handed()) {
+    handed_->busy = true;
+    if (packets >= limit) beginReading();
   }
   return packets;
 }
 
-// Bytes behind the header; 0 or less: none.
-ssize_t LinuxTunDevice::readRaw(VirtioHeader& header, ByteSpan room, ByteSpan spill) {
-  size_t before = hasHeader_ ? sizeof header : 0;
-  iovec vectors[]{{&header, before}, {room.data(), room.size()}, {spill.data(), spill.size()}};
-  ssize_t n;
-  do n = ::readv(fd_.get(), vectors, 3);
-  while (n < 0 && errno == EINTR);
-  if (n < 0) {
-    if (errno != EAGAIN) ++counters_.readErrors;
-    gone_ |= errno == EBADFD;
-    return n;
-  }
-  return n - static_cast<ssize_t>(before);
+// Has the next packets read while this thread does what those before are about.
+void LinuxTunDevice::beginReading() {
+  reader_->stock().lend(kMostAhead);
+  watcher_->wantRead(false);
+  handed_->workers.post(handed_->reading);
 }
 
-// What a packet buffer holds is read into it at once. More is TCP segments in one packet, which are cut out of a whole
-// copy of it.
-size_t LinuxTunDevice::readSome(PacketPool& pool, const Sink& sink) {
-  if (!spill_) spill_ = std::make_unique_for_overwrite<uint8_t[]>(pool.payload() + kLongest);
-  Packet packet = pool.allocate();
-  uint8_t* head = spill_.get();
-  ByteSpan room(packet ? packet.data() : head, pool.payload());
-  VirtioHeader header{};
-  ssize_t n = readRaw(header, room, {head + room.size(), kLongest});
-  if (n <= 0) return 0;
-  ++counters_.reads;
-  auto size = static_cast<size_t>(n);
-  if (header.segmentType != VirtioHeader::kNoSegments) {
-    if (packet) std::copy_n(room.data(), std::min(size, room.size()), head);
-    return cut(header, {head, size}, std::move(packet), pool, sink);
-  }
-  if (!packet) {
-    ++counters_.readNoBuffer;
-  } else if (size > room.size()) {
-    ++counters_.readTooBig;
+size_t LinuxTunDevice::readAhead(const Sink& sink) {
+  Handed& h = *handed_;
+  if (h.reading.underWay()) return 0;
+  if (!std::exchange(h.filled, false)) return beginReading(), 0;
+  std::vector<Packet>& packets = h.read[h.current];
+  size_t count = packets.size();
+  reader_->stock().takeBack();
+  addCounters(counters_, std::exchange(h.readCounters, {}));
+  gone_ |= reader_->gone();
+  h.busy = count >= kFew;
+  if (h.busy && (count >= kMostAhead || reader_->hasRest())) {
+    h.current ^= 1;
+    beginReading();
   } else {
-    packet.setSize(size);
-    if (header.flags & VirtioHeader::kNeedsChecksum)
-      completeChecksum(packet.span(), header.checksumStart, header.checksumOffset);
-    give(std::move(packet), sink);
+    watcher_->wantRead(true);
   }
-  return 1;
-}
-
-void LinuxTunDevice::give(Packet packet, const Sink& sink) {
-  ++counters_.readPackets;
-  counters_.readBytes += packet.size();
-  sink(std::move(packet));
-}
-
-// `first`: a buffer that is there already, for the first segment. How many segments there were.
-size_t LinuxTunDevice::cut(const VirtioHeader& header, ByteView packet, Packet first, PacketPool& pool,
-                           const Sink& sink) {
-  size_t linkHeader = 0;
-  if (kind_ == Kind::kTap) {
-    std::optional<Frame> frame = parseFrame(packet);
-    linkHeader = frame ? frame->payloadOffset : packet.size();
+  for (Packet& packet : packets) sink(std::move(packet));
+  packets.clear();
+  if (!h.busy) {
+    reader_->stock().clear();
+    if (reader_->hasRest()) count += reader_->read(0, counters_, sink);
   }
-  std::optional<PacketSegmenter> segments = PacketSegmenter::of(packet, linkHeader, header.segmentSize);
-  if (!segments) {
-    ++counters_.readErrors;
-    return 1;
-  }
-  for (size_t size; (size = segments->nextSize()) > 0;) {
-    Packet segment = first ? std::exchange(first, Packet{}) : pool.allocate();
-    if (!segment || size > pool.payload()) {
-      ++(segment ? counters_.readTooBig : counters_.readNoBuffer);
-      segments->skip();
-      continue;
-    }
-    segments->write(segment.append(size));
-    give(std::move(segment), sink);
-  }
-  return segments->count();
-}
-
-// Counts what became of a write.
-bool LinuxTunDevice::isTaken(ssize_t written, size_t packets) {
-  if (written >= 0) {
-    ++counters_.writes;
-    counters_.writtenPackets += packets;
-    return true;
-  }
-  (errno == EAGAIN || errno == ENOBUFS ? counters_.writeFull : counters_.writeErrors) += packets;
-  return false;
+  return count;
 }
 
 void LinuxTunDevice::write(Packet packet) {
-  if (!hasHeader_) return writeAlone(packet);
-  std::optional<uint32_t> number = runNumber(packet.view(), linkHeader_);
-  if (!number) {
-    flush();
-    return writeAlone(packet);
-  }
-  OpenRun& open = runs_[*number % kRuns];
-  if (open.run.count() == 0 || !open.run.extend(packet.view())) {
-    if (open.run.count() > 0) {
-      writeRun(open);
-      std::erase(begun_, &open);
+  if (!handed()) return writer_->write(std::move(packet), counters_);
+  Handed& h = *handed_;
+  if (h.waiting.size() == kMostWaiting) {
+    if (h.writing.underWay()) {
+      h.workers.await(h.writing);
+      settleWriting();
     }
-    if (!open.run.begin(packet.view())) return writeAlone(packet);  // it goes at once
-    begun_.push_back(&open);
+    flush();
   }
-  open.packets[open.run.count() - 1] = std::move(packet);
+  h.waiting.push_back(std::move(packet));
 }
 
 void LinuxTunDevice::flush() {
-  for (OpenRun* open : begun_) writeRun(*open);
-  begun_.clear();
+  if (!handed()) return writer_->flush(counters_);
+  Handed& h = *handed_;
+  if (h.writing.underWay() || h.waiting.empty()) return;
+  if (h.waiting.size() < kWorthHandingOver) {
+    for (Packet& packet : h.waiting) writer_->write(std::move(packet), counters_);
+    writer_->flush(counters_);
+    h.waiting.clear();
+  } else {
+    std::swap(h.waiting, h.leaving);
+    h.workers.post(h.writing);
+  }
 }
 
-void LinuxTunDevice::writeAlone(const Packet& packet) {
-  VirtioHeader header{};
-  iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
-  ssize_t n;
-  do n = ::writev(fd_.get(), vectors, 2);
-  while (n < 0 && errno == EINTR);
-  if (isTaken(n, 1)) counters_.writtenBytes += packet.size();
+void LinuxTunDevice::settleWriting() {
+  Handed& h = *handed_;
+  addCounters(counters_, std::exchange(h.writeCounters, {}));
+  h.leaving.clear();
+  h.spent.clear();
 }
 
-void LinuxTunDevice::writeRun(OpenRun& open) {
-  PacketRun& run = open.run;
-  VirtioHeader header{};
-  if (run.count() > 1) {
-    RunOffload offload = run.finish(open.packets[0].span());
-    header.flags = VirtioHeader::kNeedsChecksum;
-    uint8_t ofTcp = offload.isV6 ? VirtioHeader::kTcpV6 : VirtioHeader::kTcpV4;
-    header.segmentType = offload.isUdp ? VirtioHeader::kUdp : ofTcp;
-    header.headers = offload.headers;
-    header.segmentSize = offload.payload;
-    header.checksumStart = offload.checksumStart;
-    header.checksumOffset = offload.checksumOffset;
-  }
-  std::array<iovec, PacketRun::kMost + 1> vectors;
-  vectors[0] = {&header, sizeof header};
-  size_t bytes = 0;
-  for (size_t i = 0; i < run.count(); ++i) {
-    ByteView packet = open.packets[i].view();
-    bytes += packet.size();
-    vectors[i + 1] = vectorOf(i == 0 ? packet : packet.subspan(run.headers()));
-  }
-  ssize_t n;
-  do n = ::writev(fd_.get(), vectors.data(), static_cast<int>(run.count() + 1));
-  while (n < 0 && errno == EINTR);
-  if (isTaken(n, run.count())) counters_.writtenBytes += bytes;
-  for (size_t i = 0; i < run.count(); ++i) open.packets[i].reset();
-  run.clear();
+void LinuxTunDevice::onWritten() {
+  settleWriting();
+  flush();
 }
 
 }  // namespace braid

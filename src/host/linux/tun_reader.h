@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "host/linux/virtio_header.h"
+#include "host/packet_stock.h"
+#include "host/tun_device.h"
+#include "inet/packet_segmenter.h"
+
+namespace braid {
+
+/// The reading half of a LinuxTunDevice: used by one thread at a time.
+class TunReader {
+ public:
+  /// `fd` must stay open. `hasHeader`: each packet has a VirtioHeader before it.
+  TunReader(int fd, TunDevice::Kind kind, bool hasHeader, PacketPool& pool)
+      : fd_(fd),
+        kind_(kind),
+        hasHeader_(hasHeader),
+        stock_(pool),
+        spill_(std::make_unique_for_overwrite<uint8_t[]>(pool.payload() + kLongest)) {}
+
+  /// TunDevice::read(). While the stock is lent, it also ends when that is used up; what was read and not given to the
+  /// sink comes first the next time.
+  size_t read(size_t limit, DeviceCounters& counters, const TunDevice::Sink& sink);
+  /// read() has something for the sink without asking the kernel.
+  bool hasRest() const { return segments_.has_value(); }
+  /// Somebody deleted the device.
+  bool gone() const { return gone_; }
+  PacketStock& stock() { return stock_; }
+
+ private:
+  static constexpr size_t kEthernetHeader = 14;
+  /// The longest packet of an IP stack without jumbograms, and what goes before it.
+  static constexpr size_t kLongest = 65535 + kEthernetHeader + 4;
+
+  size_t readSome(DeviceCounters& counters, const TunDevice::Sink& sink);
+  ssize_t readRaw(VirtioHeader& header, ByteSpan room, ByteSpan spill, DeviceCounters& counters);
+  bool begin(const VirtioHeader& header, ByteView packet);
+  size_t cut(Packet first, DeviceCounters& counters, const TunDevice::Sink& sink);
+
+  int fd_;
+  TunDevice::Kind kind_;
+  bool hasHeader_;
+  bool gone_ = false;
+  PacketStock stock_;
+  std::unique_ptr<uint8_t[]> spill_;         ///< what a read brings beyond a packet buffer
+  std::optional<PacketSegmenter> segments_;  ///< of what is in spill_, those that are left
+};
+
+}  // namespace braid
