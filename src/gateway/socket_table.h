@@ -20,7 +20,8 @@ class SocketTable {
   /// A batch that one read brought. Gives how much has come of it.
   using OnBatch = std::function<size_t(std::span<ReceivedDatagram>)>;
   /// `offloads`: SocketOptions::offloads of each socket. All must outlive the table.
-  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch);
+  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch,
+              SocketCallbacks::Opening opening = {});
 
   /// Throws SystemError.
   void open(SocketId id, const SocketOptions& options);
@@ -52,6 +53,7 @@ class SocketTable {
   bool offloads_;
   SendObserver& observer_;
   OnBatch onBatch_;
+  SocketCallbacks::Opening opening_;
   ReceiveBatch batch_;
   Entries entries_;        // a few: an uplink has one or several of each family
   Entry* last_ = nullptr;  // what was sent last went there, and what follows mostly does

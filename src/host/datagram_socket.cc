@@ -28,11 +28,24 @@ void DatagramSocket::tell(const Datagram& refused, int error, SendObserver& obse
   if (!noMemory) observer.onSendError(refused, error);
 }
 
+// What the core has left to the driver. How many of the next ones may leave; 0: the cipher has failed.
+size_t DatagramSocket::sealSome(unsigned lane) {
+  size_t most = std::min(leaving_.size() - next_, kBatch);
+  for (size_t i = 0; i < most; ++i) {
+    Datagram& d = nextAt(i);
+    if (!d.unsealed || d.unsealed.good) continue;
+    d.unsealed.seal(d.bytes.span(), lane);
+    if (!d.unsealed.good) return i;
+  }
+  return most;
+}
+
 // On whichever thread has them.
-void DatagramSocket::sendLeaving() {
+void DatagramSocket::sendLeaving(unsigned lane) {
   int pendingErrors = 0;  // ICMP answers to earlier datagrams that the host hands out instead of sending
   while (next_ < leaving_.size()) {
-    int sent = send(std::min(leaving_.size() - next_, kBatch));
+    size_t ready = sealSome(lane);
+    int sent = ready > 0 ? send(ready) : -EBADMSG;
     if (sent >= 0) {
       next_ += static_cast<size_t>(sent);
       continue;
@@ -70,7 +83,7 @@ void DatagramSocket::send(SendObserver& observer, bool here) {
     observer_ = &observer;
     sending_ = !here && handOver(leaving_.size());
     if (sending_) break;
-    sendLeaving();
+    sendLeaving(0);
     settle(observer);
   }
   watchWritable(blocked_);

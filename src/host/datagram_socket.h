@@ -89,8 +89,11 @@ class SendObserver {
 
 /// How a socket asks for attention. Neither callback comes from inside of the socket's own methods.
 struct SocketCallbacks {
+  /// How a datagram that came would be opened, for sockets that have other threads do that.
+  using Opening = std::function<CipherWork(ByteView)>;
   std::function<void()> onReadable;
   std::function<void()> onWritable;  ///< there is room again after a flush that was blocked
+  Opening opening{};                 ///< empty: the core opens itself
 };
 
 /// A UDP socket with a bounded queue of what waits to be sent. What crosses the border to the host are
@@ -147,7 +150,8 @@ class DatagramSocket {
   virtual void awaitSending() {}
 
   Datagram& nextAt(size_t i) { return leaving_[next_ + i]; }
-  void sendLeaving();
+  /// `lane`: the thread's, for the cipher.
+  void sendLeaving(unsigned lane);
   void onSent();
   SocketCounters counters_;
 
@@ -156,6 +160,7 @@ class DatagramSocket {
     size_t place;  // in leaving_
     int error;
   };
+  size_t sealSome(unsigned lane);
   void send(SendObserver& observer, bool here);
   void endSending(SendObserver& observer);
   void settle(SendObserver& observer);

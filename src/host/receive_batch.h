@@ -11,6 +11,7 @@
 #include "host/packet_stock.h"
 #include "inet/endpoint.h"
 #include "tunnel/subflow/route.h"
+#include "tunnel/wire/cipher_work.h"
 
 namespace braid {
 
@@ -19,6 +20,7 @@ struct ReceivedDatagram {
   Route from;
   Ecn ecn = Ecn::kNotEct;
   Packet bytes;
+  CipherWork opening{};  ///< has been done; empty: nobody has tried
 };
 
 /// Where sockets put what they receive, one batch at a time; any number of sockets may share it. A batch

@@ -119,8 +119,8 @@ void LinuxTunDevice::lengthenQueue() {
 struct LinuxTunDevice::Handed {
   Handed(LinuxTunDevice& device, Workers& crew)
       : workers(crew),
-        writing([&device, this] { writeAll(*device.writer_); }, [&device] { device.onWritten(); }),
-        reading([&device, this] { readAll(*device.reader_); },
+        writing([&device, this](unsigned) { writeAll(*device.writer_); }, [&device] { device.onWritten(); }),
+        reading([&device, this](unsigned) { readAll(*device.reader_); },
                 [&device, this] {
                   filled = true;
                   device.onReadable_();

@@ -238,22 +238,31 @@ UdpSocket::UdpSocket(SocketId id, const SocketOptions& options) : UdpSocket(id, 
 }
 UdpSocket::UdpSocket(SocketId id, UniqueFd fd) : DatagramSocket(id, localEnd(fd.get())), fd_(std::move(fd)) {}
 
-// Batches that are read by a worker, one while this thread has the other.
+// Three batches take turns: one is read by a worker, the one before is opened by it, and the one before that is in use by
+// this thread.
 struct UdpSocket::Ahead {
   Ahead(UdpSocket& socket, PacketPool& pool)
-      : batches{ReceiveBatch(pool), ReceiveBatch(pool)},
-        job([&socket, this] { more = socket.fill(batches[current], want, counters); },
+      : batches{ReceiveBatch(pool), ReceiveBatch(pool), ReceiveBatch(pool)},
+        job(
+            [&socket, this](unsigned worker) {
+              for (ReceivedDatagram& d : opened().received()) {
+                if (d.opening) d.opening.open(d.bytes.span(), worker);
+              }
+              if (want > 0) socket.fill(read(), want, counters);
+            },
             [&socket, this] {
-              filled = true;
+              done = true;
               socket.onReadable_();
             }) {}
 
-  std::array<ReceiveBatch, 2> batches;
-  size_t current = 0;  // the one that is read, or was read last
-  size_t want = 0;
-  bool busy = false;    // the socket is read so, and not by receive() itself
-  bool filled = false;  // the current batch was not yet given out
-  bool more = false;
+  ReceiveBatch& read() { return batches[turn % 3]; }
+  ReceiveBatch& opened() { return batches[(turn + 2) % 3]; }
+
+  std::array<ReceiveBatch, 3> batches;
+  size_t turn = 0;
+  size_t want = 0;    // messages; 0: the pool is exhausted
+  bool busy = false;  // the socket is read so, and not by receive() itself
+  bool done = false;  // the job's outcome was not yet looked at
   SocketCounters counters;
   Job job;
 };
@@ -267,8 +276,9 @@ void UdpSocket::watch(Loop& loop, SocketCallbacks callbacks, Workers* workers) {
   onReadable_ = std::move(callbacks.onReadable);
   watcher_ = std::make_unique<IoWatcher>(
       loop, fd(), [this] { onReadable_(); }, std::move(callbacks.onWritable));
+  opening_ = std::move(callbacks.opening);
   workers_ = workers;
-  if (workers) sending_ = std::make_unique<Job>([this] { sendLeaving(); }, [this] { onSent(); });
+  if (workers) sending_ = std::make_unique<Job>([this](unsigned worker) { sendLeaving(worker); }, [this] { onSent(); });
 }
 
 void UdpSocket::watchWritable(bool on) {
@@ -352,36 +362,36 @@ std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit
   return batch.received();
 }
 
-// Has the next batch read while this thread does what the one before is about.
+// Has the next batch read and, before that, the last one opened, while this thread does what the one before is about.
 void UdpSocket::readAhead() {
   Ahead& a = *ahead_;
-  ReceiveBatch& batch = a.batches[a.current];
-  a.want = batch.prepare(merges_ ? kMergedMessages : ReceiveBatch::kSize);
-  a.busy = a.want > 0;
-  watcher_->wantRead(!a.busy);
-  if (!a.busy) return;
-  batch.lend(merges_ ? kMergedMessages * (kMostSegments - 1) : 0);
+  ++a.turn;
+  a.want = a.read().prepare(merges_ ? kMergedMessages : ReceiveBatch::kSize);
+  watcher_->wantRead(false);
+  a.read().lend(merges_ ? kMergedMessages * (kMostSegments - 1) : 0);
   workers_->post(a.job);
 }
 
 std::span<ReceivedDatagram> UdpSocket::takeAhead() {
   Ahead& a = *ahead_;
   if (a.job.underWay()) return {};
-  if (!std::exchange(a.filled, false)) return readAhead(), std::span<ReceivedDatagram>();
-  ReceiveBatch& batch = a.batches[a.current];
-  batch.takeBack();
+  if (!std::exchange(a.done, false)) return readAhead(), std::span<ReceivedDatagram>();
+  a.read().takeBack();
   addCounters(counters_, std::exchange(a.counters, {}));
-  a.busy = batch.received().size() >= kFew;
-  if (a.busy && a.more) {
-    a.current ^= 1;
+  std::span<ReceivedDatagram> fresh = a.read().received(), opened = a.opened().received();
+  if (opening_) {
+    for (ReceivedDatagram& d : fresh) d.opening = opening_(d.bytes.view());
+  }
+  if (!fresh.empty()) {
     readAhead();
   } else {
+    a.busy = a.want > 0 && opened.size() >= kFew;
+    if (!a.busy) {
+      for (ReceiveBatch& each : a.batches) each.clearStock();
+    }
     watcher_->wantRead(true);
   }
-  if (!a.busy) {
-    for (ReceiveBatch& each : a.batches) each.clearStock();
-  }
-  return batch.received();
+  return opened;
 }
 
 // On whichever thread has the batch. False: there was no more.

@@ -46,6 +46,7 @@ class UdpSocket final : public DatagramSocket {
   bool merges_ = false;   ///< the kernel may give several datagrams as one message (UDP_GRO)
   uint32_t overflowed_ = 0;  ///< as the kernel counts it
   std::function<void()> onReadable_;
+  SocketCallbacks::Opening opening_;
   std::unique_ptr<IoWatcher> watcher_;
   Workers* workers_ = nullptr;
   std::unique_ptr<Job> sending_;

@@ -39,7 +39,7 @@ Workers::~Workers() {
 
 void Workers::start(unsigned threads) {
   for (unsigned i = 0; i < threads; ++i) {
-    threads_.push_back(std::thread([this] { run(); }));
+    threads_.push_back(std::thread([this, i] { run(i + 1); }));
     ::pthread_setname_np(threads_.back().native_handle(), kThreadName);
   }
 }
@@ -61,7 +61,7 @@ void Workers::await(Job& job) {
   if (job.stage_ == Job::Stage::kWaits) {
     waiting_.erase(job);
     lock.unlock();
-    job.work_();
+    job.work_(0);
   } else {
     awaited_ = true;
     finished_.wait(lock, [&] { return job.stage_ == Job::Stage::kDone; });
@@ -88,7 +88,7 @@ void Workers::settle() {
   }
 }
 
-void Workers::run() {
+void Workers::run(unsigned number) {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stops_ || !waiting_.empty(); });
@@ -96,7 +96,7 @@ void Workers::run() {
     Job* job = waiting_.popFront();
     job->stage_ = Job::Stage::kRuns;
     lock.unlock();
-    job->work_();
+    job->work_(number);
     lock.lock();
     job->stage_ = Job::Stage::kDone;
     done_.pushBack(*job);

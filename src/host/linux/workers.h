@@ -18,8 +18,9 @@ class Workers;
 /// touches is the owner's again when the job is not under way any more. Must not be destroyed while it is.
 class Job {
  public:
-  /// `work` runs on a worker; it must not throw. `onDone` follows on the loop.
-  Job(std::function<void()> work, std::function<void()> onDone)
+  /// `work` runs on a worker, and is told which one: 1 to Workers::kMost - 1, or 0 for the owner; it must not throw.
+  /// `onDone` follows on the loop.
+  Job(std::function<void(unsigned)> work, std::function<void()> onDone)
       : work_(std::move(work)), onDone_(std::move(onDone)) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -31,7 +32,8 @@ class Job {
   friend class Workers;
   enum class Stage { kWaits, kRuns, kDone };
 
-  std::function<void()> work_, onDone_;
+  std::function<void(unsigned)> work_;
+  std::function<void()> onDone_;
   bool underWay_ = false;
   Stage stage_ = Stage::kDone;
   ListLink<Job> link_;
@@ -64,7 +66,7 @@ class Workers {
 
  private:
   using Jobs = IntrusiveList<Job, &Job::link_>;
-  void run();
+  void run(unsigned number);
   void settle();
 
   UniqueFd bell_;  ///< an eventfd: there are jobs in done_
