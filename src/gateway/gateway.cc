@@ -44,9 +44,10 @@ DeviceOptions deviceOptions(const Config& config) {
   return {kind, config.device.name, config.offloads.device};
 }
 
+// With more than one worker the core leaves sealing to the sockets' threads.
 TunnelOptions tunnelOptions(const Config& config) {
   TunnelOptions out = config.tunnel;
-  out.sealLater = getenv("W") && atoi(getenv("W")) > 1;
+  out.sealLater = workersOf(config) > 1;
   return out;
 }
 
@@ -159,6 +160,7 @@ void Gateway::stop() {
   tunnel_.close();
   for (int i = 0; i < kRounds && pump_.sendDatagrams(clock_.now()); ++i) {
   }
+  pump_.sockets().finish();
   endTrace();
   meters_.end(clock_.now());
   uplinks_.close();

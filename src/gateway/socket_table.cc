@@ -28,6 +28,7 @@ SocketTable::Entries::const_iterator SocketTable::at(SocketId id) const {
 void SocketTable::close(SocketId id) {
   auto entry = at(id);
   if (entry == entries_.end()) return;
+  (*entry)->socket->finish(observer_);
   addCounters(closed_, (*entry)->socket->counters());
   std::erase(dirty_, entry->get());
   last_ = nullptr;
@@ -72,6 +73,10 @@ void SocketTable::flush() {
     if (!entry->socket->blocked()) entry->socket->flush(observer_);
   }
   dirty_.clear();
+}
+
+void SocketTable::finish() {
+  for (const auto& entry : entries_) entry->socket->finish(observer_);
 }
 
 SocketCounters SocketTable::counters() const {

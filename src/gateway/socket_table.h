@@ -19,7 +19,7 @@ class SocketTable {
 
   /// A batch that one read brought. Gives how much has come of it.
   using OnBatch = std::function<size_t(std::span<ReceivedDatagram>)>;
-  /// `offloads`: SocketOptions::offloads of each socket. All must outlive the table.
+  /// `offloads`: SocketOptions::offloads of each socket; `opening`: SocketCallbacks::opening. All must outlive the table.
   SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch,
               SocketCallbacks::Opening opening = {});
 
@@ -33,6 +33,9 @@ class SocketTable {
   void send(Datagram&& datagram);
   /// Sends what is queued; what does not fit into send buffers goes out when they have room again.
   void flush();
+
+  /// Sends what is queued and waits for it; what does not fit into send buffers stays.
+  void finish();
 
   /// Sums over all sockets, closed ones included.
   SocketCounters counters() const;

@@ -6,6 +6,10 @@
 
 namespace braid {
 
+namespace {
+constexpr int kNotSealed = EBADMSG;  // the cipher has failed, which the core knows: the route is as good as before
+}  // namespace
+
 bool DatagramSocket::enqueue(Datagram&& datagram) {
   if (full() || datagram.route.remote.address.family != family()) {
     ++counters_.queueDrops;
@@ -25,7 +29,7 @@ void DatagramSocket::tell(const Datagram& refused, int error, SendObserver& obse
   bool noMemory = error == ENOBUFS || error == ENOMEM;
   ++counters_.sendErrors;
   counters_.noMemory += noMemory;
-  if (!noMemory) observer.onSendError(refused, error);
+  if (!noMemory && error != kNotSealed) observer.onSendError(refused, error);
 }
 
 // What the core has left to the driver. How many of the next ones may leave; 0: the cipher has failed.
@@ -45,7 +49,7 @@ void DatagramSocket::sendLeaving(unsigned lane) {
   int pendingErrors = 0;  // ICMP answers to earlier datagrams that the host hands out instead of sending
   while (next_ < leaving_.size()) {
     size_t ready = sealSome(lane);
-    int sent = ready > 0 ? send(ready) : -EBADMSG;
+    int sent = ready > 0 ? send(ready) : -kNotSealed;
     if (sent >= 0) {
       next_ += static_cast<size_t>(sent);
       continue;

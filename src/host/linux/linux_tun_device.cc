@@ -128,11 +128,6 @@ struct LinuxTunDevice::Handed {
     for (auto* packets : {&waiting, &leaving, &spent}) packets->reserve(kMostWaiting);
     for (auto& packets : read) packets.reserve(kMostAhead);
   }
-  ~Handed() {
-    for (Job* job : {&writing, &reading}) {
-      if (job->underWay()) workers.await(*job);
-    }
-  }
   void writeAll(TunWriter& writer) {
     for (Packet& packet : leaving) writer.write(std::move(packet), writeCounters, &spent);
     writer.flush(writeCounters, &spent);
@@ -152,7 +147,15 @@ struct LinuxTunDevice::Handed {
   Job writing, reading;
 };
 
-LinuxTunDevice::~LinuxTunDevice() = default;
+// What was written before is with the kernel afterwards.
+LinuxTunDevice::~LinuxTunDevice() {
+  if (!handed_) return;
+  for (Job* job : {&handed_->reading, &handed_->writing}) {
+    if (job->underWay()) workers_->await(*job);
+  }
+  settleWriting();
+  writeHere();
+}
 
 void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable, Workers* workers) {
   onReadable_ = std::move(onReadable);
@@ -229,13 +232,17 @@ void LinuxTunDevice::flush() {
   Handed& h = *handed_;
   if (h.writing.underWay() || h.waiting.empty()) return;
   if (h.waiting.size() < kWorthHandingOver) {
-    for (Packet& packet : h.waiting) writer_->write(std::move(packet), counters_);
-    writer_->flush(counters_);
-    h.waiting.clear();
+    writeHere();
   } else {
     std::swap(h.waiting, h.leaving);
     h.workers.post(h.writing);
   }
+}
+
+void LinuxTunDevice::writeHere() {
+  for (Packet& packet : handed_->waiting) writer_->write(std::move(packet), counters_);
+  writer_->flush(counters_);
+  handed_->waiting.clear();
 }
 
 void LinuxTunDevice::settleWriting() {

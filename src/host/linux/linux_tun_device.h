@@ -46,6 +46,7 @@ class LinuxTunDevice final : public TunDevice {
   Handed* handed();
   void beginReading();
   size_t readAhead(const Sink& sink);
+  void writeHere();
   void settleWriting();
   void onWritten();
 

@@ -278,7 +278,6 @@ void UdpSocket::watch(Loop& loop, SocketCallbacks callbacks, Workers* workers) {
       loop, fd(), [this] { onReadable_(); }, std::move(callbacks.onWritable));
   opening_ = std::move(callbacks.opening);
   workers_ = workers;
-  if (workers) sending_ = std::make_unique<Job>([this](unsigned worker) { sendLeaving(worker); }, [this] { onSent(); });
 }
 
 void UdpSocket::watchWritable(bool on) {
@@ -329,6 +328,9 @@ int UdpSocket::sendOne() {
 
 bool UdpSocket::handOver(size_t count) {
   if (!hasWorkers() || count < kWorthHandingOver) return false;
+  if (!sending_) {
+    sending_ = std::make_unique<Job>([this](unsigned worker) { sendLeaving(worker); }, [this] { onSent(); });
+  }
   workers_->post(*sending_);
   return true;
 }

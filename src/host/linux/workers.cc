@@ -25,8 +25,6 @@ UniqueFd makeBell() {
 
 }  // namespace
 
-Workers::Workers(Loop& loop) : bell_(makeBell()), watcher_(loop, bell_.get(), [this] { settle(); }) {}
-
 Workers::~Workers() {
   {
     std::lock_guard lock(mutex_);
@@ -38,6 +36,8 @@ Workers::~Workers() {
 }
 
 void Workers::start(unsigned threads) {
+  bell_ = makeBell();
+  watcher_.emplace(loop_, bell_.get(), [this] { settle(); });
   for (unsigned i = 0; i < threads; ++i) {
     threads_.push_back(std::thread([this, i] { run(i + 1); }));
     ::pthread_setname_np(threads_.back().native_handle(), kThreadName);

@@ -3,7 +3,9 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/intrusive_list.h"
@@ -47,14 +49,14 @@ class Workers {
   /// Of a gateway, the loop's thread among them.
   static constexpr unsigned kMost = 8;
 
-  /// `loop` must outlive this. Throws SystemError.
-  explicit Workers(Loop& loop);
+  /// `loop` must outlive this.
+  explicit Workers(Loop& loop) : loop_(loop) {}
   /// No job may be under way.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Starts so many threads; call once, after privileges were dropped. Throws std::system_error.
+  /// Starts so many threads; call once, after privileges were dropped. Throws std::system_error, or SystemError.
   void start(unsigned threads);
   /// Whether jobs may be posted.
   bool started() const { return !threads_.empty(); }
@@ -69,15 +71,16 @@ class Workers {
   void run(unsigned number);
   void settle();
 
+  Loop& loop_;
   UniqueFd bell_;  ///< an eventfd: there are jobs in done_
-  IoWatcher watcher_;
+  std::optional<IoWatcher> watcher_;
   std::vector<std::thread> threads_;
 
   std::mutex mutex_;  ///< guards all below, and Job::stage_
   std::condition_variable wake_, finished_;
   Jobs waiting_, done_;
   size_t doneCount_ = 0;
-  bool rung_ = false;    ///< the bell, since settle() took its toll
+  bool rung_ = false;     ///< the bell, since settle() took its toll
   bool awaited_ = false;  ///< finished_ is waited for
   bool stops_ = false;
 };
