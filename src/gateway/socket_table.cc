@@ -7,7 +7,12 @@ namespace braid {
 
 SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch,
                          SocketCallbacks::Opening opening)
-    : host_(host), offloads_(offloads), observer_(observer), onBatch_(std::move(onBatch)), opening_(std::move(opening)), batch_(pool) {}
+    : host_(host),
+      offloads_(offloads),
+      observer_(observer),
+      onBatch_(std::move(onBatch)),
+      opening_(std::move(opening)),
+      batch_(pool) {}
 
 void SocketTable::open(SocketId id, const SocketOptions& wanted) {
   SocketOptions options = wanted;

@@ -19,7 +19,8 @@ class SocketTable {
 
   /// A batch that one read brought. Gives how much has come of it.
   using OnBatch = std::function<size_t(std::span<ReceivedDatagram>)>;
-  /// `offloads`: SocketOptions::offloads of each socket; `opening`: SocketCallbacks::opening. All must outlive the table.
+  /// `offloads`: SocketOptions::offloads of each socket; `opening`: SocketCallbacks::opening. All must outlive the
+  /// table.
   SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch,
               SocketCallbacks::Opening opening = {});
 

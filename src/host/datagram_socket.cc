@@ -7,7 +7,8 @@
 namespace braid {
 
 namespace {
-constexpr int kNotSealed = EBADMSG;  // the cipher has failed, which the core knows: the route is as good as before
+constexpr int kNotSealed =
+    EBADMSG;  // the cipher has failed, which the core knows: the route is as good as before
 }  // namespace
 
 bool DatagramSocket::enqueue(Datagram&& datagram) {

@@ -143,8 +143,8 @@ class DatagramSocket {
   virtual int send(size_t count) = 0;
   /// Whether SocketCallbacks::onWritable is wanted.
   virtual void watchWritable(bool on) = 0;
-  /// Begins to have sendLeaving() called by another thread, and then, by this one, onSent(). False: there is none, or it
-  /// is not worth it for so many datagrams.
+  /// Begins to have sendLeaving() called by another thread, and then, by this one, onSent(). False: there is none, or
+  /// it is not worth it for so many datagrams.
   virtual bool handOver(size_t) { return false; }
   /// Waits until that other thread has called sendLeaving(); onSent() is not called.
   virtual void awaitSending() {}

@@ -15,8 +15,8 @@ class LinuxHost final : public Host {
  public:
   /// `loop` must outlive the host. Throws SystemError.
   explicit LinuxHost(Loop& loop) : loop_(loop) {}
-  /// So many threads help the loop's with the packets of sockets and device from now on. Call once, after privileges were
-  /// dropped. Throws std::system_error.
+  /// So many threads help the loop's with the packets of sockets and device from now on. Call once, after privileges
+  /// were dropped. Throws std::system_error.
   void startWorkers(unsigned threads) { workers_.start(threads); }
 
   const Clock& clock() const override { return clock_; }

@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
-#include "host/system_error.h"
 #include "host/linux/virtio_header.h"
+#include "host/system_error.h"
 
 namespace braid {
 
@@ -99,7 +99,8 @@ LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options) : kind_(options.kin
   hasHeader_ = options.offloads && attach(fd.get(), request, kind_, IFF_VNET_HDR);
   if (!hasHeader_ && !attach(fd.get(), request, kind_, 0)) failAttach(errno, kind_, name);
   bool takesUdp = hasHeader_ && wantSegments(fd.get());
-  if (!hasHeader_) ::ioctl(fd.get(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
+  if (!hasHeader_)
+    ::ioctl(fd.get(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
   writer_.emplace(fd.get(), kind_ == Kind::kTap ? kEthernetHeader : 0, hasHeader_, takesUdp);
   fd_ = std::move(fd);
   name_ = request.ifr_name;

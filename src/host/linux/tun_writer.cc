@@ -58,7 +58,8 @@ void TunWriter::write(Packet packet, DeviceCounters& counters, std::vector<Packe
       writeRun(open, counters, spent);
       std::erase(begun_, &open);
     }
-    if (!open.run.begin(packet.view())) return writeAlone(std::move(packet), counters, spent);  // it goes at once
+    if (!open.run.begin(packet.view()))
+      return writeAlone(std::move(packet), counters, spent);  // it goes at once
     begun_.push_back(&open);
   }
   open.packets[open.run.count() - 1] = std::move(packet);

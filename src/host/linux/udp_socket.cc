@@ -238,8 +238,8 @@ UdpSocket::UdpSocket(SocketId id, const SocketOptions& options) : UdpSocket(id, 
 }
 UdpSocket::UdpSocket(SocketId id, UniqueFd fd) : DatagramSocket(id, localEnd(fd.get())), fd_(std::move(fd)) {}
 
-// Three batches take turns: one is read by a worker, the one before is opened by it, and the one before that is in use by
-// this thread.
+// Three batches take turns: one is read by a worker, the one before is opened by it, and the one before that is in use
+// by this thread.
 struct UdpSocket::Ahead {
   Ahead(UdpSocket& socket, PacketPool& pool)
       : batches{ReceiveBatch(pool), ReceiveBatch(pool), ReceiveBatch(pool)},

@@ -42,8 +42,8 @@ class UdpSocket final : public DatagramSocket {
   int sendOne();
 
   UniqueFd fd_;
-  bool gathers_ = false;  ///< runs of datagrams are sent as one message (UDP_SEGMENT)
-  bool merges_ = false;   ///< the kernel may give several datagrams as one message (UDP_GRO)
+  bool gathers_ = false;     ///< runs of datagrams are sent as one message (UDP_SEGMENT)
+  bool merges_ = false;      ///< the kernel may give several datagrams as one message (UDP_GRO)
   uint32_t overflowed_ = 0;  ///< as the kernel counts it
   std::function<void()> onReadable_;
   SocketCallbacks::Opening opening_;

@@ -20,9 +20,10 @@ constexpr size_t aeadKeySize(AeadKind kind) {
 /// Stable name for status and logs ("AES-128-GCM").
 const char* aeadName(AeadKind kind);
 
-/// One key in one direction. The cipher is set up once for each lane; a packet costs neither allocation nor key
-/// setup. Threads may use an object at the same time, each by a lane of its own. The nonce is the IV XOR (32-bit subflow id, 64-bit packet number), as draft-ietf-quic-multipath
-/// section 2.4: a pair of subflow and packet number must be sealed at most once under a key.
+/// One key in one direction. The cipher is set up once for each lane; a packet costs neither allocation nor key setup.
+/// Threads may use an object at the same time, each by a lane of its own. The nonce is the IV XOR (32-bit subflow id,
+/// 64-bit packet number), as draft-ietf-quic-multipath section 2.4: a pair of subflow and packet number must be sealed
+/// at most once under a key.
 class Aead {
  public:
   static constexpr size_t kIvSize = std::tuple_size_v<AeadNonce>;
