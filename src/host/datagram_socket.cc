@@ -46,7 +46,7 @@ size_t DatagramSocket::sealSome(unsigned lane) {
 }
 
 // On whichever thread has them.
-void DatagramSocket::sendLeaving(unsigned lane) {
+bool DatagramSocket::sendLeaving(unsigned lane) {
   int pendingErrors = 0;  // ICMP answers to earlier datagrams that the host hands out instead of sending
   while (next_ < leaving_.size()) {
     size_t ready = sealSome(lane);
@@ -56,10 +56,11 @@ void DatagramSocket::sendLeaving(unsigned lane) {
       continue;
     }
     stuck_ = sent == -EAGAIN;
-    if (stuck_) return;
+    if (stuck_) return true;
     if (sent == -ECONNREFUSED && ++pendingErrors < 8) continue;
     refused_.push_back({next_++, -sent});
   }
+  return !refused_.empty();
 }
 
 // Counts and gives back what has left.
@@ -102,8 +103,14 @@ void DatagramSocket::endSending(SendObserver& observer) {
 
 bool DatagramSocket::flush(SendObserver& observer) {
   if (sending_) {
-    if (!full()) return true;
-    endSending(observer);
+    if (hasSent(queued() > 0)) {
+      sending_ = false;
+      settle(observer);
+    } else if (full()) {
+      endSending(observer);
+    } else {
+      return true;
+    }
     watchWritable(blocked_);
     if (blocked_) return false;
   }

@@ -146,12 +146,15 @@ class DatagramSocket {
   /// Begins to have sendLeaving() called by another thread, and then, by this one, onSent(). False: there is none, or
   /// it is not worth it for so many datagrams.
   virtual bool handOver(size_t) { return false; }
+  /// Whether that other thread has called sendLeaving(): then onSent() is not called. `tell`: else it will be soon.
+  virtual bool hasSent(bool) { return false; }
   /// Waits until that other thread has called sendLeaving(); onSent() is not called.
   virtual void awaitSending() {}
 
   Datagram& nextAt(size_t i) { return leaving_[next_ + i]; }
   /// `lane`: the thread's, for the cipher.
-  void sendLeaving(unsigned lane);
+  /// True when not all have left: then onSent() is due.
+  bool sendLeaving(unsigned lane);
   void onSent();
   SocketCounters counters_;
 

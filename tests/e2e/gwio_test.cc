@@ -367,6 +367,7 @@ TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrderWhoeverSends) {
     tick.arm(monotonicNow() + 10ms);
     loop.runOnce(true);
     wasBlocked |= near.blocked();
+    if (!near.blocked()) near.flush(observer_);
   }
   EXPECT_TRUE(wasBlocked);
   auto got = receive(far, 60);

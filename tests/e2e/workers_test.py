@@ -53,13 +53,14 @@ class Workers(PairCase):
 
     def test_a_lost_wire_is_not_noticed(self):
         """Sockets are closed and opened while threads have their datagrams."""
-        download = self.download(self.file(200_000_000))
+        edge = self.lab.edge_gateway
+        download = self.download(self.file(400_000_000))
         download.wait_for_size(10_000_000)
         for _ in range(2):
             self.lab.edge.ip("link", "set", "wire00", "down")
-            self.lab.edge_gateway.wait_path("wire0", "down")
+            self.lab.wait_for(lambda: not edge.up(subflows=2), "the wire's subflow to go")
             self.lab.restore_uplink(0)
-            self.lab.edge_gateway.wait_up(subflows=2)
+            edge.wait_up(subflows=2)
         self.verify(download)
 
     def test_z_another_number_needs_a_restart_and_the_end_is_clean(self):

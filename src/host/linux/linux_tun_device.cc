@@ -144,8 +144,9 @@ void LinuxTunDevice::lengthenQueues() {
 struct LinuxTunDevice::Handed {
   Handed(LinuxTunDevice& device, Workers& crew)
       : workers(crew),
-        writing([&device, this](unsigned) { writeAll(*device.writer_); }, [&device] { device.onWritten(); }),
-        reading([&device, this](unsigned) { readAll(*device.reader_); },
+        writing([&device, this](unsigned) { return writeAll(*device.writer_), false; },
+                [&device] { device.onWritten(); }),
+        reading([&device, this](unsigned) { return readAll(*device.reader_), true; },
                 [&device, this] {
                   filled = true;
                   device.onReadable_();
@@ -280,7 +281,11 @@ void LinuxTunDevice::write(Packet packet) {
 void LinuxTunDevice::flush() {
   if (!handed()) return writer_->flush(counters_);
   Handed& h = *handed_;
-  if (h.writing.underWay() || h.waiting.empty()) return;
+  if (h.writing.underWay()) {
+    if (!h.workers.isOver(h.writing, !h.waiting.empty())) return;
+    settleWriting();
+  }
+  if (h.waiting.empty()) return;
   if (h.waiting.size() < kWorthHandingOver) {
     writeHere();
   } else {

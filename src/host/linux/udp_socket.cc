@@ -249,6 +249,7 @@ struct UdpSocket::Ahead {
                 if (d.opening) d.opening.open(d.bytes.span(), worker);
               }
               if (want > 0) socket.fill(read(), want, counters);
+              return true;
             },
             [&socket, this] {
               done = true;
@@ -329,10 +330,14 @@ int UdpSocket::sendOne() {
 bool UdpSocket::handOver(size_t count) {
   if (!hasWorkers() || count < kWorthHandingOver) return false;
   if (!sending_) {
-    sending_ = std::make_unique<Job>([this](unsigned worker) { sendLeaving(worker); }, [this] { onSent(); });
+    sending_ =
+        std::make_unique<Job>([this](unsigned worker) { return sendLeaving(worker); }, [this] { onSent(); });
   }
   workers_->post(*sending_);
   return true;
+}
+bool UdpSocket::hasSent(bool tell) {
+  return workers_->isOver(*sending_, tell);
 }
 void UdpSocket::awaitSending() {
   workers_->await(*sending_);

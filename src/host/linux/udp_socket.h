@@ -28,6 +28,7 @@ class UdpSocket final : public DatagramSocket {
   int send(size_t count) override;
   void watchWritable(bool on) override;
   bool handOver(size_t count) override;
+  bool hasSent(bool tell) override;
   void awaitSending() override;
 
  private:

@@ -50,6 +50,7 @@ void Workers::post(Job& job) {
   {
     std::lock_guard lock(mutex_);
     job.stage_ = Job::Stage::kWaits;
+    job.tells_ = false;
     waiting_.pushBack(job);
   }
   wake_.notify_one();
@@ -70,6 +71,19 @@ void Workers::await(Job& job) {
     --doneCount_;
   }
   job.underWay_ = false;
+}
+
+bool Workers::isOver(Job& job, bool tell) {
+  assert(job.underWay_);
+  std::lock_guard lock(mutex_);
+  if (job.stage_ != Job::Stage::kDone) {
+    job.tells_ |= tell;
+    return false;
+  }
+  done_.erase(job);
+  --doneCount_;
+  job.underWay_ = false;
+  return true;
 }
 
 // What is done meanwhile rings again: the loop has other things to look after.
@@ -96,13 +110,14 @@ void Workers::run(unsigned number) {
     Job* job = waiting_.popFront();
     job->stage_ = Job::Stage::kRuns;
     lock.unlock();
-    job->work_(number);
+    bool tells = job->work_(number);
     lock.lock();
+    tells |= job->tells_;
     job->stage_ = Job::Stage::kDone;
     done_.pushBack(*job);
     ++doneCount_;
     if (awaited_) finished_.notify_one();
-    if (std::exchange(rung_, true)) continue;
+    if (!tells || std::exchange(rung_, true)) continue;
     lock.unlock();
     const uint64_t toll = 1;
     [[maybe_unused]] ssize_t n = ::write(bell_.get(), &toll, sizeof toll);

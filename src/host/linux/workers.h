@@ -21,22 +21,23 @@ class Workers;
 class Job {
  public:
   /// `work` runs on a worker, and is told which one: 1 to Workers::kMost - 1, or 0 for the owner; it must not throw.
-  /// `onDone` follows on the loop.
-  Job(std::function<void(unsigned)> work, std::function<void()> onDone)
+  /// `onDone` follows on the loop: soon when `work` gave true, else when the loop has something to do anyway.
+  Job(std::function<bool(unsigned)> work, std::function<void()> onDone)
       : work_(std::move(work)), onDone_(std::move(onDone)) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// From Workers::post() until onDone is called or Workers::await() returns. For the owner.
+  /// From Workers::post() until onDone is called, Workers::await() returns or isOver() gives true. For the owner.
   bool underWay() const { return underWay_; }
 
  private:
   friend class Workers;
   enum class Stage { kWaits, kRuns, kDone };
 
-  std::function<void(unsigned)> work_;
+  std::function<bool(unsigned)> work_;
   std::function<void()> onDone_;
   bool underWay_ = false;
+  bool tells_ = false;  // whatever `work` gives
   Stage stage_ = Stage::kDone;
   ListLink<Job> link_;
 };
@@ -65,6 +66,8 @@ class Workers {
   void post(Job& job);
   /// Waits until a job that is under way is done, or does it here when nobody has begun it. Job::onDone is not called.
   void await(Job& job);
+  /// Whether a job that is under way is done: then Job::onDone is not called. `tell`: else it will be soon.
+  bool isOver(Job& job, bool tell);
 
  private:
   using Jobs = IntrusiveList<Job, &Job::link_>;
@@ -76,7 +79,7 @@ class Workers {
   std::optional<IoWatcher> watcher_;
   std::vector<std::thread> threads_;
 
-  std::mutex mutex_;  ///< guards all below, and Job::stage_
+  std::mutex mutex_;  ///< guards all below, and Job::stage_ and tells_
   std::condition_variable wake_, finished_;
   Jobs waiting_, done_;
   size_t doneCount_ = 0;

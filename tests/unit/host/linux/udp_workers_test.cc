@@ -115,7 +115,7 @@ TEST_P(UdpWorkers, CarryEachDatagramOnceAndInOrder) {
   for (uint32_t i = 0; i < kAll; ++i) ASSERT_EQ(got_[i], i);
   EXPECT_EQ(good_, kAll);
   EXPECT_GT(opened_, kAll / 4) << "by workers";
-  runUntil([&] { return a_.counters().sentDatagrams == kAll; });
+  runUntil([&] { return a_.flush(observer_) && a_.counters().sentDatagrams == kAll; });
   EXPECT_EQ(a_.counters().sentBytes, kAll * kSize);
   EXPECT_EQ(b_.counters().receivedDatagrams, kAll);
   EXPECT_EQ(b_.counters().receivedBytes, kAll * kSize);

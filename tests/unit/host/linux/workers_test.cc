@@ -33,6 +33,7 @@ TEST_F(WorkersTest, AJobIsDoneElsewhereAndToldOnTheLoop) {
       [&](unsigned worker) {
         worked = std::this_thread::get_id();
         number = worker;
+        return true;
       },
       [&] { told = std::this_thread::get_id(); });
   EXPECT_FALSE(job.underWay());
@@ -50,7 +51,7 @@ TEST_F(WorkersTest, WhatAJobTouchesPassesToAndFro) {
   workers_.start(3);
   struct Ping {
     explicit Ping(Workers& workers)
-        : job([this](unsigned) { ++worked; },
+        : job([this](unsigned) { return ++worked > 0; },
               [this, &workers] {
                 if (++told < kRounds) workers.post(job);
               }) {}
@@ -74,9 +75,15 @@ TEST_F(WorkersTest, WhoCannotWaitDoesWhatNobodyHasBegun) {
       [&](unsigned) {
         begun.set_value();
         may.get_future().wait();
+        return true;
       },
       [&] { ++told; });
-  Job next([&](unsigned) { worked = std::this_thread::get_id(); }, [&] { ++told; });
+  Job next(
+      [&](unsigned) {
+        worked = std::this_thread::get_id();
+        return true;
+      },
+      [&] { ++told; });
   workers_.post(slow);
   workers_.post(next);
   begun.get_future().wait();
@@ -90,13 +97,37 @@ TEST_F(WorkersTest, WhoCannotWaitDoesWhatNobodyHasBegun) {
   EXPECT_EQ(told, 0);
 }
 
+// The loop does not wake for a job that has nothing to tell, unless its owner wants to know.
+TEST_F(WorkersTest, AQuietJobIsLookedAtOrToldWithOthers) {
+  workers_.start(1);
+  int told = 0;
+  std::promise<void> may;
+  Job quiet([](unsigned) { return false; }, [&] { ++told; });
+  Job slow([&](unsigned) { return may.get_future().wait(), false; }, [&] { ++told; });
+  workers_.post(quiet);
+  Time end = monotonicNow() + 20s;
+  while (!workers_.isOver(quiet, false) && monotonicNow() < end) loop_.runOnce(false);
+  EXPECT_FALSE(quiet.underWay());
+  EXPECT_EQ(told, 0);
+  workers_.post(quiet);
+  workers_.post(slow);
+  EXPECT_FALSE(workers_.isOver(slow, true));
+  may.set_value();
+  runUntil([&] { return told == 2; });
+}
+
 TEST_F(WorkersTest, JobsBeginInTheirOrder) {
   constexpr size_t kJobs = 50;
   workers_.start(1);
   std::vector<size_t> order;
   std::vector<std::unique_ptr<Job>> jobs;
   for (size_t i = 0; i < kJobs; ++i) {
-    jobs.push_back(std::make_unique<Job>([&order, i](unsigned) { order.push_back(i); }, [] {}));
+    jobs.push_back(std::make_unique<Job>(
+        [&order, i](unsigned) {
+          order.push_back(i);
+          return i + 1 == kJobs;
+        },
+        [] {}));
     workers_.post(*jobs.back());
   }
   runUntil([&] { return !jobs.back()->underWay(); });
