@@ -22,6 +22,7 @@ class Daemon : private ControlHandler {
   bool run();
 
  private:
+  void startWorkers();
   void beforeWait();
   void stop();
 

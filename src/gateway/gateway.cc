@@ -47,6 +47,13 @@ DeviceOptions deviceOptions(const Config& config) {
   return {kind, config.device.name, config.offloads.device, kDeviceQueues};
 }
 
+// With more than one worker the core leaves sealing to the sockets' threads.
+TunnelOptions tunnelOptions(const Config& config) {
+  TunnelOptions out = config.tunnel;
+  out.sealLater = workersOf(config) > 1;
+  return out;
+}
+
 spdlog::level::level_enum levelOf(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::kPeerDown:
@@ -85,7 +92,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       identity_(loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
-      tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
+      tunnel_(tunnelOptions(config_), pool_, handshakes_, host.randomKey()),
       pump_(host, deviceOptions(config_), config_.offloads.sockets, pool_, tunnel_, log_),
       network_(host.network()),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
@@ -156,6 +163,7 @@ void Gateway::stop() {
   tunnel_.close();
   for (int i = 0; i < kRounds && pump_.sendDatagrams(clock_.now()); ++i) {
   }
+  pump_.sockets().finish();
   endTrace();
   meters_.end(clock_.now());
   uplinks_.close();

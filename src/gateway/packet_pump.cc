@@ -21,13 +21,16 @@ PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOfflo
       tunnel_(tunnel),
       log_(log),
       device_(host.openDevice(device, [this] { onDeviceReadable(); })),
-      sockets_(host, pool, socketOffloads, *this,
-               [this](std::span<ReceivedDatagram> batch) { return onDatagrams(batch); }) {}
+      sockets_(
+          host, pool, socketOffloads, *this,
+          [this](std::span<ReceivedDatagram> batch) { return onDatagrams(batch); },
+          [this](ByteView datagram) { return tunnel_.opening(datagram); }) {}
 
 // All of a batch came before it was read: one look at the clock, and no datagram seems late because of those before it.
 size_t PacketPump::onDatagrams(std::span<ReceivedDatagram> batch) {
   Time now = clock_.now();
-  for (ReceivedDatagram& r : batch) tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), now);
+  for (ReceivedDatagram& r : batch)
+    tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), now, r.opening ? &r.opening : nullptr);
   return deliverPackets(SIZE_MAX);
 }
 

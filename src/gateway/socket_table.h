@@ -19,8 +19,10 @@ class SocketTable {
 
   /// A batch that one read brought. Gives how much has come of it.
   using OnBatch = std::function<size_t(std::span<ReceivedDatagram>)>;
-  /// `offloads`: SocketOptions::offloads of each socket. All must outlive the table.
-  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch);
+  /// `offloads`: SocketOptions::offloads of each socket; `opening`: SocketCallbacks::opening. All must outlive the
+  /// table.
+  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch,
+              SocketCallbacks::Opening opening = {});
 
   /// Throws SystemError.
   void open(SocketId id, const SocketOptions& options);
@@ -32,6 +34,9 @@ class SocketTable {
   void send(Datagram&& datagram);
   /// Sends what is queued; what does not fit into send buffers goes out when they have room again.
   void flush();
+
+  /// Sends what is queued and waits for it; what does not fit into send buffers stays.
+  void finish();
 
   /// Sums over all sockets, closed ones included.
   SocketCounters counters() const;
@@ -52,6 +57,7 @@ class SocketTable {
   bool offloads_;
   SendObserver& observer_;
   OnBatch onBatch_;
+  SocketCallbacks::Opening opening_;
   ReceiveBatch batch_;
   Entries entries_;        // a few: an uplink has one or several of each family
   Entry* last_ = nullptr;  // what was sent last went there, and what follows mostly does

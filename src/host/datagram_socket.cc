@@ -6,6 +6,11 @@
 
 namespace braid {
 
+namespace {
+constexpr int kNotSealed =
+    EBADMSG;  // the cipher has failed, which the core knows: the route is as good as before
+}  // namespace
+
 bool DatagramSocket::enqueue(Datagram&& datagram) {
   if (full() || datagram.route.remote.address.family != family()) {
     ++counters_.queueDrops;
@@ -16,44 +21,113 @@ bool DatagramSocket::enqueue(Datagram&& datagram) {
   return true;
 }
 
-void DatagramSocket::refuseFront(int error, SendObserver& observer) {
-  const Datagram& d = queue_.front();
+void DatagramSocket::tell(const Datagram& refused, int error, SendObserver& observer) {
   if (error == EMSGSIZE) {
     ++counters_.tooBig;
-    observer.onTooBig(d);
-  } else {
-    bool noMemory = error == ENOBUFS || error == ENOMEM;
-    ++counters_.sendErrors;
-    counters_.noMemory += noMemory;
-    if (!noMemory) observer.onSendError(d, error);
+    observer.onTooBig(refused);
+    return;
   }
-  queue_.popFront();
+  bool noMemory = error == ENOBUFS || error == ENOMEM;
+  ++counters_.sendErrors;
+  counters_.noMemory += noMemory;
+  if (!noMemory && error != kNotSealed) observer.onSendError(refused, error);
 }
 
-bool DatagramSocket::sendQueue(SendObserver& observer) {
-  int pendingErrors = 0;  // ICMP answers to earlier datagrams that the host hands out instead of sending
-  while (!queue_.empty()) {
-    int sent = send(std::min(queue_.size(), kBatch));
-    for (int i = 0; i < sent; ++i) {
-      ++counters_.sentDatagrams;
-      counters_.sentBytes += queue_.front().bytes.size();
-      queue_.popFront();
-    }
-    if (sent >= 0) continue;
-    if (sent == -EAGAIN) {
-      ++counters_.blocked;
-      return false;
-    }
-    if (sent == -ECONNREFUSED && ++pendingErrors < 8) continue;
-    refuseFront(-sent, observer);
+// What the core has left to the driver. How many of the next ones may leave; 0: the cipher has failed.
+size_t DatagramSocket::sealSome(unsigned lane) {
+  size_t most = std::min(leaving_.size() - next_, kBatch);
+  for (size_t i = 0; i < most; ++i) {
+    Datagram& d = nextAt(i);
+    if (!d.unsealed || d.unsealed.good) continue;
+    d.unsealed.seal(d.bytes.span(), lane);
+    if (!d.unsealed.good) return i;
   }
-  return true;
+  return most;
+}
+
+// On whichever thread has them.
+bool DatagramSocket::sendLeaving(unsigned lane) {
+  int pendingErrors = 0;  // ICMP answers to earlier datagrams that the host hands out instead of sending
+  while (next_ < leaving_.size()) {
+    size_t ready = sealSome(lane);
+    int sent = ready > 0 ? send(ready) : -kNotSealed;
+    if (sent >= 0) {
+      next_ += static_cast<size_t>(sent);
+      continue;
+    }
+    stuck_ = sent == -EAGAIN;
+    if (stuck_) return true;
+    if (sent == -ECONNREFUSED && ++pendingErrors < 8) continue;
+    refused_.push_back({next_++, -sent});
+  }
+  return !refused_.empty();
+}
+
+// Counts and gives back what has left.
+void DatagramSocket::settle(SendObserver& observer) {
+  auto refusal = refused_.begin();
+  for (size_t i = 0; i < next_; ++i) {
+    const Datagram& d = leaving_.front();
+    if (refusal != refused_.end() && refusal->place == i) {
+      tell(d, refusal++->error, observer);
+    } else {
+      ++counters_.sentDatagrams;
+      counters_.sentBytes += d.bytes.size();
+    }
+    leaving_.popFront();
+  }
+  next_ = 0;
+  refused_.clear();
+  blocked_ = std::exchange(stuck_, false);
+  counters_.blocked += blocked_;
+}
+
+void DatagramSocket::send(SendObserver& observer, bool here) {
+  blocked_ = false;
+  while (!blocked_ && queued() > 0) {
+    if (leaving_.empty()) std::swap(queue_, leaving_);
+    observer_ = &observer;
+    sending_ = !here && handOver(leaving_.size());
+    if (sending_) break;
+    sendLeaving(0);
+    settle(observer);
+  }
+  watchWritable(blocked_);
+}
+
+void DatagramSocket::endSending(SendObserver& observer) {
+  awaitSending();
+  sending_ = false;
+  settle(observer);
 }
 
 bool DatagramSocket::flush(SendObserver& observer) {
-  blocked_ = !sendQueue(observer);
-  watchWritable(blocked_);
+  if (sending_) {
+    if (hasSent(queued() > 0)) {
+      sending_ = false;
+      settle(observer);
+    } else if (full()) {
+      endSending(observer);
+    } else {
+      return true;
+    }
+    watchWritable(blocked_);
+    if (blocked_) return false;
+  }
+  send(observer, false);
   return !blocked_;
+}
+
+void DatagramSocket::finish(SendObserver& observer) {
+  if (sending_) endSending(observer);
+  if (!blocked_) send(observer, true);
+}
+
+void DatagramSocket::onSent() {
+  sending_ = false;
+  settle(*observer_);
+  watchWritable(blocked_);
+  if (!blocked_) send(*observer_, false);
 }
 
 }  // namespace braid

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/field.h"
 #include "base/ring.h"
@@ -88,8 +89,11 @@ class SendObserver {
 
 /// How a socket asks for attention. Neither callback comes from inside of the socket's own methods.
 struct SocketCallbacks {
+  /// How a datagram that came would be opened, for sockets that have other threads do that.
+  using Opening = std::function<CipherWork(ByteView)>;
   std::function<void()> onReadable;
   std::function<void()> onWritable;  ///< there is room again after a flush that was blocked
+  Opening opening{};                 ///< empty: the core opens itself
 };
 
 /// A UDP socket with a bounded queue of what waits to be sent. What crosses the border to the host are
@@ -102,7 +106,9 @@ class DatagramSocket {
   static constexpr size_t kBatch = 64;
 
   /// `local`: what the socket is bound to, with the port that the host chose.
-  DatagramSocket(SocketId id, const Endpoint& local) : id_(id), local_(local) {}
+  DatagramSocket(SocketId id, const Endpoint& local) : id_(id), local_(local) {
+    refused_.reserve(kQueueLimit);
+  }
   virtual ~DatagramSocket() = default;
   DatagramSocket(const DatagramSocket&) = delete;
   DatagramSocket& operator=(const DatagramSocket&) = delete;
@@ -114,11 +120,15 @@ class DatagramSocket {
 
   /// Appends to the queue; false when it is full or the families differ: the datagram is counted and gone.
   bool enqueue(Datagram&& datagram);
-  size_t queued() const { return queue_.size(); }
-  bool full() const { return queue_.size() == kQueueLimit; }
+  /// Datagrams that wait, without those that another thread is sending.
+  size_t queued() const { return queue_.size() + (sending_ ? 0 : leaving_.size()); }
+  bool full() const { return queued() >= kQueueLimit; }
   /// Sends the queue in order. False when the send buffer filled up and datagrams are left: flush again when
-  /// the socket is writable.
+  /// the socket is writable. Another thread may do it, where the host has one: what is queued meanwhile follows by
+  /// itself, and the observer is told later, and must live on.
   bool flush(SendObserver& observer);
+  /// Waits for what another thread is sending, and sends the rest. What does not fit the send buffer stays.
+  void finish(SendObserver& observer);
   /// The last flush() gave false.
   bool blocked() const { return blocked_; }
 
@@ -128,23 +138,47 @@ class DatagramSocket {
   virtual std::span<ReceivedDatagram> receive(ReceiveBatch& batch, size_t limit, bool& more) = 0;
 
  protected:
-  /// Hands the first `count` queued datagrams to the host, 1 to kBatch. Gives how many it took, at least one, or -errno
+  /// Hands the next `count` datagrams to the host, 1 to kBatch. Gives how many it took, at least one, or -errno
   /// when it refused the first one.
   virtual int send(size_t count) = 0;
   /// Whether SocketCallbacks::onWritable is wanted.
   virtual void watchWritable(bool on) = 0;
+  /// Begins to have sendLeaving() called by another thread, and then, by this one, onSent(). False: there is none, or
+  /// it is not worth it for so many datagrams.
+  virtual bool handOver(size_t) { return false; }
+  /// Whether that other thread has called sendLeaving(): then onSent() is not called. `tell`: else it will be soon.
+  virtual bool hasSent(bool) { return false; }
+  /// Waits until that other thread has called sendLeaving(); onSent() is not called.
+  virtual void awaitSending() {}
 
-  Datagram& queuedAt(size_t i) { return queue_[i]; }
+  Datagram& nextAt(size_t i) { return leaving_[next_ + i]; }
+  /// `lane`: the thread's, for the cipher.
+  /// True when not all have left: then onSent() is due.
+  bool sendLeaving(unsigned lane);
+  void onSent();
   SocketCounters counters_;
 
  private:
-  bool sendQueue(SendObserver& observer);
-  void refuseFront(int error, SendObserver& observer);
+  struct Refusal {
+    size_t place;  // in leaving_
+    int error;
+  };
+  size_t sealSome(unsigned lane);
+  void send(SendObserver& observer, bool here);
+  void endSending(SendObserver& observer);
+  void settle(SendObserver& observer);
+  void tell(const Datagram& refused, int error, SendObserver& observer);
 
   SocketId id_;
   Endpoint local_;
   Ring<Datagram> queue_;
+  Ring<Datagram> leaving_;  ///< those before `next_` have left
+  size_t next_ = 0;
+  std::vector<Refusal> refused_;  ///< of those that left
+  bool stuck_ = false;            ///< the send buffer had no room for the next one
   bool blocked_ = false;
+  bool sending_ = false;              ///< another thread has the four above, and send()
+  SendObserver* observer_ = nullptr;  ///< of that
 };
 
 }  // namespace braid

@@ -52,6 +52,9 @@ inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
                    &DeviceTraffic::writes));
 
 struct DeviceCounters : DeviceDrops, DeviceTraffic {};
+template <>
+inline constexpr auto kFieldsOf<DeviceCounters> = field::table<DeviceCounters>(field::base<DeviceDrops>(),
+                                                                               field::base<DeviceTraffic>());
 
 struct DeviceOptions {
   enum class Kind : uint8_t { kTun, kTap };

@@ -164,9 +164,9 @@ void Peer::settleRenewal(Session& session, Time now) {
 }
 
 std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header, const Route& from,
-                                     Ecn ecn, Packet datagram, Time now) {
+                                     Ecn ecn, Packet datagram, Time now, const CipherWork* opened) {
   bool lived = this->session();
-  std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
+  std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now, opened);
   if (lived && !this->session()) waiting_.open(now);  // what comes before the timer's turn waits too
   settleRenewal(session, now);
   if (auto chosen = candidates_.takeChosen([&](const Session& s) { return !crosses(s, now); }))

@@ -91,9 +91,9 @@ class Peer final : public SessionOwner {
   bool onReturnCall(const ReturnCall& call, Time now);
   /// A handshake that the peer initiated is done.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// A datagram for a session of this peer. nullopt when it was used, else why not.
+  /// A datagram for a session of this peer. nullopt when it was used, else why not. `opened`: as Session.
   std::optional<Drop> onDatagram(Session& session, const DatagramHeader& header, const Route& from, Ecn ecn,
-                                 Packet datagram, Time now);
+                                 Packet datagram, Time now, const CipherWork* opened = nullptr);
   /// The kernel refused a datagram on this route. True when a session has a subflow there.
   bool onSendError(const Route& route, Time now);
   /// The kernel refused a datagram of this size. True when a session has a subflow there.

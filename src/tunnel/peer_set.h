@@ -47,9 +47,11 @@ class PeerSet {
   void setTunables();
   void close();
 
-  /// A session's datagram: nullopt when it was used, else why not.
+  /// How a session's datagram would be opened now; empty: not at all.
+  CipherWork opening(const DatagramHeader& header) const;
+  /// A session's datagram: nullopt when it was used, else why not. `opened`: as Session.
   std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram,
-                                 Time now);
+                                 Time now, const CipherWork* opened = nullptr);
   /// True when the datagram belongs to a handshake that one of the peers began: that peer takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// True when one of the peers has restarted and calls back: what this side had with it is over.

@@ -81,6 +81,7 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.maxOuterMtu = options_.maxOuterMtu;
   next.maxFlows = options_.maxFlows;
   next.decodeBuffer = options_.decodeBuffer;
+  next.sealLater = options_.sealLater;
   next.trace = options_.trace;
   shareMemory(next);
   next.shim.keepSizes(options_.shim);
@@ -94,7 +95,12 @@ void Tunnel::onInnerPacket(Packet packet, Time now) {
   forwarder_.onInnerPacket(std::move(packet), now);
 }
 
-void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
+CipherWork Tunnel::opening(ByteView datagram) const {
+  std::optional<DatagramHeader> header = readHeader(datagram);
+  return header && header->version == kWireVersion ? peers_.opening(*header) : CipherWork{};
+}
+
+void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now, const CipherWork* opened) {
   now = forward(now);
   ByteView bytes = datagram.view();
   count(from, bytes.size(), now);
@@ -108,7 +114,7 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return countDrop(drops_, Drop::kUnknownType);
   if (header->version != kWireVersion) return countDrop(drops_, Drop::kUnknownVersion);
-  if (std::optional<Drop> cause = peers_.onDatagram(*header, from, ecn, std::move(datagram), now))
+  if (std::optional<Drop> cause = peers_.onDatagram(*header, from, ecn, std::move(datagram), now, opened))
     countDrop(drops_, *cause);
 }
 
@@ -146,6 +152,7 @@ bool Tunnel::pollReply(Datagram& out, Time now) {
 
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = forward(now);
+  out.unsealed = {};
   bool isReply = replyNext_ && pollReply(out, now);
   bool isPeers = !isReply && peers_.pollDatagram(out, now);
   if (!isReply && !isPeers) isReply = pollReply(out, now);

@@ -85,8 +85,12 @@ class Tunnel final : private PeerOwner {
 
   /// A packet (TUN) or frame (TAP) from the device.
   void onInnerPacket(Packet packet, Time now);
-  /// A datagram from a socket with the ECN bits of its IP header.
-  void onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now);
+  /// How a datagram that came would be opened now; empty: not at all. The driver may do that work on any thread, and
+  /// then calls onDatagram() with it; in the order in which datagrams came, as always.
+  CipherWork opening(ByteView datagram) const;
+  /// A datagram from a socket with the ECN bits of its IP header. `opened`: its opening(), done; nullptr: there was
+  /// none.
+  void onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now, const CipherWork* opened = nullptr);
   void onTimer(Time now);
   /// The kernel refused a datagram of pollDatagram() because of its route (ENETUNREACH, ENODEV, EPERM, ...).
   void onSendError(const Datagram& refused, Time now) { peers_.onSendError(refused, forward(now)); }

@@ -339,6 +339,42 @@ TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrder) {
   for (int i = 0; i < 30; ++i) EXPECT_EQ(got[i].bytes.data()[0], i);
 }
 
+TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrderWhoeverSends) {
+  Loop loop;
+  Workers workers(loop);
+  workers.start(1);
+  SocketOptions tiny = any(true, "near");
+  tiny.bufferBytes = 1;
+  UdpSocket near(1, tiny);
+  UdpSocket far = inOther([&] { return UdpSocket(2, any(true)); });
+  near.watch(loop, {[] {}, [&] { near.flush(observer_); }}, &workers);
+  shell("tc qdisc add dev near root tbf rate 2mbit burst 3000 limit 1000000");
+  Endpoint to{address("192.0.2.2"), far.local().port};
+  auto send = [&](int from, int end) {
+    for (int i = from; i < end; ++i) {
+      Datagram d = datagram(to, 1000);
+      d.bytes.data()[0] = static_cast<uint8_t>(i);
+      ASSERT_TRUE(near.enqueue(std::move(d)));
+    }
+  };
+  send(0, 30);
+  EXPECT_TRUE(near.flush(observer_)) << "nobody knows yet";
+  send(30, 60);
+  near.flush(observer_);
+  Timer tick(loop, [] {});
+  bool wasBlocked = false;
+  for (Time end = monotonicNow() + 10s; near.counters().sentDatagrams < 60 && monotonicNow() < end;) {
+    tick.arm(monotonicNow() + 10ms);
+    loop.runOnce(true);
+    wasBlocked |= near.blocked();
+    if (!near.blocked()) near.flush(observer_);
+  }
+  EXPECT_TRUE(wasBlocked);
+  auto got = receive(far, 60);
+  ASSERT_EQ(got.size(), 60u);
+  for (int i = 0; i < 60; ++i) EXPECT_EQ(got[i].bytes.data()[0], i);
+}
+
 // ---------------------------------------------------------------- netlink: following
 
 class Monitor : public NetNamespaceTest {
@@ -1048,8 +1084,15 @@ TEST_F(DeviceWire, TapCarriesFrames) {
 // them wanted is not forced on the next.
 TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
   enum class Offloads { kOn, kTcpOnly, kOff, kUnknown };
-  for (Offloads offloads : {Offloads::kOn, Offloads::kTcpOnly, Offloads::kOff, Offloads::kUnknown}) {
-    SCOPED_TRACE(testing::Message() << "offloads " << static_cast<int>(offloads));
+  using Case = std::pair<Offloads, unsigned>;  // and threads beside this one
+  for (auto [offloads, threads] :
+       {Case{Offloads::kOn, 0}, Case{Offloads::kTcpOnly, 0}, Case{Offloads::kOff, 0},
+        Case{Offloads::kUnknown, 0}, Case{Offloads::kOn, 2}, Case{Offloads::kOff, 1}}) {
+    SCOPED_TRACE(testing::Message() << "offloads " << static_cast<int>(offloads) << ", threads " << threads);
+    PacketPool pool(1500, 4096);
+    Loop loop;
+    Workers workers(loop);
+    if (threads > 0) workers.start(threads);
     std::unique_ptr<LinuxTunDevice> device;
     DeviceOptions options{Kind::kTun, "braid7", offloads != Offloads::kOff};
     auto open = [&] { device = std::make_unique<LinuxTunDevice>(options); };
@@ -1106,16 +1149,25 @@ TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
         sent += static_cast<size_t>(n);
       }
     });
-    auto end = std::chrono::steady_clock::now() + 20s;
-    while (!done && std::chrono::steady_clock::now() < end) {
-      if (!readable(tun.fd(), 10)) continue;
-      tun.read(pool_, 64, [&](Packet&& p) {
+    auto mirror = [&] {
+      tun.read(pool, 64, [&](Packet&& p) {
         EXPECT_LE(p.size(), 1500u);
         if (p.size() < 20 || p.data()[0] >> 4 != 4) return;
         std::swap_ranges(p.data() + 12, p.data() + 16, p.data() + 16);
         tun.write(std::move(p));
       });
       tun.flush();
+    };
+    Timer tick(loop, [] {});  // so that the end is seen
+    if (threads > 0) tun.watch(loop, mirror, &workers);
+    auto end = std::chrono::steady_clock::now() + 20s;
+    while (!done && std::chrono::steady_clock::now() < end) {
+      tick.arm(monotonicNow() + 10ms);
+      if (threads > 0) {
+        loop.runOnce(true);
+      } else if (readable(tun.fd(), 10)) {
+        mirror();
+      }
     }
     EXPECT_TRUE(done);
     client.join();
@@ -1131,6 +1183,7 @@ TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
     } else {
       EXPECT_EQ(c.reads, c.readPackets + c.readNoBuffer);
     }
+    EXPECT_EQ(c.readNoBuffer, 0u);
   }
 }
 

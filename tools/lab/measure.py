@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import os
+import pathlib
 import re
 import signal
 import statistics
@@ -152,6 +153,14 @@ def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def thread_nanoseconds(pid):
+    """{thread id: CPU time, user and system, that it has used}, of all threads of a process."""
+    out = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        out[int(task.name)] = int((task / "schedstat").read_text(encoding="ascii").split()[0])
+    return out
 
 
 def resident_bytes(pid):

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "gateway/config/config_sections.h"
 #include "host/unique_fd.h"
@@ -84,6 +85,10 @@ std::string ConfigError::toString() const {
   return text + ": " + problem + "; " + remedy;
 }
 
+unsigned workersOf(const Config& config) {
+  return config.workers ? config.workers : workersFor(std::thread::hardware_concurrency());
+}
+
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options) {
   std::variant<std::string, ConfigErrors> text = readFile(path);
   if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
@@ -100,8 +105,8 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
   Config config;
   config.path = path;
   ConfigSection root({&std::get<ConfigNode>(tree), ""},
-                     {"identity", "device", "offloads", "uplinks", "listen", "peers", "control", "recovery",
-                      "tunnel", "state", "log"},
+                     {"identity", "device", "offloads", "workers", "uplinks", "listen", "peers", "control",
+                      "recovery", "tunnel", "state", "log"},
                      out);
   std::optional<Pin> ownPin =
       readIdentity(root.require("identity",
@@ -110,6 +115,7 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
                    options, config, out);
   readDevice(root.find("device"), config, out);
   readOffloads(root.find("offloads"), config, out);
+  assign(config.workers, readAutoOrNumber(root.find("workers"), 1, kMostWorkers, out));
   readUplinks(root.find("uplinks"), config, out);
   readListen(root.find("listen"), config, out);
   readPeers(root.require("peers", "add the gateways at the other end with name, pin and prefixes"), config,

@@ -4,6 +4,7 @@
 // the keys, conf/ holds ready examples. Every mistake of a file is reported at once, with its place and a
 // remedy.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "scheduler/path/path_tiers.h"
 #include "tunnel/handshake.h"
 #include "tunnel/options.h"
+#include "tunnel/wire/aead_cipher.h"
 
 namespace braid {
 
@@ -91,12 +93,16 @@ struct ControlConfig {
   std::string group;   ///< group of the socket; empty: the process's
 };
 
+/// Threads that carry packets, at most.
+inline constexpr unsigned kMostWorkers = AeadCipher::kLanes;
+
 /// A whole, valid configuration.
 struct Config {
   std::string path;  ///< the file it came from
   IdentityConfig identity;
   DeviceConfig device;
   OffloadsConfig offloads;
+  unsigned workers = 1;               ///< threads that carry packets, 1 to kMostWorkers; 0: workersFor()
   std::vector<UplinkConfig> uplinks;  ///< initiator side
   std::vector<Endpoint> listen;       ///< responder side
   std::vector<PeerConfig> peers;
@@ -131,6 +137,13 @@ struct LoadOptions {
 };
 
 using ConfigResult = std::variant<Config, ConfigErrors>;
+
+/// Threads for a machine of so many processors: one below four, else half of them, three at most.
+constexpr unsigned workersFor(unsigned processors) {
+  return processors < 4 ? 1 : std::min(processors / 2, 3u);
+}
+/// Threads that the configuration asks for on this machine.
+unsigned workersOf(const Config& config);
 
 /// Reads and checks a file. Errors come in the order of their lines. Throws nothing but std::bad_alloc.
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {});

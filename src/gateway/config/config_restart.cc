@@ -13,6 +13,7 @@ std::vector<std::string> needsRestart(const Config& before, const Config& after,
   fixed(before.device.bridge == after.device.bridge, "device.bridge");
   fixed(before.tunnel.mode == after.tunnel.mode, "device.mode");
   fixed(before.offloads == after.offloads, "offloads");
+  fixed(before.workers == after.workers, "workers");
   if (after.device.mtu + kTaggedEthernetHeader > bufferSize) {
     out.push_back("device.mtu: packet buffers hold packets of up to " +
                   std::to_string(bufferSize - kTaggedEthernetHeader) +

@@ -43,7 +43,7 @@ int FakeDatagramSocket::refusal(const Datagram& datagram) const {
 
 int FakeDatagramSocket::send(size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    const Datagram& d = queuedAt(i);
+    const Datagram& d = nextAt(i);
     if (int error = refusal(d)) return i == 0 ? -error : static_cast<int>(i);
     if (room_ != SIZE_MAX) --room_;
     Endpoint from{d.route.local.bits() ? d.route.local : local().address, local().port};

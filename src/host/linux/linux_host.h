@@ -6,6 +6,7 @@
 #include "host/linux/loop.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
+#include "host/linux/workers.h"
 
 namespace braid {
 
@@ -14,6 +15,9 @@ class LinuxHost final : public Host {
  public:
   /// `loop` must outlive the host. Throws SystemError.
   explicit LinuxHost(Loop& loop) : loop_(loop) {}
+  /// So many threads help the loop's with the packets of sockets and device from now on. Call once, after privileges
+  /// were dropped. Throws std::system_error.
+  void startWorkers(unsigned threads) { workers_.start(threads); }
 
   const Clock& clock() const override { return clock_; }
   RandomKey randomKey() override;
@@ -26,6 +30,7 @@ class LinuxHost final : public Host {
 
  private:
   Loop& loop_;
+  Workers workers_{loop_};
   MonotonicClock clock_;
   NetlinkConfig network_;
   std::optional<NetlinkMonitor> monitor_;

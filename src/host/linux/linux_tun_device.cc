@@ -5,7 +5,6 @@
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,9 +12,8 @@
 #include <optional>
 #include <utility>
 
+#include "host/linux/virtio_header.h"
 #include "host/system_error.h"
-#include "inet/frame.h"
-#include "inet/packet_segmenter.h"
 
 namespace braid {
 
@@ -60,8 +58,6 @@ std::string quoted(const std::string& name) {
 }
 
 constexpr size_t kEthernetHeader = 14;
-// The longest packet of an IP stack without jumbograms, and what goes before it.
-constexpr size_t kLongest = 65535 + kEthernetHeader + 4;
 
 bool attach(int fd, ifreq& request, TunDevice::Kind kind, int flags) {
   request.ifr_flags =
@@ -83,14 +79,18 @@ bool wantSegments(int fd) {
   return false;
 }
 
-iovec vectorOf(ByteView bytes) {
-  return {const_cast<uint8_t*>(bytes.data()), bytes.size()};
-}
+// So many packets are worth a wake-up of another thread. Ours.
+constexpr size_t kWorthHandingOver = 16;
+constexpr size_t kWorthReadingAhead = 32;
+constexpr size_t kFew = 8;
+// Packets that wait for a worker, at most.
+constexpr size_t kMostWaiting = 512;
+// Packets that a worker reads at a time, at most.
+constexpr size_t kMostAhead = 256;
 
 }  // namespace
 
-LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
-    : kind_(options.kind), linkHeader_(options.kind == Kind::kTap ? kEthernetHeader : 0) {
+LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options) : kind_(options.kind) {
   const std::string& name = options.name;
   if (name.empty() || name.size() >= IFNAMSIZ) {
     throw SystemError(EINVAL, quoted(name) + ": an interface name has 1 to 15 bytes");
@@ -98,36 +98,37 @@ LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options)
   name_ = name;
   hasHeader_ = options.offloads && create(IFF_VNET_HDR, options.queues);
   if (!hasHeader_ && !create(0, options.queues)) failAttach(errno, kind_, name);
-  if (hasHeader_) {
-    bool takesUdp = wantSegments(fd());
-    runs_.reserve(kRuns);
-    begun_.reserve(kRuns);
-    for (size_t i = 0; i < kRuns; ++i) runs_.emplace_back(linkHeader_).run.setTakesUdp(takesUdp);
-  } else {
-    ::ioctl(fd(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
-  }
+  bool takesUdp = hasHeader_ && wantSegments(fd());
+  if (!hasHeader_) ::ioctl(fd(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
+  writer_.emplace(rawFds(), kind_ == Kind::kTap ? kEthernetHeader : 0, hasHeader_, takesUdp);
   lengthenQueues();
 }
 
 // A device with several queues must be a new one: into a present one we would come as another owner's further queue.
 bool LinuxTunDevice::create(int flags, unsigned queues) {
-  queues_.clear();
-  for (unsigned wanted = queues; queues_.size() < wanted;) {
+  fds_.clear();
+  for (unsigned wanted = queues; fds_.size() < wanted;) {
     UniqueFd fd(::open(kTunPath, O_RDWR | O_NONBLOCK | O_CLOEXEC));
-    if (!fd && queues_.empty()) failOpen(errno);
+    if (!fd && fds_.empty()) failOpen(errno);
     ifreq request{};
     name_.copy(request.ifr_name, IFNAMSIZ - 1);
-    int several = wanted == 1 ? 0 : queues_.empty() ? IFF_MULTI_QUEUE | IFF_TUN_EXCL : IFF_MULTI_QUEUE;
+    int several = wanted == 1 ? 0 : fds_.empty() ? IFF_MULTI_QUEUE | IFF_TUN_EXCL : IFF_MULTI_QUEUE;
     if (fd && attach(fd.get(), request, kind_, flags | several)) {
       name_ = request.ifr_name;
-      queues_.push_back({std::move(fd)});
-    } else if (wanted > 1 && queues_.empty()) {
+      fds_.push_back(std::move(fd));
+    } else if (wanted > 1 && fds_.empty()) {
       wanted = 1;
     } else {
       break;
     }
   }
-  return !queues_.empty();
+  return !fds_.empty();
+}
+
+std::vector<int> LinuxTunDevice::rawFds() const {
+  std::vector<int> out;
+  for (const UniqueFd& fd : fds_) out.push_back(fd.get());
+  return out;
 }
 
 // Best effort: an unprivileged owner of a prepared device may not do so, and then has the kernel's 500 packets.
@@ -139,190 +140,176 @@ void LinuxTunDevice::lengthenQueues() {
   if (control) ::ioctl(control.get(), SIOCSIFTXQLEN, &request);
 }
 
-void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable) {
-  for (Queue& queue : queues_) {
-    auto ready = [&queue, onReadable] {
-      queue.isReady = true;
-      onReadable();
-    };
-    queue.watcher = std::make_unique<IoWatcher>(loop, queue.fd.get(), ready);
-    queue.isReady = false;
+// What waits for a worker, and what it has.
+struct LinuxTunDevice::Handed {
+  Handed(LinuxTunDevice& device, Workers& crew)
+      : workers(crew),
+        writing([&device, this](unsigned) { return writeAll(*device.writer_), false; },
+                [&device] { device.onWritten(); }),
+        reading([&device, this](unsigned) { return readAll(*device.reader_), true; },
+                [&device, this] {
+                  filled = true;
+                  device.onReadable_();
+                }) {
+    for (auto* packets : {&waiting, &leaving, &spent}) packets->reserve(kMostWaiting);
+    for (auto& packets : read) packets.reserve(kMostAhead);
   }
+  void writeAll(TunWriter& writer) {
+    for (Packet& packet : leaving) writer.write(std::move(packet), writeCounters, &spent);
+    writer.flush(writeCounters, &spent);
+  }
+  void readAll(TunReader& reader) {
+    reader.read(kMostAhead, readCounters, [this](Packet&& p) { read[current].push_back(std::move(p)); });
+  }
+
+  Workers& workers;
+  std::vector<Packet> waiting, leaving, spent;
+  DeviceCounters writeCounters;
+  std::array<std::vector<Packet>, 2> read;  // one is read into, the other one given out
+  size_t current = 0;
+  bool busy = false;    // the device is read by a worker, and not by read() itself
+  bool filled = false;  // the current packets were not yet given out
+  DeviceCounters readCounters;
+  Job writing, reading;
+};
+
+// What was written before is with the kernel afterwards.
+LinuxTunDevice::~LinuxTunDevice() {
+  if (!handed_) return;
+  for (Job* job : {&handed_->reading, &handed_->writing}) {
+    if (job->underWay()) workers_->await(*job);
+  }
+  settleWriting();
+  writeHere();
 }
 
-// nullptr: none.
-LinuxTunDevice::Queue* LinuxTunDevice::nextReady() {
-  for (size_t n = 0; n < queues_.size(); ++n) {
-    last_ = last_ + 1 < queues_.size() ? last_ + 1 : 0;
-    if (queues_[last_].isReady) return &queues_[last_];
+void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable, Workers* workers) {
+  onReadable_ = std::move(onReadable);
+  for (size_t i = 0; i < fds_.size(); ++i)
+    watchers_.push_back(std::make_unique<IoWatcher>(loop, fds_[i].get(), [this, i] { onQueueReadable(i); }));
+  workers_ = workers;
+}
+
+// While a worker reads, a queue that has more is not watched: the loop would be told so all the time.
+void LinuxTunDevice::onQueueReadable(size_t queue) {
+  if (handed_ && handed_->reading.underWay()) {
+    watchers_[queue]->wantRead(false);
+    return paused_.push_back(queue);
   }
-  return nullptr;
+  if (reader_) reader_->setReady(queue);
+  onReadable_();
+}
+
+// They may have something to read.
+void LinuxTunDevice::wakePaused() {
+  for (size_t queue : paused_) reader_->setReady(queue);
+}
+
+void LinuxTunDevice::watchPaused() {
+  for (size_t queue : paused_) watchers_[queue]->wantRead(true);
+  paused_.clear();
+}
+
+// nullptr: there are no workers.
+LinuxTunDevice::Handed* LinuxTunDevice::handed() {
+  if (!workers_ || !workers_->started()) return nullptr;
+  if (!handed_) handed_ = std::make_unique<Handed>(*this, *workers_);
+  return handed_.get();
 }
 
 size_t LinuxTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
-  size_t packets = 0;
-  for (Queue* queue; packets < limit && (queue = nextReady());) {
-    size_t most = std::min(limit, packets + kShare);
-    while (packets < most && queue->isReady) {
-      size_t some = readSome(*queue, pool, sink);
-      queue->isReady = some > 0;
-      packets += some;
-    }
+  if (!reader_) {
+    reader_.emplace(rawFds(), kind_, hasHeader_, pool);
+    if (!watchers_.empty()) reader_->setWatched();
   }
-  if (!queues_[0].watcher) {
-    for (Queue& queue : queues_) queue.isReady = true;
+  if (handed_ && handed_->busy) return readAhead(sink);
+  size_t packets = reader_->read(limit, counters_, sink);
+  gone_ |= reader_->gone();
+  if (packets >= kWorthReadingAhead && handed()) {
+    handed_->busy = true;
+    if (packets >= limit) beginReading();
   }
   return packets;
 }
 
-// Bytes behind the header; 0 or less: none.
-ssize_t LinuxTunDevice::readRaw(const Queue& queue, VirtioHeader& header, ByteSpan room, ByteSpan spill) {
-  size_t before = hasHeader_ ? sizeof header : 0;
-  iovec vectors[]{{&header, before}, {room.data(), room.size()}, {spill.data(), spill.size()}};
-  ssize_t n;
-  do n = ::readv(queue.fd.get(), vectors, 3);
-  while (n < 0 && errno == EINTR);
-  if (n < 0) {
-    if (errno != EAGAIN) ++counters_.readErrors;
-    gone_ |= errno == EBADFD;
-    return n;
-  }
-  return n - static_cast<ssize_t>(before);
+// Has the next packets read while this thread does what those before are about.
+void LinuxTunDevice::beginReading() {
+  wakePaused();
+  reader_->stock().lend(kMostAhead);
+  handed_->workers.post(handed_->reading);
 }
 
-// What a packet buffer holds is read into it at once. More is TCP segments in one packet, which are cut out of a whole
-// copy of it.
-size_t LinuxTunDevice::readSome(const Queue& queue, PacketPool& pool, const Sink& sink) {
-  if (!spill_) spill_ = std::make_unique_for_overwrite<uint8_t[]>(pool.payload() + kLongest);
-  Packet packet = pool.allocate();
-  uint8_t* head = spill_.get();
-  ByteSpan room(packet ? packet.data() : head, pool.payload());
-  VirtioHeader header{};
-  ssize_t n = readRaw(queue, header, room, {head + room.size(), kLongest});
-  if (n <= 0) return 0;
-  ++counters_.reads;
-  auto size = static_cast<size_t>(n);
-  if (header.segmentType != VirtioHeader::kNoSegments) {
-    if (packet) std::copy_n(room.data(), std::min(size, room.size()), head);
-    return cut(header, {head, size}, std::move(packet), pool, sink);
-  }
-  if (!packet) {
-    ++counters_.readNoBuffer;
-  } else if (size > room.size()) {
-    ++counters_.readTooBig;
+size_t LinuxTunDevice::readAhead(const Sink& sink) {
+  Handed& h = *handed_;
+  if (h.reading.underWay()) return 0;
+  if (!std::exchange(h.filled, false)) return beginReading(), 0;
+  std::vector<Packet>& packets = h.read[h.current];
+  size_t count = packets.size();
+  reader_->stock().takeBack();
+  addCounters(counters_, std::exchange(h.readCounters, {}));
+  gone_ |= reader_->gone();
+  h.busy = count >= kFew;
+  if (h.busy && (count >= kMostAhead || reader_->hasRest())) {
+    h.current ^= 1;
+    beginReading();
   } else {
-    packet.setSize(size);
-    if (header.flags & VirtioHeader::kNeedsChecksum)
-      completeChecksum(packet.span(), header.checksumStart, header.checksumOffset);
-    give(std::move(packet), sink);
+    wakePaused();
+    watchPaused();
   }
-  return 1;
-}
-
-void LinuxTunDevice::give(Packet packet, const Sink& sink) {
-  ++counters_.readPackets;
-  counters_.readBytes += packet.size();
-  sink(std::move(packet));
-}
-
-// `first`: a buffer that is there already, for the first segment. How many segments there were.
-size_t LinuxTunDevice::cut(const VirtioHeader& header, ByteView packet, Packet first, PacketPool& pool,
-                           const Sink& sink) {
-  size_t linkHeader = 0;
-  if (kind_ == Kind::kTap) {
-    std::optional<Frame> frame = parseFrame(packet);
-    linkHeader = frame ? frame->payloadOffset : packet.size();
+  for (Packet& packet : packets) sink(std::move(packet));
+  packets.clear();
+  if (!h.busy) {
+    reader_->stock().clear();
+    if (reader_->hasRest()) count += reader_->read(0, counters_, sink);
   }
-  std::optional<PacketSegmenter> segments = PacketSegmenter::of(packet, linkHeader, header.segmentSize);
-  if (!segments) {
-    ++counters_.readErrors;
-    return 1;
-  }
-  for (size_t size; (size = segments->nextSize()) > 0;) {
-    Packet segment = first ? std::exchange(first, Packet{}) : pool.allocate();
-    if (!segment || size > pool.payload()) {
-      ++(segment ? counters_.readTooBig : counters_.readNoBuffer);
-      segments->skip();
-      continue;
-    }
-    segments->write(segment.append(size));
-    give(std::move(segment), sink);
-  }
-  return segments->count();
-}
-
-// Counts what became of a write.
-bool LinuxTunDevice::isTaken(ssize_t written, size_t packets) {
-  if (written >= 0) {
-    ++counters_.writes;
-    counters_.writtenPackets += packets;
-    return true;
-  }
-  (errno == EAGAIN || errno == ENOBUFS ? counters_.writeFull : counters_.writeErrors) += packets;
-  return false;
+  return count;
 }
 
 void LinuxTunDevice::write(Packet packet) {
-  std::optional<uint32_t> number = runNumber(packet.view(), linkHeader_);
-  if (!hasHeader_ || !number) {
-    flush();
-    return writeAlone(packet, number.value_or(0) % kRuns);
-  }
-  OpenRun& open = runs_[*number % kRuns];
-  if (open.run.count() == 0 || !open.run.extend(packet.view())) {
-    if (open.run.count() > 0) {
-      writeRun(open);
-      std::erase(begun_, &open);
+  if (!handed()) return writer_->write(std::move(packet), counters_);
+  Handed& h = *handed_;
+  if (h.waiting.size() == kMostWaiting) {
+    if (h.writing.underWay()) {
+      h.workers.await(h.writing);
+      settleWriting();
     }
-    if (!open.run.begin(packet.view())) return writeAlone(packet, *number % kRuns);  // it goes at once
-    begun_.push_back(&open);
+    flush();
   }
-  open.packets[open.run.count() - 1] = std::move(packet);
+  h.waiting.push_back(std::move(packet));
 }
 
 void LinuxTunDevice::flush() {
-  for (OpenRun* open : begun_) writeRun(*open);
-  begun_.clear();
+  if (!handed()) return writer_->flush(counters_);
+  Handed& h = *handed_;
+  if (h.writing.underWay()) {
+    if (!h.workers.isOver(h.writing, !h.waiting.empty())) return;
+    settleWriting();
+  }
+  if (h.waiting.empty()) return;
+  if (h.waiting.size() < kWorthHandingOver) {
+    writeHere();
+  } else {
+    std::swap(h.waiting, h.leaving);
+    h.workers.post(h.writing);
+  }
 }
 
-void LinuxTunDevice::writeAlone(const Packet& packet, size_t slot) {
-  VirtioHeader header{};
-  iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
-  ssize_t n;
-  do n = ::writev(fdOf(slot), vectors, 2);
-  while (n < 0 && errno == EINTR);
-  if (isTaken(n, 1)) counters_.writtenBytes += packet.size();
+void LinuxTunDevice::writeHere() {
+  for (Packet& packet : handed_->waiting) writer_->write(std::move(packet), counters_);
+  writer_->flush(counters_);
+  handed_->waiting.clear();
 }
 
-void LinuxTunDevice::writeRun(OpenRun& open) {
-  PacketRun& run = open.run;
-  VirtioHeader header{};
-  if (run.count() > 1) {
-    RunOffload offload = run.finish(open.packets[0].span());
-    header.flags = VirtioHeader::kNeedsChecksum;
-    uint8_t ofTcp = offload.isV6 ? VirtioHeader::kTcpV6 : VirtioHeader::kTcpV4;
-    header.segmentType = offload.isUdp ? VirtioHeader::kUdp : ofTcp;
-    header.headers = offload.headers;
-    header.segmentSize = offload.payload;
-    header.checksumStart = offload.checksumStart;
-    header.checksumOffset = offload.checksumOffset;
-  }
-  std::array<iovec, PacketRun::kMost + 1> vectors;
-  vectors[0] = {&header, sizeof header};
-  size_t bytes = 0;
-  for (size_t i = 0; i < run.count(); ++i) {
-    ByteView packet = open.packets[i].view();
-    bytes += packet.size();
-    vectors[i + 1] = vectorOf(i == 0 ? packet : packet.subspan(run.headers()));
-  }
-  ssize_t n;
-  do
-    n = ::writev(fdOf(static_cast<size_t>(&open - runs_.data())), vectors.data(),
-                 static_cast<int>(run.count() + 1));
-  while (n < 0 && errno == EINTR);
-  if (isTaken(n, run.count())) counters_.writtenBytes += bytes;
-  for (size_t i = 0; i < run.count(); ++i) open.packets[i].reset();
-  run.clear();
+void LinuxTunDevice::settleWriting() {
+  Handed& h = *handed_;
+  addCounters(counters_, std::exchange(h.writeCounters, {}));
+  h.leaving.clear();
+  h.spent.clear();
+}
+
+void LinuxTunDevice::onWritten() {
+  settleWriting();
+  flush();
 }
 
 }  // namespace braid

@@ -26,6 +26,11 @@ constexpr size_t kMostBytes = 65000;
 // Messages of one read that may hold several datagrams each: as much as a batch without them, or a few times that.
 constexpr size_t kMergedMessages = 8;
 
+// So many datagrams are worth a wake-up of another thread. Ours.
+constexpr size_t kWorthHandingOver = 16;
+constexpr size_t kWorthReadingAhead = 32;
+constexpr size_t kFew = 8;
+
 struct alignas(cmsghdr) Control {
   uint8_t bytes[kControlBytes];
 };
@@ -172,7 +177,7 @@ struct ReceiveHeaders {
 
 // Fills the local address, the ECN bits, the counter of what the socket's buffer could not hold, and the size of each
 // datagram in a message of several.
-void readControl(msghdr& header, Address& local, Ecn& ecn, uint64_t& overflowed, size_t& each) {
+void readControl(msghdr& header, Address& local, Ecn& ecn, uint32_t& overflowed, size_t& each) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
     const uint8_t* data = CMSG_DATA(c);
     if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
@@ -190,9 +195,7 @@ void readControl(msghdr& header, Address& local, Ecn& ecn, uint64_t& overflowed,
       std::memcpy(&trafficClass, data, sizeof trafficClass);
       ecn = static_cast<Ecn>(trafficClass & 3);
     } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
-      uint32_t total;  // since the socket was made
-      std::memcpy(&total, data, sizeof total);
-      overflowed += static_cast<uint32_t>(total - static_cast<uint32_t>(overflowed));
+      std::memcpy(&overflowed, data, sizeof overflowed);  // since the socket was made
     } else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
       int segment;
       std::memcpy(&segment, data, sizeof segment);
@@ -235,9 +238,47 @@ UdpSocket::UdpSocket(SocketId id, const SocketOptions& options) : UdpSocket(id, 
 }
 UdpSocket::UdpSocket(SocketId id, UniqueFd fd) : DatagramSocket(id, localEnd(fd.get())), fd_(std::move(fd)) {}
 
-void UdpSocket::watch(Loop& loop, SocketCallbacks callbacks) {
-  watcher_ = std::make_unique<IoWatcher>(loop, fd(), std::move(callbacks.onReadable),
-                                         std::move(callbacks.onWritable));
+// Three batches take turns: one is read by a worker, the one before is opened by it, and the one before that is in use
+// by this thread.
+struct UdpSocket::Ahead {
+  Ahead(UdpSocket& socket, PacketPool& pool)
+      : batches{ReceiveBatch(pool), ReceiveBatch(pool), ReceiveBatch(pool)},
+        job(
+            [&socket, this](unsigned worker) {
+              for (ReceivedDatagram& d : opened().received()) {
+                if (d.opening) d.opening.open(d.bytes.span(), worker);
+              }
+              if (want > 0) socket.fill(read(), want, counters);
+              return true;
+            },
+            [&socket, this] {
+              done = true;
+              socket.onReadable_();
+            }) {}
+
+  ReceiveBatch& read() { return batches[turn % 3]; }
+  ReceiveBatch& opened() { return batches[(turn + 2) % 3]; }
+
+  std::array<ReceiveBatch, 3> batches;
+  size_t turn = 0;
+  size_t want = 0;    // messages; 0: the pool is exhausted
+  bool busy = false;  // the socket is read so, and not by receive() itself
+  bool done = false;  // the job's outcome was not yet looked at
+  SocketCounters counters;
+  Job job;
+};
+
+UdpSocket::~UdpSocket() {
+  if (ahead_ && ahead_->job.underWay()) workers_->await(ahead_->job);
+  if (sending_ && sending_->underWay()) workers_->await(*sending_);
+}
+
+void UdpSocket::watch(Loop& loop, SocketCallbacks callbacks, Workers* workers) {
+  onReadable_ = std::move(callbacks.onReadable);
+  watcher_ = std::make_unique<IoWatcher>(
+      loop, fd(), [this] { onReadable_(); }, std::move(callbacks.onWritable));
+  opening_ = std::move(callbacks.opening);
+  workers_ = workers;
 }
 
 void UdpSocket::watchWritable(bool on) {
@@ -247,11 +288,11 @@ void UdpSocket::watchWritable(bool on) {
 // How many datagrams from the i-th of the queue on, below `end`, may leave as one message: same way, same marks, and same
 // size but for the last.
 size_t UdpSocket::runAt(size_t i, size_t end) {
-  const Datagram& first = queuedAt(i);
+  const Datagram& first = nextAt(i);
   size_t size = first.bytes.size(), bytes = size, n = 1;
   if (!gathers_ || size == 0) return 1;
   for (bool whole = true; whole && n < kMostSegments && i + n < end; ++n) {
-    const Datagram& d = queuedAt(i + n);
+    const Datagram& d = nextAt(i + n);
     whole = d.bytes.size() == size;
     bytes += d.bytes.size();
     if (d.bytes.empty() || d.bytes.size() > size || bytes > kMostBytes) break;
@@ -262,9 +303,9 @@ size_t UdpSocket::runAt(size_t i, size_t end) {
 
 int UdpSocket::send(size_t count) {
   SendBatch batch;
-  for (size_t i = 0; i < count; ++i) batch.vectors[i] = {queuedAt(i).bytes.data(), queuedAt(i).bytes.size()};
+  for (size_t i = 0; i < count; ++i) batch.vectors[i] = {nextAt(i).bytes.data(), nextAt(i).bytes.size()};
   for (size_t i = 0; i < count; i += batch.datagrams[batch.messages - 1])
-    batch.add(queuedAt(i), &batch.vectors[i], runAt(i, count));
+    batch.add(nextAt(i), &batch.vectors[i], runAt(i, count));
   int sent;
   do sent = ::sendmmsg(fd(), batch.headers.data(), static_cast<unsigned>(batch.messages), 0);
   while (sent < 0 && errno == EINTR);
@@ -278,12 +319,28 @@ int UdpSocket::send(size_t count) {
 
 int UdpSocket::sendOne() {
   SendBatch batch;
-  batch.vectors[0] = {queuedAt(0).bytes.data(), queuedAt(0).bytes.size()};
-  batch.add(queuedAt(0), &batch.vectors[0], 1);
+  batch.vectors[0] = {nextAt(0).bytes.data(), nextAt(0).bytes.size()};
+  batch.add(nextAt(0), &batch.vectors[0], 1);
   ssize_t sent;
   do sent = ::sendmsg(fd(), &batch.headers[0].msg_hdr, 0);
   while (sent < 0 && errno == EINTR);
   return sent < 0 ? -errno : 1;
+}
+
+bool UdpSocket::handOver(size_t count) {
+  if (!hasWorkers() || count < kWorthHandingOver) return false;
+  if (!sending_) {
+    sending_ =
+        std::make_unique<Job>([this](unsigned worker) { return sendLeaving(worker); }, [this] { onSent(); });
+  }
+  workers_->post(*sending_);
+  return true;
+}
+bool UdpSocket::hasSent(bool tell) {
+  return workers_->isOver(*sending_, tell);
+}
+void UdpSocket::awaitSending() {
+  workers_->await(*sending_);
 }
 
 // Throws a datagram away for which there is no packet. False when none was waiting.
@@ -296,12 +353,56 @@ bool UdpSocket::dropOne() {
 
 std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit, bool& more) {
   more = false;
+  if (ahead_ && ahead_->busy) return takeAhead();
   if (merges_) limit = std::min(limit, kMergedMessages);
   size_t want = batch.prepare(limit);
   if (want == 0) {
     if (limit > 0) more = dropOne();
     return {};
   }
+  more = fill(batch, want, counters_);
+  if (hasWorkers() && batch.received().size() >= kWorthReadingAhead) {
+    if (!ahead_) ahead_ = std::make_unique<Ahead>(*this, batch.pool());
+    ahead_->busy = true;
+    if (std::exchange(more, false)) readAhead();
+  }
+  return batch.received();
+}
+
+// Has the next batch read and, before that, the last one opened, while this thread does what the one before is about.
+void UdpSocket::readAhead() {
+  Ahead& a = *ahead_;
+  ++a.turn;
+  a.want = a.read().prepare(merges_ ? kMergedMessages : ReceiveBatch::kSize);
+  watcher_->wantRead(false);
+  a.read().lend(merges_ ? kMergedMessages * (kMostSegments - 1) : 0);
+  workers_->post(a.job);
+}
+
+std::span<ReceivedDatagram> UdpSocket::takeAhead() {
+  Ahead& a = *ahead_;
+  if (a.job.underWay()) return {};
+  if (!std::exchange(a.done, false)) return readAhead(), std::span<ReceivedDatagram>();
+  a.read().takeBack();
+  addCounters(counters_, std::exchange(a.counters, {}));
+  std::span<ReceivedDatagram> fresh = a.read().received(), opened = a.opened().received();
+  if (opening_) {
+    for (ReceivedDatagram& d : fresh) d.opening = opening_(d.bytes.view());
+  }
+  if (!fresh.empty()) {
+    readAhead();
+  } else {
+    a.busy = a.want > 0 && opened.size() >= kFew;
+    if (!a.busy) {
+      for (ReceiveBatch& each : a.batches) each.clearStock();
+    }
+    watcher_->wantRead(true);
+  }
+  return opened;
+}
+
+// On whichever thread has the batch. False: there was no more.
+bool UdpSocket::fill(ReceiveBatch& batch, size_t want, SocketCounters& counters) {
   ReceiveHeaders in;
   for (size_t i = 0; i < want; ++i) in.set(i, batch.room(i), merges_ ? batch.spill(i) : ByteSpan{});
   int got;
@@ -309,32 +410,32 @@ std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit
   while (got < 0 && errno == EINTR);
   if (got < 0) {
     // A pending ICMP error is not about this socket's health; reading it clears it.
-    more = errno != EAGAIN;
-    if (errno != EAGAIN && errno != ECONNREFUSED) ++counters_.receiveErrors;
-    return {};
+    if (errno != EAGAIN && errno != ECONNREFUSED) ++counters.receiveErrors;
+    return errno != EAGAIN;
   }
-  more = static_cast<size_t>(got) == want;
+  uint32_t overflowed = overflowed_;
   for (size_t i = 0; i < static_cast<size_t>(got); ++i) {
     msghdr& h = in.headers[i].msg_hdr;
     Address local;
     Ecn ecn = Ecn::kNotEct;
     size_t size = in.headers[i].msg_len, each = size;
-    readControl(h, local, ecn, counters_.overflowed, each);
+    readControl(h, local, ecn, overflowed, each);
     if (h.msg_flags & MSG_TRUNC || each > batch.room(i).size()) {
-      ++counters_.truncated;
+      ++counters.truncated;
       continue;
     }
     Route from{id(), local, fromSocketAddress(in.addresses[i])};
-    counters_.receivedBytes += size;
+    counters.receivedBytes += size;
     if (each == 0 || each >= size) {
       batch.take(i, size, from, ecn);
-      ++counters_.receivedDatagrams;
+      ++counters.receivedDatagrams;
     } else {
-      counters_.noBuffer += batch.takeSeveral(i, size, each, from, ecn);
-      counters_.receivedDatagrams += (size + each - 1) / each;
+      counters.noBuffer += batch.takeSeveral(i, size, each, from, ecn);
+      counters.receivedDatagrams += (size + each - 1) / each;
     }
   }
-  return batch.received();
+  counters.overflowed += overflowed - std::exchange(overflowed_, overflowed);
+  return static_cast<size_t>(got) == want;
 }
 
 }  // namespace braid

@@ -48,6 +48,10 @@ void drain(FairRound& fair, Time now, F&& take) {
   }
 }
 
+PacketNumber numberOf(const DatagramHeader& header, const Subflow* subflow) {
+  return expandPacketNumber(header.packetNumber, subflow ? subflow->receiver().expected() : PacketNumber{});
+}
+
 PathManager::Side sideOf(KeySchedule::Role role) {
   using Side = PathManager::Side;
   return role == KeySchedule::Role::kInitiator ? Side::kInitiator : Side::kResponder;
@@ -60,7 +64,7 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       events_(events),
       random_(random),
       keys_(secrets, role, keyLimits(options), now),
-      sealer_(secrets.sessionId, keys_),
+      sealer_(secrets.sessionId, keys_, options.sealLater),
       trace_(options.trace, secrets.sessionId),
       ledger_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
       flows_(innerFlowOptions(options), random_.next()),
@@ -117,18 +121,24 @@ void Session::setPreference(const std::string& name, const PathPreference& own, 
 
 // ---- what arrives
 
+CipherWork Session::opening(const DatagramHeader& header) {
+  Subflow* subflow = paths_.subflows().find(header.subflow);
+  PacketNumber pn = numberOf(header, subflow);
+  if (subflow && subflow->receiver().isReplay(pn)) return {};
+  return {keys_.openingKeys(header.generation, header.epoch), header.subflow, pn};
+}
+
 std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
-                                        Packet datagram, Time now) {
+                                        Packet datagram, Time now, const CipherWork* opened) {
   size_t size = datagram.size();
   Subflow* subflow = paths_.subflows().find(header.subflow);
-  PacketNumber pn =
-      expandPacketNumber(header.packetNumber, subflow ? subflow->receiver().expected() : PacketNumber{});
+  PacketNumber pn = numberOf(header, subflow);
   if (subflow && subflow->receiver().isReplay(pn)) return Drop::kReplay;
 
   unsigned generation = keys_.generation(), epoch = keys_.epoch();
   ByteView aad = datagram.view().first(kHeaderSize);
   ByteSpan sealed = datagram.span().subspan(kHeaderSize);
-  if (!keys_.open(header.generation, header.epoch, header.subflow, pn, aad, sealed, now)) {
+  if (!keys_.open(header.generation, header.epoch, header.subflow, pn, aad, sealed, now, opened)) {
     if (keys_.spent()) over_ = true;
     return Drop::kBadSeal;
   }
@@ -142,17 +152,15 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
   bool good = inbound_.onDatagram(*subflow, std::move(datagram), {pn, ecn, size, from, now});
   if (keys_.generation() != generation) events_.tell(Event::Kind::kRekeyed, "keys of a fresh handshake");
   if (inbound_.isClosed()) over_ = true;
-  if (inbound_.hasForgedAck() && !over_) onForgedAck();
+  // What such a peer says of its losses is worth nothing (RFC 9000 sections 13.1 and 21.4).
+  if (inbound_.hasForgedAck() && !over_) {
+    events_.tell(Event::Kind::kForgedAck, "acknowledged what was never sent, its session is closed");
+    close({CloseFrame::kForgedAck});
+    over_ = true;
+  }
   refresh(now);
   if (!good) return Drop::kBadFrame;
   return std::nullopt;
-}
-
-// What such a peer says of its losses is worth nothing (RFC 9000 sections 13.1 and 21.4).
-void Session::onForgedAck() {
-  events_.tell(Event::Kind::kForgedAck, "acknowledged what was never sent, its session is closed");
-  close({CloseFrame::kForgedAck});
-  over_ = true;
 }
 
 void Session::close(const CloseFrame& close) {

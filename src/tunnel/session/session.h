@@ -93,9 +93,12 @@ class Session final {
 
   // ---- what arrives
 
-  /// Opens the datagram and acts on it. nullopt when it was used, else why not.
+  /// How a datagram with this header would be opened now; empty: not at all.
+  CipherWork opening(const DatagramHeader& header);
+  /// Opens the datagram and acts on it. nullopt when it was used, else why not. `opened`: its opening(), asked for a
+  /// little earlier, has been done.
   std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram,
-                                 Time now);
+                                 Time now, const CipherWork* opened = nullptr);
   /// Queues an inner packet. nullopt when it was taken.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
                                     Time now, PacketHint hint = {}) {
@@ -134,7 +137,6 @@ class Session final {
   void giveUp();
 
  private:
-  void onForgedAck();
   void close(const CloseFrame& close);
   void refresh(Time now);
   void clearQueues(Time now);

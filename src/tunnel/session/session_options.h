@@ -18,6 +18,7 @@ struct SessionOptions : SubflowOptions, LaneOptions, ProtectOptions {
   uint64_t rekeyPackets = uint64_t{1}
                           << 23;  ///< new keys after so many packets (RFC 9001 section 6.6: AES-GCM 2^23)
   size_t maxSubflows = 32;        ///< per peer
+  bool sealLater = false;         ///< the driver seals what leaves (Datagram::unsealed)
 };
 
 }  // namespace braid

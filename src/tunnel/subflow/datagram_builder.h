@@ -47,21 +47,26 @@ inline bool mayFit(size_t packet, const Subflow& subflow) {
 /// Seals the datagrams of one session, and changes keys when it is time.
 class DatagramSealer {
  public:
-  /// `keys` must outlive it.
-  DatagramSealer(uint32_t session, KeyRing& keys) : session_(session), keys_(keys) {}
+  /// `keys` must outlive it. `later`: the work is handed over with each datagram, and not done.
+  DatagramSealer(uint32_t session, KeyRing& keys, bool later = false)
+      : session_(session), keys_(keys), later_(later) {}
 
   uint32_t session() const { return session_; }
 
-  /// Writes header, sealed pieces and tag to `out`. False when the keys are used up: then nothing more can
-  /// leave.
+  /// Writes header, sealed pieces and tag to `out`; or header, pieces and room for the tag, and what is left to do to
+  /// `work`. False when the keys are used up: then nothing more can leave.
   bool seal(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces, uint8_t* out,
-            Time now);
+            CipherWork& work, Time now);
   /// seal() has failed.
   bool failed() const { return failed_; }
 
  private:
+  bool sealLater(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces, uint8_t* out,
+                 CipherWork& work);
+
   uint32_t session_;
   KeyRing& keys_;
+  bool later_;
   bool failed_ = false;
 };
 

@@ -38,7 +38,8 @@ Aead::~Aead() {
   OPENSSL_cleanse(iv_.data(), kIvSize);
 }
 
-Aead::Aead(Aead&& other) noexcept : cipher_(std::move(other.cipher_)), iv_(other.iv_), use_(other.use_) {
+Aead::Aead(Aead&& other) noexcept
+    : cipher_(std::move(other.cipher_)), iv_(other.iv_), use_(other.use_), broken_(other.isBroken()) {
   OPENSSL_cleanse(other.iv_.data(), kIvSize);
 }
 
@@ -47,6 +48,7 @@ Aead& Aead::operator=(Aead&& other) noexcept {
   std::swap(cipher_, taken.cipher_);
   std::swap(iv_, taken.iv_);
   std::swap(use_, taken.use_);
+  broken_.store(taken.isBroken(), std::memory_order_relaxed);
   return *this;
 }
 
@@ -58,14 +60,18 @@ AeadNonce Aead::nonceOf(uint32_t subflow, uint64_t packetNumber) const {
 }
 
 bool Aead::seal(uint32_t subflow, uint64_t packetNumber, ByteView header, std::span<const ByteView> pieces,
-                uint8_t* out) {
-  return cipher_ && use_ == Use::kSeal && cipher_->seal(nonceOf(subflow, packetNumber), header, pieces, out);
+                uint8_t* out, unsigned lane) {
+  bool good = cipher_ && use_ == Use::kSeal &&
+              cipher_->seal(nonceOf(subflow, packetNumber), header, pieces, out, lane);
+  if (!good) broken_.store(true, std::memory_order_relaxed);
+  return good;
 }
 
-bool Aead::open(uint32_t subflow, uint64_t packetNumber, ByteView header, ByteSpan ciphertextAndTag) {
+bool Aead::open(uint32_t subflow, uint64_t packetNumber, ByteView header, ByteSpan ciphertextAndTag,
+                unsigned lane) {
   if (!cipher_ || use_ != Use::kOpen || ciphertextAndTag.size() < kTagSize) return false;
   return cipher_->open(nonceOf(subflow, packetNumber), header,
-                       ciphertextAndTag.first(ciphertextAndTag.size() - kTagSize));
+                       ciphertextAndTag.first(ciphertextAndTag.size() - kTagSize), lane);
 }
 
 }  // namespace braid

@@ -32,18 +32,26 @@ KeyRing::KeyRing(const SessionSecrets& secrets, Role role, const KeyLimits& limi
       current_(std::make_unique<Generation>(secrets, role, limits, now)),
       renewedAt_(now) {}
 
+// nullptr: it is not there.
+KeyRing::Generation* KeyRing::named(uint8_t generationBits) const {
+  unsigned ahead = (generationBits - generation_) & 3;
+  return ahead == 0 ? current_.get() : ahead == 1 ? next_.get() : ahead == 3 ? previous_.get() : nullptr;
+}
+
+std::shared_ptr<Aead> KeyRing::openingKeys(uint8_t generationBits, uint8_t epochBits) const {
+  const Generation* generation = spent() ? nullptr : named(generationBits);
+  return generation ? generation->keys.openingKeys(epochBits) : nullptr;
+}
+
 // A generation that is not there is refused without work: the header says in the clear which one is in use.
 bool KeyRing::open(uint8_t generationBits, uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber,
-                   ByteView header, ByteSpan ciphertextAndTag, Time now) {
+                   ByteView header, ByteSpan ciphertextAndTag, Time now, const CipherWork* done) {
   if (spent()) return false;
   onTimer(now);
   unsigned ahead = (generationBits - generation_) & 3;
-  Generation* named = ahead == 0   ? current_.get()
-                      : ahead == 1 ? next_.get()
-                      : ahead == 3 ? previous_.get()
-                                   : nullptr;
-  if (!named || !named->keys.open(epochBits, subflow, packetNumber, header, ciphertextAndTag, now)) {
-    if (named != current_.get()) current_->keys.countFailedOpen();
+  Generation* used = named(generationBits);
+  if (!used || !used->keys.open(epochBits, subflow, packetNumber, header, ciphertextAndTag, now, done)) {
+    if (used != current_.get()) current_->keys.countFailedOpen();
     return false;
   }
   if (ahead == 1) takeNext(now);

@@ -61,12 +61,18 @@ class KeyRing {
                           std::span<const ByteView> pieces, uint8_t* out) {
     return current_->keys.seal(subflow, packetNumber, header, pieces, out);
   }
+  std::shared_ptr<Aead> sealingKeys() { return current_->keys.sealingKeys(); }
   /// The first datagram of the next generation moves this side into it.
   [[nodiscard]] bool open(uint8_t generationBits, uint8_t epochBits, SubflowId subflow,
-                          PacketNumber packetNumber, ByteView header, ByteSpan ciphertextAndTag, Time now);
+                          PacketNumber packetNumber, ByteView header, ByteSpan ciphertextAndTag, Time now,
+                          const CipherWork* done = nullptr);
+  /// Empty also where there is no such generation.
+  std::shared_ptr<Aead> openingKeys(uint8_t generationBits, uint8_t epochBits) const;
   bool wantsRekey(Time now) const { return current_->keys.wantsRekey(now); }
   bool rekey(Time now) { return current_->keys.rekey(now); }
   bool spent() const { return current_->keys.spent(); }
+  /// Of all generations together.
+  uint64_t failedOpens() const { return current_->keys.failedOpens(); }
 
   // ---- a fresh handshake
 
@@ -99,6 +105,7 @@ class KeyRing {
     KeySchedule keys;
     KeyRoot root;
   };
+  Generation* named(uint8_t generationBits) const;
   void confirm(Time now);
 
   Role role_;

@@ -91,13 +91,13 @@ KeySchedule::~KeySchedule() {
   OPENSSL_cleanse(openSecret_.data(), openSecret_.size());
 }
 
-Aead KeySchedule::makeAead(Aead::Use use, const TrafficSecret& secret) const {
+std::shared_ptr<Aead> KeySchedule::makeAead(Aead::Use use, const TrafficSecret& secret) const {
   std::array<uint8_t, 32> key;
   std::array<uint8_t, Aead::kIvSize> iv;
   ByteSpan keyBytes = ByteSpan(key).first(aeadKeySize(kind_));
   hkdfExpandLabel(secret, "braid key", keyBytes);
   hkdfExpandLabel(secret, "braid iv", iv);
-  Aead aead(kind_, use, keyBytes, iv);
+  auto aead = std::make_shared<Aead>(kind_, use, keyBytes, iv);
   OPENSSL_cleanse(key.data(), key.size());
   OPENSSL_cleanse(iv.data(), iv.size());
   return aead;
@@ -134,19 +134,35 @@ bool KeySchedule::seal(SubflowId subflow, PacketNumber packetNumber, ByteView he
                        std::span<const ByteView> pieces, uint8_t* out) {
   if (spent()) return false;
   ++sealed_;
-  return seal_.seal(subflow.value(), packetNumber.value(), header, pieces, out);
+  return seal_->seal(subflow.value(), packetNumber.value(), header, pieces, out);
+}
+
+std::shared_ptr<Aead> KeySchedule::sealingKeys() {
+  if (spent()) return nullptr;
+  ++sealed_;
+  return seal_;
+}
+
+// Two epochs ahead, or back to keys that are gone: tried under the next keys, for equal work, and refused.
+const std::shared_ptr<Aead>& KeySchedule::keysFor(unsigned ahead) const {
+  return ahead == 0 ? current_ : ahead == 3 && previous_ ? previous_ : next_;
+}
+
+std::shared_ptr<Aead> KeySchedule::openingKeys(uint8_t epochBits) const {
+  return spent() ? nullptr : keysFor((epochBits - epoch_) & 3);
 }
 
 bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber, ByteView header,
-                       ByteSpan ciphertextAndTag, Time now) {
+                       ByteSpan ciphertextAndTag, Time now, const CipherWork* done) {
   if (spent()) return false;
   onTimer(now);
   unsigned ahead = (epochBits - epoch_) & 3;
-  // Two epochs ahead, or back to keys that are gone: tried under the next keys, for equal work, and refused. So is the
-  // next epoch when it comes early.
-  Aead& keys = ahead == 0 ? current_ : ahead == 3 && previous_ ? previous_ : next_;
-  bool known = &keys != &next_ || (ahead == 1 && now >= followFrom_);
-  if (!keys.open(subflow.value(), packetNumber.value(), header, ciphertextAndTag) || !known) {
+  const std::shared_ptr<Aead>& keys = keysFor(ahead);
+  // The next epoch is refused when it comes early, after equal work.
+  bool known = keys != next_ || (ahead == 1 && now >= followFrom_);
+  bool good = done ? done->good && done->keys == keys && done->packetNumber == packetNumber
+                   : keys->open(subflow.value(), packetNumber.value(), header, ciphertextAndTag);
+  if (!good || !known) {
     ++failedOpens_;
     return false;
   }
@@ -168,7 +184,7 @@ bool KeySchedule::rekey(Time now) {
 
 void KeySchedule::onTimer(Time now) {
   if (now < dropPreviousAt_) return;
-  previous_ = Aead();
+  previous_.reset();
   dropPreviousAt_ = kNever;
 }
 

@@ -2,11 +2,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "base/time.h"
 #include "tunnel/wire/aead.h"
+#include "tunnel/wire/cipher_work.h"
 #include "tunnel/wire/numbers.h"
 #include "tunnel/wire/secrets.h"
 
@@ -58,9 +60,15 @@ class KeySchedule {
   /// Aead::open under the epoch that the header names: previous, current or next. The first packet of the
   /// next epoch moves this side into it, but not within half of keepPrevious after the last change: an honest peer
   /// waits longer, and each epoch costs six key derivations. Other epochs, and one that comes too early, fail after
-  /// the same work (RFC 9001 section 6.3).
+  /// the same work (RFC 9001 section 6.3). `done`: the work was done before, under the keys that openingKeys() gave
+  /// then. It counts when these are the ones to be used, and the number is that one; else the datagram is refused.
   [[nodiscard]] bool open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber, ByteView header,
-                          ByteSpan ciphertextAndTag, Time now);
+                          ByteSpan ciphertextAndTag, Time now, const CipherWork* done = nullptr);
+
+  /// For a datagram that is sealed later: it counts as sealed. Empty: spent().
+  std::shared_ptr<Aead> sealingKeys();
+  /// What open() would try now; empty when spent().
+  std::shared_ptr<Aead> openingKeys(uint8_t epochBits) const;
 
   /// True when an epoch has lasted long enough and mayRekey().
   bool wantsRekey(Time now) const;
@@ -77,8 +85,10 @@ class KeySchedule {
   Time deadline() const { return dropPreviousAt_; }
   void setRekey(uint64_t packets, Duration after);
 
-  /// A limit of the cipher is reached: no packet seals or opens any more, the session must be closed.
-  bool spent() const { return sealed_ >= limits_.maxSealed || failedOpens_ >= limits_.maxFailedOpens; }
+  /// A limit of the cipher is reached, or it failed: no packet seals or opens any more, the session must be closed.
+  bool spent() const {
+    return sealed_ >= limits_.maxSealed || failedOpens_ >= limits_.maxFailedOpens || seal_->isBroken();
+  }
   uint64_t sealedInEpoch() const { return sealed_; }
   uint64_t failedOpens() const { return failedOpens_; }
   /// A datagram of the session did not open under other keys than these.
@@ -88,7 +98,8 @@ class KeySchedule {
   AeadKind aead() const { return kind_; }
 
  private:
-  Aead makeAead(Aead::Use use, const TrafficSecret& secret) const;
+  std::shared_ptr<Aead> makeAead(Aead::Use use, const TrafficSecret& secret) const;
+  const std::shared_ptr<Aead>& keysFor(unsigned ahead) const;
   void prepareNext();
   void advance(Time now);
   void confirm(Time now);
@@ -97,8 +108,8 @@ class KeySchedule {
   KeyLimits limits_;
   TrafficSecret sendSecret_{};  // of the next epoch
   TrafficSecret openSecret_{};  // of the next epoch
-  Aead seal_, nextSeal_;
-  Aead previous_, current_, next_;  // open
+  std::shared_ptr<Aead> seal_, nextSeal_;
+  std::shared_ptr<Aead> previous_, current_, next_;  // open; all but `previous_` are always there
   unsigned epoch_ = 0;
   bool confirmed_ = false;
   Time epochStart_;

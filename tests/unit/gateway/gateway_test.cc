@@ -175,6 +175,22 @@ TEST_F(GatewayTest, PacketsOfTheDeviceCrossBothWaysAfterTheHandshake) {
   EXPECT_THAT(edge_.host.device()->takeWritten(), ElementsAre(answer));
 }
 
+TEST_F(GatewayTest, WhatTheCoreLeavesToWorkersIsSealedByTheSocketsWhereThereAreNone) {
+  edge_.config.workers = 2;
+  hub_.config.workers = 4;
+  start();
+  for (size_t round = 0; round < 20; ++round) {
+    std::vector<sim::Bytes> there, back;
+    for (size_t i = 0; i < 20; ++i) {
+      edge_.host.device()->put(there.emplace_back(toHub(900 + i)));
+      hub_.host.device()->put(back.emplace_back(packet("10.2.0.9", "10.1.0.7", 900 + i)));
+    }
+    run(200ms);
+    ASSERT_EQ(hub_.host.device()->takeWritten(), there) << round;
+    ASSERT_EQ(edge_.host.device()->takeWritten(), back) << round;
+  }
+}
+
 TEST_F(GatewayTest, ASessionGetsItsKeysFromFreshHandshakesWhilePacketsCross) {
   edge_.config.tunnel.rekeyAfter = hub_.config.tunnel.rekeyAfter = 10s;
   start();

@@ -148,6 +148,128 @@ TEST_F(DatagramSocketTest, ABatchTakesNoMoreThanItsLimitAndWhatFits) {
   EXPECT_EQ(socket_.counters().truncated, 1u);
 }
 
+/// A socket whose other thread is the test.
+class LateSocket final : public DatagramSocket {
+ public:
+  LateSocket() : DatagramSocket(1, *Endpoint::parse("192.0.2.1:1")) {}
+  std::span<ReceivedDatagram> receive(ReceiveBatch&, size_t, bool&) override { return {}; }
+  void work() { sendLeaving(1); }
+  void told() { onSent(); }
+
+  size_t room = SIZE_MAX;
+  int awaited = 0;
+  bool watched = false;
+  std::vector<int> sent;
+
+ protected:
+  int send(size_t count) override {
+    for (size_t i = 0; i < count; ++i) {
+      if (nextAt(i).bytes.data()[0] == 13) return i ? static_cast<int>(i) : -EMSGSIZE;
+      if (room == 0) return i ? static_cast<int>(i) : -EAGAIN;
+      --room;
+      sent.push_back(nextAt(i).bytes.data()[0]);
+    }
+    return static_cast<int>(count);
+  }
+  void watchWritable(bool on) override { watched = on; }
+  bool handOver(size_t count) override { return count > 4; }
+  void awaitSending() override {
+    ++awaited;
+    work();
+  }
+};
+
+class LateSocketTest : public testing::Test {
+ protected:
+  void enqueue(int from, int end) {
+    for (int i = from; i < end; ++i) {
+      Datagram d;
+      d.route = {1, {}, *Endpoint::parse("198.51.100.1:4433")};
+      d.bytes = pool_.copy(std::vector<uint8_t>(10, static_cast<uint8_t>(i)));
+      ASSERT_TRUE(socket_.enqueue(std::move(d)));
+    }
+  }
+  static std::vector<int> numbers(int end) {
+    std::vector<int> out;
+    for (int i = 0; i < end; ++i) {
+      if (i != 13) out.push_back(i);
+    }
+    return out;
+  }
+  PacketPool pool_{2000, 1024};
+  testing::StrictMock<MockObserver> observer_;
+  LateSocket socket_;
+};
+
+TEST_F(LateSocketTest, AFewGoAtOnceAndMoreAreHandedOver) {
+  enqueue(0, 4);
+  EXPECT_TRUE(socket_.flush(observer_));
+  EXPECT_EQ(socket_.sent, numbers(4));
+  enqueue(4, 10);
+  EXPECT_TRUE(socket_.flush(observer_));
+  EXPECT_EQ(socket_.queued(), 0u);
+  enqueue(10, 11);
+  EXPECT_TRUE(socket_.flush(observer_)) << "behind those before";
+  EXPECT_EQ(socket_.sent, numbers(4));
+  socket_.work();
+  EXPECT_EQ(socket_.counters().sentDatagrams, 4u) << "not yet told";
+  socket_.told();
+  EXPECT_EQ(socket_.sent, numbers(11));
+  EXPECT_EQ(socket_.counters().sentDatagrams, 11u);
+  EXPECT_EQ(pool_.inUse(), 0u);
+}
+
+TEST_F(LateSocketTest, WhatIsRefusedIsToldByItself) {
+  enqueue(0, 30);
+  socket_.flush(observer_);
+  socket_.work();
+  EXPECT_CALL(observer_, onTooBig(_)).WillOnce([](const Datagram& d) { EXPECT_EQ(d.bytes.data()[0], 13); });
+  socket_.told();
+  EXPECT_EQ(socket_.sent, numbers(30));
+  EXPECT_EQ(socket_.counters().tooBig, 1u);
+  EXPECT_EQ(socket_.counters().sentDatagrams, 29u);
+}
+
+TEST_F(LateSocketTest, WhatFindsNoRoomWaitsForIt) {
+  socket_.room = 8;
+  enqueue(0, 12);
+  socket_.flush(observer_);
+  enqueue(14, 20);
+  socket_.work();
+  socket_.told();
+  EXPECT_TRUE(socket_.blocked());
+  EXPECT_TRUE(socket_.watched);
+  EXPECT_EQ(socket_.queued(), 10u);
+  EXPECT_EQ(socket_.counters().blocked, 1u);
+  socket_.room = 100;
+  EXPECT_TRUE(socket_.flush(observer_));
+  EXPECT_FALSE(socket_.watched);
+  socket_.work();
+  socket_.told();
+  socket_.work();
+  socket_.told();
+  std::vector<int> all = numbers(20);
+  std::erase(all, 12);
+  EXPECT_EQ(socket_.sent, all);
+}
+
+TEST_F(LateSocketTest, TheQueueIsBoundedAndTheOwnerWaitsWhenItIsFull) {
+  enqueue(100, 110);
+  socket_.flush(observer_);
+  for (size_t i = 0; i < DatagramSocket::kQueueLimit; ++i) enqueue(120, 121);
+  EXPECT_TRUE(socket_.full());
+  EXPECT_EQ(socket_.awaited, 0);
+  EXPECT_TRUE(socket_.flush(observer_));
+  EXPECT_EQ(socket_.awaited, 1);
+  EXPECT_FALSE(socket_.full());
+  EXPECT_EQ(socket_.counters().sentDatagrams, 10u);
+  enqueue(121, 122);
+  socket_.finish(observer_);
+  EXPECT_EQ(socket_.awaited, 2);
+  EXPECT_EQ(socket_.counters().sentDatagrams, 11 + DatagramSocket::kQueueLimit);
+  EXPECT_EQ(pool_.inUse(), 0u);
+}
+
 TEST(ReceiveBatchTest, KeepsPacketsAtHandWhenThePoolIsExhausted) {
   PacketPool pool(100, ReceiveBatch::kSize + 10);
   ReceiveBatch batch(pool);

@@ -21,14 +21,19 @@ void expectErrorBehind(const std::string& more, const std::string& error) {
 
 TEST(ConfigErrors, Keys) {
   expectErrorBehind("tunel: {}\n", "e.yaml:12:1: 'tunel': unknown key; did you mean 'tunnel'?");
-  expectErrorBehind("fec: {}\n",
-                    "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, "
-                    "listen, peers, control, "
-                    "recovery, tunnel, state, log");
+  expectErrorBehind(
+      "fec: {}\n",
+      "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, workers, uplinks, "
+      "listen, peers, control, "
+      "recovery, tunnel, state, log");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",
                     "e.yaml:12:20: log.level: given twice, first in line 12; remove one of them");
+  expectErrorBehind(
+      "workers: 9\n",
+      "e.yaml:12:10: workers: '9' is neither 'auto' nor a number from 1 to 8; use 'auto' unless you know "
+      "better");
   expectErrorBehind("log:\n", "e.yaml:12:1: log: has no value; give it one, or remove the key");
   expectErrorBehind("log: 1\n",
                     "e.yaml:12:6: log: is a single value and must be a mapping; write 'key: value' lines; "

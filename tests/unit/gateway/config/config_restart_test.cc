@@ -51,7 +51,8 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
            [](Config& c) { c.tunnel.outerMtu = 1400; }, [](Config& c) { c.tunnel.maxOuterMtu = 9000; },
            [](Config& c) { c.tunnel.maxFlows = 1; }, [](Config& c) { c.tunnel.decodeBuffer = 0; },
            [](Config& c) { c.control.socket = "/run/x.sock"; }, [](Config& c) { c.control.group = "adm"; },
-           [](Config& c) { c.state = "/x.state"; }, [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }}) {
+           [](Config& c) { c.state = "/x.state"; }, [](Config& c) { c.workers = 2; },
+           [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }}) {
     Config other;
     change(other);
     EXPECT_EQ(needsRestart(before, other, 2048).size(), 1u);

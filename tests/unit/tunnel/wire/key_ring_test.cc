@@ -245,6 +245,61 @@ TEST_F(KeyRingTest, EpochsMayChangeMeanwhile) {
   EXPECT_EQ(b.keys.epoch(), 1u);
 }
 
+// ---- a batch of which all is opened before the first of it is taken
+
+struct KeyRingBatchTest : KeyRingTest {
+  std::vector<Sealed> batch;
+  std::vector<CipherWork> works;
+
+  void openAll() {
+    for (Sealed& s : batch) {
+      works.push_back({b.keys.openingKeys(s.generation, s.epoch), 2_subflow, s.pn});
+      CipherWork& work = works.back();
+      if (work) work.good = work.keys->open(2, s.pn.value(), s.header, s.bytes);
+    }
+  }
+  bool take(size_t i) {
+    Sealed& s = batch[i];
+    const CipherWork* done = works[i] ? &works[i] : nullptr;
+    return b.keys.open(s.generation, s.epoch, 2_subflow, s.pn, s.header, s.bytes, now, done);
+  }
+};
+
+TEST_F(KeyRingBatchTest, ItMayBeginAGeneration) {
+  prepare(1);
+  Sealed late = a.send();
+  a.keys.takeNext(now);
+  batch = {a.send(), late, a.send()};
+  openAll();
+  EXPECT_TRUE(take(0) && take(1) && take(2));
+  EXPECT_EQ(b.keys.generation(), 1u);
+  EXPECT_EQ(b.keys.failedOpens(), 0u);
+}
+
+TEST_F(KeyRingBatchTest, KeysThatItBringsItselfAreUsedInTurn) {
+  a.keys.prepare(KeyRoot(secretsOf(1)), now);
+  a.keys.takeNext(now);
+  batch = {a.send()};
+  openAll();
+  EXPECT_FALSE(works[0]) << "nothing is tried under keys that are not there";
+  b.keys.prepare(KeyRoot(secretsOf(1)), now);
+  EXPECT_TRUE(take(0));
+}
+
+TEST_F(KeyRingBatchTest, WhatWasOpenedUnderKeysThatWereReplacedIsRefused) {
+  prepare(1);
+  a.keys.takeNext(now);
+  batch = {a.send()};
+  openAll();
+  ASSERT_TRUE(works[0].good);
+  b.keys.prepare(KeyRoot(secretsOf(2)), now);
+  EXPECT_FALSE(take(0));
+  EXPECT_EQ(b.keys.generation(), 0u);
+  EXPECT_EQ(b.keys.failedOpens(), 1u);
+}
+
+// ---- everything at once
+
 TEST_F(KeyRingTest, ReorderingAcrossChangesLosesNothing) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
@@ -378,14 +433,23 @@ TEST(Secrets, OfAHandshakeAreErasedWhenTheyHaveBeenTaken) {
   EXPECT_EQ(kept.sessionId, given.sessionId);
 }
 
-// The schedule keeps the secret of the next epoch only, and of earlier ones nothing.
+// The key is in the library's own memory.
+TEST(Secrets, TheIvOfACipherIsErasedWithIt) {
+  Bytes key = fromHex("000102030405060708090a0b0c0d0e0f"), iv = fromHex("101112131415161718191a1b");
+  Cell<Aead> cell;
+  Aead& aead = cell.make(AeadKind::kAes128Gcm, Aead::Use::kOpen, key, iv);
+  EXPECT_TRUE(cell.has(iv));
+  Aead moved = std::move(aead);
+  EXPECT_FALSE(cell.has(iv));
+  aead = std::move(moved);
+  EXPECT_TRUE(cell.has(iv));
+  cell.end();
+  EXPECT_FALSE(cell.has(iv));
+}
+
+// The schedule keeps the secret of the next epoch only, and of earlier ones nothing but the cipher for what is late.
 TEST(Secrets, OfEarlierEpochsAreNotInTheSchedule) {
   SessionSecrets given = secretsOf(1);
-  auto ivOf = [](ByteView secret) {
-    Bytes iv(Aead::kIvSize);
-    hkdfExpandLabel(secret, "braid iv", iv);
-    return iv;
-  };
   TrafficSecret epochs[3] = {given.initiatorSecret};
   for (int i = 1; i < 3; ++i) hkdfExpandLabel(epochs[i - 1], "braid ku", epochs[i]);
   Time now = kStart;
@@ -398,21 +462,24 @@ TEST(Secrets, OfEarlierEpochsAreNotInTheSchedule) {
     ASSERT_TRUE(from.seal(1_subflow, PacketNumber(pn), header, {&piece, 1}, out.data()));
     ASSERT_TRUE(to.open(from.epochBits(), 1_subflow, PacketNumber(pn), header, out, now));
   };
+  std::weak_ptr<Aead> first = responder.openingKeys(0);
   EXPECT_FALSE(cell.has(epochs[0]));
   EXPECT_TRUE(cell.has(epochs[1]));
-  EXPECT_TRUE(cell.has(ivOf(epochs[0])));
+  EXPECT_FALSE(first.expired());
   exchange(initiator, responder, 0);
   exchange(responder, initiator, 1);
   ASSERT_TRUE(initiator.rekey(now));
   exchange(initiator, responder, 2);
-  EXPECT_TRUE(cell.has(ivOf(epochs[0]))) << "for what is late";
+  EXPECT_FALSE(first.expired()) << "for what is late";
   EXPECT_TRUE(cell.has(epochs[2]));
   EXPECT_FALSE(cell.has(epochs[1]));
+  std::weak_ptr<Aead> second = responder.openingKeys(1);
   responder.onTimer(now + kKeep);
-  EXPECT_FALSE(cell.has(ivOf(epochs[0])));
-  EXPECT_TRUE(cell.has(ivOf(epochs[1])));
+  EXPECT_TRUE(first.expired());
+  EXPECT_FALSE(second.expired());
   cell.end();
-  for (const TrafficSecret& secret : epochs) EXPECT_FALSE(cell.has(secret) || cell.has(ivOf(secret)));
+  EXPECT_TRUE(second.expired());
+  for (const TrafficSecret& secret : epochs) EXPECT_FALSE(cell.has(secret));
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "base/packet.h"
+#include "host/tun_device.h"
+#include "inet/packet_run.h"
+
+namespace braid {
+
+/// The writing half of a LinuxTunDevice: used by one thread at a time.
+class TunWriter {
+ public:
+  /// `fds`: of the device's queues; they must stay open. `linkHeader`: bytes before the IP header. `hasHeader`: each packet
+  /// has a VirtioHeader before it; `takesUdp`: one may stand for several of UDP.
+  TunWriter(std::vector<int> fds, size_t linkHeader, bool hasHeader, bool takesUdp);
+
+  /// TunDevice::write(), flush(). `spent`: takes the packets that are done with; nullptr: they go back to their pool.
+  /// What is kept until flush() needs the same `counters` and `spent`.
+  void write(Packet packet, DeviceCounters& counters, std::vector<Packet>* spent = nullptr);
+  void flush(DeviceCounters& counters, std::vector<Packet>* spent = nullptr);
+
+ private:
+  /// Packets of one flow that will be one write.
+  struct OpenRun {
+    explicit OpenRun(size_t linkHeader) : run(linkHeader) {}
+    PacketRun run;
+    std::array<Packet, PacketRun::kMost> packets;
+  };
+  /// Flows whose packets are collected at the same time: the far gateway's fair round gives those of many in turns.
+  /// Ours.
+  static constexpr size_t kRuns = 32;
+
+  void writeAlone(Packet packet, size_t slot, DeviceCounters& counters, std::vector<Packet>* spent);
+  void writeRun(OpenRun& open, DeviceCounters& counters, std::vector<Packet>* spent);
+  /// To write the packets of a flow to: its number modulo kRuns is the slot. The kernel puts what goes the other way
+  /// into the same queue.
+  int fdOf(size_t slot) const { return fds_[slot % fds_.size()]; }
+
+  std::vector<int> fds_;
+  bool hasHeader_;
+  size_t linkHeader_;
+  std::vector<OpenRun> runs_;    ///< kRuns, by the number of the flow; none without headers
+  std::vector<OpenRun*> begun_;  ///< those that have packets, in the order of their beginning
+};
+
+}  // namespace braid
