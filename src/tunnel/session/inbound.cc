@@ -146,9 +146,20 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
     drop(Drop::kNoBuffer);
     return false;
   }
+  if (frame.flow >= kOrderedDatagramFlow && frame.flow < kDatagramFlow) setPatience(now);
   if (Packet timely = packets_.onData(frame, std::move(packet), now))
     parts_.owner.onDelivered(std::move(timely));
   return true;
+}
+
+// What the sender takes for it, too: both know the paths.
+void Inbound::setPatience(Time now) {
+  Duration patience{};
+  for (const Subflow* s : parts_.subflows) {
+    PathView path = s->view(now);
+    if (path.usable) patience = std::max(patience, orderPatience(path.srtt, path.rttvar));
+  }
+  packets_.setPatience(patience > 0s ? patience : kFirstPatience);
 }
 
 void Inbound::deliverWaiting() {

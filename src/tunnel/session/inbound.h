@@ -69,6 +69,7 @@ class Inbound final : private Keeper {
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
   void onParams(const Params& params);
   bool onData(const DataFrame& frame, Packet packet, Time now);
+  void setPatience(Time now);
   void takeRestored(Time now);
   void deliverWaiting();
   void giveBack() override;  // Keeper, of the packets that are held
