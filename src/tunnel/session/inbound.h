@@ -77,8 +77,9 @@ class Inbound final : private Keeper {
 
   SessionParts parts_;
   PacketReceiver packets_;
-  DropCounts drops_{};      ///< those of `packets_` are not in it
-  bool knowsPeer_ = false;  ///< by its PARAMS
+  Time patienceDue_ = Time::min();  ///< when to look at the paths again for setPatience()
+  DropCounts drops_{};              ///< those of `packets_` are not in it
+  bool knowsPeer_ = false;          ///< by its PARAMS
   bool isClosed_ = false;
   bool hasForgedAck_ = false;
 };
