@@ -18,8 +18,8 @@
 
 namespace braid {
 
-/// The lane of inner packets, at the receiver: hands them out, each once, those of an ordered flow (TCP, QUIC, VPNs) in the
-/// order of their flow, those of a timely one (UDP, ICMP) as they come. The other end is PacketLane.
+/// The lane of inner packets, at the receiver: hands them out, each once, those of an ordered flow (TCP, QUIC, VPNs)
+/// in the order of their flow, those of a timely one (UDP, ICMP) as they come. The other end is PacketLane.
 ///
 /// What waits for its turn comes with poll(), to be asked after every call of another method.
 ///
