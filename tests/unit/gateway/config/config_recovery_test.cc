@@ -178,7 +178,7 @@ TEST(ConfigRecovery, Classes) {
   expectError(
       "classes: [5]",
       "e.yaml:12:22: recovery.classes[0]: is a single value and must be a mapping; write 'key: value' "
-      "lines; known here: protocol, ports, dscp, policy");
+      "lines; known here: protocol, ports, dscp, policy, delivery");
   std::string many;
   for (size_t i = 0; i <= kMaxRecoveryClasses; ++i)
     many += "{dscp: " + std::to_string(i) + ", policy: none},";
