@@ -90,9 +90,10 @@ AckShim::Verdict AckShim::onProven(uint32_t i, ByteView packet, const TcpSegment
   }
   Half& data = fromHost ? flow.out : flow.in;
   Half& acked = fromHost ? flow.in : flow.out;
-  Half::Before before = data.before(options_.inactivity, flows_.stamp());
-  Half::Data what = data.onData(s, options_.inactivity, flows_.stamp());
+  Half::Before before = data.before(s, acked, options_.inactivity, flows_.stamp());
+  Half::Data what = data.onData(s, before, flows_.stamp());
   Half::Ack ack = acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
+  if (what == Half::Data::kNew) acked.onSaid(data.nxt.value - before.nxt.value);
   if (ack == Half::Ack::kNew) flow.doubtful = false;
   Verdict verdict = Verdict::kPass;
   if (fromHost) {

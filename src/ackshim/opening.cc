@@ -137,7 +137,7 @@ bool Openings::isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost) {
     acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
     return true;
   }
-  data.onData(s, options_.inactivity, flows_.stamp());
+  data.onData(s, data.before(s, acked, options_.inactivity, flows_.stamp()), flows_.stamp());
   if (s.ack > acked.una) acked.beginAt(s.ack, flows_.stamp());
   return false;
 }
