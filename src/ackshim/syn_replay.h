@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "ackshim/counters.h"
-#include "ackshim/leg_rtt.h"
 #include "ackshim/segment.h"
 #include "base/bytes.h"
 #include "base/timer_wheel.h"
@@ -14,9 +13,9 @@
 
 namespace braid {
 
-/// SYNs and SYN-ACKs that went to local hosts and got no answer yet. Their senders' timers are a second (RFC
-/// 6298 section 2.1), the way to the host and back is known from its other connections: what is not answered
-/// within it goes again, with doubled waits, until that second is over.
+/// SYNs and SYN-ACKs that went one way and got no answer yet. Their senders' timers are a second (RFC 6298
+/// section 2.1), the way to the host and back is known from its other connections: what is not answered within
+/// a time that the caller takes from that goes again, with doubled waits, until that second is over.
 ///
 /// A host that was never heard of gets nothing twice. What is not answered keeps its place for that second,
 /// so a flood of SYNs gets no more than kPlaces times kMaxReplays added to it.
@@ -29,12 +28,12 @@ class SynReplay {
 
   SynReplay() : wheel_(kPlaces) {}
 
-  /// A SYN or SYN-ACK to the local host; also when its sender sent it again. `key`: from the local host;
-  /// `leg`: the host's round trip. Not kept when it carries data (TCP Fast Open), when its sender's timer is
-  /// earlier, or when others wait in its place. `margin`: the host's own time.
-  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s, const LegRtt& leg,
-             Duration margin, Time now);
-  /// The host answered with an ACK or a reset. When it was to one of several SYNs: the time since the likely
+  /// A SYN or SYN-ACK; also when its sender sent it again. `key`: from the local host; `rtt`: to its receiver
+  /// and back. Not kept when it carries data (TCP Fast Open), when its sender's timer is earlier than `wait`,
+  /// or when others wait in its place.
+  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s, Duration rtt,
+             Duration wait, Time now);
+  /// Its receiver answered with an ACK or a reset. When it was to one of several SYNs: the time since the likely
   /// one, which is the last unless the answer came too soon for that.
   std::optional<Duration> onAnswer(const FlowKey& key, uint64_t hash, ShimCounters& counters, Time now);
   /// Either end gave the attempt up, or began another one.
@@ -42,7 +41,7 @@ class SynReplay {
   bool empty() const { return wheel_.armed() == 0; }
 
   Time nextDeadline() const { return wheel_.nextDeadline(); }
-  /// Calls send(packet) for each that is to go again; what it returns says whether it went.
+  /// Calls send(key, packet) for each that is to go again; what it returns says whether it went.
   template <typename F>
   void onTimer(Time now, ShimCounters& counters, F&& send) {
     wheel_.advance(now, [&](uint32_t id) {
@@ -50,7 +49,7 @@ class SynReplay {
       if (now < entry.due) return wheel_.arm(id, entry.due);  // it lay beyond the wheel's horizon
       if (now - entry.first >= kSenderTimer) return;
       if (entry.replays == kMaxReplays) return arm(id, entry.first + kSenderTimer);
-      if (send(ByteView(entry.bytes).first(entry.size))) counters[Actuator::kSynReplay].fired += 1;
+      if (send(entry.key, ByteView(entry.bytes).first(entry.size))) counters[Actuator::kSynReplay].fired += 1;
       ++entry.replays;
       entry.last = now;
       arm(id, now + entry.wait * (int64_t{1} << entry.replays));
@@ -66,7 +65,7 @@ class SynReplay {
     Time due;
     Seq seq;
     Duration wait;
-    Duration leg;
+    Duration rtt;
     uint8_t replays = 0;
     uint8_t size = 0;
     std::array<uint8_t, kMaxSize> bytes;
