@@ -88,8 +88,8 @@ void Openings::keepSyn(const FlowPlace& place, ByteView packet, const TcpSegment
   const LegRtt* leg = side.legs.find(hostHash(place.key, !fromHost));
   if (!leg) return;
   Duration rtt = leg->smoothed();
-  Duration wait = fromHost ? std::max(options_.alpha, 1u) * rtt : leg->patience() + options_.replayMargin;
-  side.syns.onSyn(place.key, place.hash, packet, s, rtt, wait, flows_.now());
+  Duration first = fromHost ? std::max(options_.alpha, 1u) * rtt : leg->patience() + options_.replayMargin;
+  side.syns.onSyn(place.key, place.hash, packet, s, {rtt, first, fromHost}, flows_.now());
 }
 
 void Openings::onPossibleAnswer(const FlowPlace& place, const TcpSegment& s, bool fromHost) {
@@ -188,11 +188,11 @@ bool Openings::makeRoom() {
 }
 
 void Openings::onTimer() {
-  hosts_.syns.onTimer(flows_.now(), counters_,
-                      [&](const FlowKey&, ByteView packet) { return outbox_.replayToHost(packet); });
-  peers_.syns.onTimer(flows_.now(), counters_, [&](const FlowKey& key, ByteView packet) {
-    return !(tunnel_ && tunnel_->isCarrying(key)) && outbox_.replayToPeer(packet);
-  });
+  auto isCarried = [&](const FlowKey& key) { return tunnel_ && tunnel_->isCarrying(key); };
+  hosts_.syns.onTimer(flows_.now(), counters_, isCarried,
+                      [&](ByteView p) { return outbox_.replayToHost(p); });
+  peers_.syns.onTimer(flows_.now(), counters_, isCarried,
+                      [&](ByteView p) { return outbox_.replayToPeer(p); });
 }
 
 }  // namespace braid

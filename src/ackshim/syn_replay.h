@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,11 +29,16 @@ class SynReplay {
 
   SynReplay() : wheel_(kPlaces) {}
 
-  /// A SYN or SYN-ACK; also when its sender sent it again. `key`: from the local host; `rtt`: to its receiver
-  /// and back. Not kept when it carries data (TCP Fast Open), when its sender's timer is earlier than `wait`,
-  /// or when others wait in its place.
-  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s, Duration rtt,
-             Duration wait, Time now);
+  /// How long an answer is waited for.
+  struct Patience {
+    Duration rtt;       ///< to the receiver and back
+    Duration first;     ///< before the first replay; about doubled for each one more
+    bool mayBeCarried;  ///< by the tunnel: then it goes after two looks, an `rtt` apart, that say no
+  };
+  /// A SYN or SYN-ACK; also when its sender sent it again. `key`: from the local host. Not kept when it carries
+  /// data (TCP Fast Open), when its sender's timer is earlier, or when others wait in its place.
+  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s,
+             const Patience& patience, Time now);
   /// Its receiver answered with an ACK or a reset. When it was to one of several SYNs: the time since the likely
   /// one, which is the last unless the answer came too soon for that.
   std::optional<Duration> onAnswer(const FlowKey& key, uint64_t hash, ShimCounters& counters, Time now);
@@ -41,34 +47,44 @@ class SynReplay {
   bool empty() const { return wheel_.armed() == 0; }
 
   Time nextDeadline() const { return wheel_.nextDeadline(); }
-  /// Calls send(key, packet) for each that is to go again; what it returns says whether it went.
-  template <typename F>
-  void onTimer(Time now, ShimCounters& counters, F&& send) {
+  /// Calls send(packet) for each that is to go again and not isCarried(key); what send() returns says whether it
+  /// went.
+  template <typename C, typename F>
+  void onTimer(Time now, ShimCounters& counters, C&& isCarried, F&& send) {
     wheel_.advance(now, [&](uint32_t id) {
       Entry& entry = entries_[id];
       if (now < entry.due) return wheel_.arm(id, entry.due);  // it lay beyond the wheel's horizon
       if (now - entry.first >= kSenderTimer) return;
       if (entry.replays == kMaxReplays) return arm(id, entry.first + kSenderTimer);
-      if (send(entry.key, ByteView(entry.bytes).first(entry.size))) counters[Actuator::kSynReplay].fired += 1;
+      if (entry.patience.mayBeCarried) {
+        bool wasCarried = entry.carried;
+        entry.carried = isCarried(entry.key);
+        if (wasCarried || entry.carried) return arm(id, now + std::max(entry.patience.rtt, kLook));
+        entry.carried = true;
+      }
+      if (send(ByteView(entry.bytes).first(entry.size))) counters[Actuator::kSynReplay].fired += 1;
       ++entry.replays;
       entry.last = now;
-      arm(id, now + entry.wait * (int64_t{1} << entry.replays));
+      arm(id, now + entry.firstTimer() * (int64_t{1} << entry.replays));
     });
   }
 
  private:
   static constexpr Duration kSenderTimer = 1s;
+  static constexpr Duration kLook = 1ms;  // least pause between two looks. Ours.
   struct Entry {
     FlowKey key;
     Time first;
     Time last;
     Time due;
     Seq seq;
-    Duration wait;
-    Duration rtt;
+    Patience patience;
+    bool carried = true;  // when it was looked at last, or not looked at yet
     uint8_t replays = 0;
     uint8_t size = 0;
     std::array<uint8_t, kMaxSize> bytes;
+    // The first of two looks comes a round trip before.
+    Duration firstTimer() const { return patience.first - (patience.mayBeCarried ? patience.rtt : 0s); }
   };
 
   void arm(uint32_t id, Time due) {
