@@ -91,11 +91,15 @@ TEST_F(BurstTest, TheSenderIsToldOfTheLostTailOfAnyAnswer) {
 TEST_F(BurstTest, SoIsThatOfMessagesWithPauses) {
   open();
   for (int i = 0; i < 50; ++i) {
-    for (int n = 0; n < 8; ++n) host(kSegment), peer(kSegment);
-    rig_->pass(kLeg);
-    hostAcksAllBut(0);
+    for (int n = 0; n < 8; ++n) host(kSegment);
     rig_->pass(kRest);
     peerAcksAllBut(0);
+    rig_->pass(50ms);
+  }
+  for (int i = 0; i < 50; ++i) {
+    for (int n = 0; n < 8; ++n) peer(kSegment);
+    rig_->pass(kLeg);
+    hostAcksAllBut(0);
     rig_->pass(50ms);
   }
   EXPECT_FALSE(flow().in.large);
