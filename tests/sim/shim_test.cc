@@ -212,6 +212,45 @@ TEST_P(ShimLab, NothingIsSentAgainOnALossFreePathWithJitter) {
   EXPECT_EQ(sum(receiver()).fired, 0u);
 }
 
+// Far more than gamma in all, the last segment of each burst lost. The pauses are more than round trips and far less
+// than the inactivity time.
+TEST_P(ShimLab, APersistentConnectionIsHelpedWithEachBurst) {
+  start();
+  TcpFlow& flow = transfer(kTen);
+  ASSERT_TRUE(lab_->finish(flow, 5s));
+  for (int i = 0; i < 40; ++i) {
+    lab_->run(100ms);
+    lose(receiver(), {9});
+    Time began = lab_->world.now();
+    flow.write(kTen);
+    ASSERT_TRUE(lab_->finish(flow, 5s));
+    ASSERT_LE(flow.finishedAt() - began, 9 * kRtt) << i << lab_->report();
+  }
+  EXPECT_EQ(flow.timeouts(), 0u);
+  EXPECT_EQ(counts(receiver(), Actuator::kFarReplay).useful, 40u);
+  EXPECT_EQ(sum(receiver()).spurious + sum(sender()).fired, 0u);
+}
+
+TEST_P(ShimLab, NorOnAPersistentConnection) {
+  LinkOptions path = kPath;
+  path.jitter = 1ms;
+  start({}, path);
+  LinkOptions lan = kLan;
+  lan.jitter = 200us;
+  sender().setLan(lan);
+  receiver().setLan(lan);
+  TcpFlow& flow = transfer(kTen);
+  ASSERT_TRUE(lab_->finish(flow, 5s));
+  for (int i = 0; i < 200; ++i) {
+    lab_->run(i % 2 ? 15ms : 60ms);
+    flow.write(kTen);
+    ASSERT_TRUE(lab_->finish(flow, 5s));
+    ASSERT_EQ(flow.retransmits() + flow.repeats(), 0u) << flow.describe();
+  }
+  EXPECT_EQ(sum(sender()).fired, 0u);
+  EXPECT_EQ(sum(receiver()).fired, 0u);
+}
+
 // CoDel drops where the sender cannot know it: the shim tells at once.
 TEST_P(ShimLab, WhatTheTunnelItselfDropsIsTold) {
   TunnelOptions options;
