@@ -179,7 +179,8 @@ TEST_P(ShimLab, SilentWhileTheTunnelRepairs) {
   EXPECT_GT(sender().status().peers[0].retransmitted, 20u);
   EXPECT_GT(sender().status().shim.counters.silent, 10u);
   EXPECT_EQ(sum(sender()).fired, 0u) << lab_->report();
-  EXPECT_EQ(sum(receiver()).spurious, 0u);
+  // Of the receiver's own SYNs it is the answers that this way loses, and see below for those.
+  EXPECT_EQ(sum(receiver()).spurious, counts(receiver(), Actuator::kSynReplay).spurious);
 }
 
 // When the ACKs are what the tunnel repairs, the near gateway cannot know: alpha is for that.
@@ -226,6 +227,7 @@ TEST_P(ShimLab, APersistentConnectionIsHelpedWithEachBurst) {
     ASSERT_TRUE(lab_->finish(flow, 5s));
     ASSERT_LE(flow.finishedAt() - began, 9 * kRtt) << i << lab_->report();
   }
+  lab_->run(100ms);  // the last ACK
   EXPECT_EQ(flow.timeouts(), 0u);
   EXPECT_EQ(counts(receiver(), Actuator::kFarReplay).useful, 40u);
   EXPECT_EQ(sum(receiver()).spurious + sum(sender()).fired, 0u);
