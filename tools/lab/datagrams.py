@@ -126,6 +126,8 @@ class _End:
 
     def receive(self):
         for data, came in _received(self._handle):
+            if len(data) < _HEADER.size:
+                continue  # the client's first words
             number, sent = _HEADER.unpack_from(data)
             self._incoming.arrived(number, (came - sent) * 1e3)
 
