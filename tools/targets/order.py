@@ -99,7 +99,7 @@ def _steady(lab, flows, seconds, dns=None):
 
 def above_idle(idle, busy):
     """{"flow way": {"sent", "lost", "idle p99 ms", "p99 ms", "above ms", "sent late"}} of two results of
-    lab.datagrams; infinite where more than 1 % never came."""
+    lab.datagrams."""
     table = {}
     for flow, ways in busy.items():
         for way, each in ways.items():
