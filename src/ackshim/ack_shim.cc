@@ -11,7 +11,7 @@ AckShim::AckShim(const AckShimOptions& options, PacketPool& pool, const TunnelKn
       flows_(options, pool.payload(), seeds.flows),
       sender_(options_, flows_, outbox_, counters_, tunnel, Random(seeds.waits)),
       receiver_(options_, flows_, outbox_, counters_),
-      openings_(options_, flows_, outbox_, counters_) {
+      openings_(options_, flows_, outbox_, counters_, tunnel) {
   setOptions(options);
 }
 
@@ -64,7 +64,7 @@ AckShim::Verdict AckShim::onSegment(const FlowPlace& place, ByteView packet, con
                                     bool fromHost) {
   packet = packet.first(parsed.size);
   TcpSegment s = readSegment(packet, parsed);
-  if (fromHost) openings_.onFromHost(place, s);
+  openings_.onAny(place, s, fromHost);
   uint32_t i = flows_.table().findProven(place.key, place.hash);
   // A SYN says that a new connection may begin: the old one stays until the other end agrees (RFC 5961
   // section 4.2). The same goes for what does not fit.
@@ -90,9 +90,12 @@ AckShim::Verdict AckShim::onProven(uint32_t i, ByteView packet, const TcpSegment
   }
   Half& data = fromHost ? flow.out : flow.in;
   Half& acked = fromHost ? flow.in : flow.out;
-  Half::Before before = data.before(options_.inactivity, flows_.stamp());
-  Half::Data what = data.onData(s, options_.inactivity, flows_.stamp());
+  Half::Before before = data.before(s, acked, options_.inactivity, flows_.stamp());
+  Half::Data what = data.onData(s, before, flows_.stamp());
+  bool wasMeasured = acked.rtt.hasSample();
   Half::Ack ack = acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
+  if (!wasMeasured && acked.rtt.hasSample()) openings_.onMeasured(flow, fromHost);
+  if (what == Half::Data::kNew) acked.onSaid(data.nxt.value - before.nxt.value);
   if (ack == Half::Ack::kNew) flow.doubtful = false;
   Verdict verdict = Verdict::kPass;
   if (fromHost) {

@@ -15,7 +15,7 @@ enum class Actuator : uint8_t {
   kHole,        ///< duplicate ACKs for what never came, or what the tunnel dropped, with what did come
   kFarReplay,   ///< a segment again to the local receiver
   kNearReplay,  ///< a local sender's segment again into the tunnel
-  kSynReplay,   ///< a SYN or SYN-ACK again to the local host
+  kSynReplay,   ///< a SYN or SYN-ACK again, to the local host or into the tunnel
 };
 inline constexpr size_t kActuators = 6;
 /// Stable name for metrics ("far_replay").

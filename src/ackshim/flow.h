@@ -26,8 +26,7 @@ namespace braid {
 struct alignas(64) ShimFlow {
   FlowKey key;               ///< from the local host
   uint8_t replays : 4 = 0;   ///< to the local host, of the same segment
-  uint8_t spurious : 4 = 0;  ///< replays that were not needed
-  uint8_t received = 0;      ///< segments that the local host received
+  uint8_t spurious : 4 = 0;  ///< replays that came too soon, and are not forgiven
   Stamp lastUse;
   Stamp timerAt;                   ///< its timer fires then or before
   bool joined : 1 = false;         ///< no handshake was seen
@@ -44,6 +43,7 @@ struct alignas(64) ShimFlow {
   bool again : 1 = false;          ///< the local host sent what is at out.una once more; outTail holds it
   Boundaries boundaries;           ///< of what the local host sends
   TailCache::List inTail;          ///< what it was given
+  uint16_t received = 0;           ///< segments that it received; ToReceiver begins again with them at times
   Half out;                        ///< data of the local host
   Tracks tracks;                   ///< the local host as a sender
   uint32_t ackFlowLabel : 20 = 0;  ///< of the peer's last ACK

@@ -30,14 +30,34 @@ void Half::time(const TcpSegment& s, Stamp now) {
   if (timestamps) timedTs = s.options.timestamps->value;
 }
 
-Half::Data Half::onData(const TcpSegment& s, Duration inactivity, Stamp now) {
+Half::Before Half::before(const TcpSegment& s, const Half& back, Duration inactivity, Stamp now) const {
+  bool wasIdle = !isOutstanding();
+  bool begins = now - activeAt >= inactivity;
+  if (wasIdle && !begins) {
+    begins = isAnswer(s, back) || now - latest(ackAt, activeAt) >= quiet(back, inactivity);
+  }
+  return {nxt, wasIdle, begins};
+}
+
+// The sender had heard of what its receiver said with the last ACK or after it: in the round trip that this took it
+// sent nothing. A window that is full makes no such pause: there the first ACK of many lets data through, not the last.
+bool Half::isAnswer(const TcpSegment& s, const Half& back) const {
+  return said > 0 && s.isAck() && back.nxt - s.ack < static_cast<int32_t>(said);
+}
+
+// After the ACK of all, a sender that waited for it is heard of again within a round trip.
+Duration Half::quiet(const Half& back, Duration inactivity) const {
+  if (!rtt.hasSample() || !back.rtt.hasSample()) return inactivity;
+  return std::min(inactivity, rtt.patience() + back.rtt.patience());
+}
+
+Half::Data Half::onData(const TcpSegment& s, const Before& before, Stamp now) {
   if (!s.hasData() || s.end <= una) return Data::kNone;
-  auto [_, wasIdle, wasSilent] = before(inactivity, now);
-  if (wasSilent) {
+  if (before.begins) {
     base = una;
     large = false;
   }
-  if (wasIdle || wasSilent) {
+  if (before.wasIdle || before.begins) {
     dupAcks = 0;
     ackAt = now;
   }
@@ -46,6 +66,7 @@ Half::Data Half::onData(const TcpSegment& s, Duration inactivity, Stamp now) {
   if (s.end > nxt) {
     if (!timing) time(s, now);
     nxt = s.end;
+    said = 0;
     return Data::kNew;
   }
   // Karn: an ACK of what was sent twice says nothing, unless timestamps tell which one it is for.

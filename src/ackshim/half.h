@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ackshim/leg_rtt.h"
@@ -16,6 +17,7 @@ struct Half {
   static constexpr uint32_t kSlack = 65536;
   /// A window shift that is not known: the largest (RFC 7323 section 2.3).
   static constexpr uint8_t kUnknownShift = 14;
+  static constexpr uint32_t kMostSaid = UINT8_MAX;  ///< of `said`
 
   enum class Data : uint8_t {
     kNone,   ///< no data, or all of it acknowledged before: keepalives, late duplicates
@@ -30,7 +32,7 @@ struct Half {
 
   Seq una;   ///< the highest ACK
   Seq nxt;   ///< behind the highest byte seen
-  Seq base;  ///< the flow's size counts from here
+  Seq base;  ///< where the burst begins, of which the size counts
   LegRtt rtt;
   Seq timedEnd;  ///< the segment whose ACK gives the next sample
   uint32_t timedTs = 0;
@@ -42,11 +44,12 @@ struct Half {
   uint8_t dupAcks = 0;   ///< since the last new ACK
   uint8_t hopLimit = 0;  ///< of the last ACK
   uint8_t dscp = 0;      ///< of the last ACK
+  uint8_t said = 0;      ///< bytes that the data's receiver sent since all was acknowledged; 255: or more
   bool known : 1 = false;
   bool hasWindow : 1 = false;
   bool timing : 1 = false;
   bool timestamps : 1 = false;  ///< the last segment carried them
-  bool large : 1 = false;
+  bool large : 1 = false;       ///< the burst
   bool fin : 1 = false;
   bool offersSack : 1 = false;   ///< the SYN of the data's sender
   bool offersShift : 1 = false;  ///< the same
@@ -69,20 +72,27 @@ struct Half {
   /// As a segment finds it.
   struct Before {
     Seq nxt;
-    bool wasIdle;    ///< nothing was outstanding
-    bool wasSilent;  ///< nothing was sent for the inactivity time (Algorithm 2 line 20)
+    bool wasIdle;  ///< nothing was outstanding
+    bool begins;   ///< data begin a burst here
   };
-  Before before(Duration inactivity, Stamp now) const {
-    return {nxt, !isOutstanding(), now - activeAt >= inactivity};
+  /// A burst is what is sent between two pauses of the sender's own. One begins after `inactivity` without data
+  /// (Algorithm 1 lines 8-11, Algorithm 2 line 20); and where all is acknowledged, with an answer to what the
+  /// receiver said then, or when nothing came for longer than a sender waits for ACKs. `back`: the data in the
+  /// other direction, which `s` acknowledges.
+  Before before(const TcpSegment& s, const Half& back, Duration inactivity, Stamp now) const;
+  /// A segment of the data's sender, one that mayCarry().
+  Data onData(const TcpSegment& s, const Before& before, Stamp now);
+  /// The data's receiver sent so many new bytes itself; after onAck() of the same segment.
+  void onSaid(uint32_t bytes) {
+    if (!isOutstanding()) said = static_cast<uint8_t>(std::min(said + std::min(bytes, kMostSaid), kMostSaid));
   }
-  /// A segment of the data's sender, one that mayCarry(). `inactivity`: after it the flow begins anew
-  /// (Algorithm 1 lines 8-11).
-  Data onData(const TcpSegment& s, Duration inactivity, Stamp now);
   /// A segment of the data's receiver, whose ACK mayAcknowledge(). `expected`: the number that follows all
   /// the receiver itself has sent; a keepalive is below it.
   Ack onAck(const TcpSegment& s, Seq expected, uint32_t gamma, Stamp now);
 
  private:
+  bool isAnswer(const TcpSegment& s, const Half& back) const;
+  Duration quiet(const Half& back, Duration inactivity) const;
   void time(const TcpSegment& s, Stamp now);
   void sample(const TcpSegment& s, Stamp now);
 };

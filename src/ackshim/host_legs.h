@@ -8,8 +8,8 @@
 
 namespace braid {
 
-/// The round trips between this gateway and its local hosts, from the flows of before: what is known of a
-/// host when a new connection to it has not measured anything. A host takes the place of another one now and
+/// The round trips between this gateway and hosts, from the flows of before: what is known of a host when a
+/// new connection to it has not measured anything. A host takes the place of another one now and
 /// then; nothing is searched.
 class HostLegs {
  public:

@@ -1,5 +1,6 @@
 #include "ackshim/opening.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace braid {
@@ -12,7 +13,7 @@ constexpr Duration kStaleOpening = 3s;
 
 uint32_t Openings::onSegment(const FlowPlace& place, ByteView packet, const TcpSegment& s, bool fromHost) {
   if (s.isRst()) {
-    if (!fromHost) syns_.cancel(place.key, place.hash);
+    towards(!fromHost).syns.cancel(place.key, place.hash);
     return kNone;
   }
   uint32_t i = flows_.table().findHalfOpen(place.key, place.hash);
@@ -57,7 +58,7 @@ void Openings::onSyn(const FlowPlace& place, uint32_t i, ByteView packet, const 
   } else if (data.timing && !data.timestamps) {
     data.timing = false;  // Karn
   }
-  if (!fromHost) keepSyn(place, packet, s);
+  keepSyn(place, packet, s, fromHost);
   if (!s.isAck()) return;
   Half& acked = ackedOf(flow);
   acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
@@ -74,35 +75,41 @@ bool Openings::isEnabled(const FlowKey& key) const {
   return true;
 }
 
-// Of the local host alone: all its connections share the leg.
-uint64_t Openings::hostHash(const FlowKey& key) const {
-  return flows_.table().hash({key.family, 0, 0, 0, key.src, {}});
+// Of one host alone, the local one or the other: all its connections share the way there.
+uint64_t Openings::hostHash(const FlowKey& key, bool local) const {
+  return flows_.table().hash({key.family, 0, 0, 0, local ? key.src : key.dst, {}});
 }
 
-// A SYN of a live connection is for the host to judge (RFC 5961 section 4.2), and for nobody to repeat.
-void Openings::keepSyn(const FlowPlace& place, ByteView packet, const TcpSegment& s) {
+// A SYN of a live connection is for the host to judge (RFC 5961 section 4.2), and for nobody to repeat. To a host behind
+// the tunnel it goes again after T-RACKs' alpha round trips: the tunnel and the far gateway have means of their own.
+void Openings::keepSyn(const FlowPlace& place, ByteView packet, const TcpSegment& s, bool fromHost) {
   if (!options_.replay || flows_.table().findProven(place.key, place.hash) != kNone) return;
-  const LegRtt* leg = legs_.find(hostHash(place.key));
-  if (leg) syns_.onSyn(place.key, place.hash, packet, s, *leg, options_.replayMargin, flows_.now());
+  Side& side = towards(!fromHost);
+  const LegRtt* leg = side.legs.find(hostHash(place.key, !fromHost));
+  if (!leg) return;
+  Duration rtt = leg->smoothed();
+  Duration first = fromHost ? std::max(options_.alpha, 1u) * rtt : leg->patience() + options_.replayMargin;
+  side.syns.onSyn(place.key, place.hash, packet, s, {rtt, first, fromHost}, flows_.now());
 }
 
-void Openings::onPossibleAnswer(const FlowPlace& place, const TcpSegment& s) {
+void Openings::onPossibleAnswer(const FlowPlace& place, const TcpSegment& s, bool fromHost) {
+  Side& side = towards(fromHost);
   if (s.isAck() || s.isRst()) {
-    if (auto likely = syns_.onAnswer(place.key, place.hash, counters_, flows_.now())) {
+    if (auto likely = side.syns.onAnswer(place.key, place.hash, counters_, flows_.now())) {
       // What a repeated SYN measured is not the flow's sample (Karn), but tells of a leg that is slower now.
-      legs_.note(hostHash(place.key), *likely);
+      side.legs.note(hostHash(place.key, fromHost), *likely);
       uint32_t i = flows_.table().findHalfOpen(place.key, place.hash);
-      if (i != kNone) flows_[i].in.timing = false;
+      if (i != kNone) (fromHost ? flows_[i].in : flows_[i].out).timing = false;
     }
   }
-  if (s.isSyn() && !s.isAck()) syns_.cancel(place.key, place.hash);
+  if (s.isSyn() && !s.isAck()) side.syns.cancel(place.key, place.hash);
 }
 
 // What the handshake did not measure, other connections of the host did.
 void Openings::recallLeg(ShimFlow& flow) {
-  uint64_t host = hostHash(flow.key);
-  if (flow.in.rtt.hasSample()) return legs_.note(host, flow.in.rtt.smoothed());
-  if (const LegRtt* leg = legs_.find(host)) flow.in.rtt = *leg;
+  if (flow.out.rtt.hasSample()) onMeasured(flow, false);
+  if (flow.in.rtt.hasSample()) return onMeasured(flow, true);
+  if (const LegRtt* leg = hosts_.legs.find(hostHash(flow.key, true))) flow.in.rtt = *leg;
 }
 
 uint32_t Openings::open(const FlowPlace& place, bool fromHost) {
@@ -137,7 +144,7 @@ bool Openings::isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost) {
     acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
     return true;
   }
-  data.onData(s, options_.inactivity, flows_.stamp());
+  data.onData(s, data.before(s, acked, options_.inactivity, flows_.stamp()), flows_.stamp());
   if (s.ack > acked.una) acked.beginAt(s.ack, flows_.stamp());
   return false;
 }
@@ -181,7 +188,11 @@ bool Openings::makeRoom() {
 }
 
 void Openings::onTimer() {
-  syns_.onTimer(flows_.now(), counters_, [&](ByteView packet) { return outbox_.replayToHost(packet); });
+  auto isCarried = [&](const FlowKey& key) { return tunnel_ && tunnel_->isCarrying(key); };
+  hosts_.syns.onTimer(flows_.now(), counters_, isCarried,
+                      [&](ByteView p) { return outbox_.replayToHost(p); });
+  peers_.syns.onTimer(flows_.now(), counters_, isCarried,
+                      [&](ByteView p) { return outbox_.replayToPeer(p); });
 }
 
 }  // namespace braid

@@ -22,9 +22,9 @@ struct AckShimOptions {
   /// T-RACKs section IV-A and Algorithms 1 and 2.
   uint32_t alpha = 10;       ///< round trips without an ACK before the shim speaks; at least 1
   uint8_t phi = 3;           ///< duplicate ACKs that make a sender retransmit
-  uint32_t gamma = 100'000;  ///< bytes acknowledged above which a flow is large and left alone
+  uint32_t gamma = 100'000;  ///< acknowledged bytes of a burst above which it is large and left alone
   Duration rtoMin = 200ms;   ///< the sender's own timer; the shim is silent when it is near
-  Duration inactivity = 1s;  ///< a flow that sent nothing for so long begins anew
+  Duration inactivity = 1s;  ///< data after so long without any begin a burst
 
   /// Which ways of speaking are used.
   bool duplicateAcks = true;   ///< T-RACKs, to local senders

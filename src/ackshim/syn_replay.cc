@@ -5,21 +5,21 @@
 namespace braid {
 
 void SynReplay::onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s,
-                      const LegRtt& leg, Duration margin, Time now) {
+                      const Patience& patience, Time now) {
   auto id = static_cast<uint32_t>(hash % kPlaces);
   Entry& entry = entries_[id];
   if (holds(key, id) && entry.seq != s.seq) wheel_.cancel(id);  // another attempt
-  Duration wait = leg.patience() + margin;
-  if (wheel_.isArmed(id) || s.length > 0 || packet.size() > kMaxSize || wait >= kSenderTimer) return;
+  if (wheel_.isArmed(id) || s.length > 0 || packet.size() > kMaxSize || patience.first >= kSenderTimer)
+    return;
   entry.key = key;
   entry.seq = s.seq;
   entry.first = entry.last = now;
-  entry.leg = leg.smoothed();
-  entry.wait = wait;
+  entry.patience = patience;
+  entry.carried = true;
   entry.replays = 0;
   entry.size = static_cast<uint8_t>(packet.size());
   std::copy(packet.begin(), packet.end(), entry.bytes.begin());
-  arm(id, now + wait);
+  arm(id, now + entry.firstTimer());
 }
 
 // An answer sooner than half a round trip after the replay is one to the first SYN.
@@ -30,7 +30,7 @@ std::optional<Duration> SynReplay::onAnswer(const FlowKey& key, uint64_t hash, S
   const Entry& entry = entries_[id];
   wheel_.cancel(id);
   if (entry.replays == 0) return std::nullopt;
-  bool soon = now - entry.last < entry.leg / 2;
+  bool soon = now - entry.last < entry.patience.rtt / 2;
   ++(soon ? counters[Actuator::kSynReplay].spurious : counters[Actuator::kSynReplay].useful);
   return now - (soon ? entry.first : entry.last);
 }

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "ackshim/counters.h"
-#include "ackshim/leg_rtt.h"
 #include "ackshim/segment.h"
 #include "base/bytes.h"
 #include "base/timer_wheel.h"
@@ -14,9 +14,9 @@
 
 namespace braid {
 
-/// SYNs and SYN-ACKs that went to local hosts and got no answer yet. Their senders' timers are a second (RFC
-/// 6298 section 2.1), the way to the host and back is known from its other connections: what is not answered
-/// within it goes again, with doubled waits, until that second is over.
+/// SYNs and SYN-ACKs that went one way and got no answer yet. Their senders' timers are a second (RFC 6298
+/// section 2.1), the way to the host and back is known from its other connections: what is not answered within
+/// a time that the caller takes from that goes again, with doubled waits, until that second is over.
 ///
 /// A host that was never heard of gets nothing twice. What is not answered keeps its place for that second,
 /// so a flood of SYNs gets no more than kPlaces times kMaxReplays added to it.
@@ -29,12 +29,17 @@ class SynReplay {
 
   SynReplay() : wheel_(kPlaces) {}
 
-  /// A SYN or SYN-ACK to the local host; also when its sender sent it again. `key`: from the local host;
-  /// `leg`: the host's round trip. Not kept when it carries data (TCP Fast Open), when its sender's timer is
-  /// earlier, or when others wait in its place. `margin`: the host's own time.
-  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s, const LegRtt& leg,
-             Duration margin, Time now);
-  /// The host answered with an ACK or a reset. When it was to one of several SYNs: the time since the likely
+  /// How long an answer is waited for.
+  struct Patience {
+    Duration rtt;       ///< to the receiver and back
+    Duration first;     ///< before the first replay; about doubled for each one more
+    bool mayBeCarried;  ///< by the tunnel: then it goes after two looks, an `rtt` apart, that say no
+  };
+  /// A SYN or SYN-ACK; also when its sender sent it again. `key`: from the local host. Not kept when it carries
+  /// data (TCP Fast Open), when its sender's timer is earlier, or when others wait in its place.
+  void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s,
+             const Patience& patience, Time now);
+  /// Its receiver answered with an ACK or a reset. When it was to one of several SYNs: the time since the likely
   /// one, which is the last unless the answer came too soon for that.
   std::optional<Duration> onAnswer(const FlowKey& key, uint64_t hash, ShimCounters& counters, Time now);
   /// Either end gave the attempt up, or began another one.
@@ -42,34 +47,44 @@ class SynReplay {
   bool empty() const { return wheel_.armed() == 0; }
 
   Time nextDeadline() const { return wheel_.nextDeadline(); }
-  /// Calls send(packet) for each that is to go again; what it returns says whether it went.
-  template <typename F>
-  void onTimer(Time now, ShimCounters& counters, F&& send) {
+  /// Calls send(packet) for each that is to go again and not isCarried(key); what send() returns says whether it
+  /// went.
+  template <typename C, typename F>
+  void onTimer(Time now, ShimCounters& counters, C&& isCarried, F&& send) {
     wheel_.advance(now, [&](uint32_t id) {
       Entry& entry = entries_[id];
       if (now < entry.due) return wheel_.arm(id, entry.due);  // it lay beyond the wheel's horizon
       if (now - entry.first >= kSenderTimer) return;
       if (entry.replays == kMaxReplays) return arm(id, entry.first + kSenderTimer);
+      if (entry.patience.mayBeCarried) {
+        bool wasCarried = entry.carried;
+        entry.carried = isCarried(entry.key);
+        if (wasCarried || entry.carried) return arm(id, now + std::max(entry.patience.rtt, kLook));
+        entry.carried = true;
+      }
       if (send(ByteView(entry.bytes).first(entry.size))) counters[Actuator::kSynReplay].fired += 1;
       ++entry.replays;
       entry.last = now;
-      arm(id, now + entry.wait * (int64_t{1} << entry.replays));
+      arm(id, now + entry.firstTimer() * (int64_t{1} << entry.replays));
     });
   }
 
  private:
   static constexpr Duration kSenderTimer = 1s;
+  static constexpr Duration kLook = 1ms;  // least pause between two looks. Ours.
   struct Entry {
     FlowKey key;
     Time first;
     Time last;
     Time due;
     Seq seq;
-    Duration wait;
-    Duration leg;
+    Patience patience;
+    bool carried = true;  // when it was looked at last, or not looked at yet
     uint8_t replays = 0;
     uint8_t size = 0;
     std::array<uint8_t, kMaxSize> bytes;
+    // The first of two looks comes a round trip before.
+    Duration firstTimer() const { return patience.first - (patience.mayBeCarried ? patience.rtt : 0s); }
   };
 
   void arm(uint32_t id, Time due) {

@@ -7,13 +7,19 @@ namespace braid {
 namespace {
 /// Segments that a receiver acknowledges one by one at the start of a connection: the quick ACKs of Linux.
 constexpr uint8_t kQuickAcks = 16;
-/// Replays that were not needed, after which a flow gets no more. Ours.
+/// Replays that came too soon, after which a flow gets no more. Ours.
 constexpr uint8_t kMaxSpurious = 2;
+/// Segments after which one of these is forgiven: a host may be busy now and then, and a connection last for days. Ours:
+/// of a thousand packets no more than one goes for nothing for long.
+constexpr uint16_t kForgiving = 1000 + kQuickAcks;
 constexpr uint8_t kMaxReplays = 15;
 /// Round trips of the rest of the path in which a sender that heard `phi` duplicates is left to repair by
 /// itself: one is enough, but the tunnel may have to repair the duplicates or the retransmission, and RACK
 /// may wait for reordering. Ours.
 constexpr int kSenderRoundTrips = 4;
+/// The same of a sender that heard of one segment above the hole by SACK. With RACK (RFC 8985) that is enough; a hole
+/// that is filled behind its back is reordering to it, for which it waits at each later loss. Ours.
+constexpr int kRackRoundTrips = 2;
 /// A leg with a smaller RTT is not judged by when its ACKs come: the gateway's own turns take as long. Ours.
 constexpr Duration kReadableRtt = 2ms;
 }  // namespace
@@ -21,7 +27,10 @@ constexpr Duration kReadableRtt = 2ms;
 void ToReceiver::onGiven(uint32_t i, ByteView packet, const TcpSegment& s, Half::Data data) {
   ShimFlow& flow = flows_[i];
   if (data == Half::Data::kNone) return;
-  if (flow.received < UINT8_MAX) ++flow.received;
+  if (++flow.received > kForgiving) {
+    flow.received = kQuickAcks + 1;
+    if (flow.spurious > 0) --flow.spurious;
+  }
   bool wanted = options_.replay && !flow.in.large && flow.spurious < kMaxSpurious;
   if (!wanted) return cache_.clear(flow.inTail);
   SeqRange range{s.seq, s.end};
@@ -41,7 +50,9 @@ void ToReceiver::onHostAck(uint32_t i, const TcpSegment& s, Half::Ack ack) {
     Duration rtt = flow.in.rtt.smoothed();
     bool tooEarly = first && rtt >= kReadableRtt && flows_.stamp() - first->givenAt < rtt / 2;
     bool waste = flows_.trials().onAck(counters_, flows_.troubles(flow).inTrial, s, isNew, tooEarly);
-    if (waste && flow.spurious < kMaxSpurious) ++flow.spurious;
+    // The answer to the copy is the first that is heard: where no ACK may be delayed, one was lost.
+    bool wasLost = isNew && s.hasDsack() && !mayDelayAck(flow);
+    if (waste && !wasLost && flow.spurious < kMaxSpurious) ++flow.spurious;
     // Karn has no sample then. The likely one lets a leg that has become slower be noticed.
     if (isNew && first && flow.replays > 0 && !tooEarly)
       flow.in.rtt.onSample(flows_.stamp() - first->givenAt);
@@ -72,9 +83,11 @@ Duration ToReceiver::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
   if (flow.spurious >= kMaxSpurious || first.range.begin > in.una) return kNothing;
   // The sender wakes of itself and sends again; after that it counts. Some do not: gVisor's TCP without SACK
   // ignores duplicates of the first ACK.
-  if (in.dupAcks >= options_.phi && first.given == 1) {
+  bool wakes = in.dupAcks >= options_.phi || (flow.sack && in.dupAcks > 0);
+  if (wakes && first.given == 1) {
     if (!flow.out.rtt.hasSample()) return kNothing;
-    Duration patience = kSenderRoundTrips * flow.out.rtt.smoothed() + legWait(flow);
+    int roundTrips = in.dupAcks >= options_.phi ? kSenderRoundTrips : kRackRoundTrips;
+    Duration patience = roundTrips * flow.out.rtt.smoothed() + legWait(flow);
     Duration quiet = flows_.stamp() - latest(in.ackAt, in.activeAt);
     if (quiet < patience) return patience - quiet;
   }
@@ -92,13 +105,16 @@ Duration ToReceiver::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
   return wait * 2;
 }
 
-// What the leg takes and the host's own time. A lone segment's ACK may be delayed when the host is past its
-// quick ACKs or answers with data (RFC 5681 section 4.2).
+// That of a lone segment, when the host is past its quick ACKs or answers with data (RFC 5681 section 4.2).
+bool ToReceiver::mayDelayAck(const ShimFlow& flow) {
+  bool lone = flow.inTail.count == 1;
+  return lone && (flow.hostTalks || flow.received > kQuickAcks);
+}
+
+// What the leg takes and the host's own time.
 Duration ToReceiver::legWait(const ShimFlow& flow) const {
   Duration wait = flow.in.rtt.patience() + options_.replayMargin;
-  bool lone = flow.inTail.count == 1;
-  bool mayDelay = lone && (flow.hostTalks || flow.received > kQuickAcks);
-  return mayDelay || flow.spurious > 0 ? wait + options_.ackDelay : wait;
+  return mayDelayAck(flow) || flow.spurious > 0 ? wait + options_.ackDelay : wait;
 }
 
 }  // namespace braid

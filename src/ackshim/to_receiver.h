@@ -27,6 +27,7 @@ class ToReceiver {
   static constexpr Duration kNothing = Tracks::kNothing;
 
   Duration sendAgain(ShimFlow& flow, TailCache::Entry& first);
+  static bool mayDelayAck(const ShimFlow& flow);
   Duration legWait(const ShimFlow& flow) const;
 
   const AckShimOptions& options_;

@@ -23,19 +23,19 @@ void ToSender::onSent(uint32_t i, ByteView packet, const TcpSegment& s, Half::Da
   if (flow.received > 0 && s.length > 0) flow.hostTalks = true;
   if (flow.out.large) return;
   uint32_t length = s.end.value - s.seq.value;
-  if (before.wasSilent) {  // Algorithm 1 lines 8-11
+  if (before.begins) {  // Algorithm 1 lines 8-11
     flow.tracks = {};
     flow.boundaries.clear();
     flow.headLength = 0;
   }
-  if (before.wasSilent || before.wasIdle) flow.gap = flow.toldHole = flow.again = false;
+  if (before.begins || before.wasIdle) flow.gap = flow.toldHole = flow.again = false;
   if (before.wasIdle) {
     flow.headLength = s.seq == flow.out.una && length < 4096 ? length : 0;
   }
   flow.tracks.onData();
   if (data == Half::Data::kNew) {
     flow.boundaries.push(length, s.seq == before.nxt);
-  } else if (s.seq <= flow.out.una && !before.wasSilent) {
+  } else if (s.seq <= flow.out.una && !before.begins) {
     keepAgain(flow, packet, {s.seq, s.end});
   }
   onArrived(flow, {s.seq, s.end}, before.nxt);

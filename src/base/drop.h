@@ -107,7 +107,8 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "a new flow, and none of `max-flows` can be forgotten, or its host has its share of them; or one of a "
      "peer, and there is no memory for its order"},
     {Drop::kExpired, "expired", "TCP packet not delivered within `repair-time`"},
-    {Drop::kLostDatagram, "lost_datagram", "UDP or other packet lost on a path; not sent again by design"},
+    {Drop::kLostDatagram, "lost_datagram",
+     "UDP or other packet lost on a path; not sent again by design, or not in time"},
     {Drop::kHoldOverflow, "hold_overflow",
      "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or of the peer "
      "that "

@@ -6,12 +6,13 @@
 namespace braid {
 
 std::string flowsText(const nlohmann::json& answer) {
-  Table table({"PEER", "FLOW", ">BYTES", ">PACKETS", ">QUEUED", ">UNACKED", ">DROPS", ">MARKS"});
+  Table table({"PEER", "FLOW", "DELIVERY", ">BYTES", ">PACKETS", ">QUEUED", ">UNACKED", ">DROPS", ">MARKS"});
   std::string cut;
   for (const auto& peer : listOf(answer, "peers")) {
     nlohmann::json flows = listOf(peer, "flows");
     for (const auto& flow : flows) {
-      table.add({cell<&PeerStatus::name>(peer), cell<&FlowStatus::name>(flow), cell<&FlowStatus::bytes>(flow),
+      table.add({cell<&PeerStatus::name>(peer), cell<&FlowStatus::name>(flow),
+                 cell<&FlowStatus::delivery>(flow), cell<&FlowStatus::bytes>(flow),
                  cell<&FlowStatus::packets>(flow), cell<&FlowStatus::queuedBytes>(flow),
                  cell<&FlowStatus::unacked>(flow), cell<&FlowStatus::drops>(flow),
                  cell<&FlowStatus::marks>(flow)});

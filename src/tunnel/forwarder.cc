@@ -54,13 +54,17 @@ bool matches(const RecoveryClass& c, const InnerPacket& ip, const FlowKey& key) 
          (inPorts(key.sport) || inPorts(key.dport));
 }
 
-PacketHint hintOf(const InnerPacket& ip, const FlowKey& key, const std::vector<RecoveryClass>& classes) {
+PacketHint hintOf(const InnerPacket& ip, ByteView packet, const FlowKey& key,
+                  const std::vector<RecoveryClass>& classes) {
   size_t count = std::min(classes.size(), kMaxRecoveryClasses);
   size_t i = 0;
   while (i < count && !matches(classes[i], ip, key)) ++i;
+  DatagramSign sign = ip.protocol == ip::kTcp ? DatagramSign::kNone : datagramSign(ip, packet);
+  if (i < count && classes[i].delivery)
+    sign = *classes[i].delivery == Delivery::kOrdered ? DatagramSign::kOrdered : DatagramSign::kTimely;
   uint8_t flags = ip.tcp ? ip.tcp->flags : uint8_t{0};
   return {static_cast<uint8_t>(i < count ? i + 1 : 0), (flags & TcpFields::kFin) != 0,
-          (flags & TcpFields::kPsh) != 0};
+          (flags & TcpFields::kPsh) != 0, sign};
 }
 
 /// No segment of this connection shall be larger than what fits the tunnel.
@@ -253,7 +257,7 @@ void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t i
     ByteSpan bytes = packet.span().subspan(ipOffset);
     clampSyn(bytes, *ip, session.innerMtu() - ipOffset);
     if (options_.ecnProxy && asker != Asker::kEndedSession) ecnProxy_.onOutgoing(bytes, *ip, now);
-    hint = hintOf(*ip, key, options_.recoveryClasses);
+    hint = hintOf(*ip, bytes, key, options_.recoveryClasses);
   }
   peers_.wake(peer);
   if (std::optional<Drop> cause =

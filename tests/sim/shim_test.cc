@@ -185,7 +185,8 @@ TEST_P(ShimLab, SilentWhileTheTunnelRepairs) {
   EXPECT_GT(sender().status().peers[0].retransmitted, 20u);
   EXPECT_GT(sender().status().shim.counters.silent, 10u);
   EXPECT_EQ(sum(sender()).fired, 0u) << lab_->report();
-  EXPECT_EQ(sum(receiver()).spurious, 0u);
+  // Of the receiver's own SYNs it is the answers that this way loses, and see below for those.
+  EXPECT_EQ(sum(receiver()).spurious, counts(receiver(), Actuator::kSynReplay).spurious);
 }
 
 // When the ACKs are what the tunnel repairs, the near gateway cannot know: alpha is for that.
@@ -211,6 +212,46 @@ TEST_P(ShimLab, NothingIsSentAgainOnALossFreePathWithJitter) {
   receiver().setLan(lan);
   for (int i = 0; i < 100; ++i) {
     TcpFlow& flow = transfer(kTen);
+    ASSERT_TRUE(lab_->finish(flow, 5s));
+    ASSERT_EQ(flow.retransmits() + flow.repeats(), 0u) << flow.describe();
+  }
+  EXPECT_EQ(sum(sender()).fired, 0u);
+  EXPECT_EQ(sum(receiver()).fired, 0u);
+}
+
+// Far more than gamma in all, the last segment of each burst lost. The pauses are more than round trips and far less
+// than the inactivity time.
+TEST_P(ShimLab, APersistentConnectionIsHelpedWithEachBurst) {
+  start();
+  TcpFlow& flow = transfer(kTen);
+  ASSERT_TRUE(lab_->finish(flow, 5s));
+  for (int i = 0; i < 40; ++i) {
+    lab_->run(100ms);
+    lose(receiver(), {9});
+    Time began = lab_->world.now();
+    flow.write(kTen);
+    ASSERT_TRUE(lab_->finish(flow, 5s));
+    ASSERT_LE(flow.finishedAt() - began, 9 * kRtt) << i << lab_->report();
+  }
+  lab_->run(100ms);  // the last ACK
+  EXPECT_EQ(flow.timeouts(), 0u);
+  EXPECT_EQ(counts(receiver(), Actuator::kFarReplay).useful, 40u);
+  EXPECT_EQ(sum(receiver()).spurious + sum(sender()).fired, 0u);
+}
+
+TEST_P(ShimLab, NorOnAPersistentConnection) {
+  LinkOptions path = kPath;
+  path.jitter = 1ms;
+  start({}, path);
+  LinkOptions lan = kLan;
+  lan.jitter = 200us;
+  sender().setLan(lan);
+  receiver().setLan(lan);
+  TcpFlow& flow = transfer(kTen);
+  ASSERT_TRUE(lab_->finish(flow, 5s));
+  for (int i = 0; i < 200; ++i) {
+    lab_->run(i % 2 ? 15ms : 60ms);
+    flow.write(kTen);
     ASSERT_TRUE(lab_->finish(flow, 5s));
     ASSERT_EQ(flow.retransmits() + flow.repeats(), 0u) << flow.describe();
   }

@@ -27,6 +27,13 @@ class Namespace:
         run("ip", "netns", "add", name)
         self.ip("link", "set", "lo", "up")
 
+    @classmethod
+    def existing(cls, name):
+        """One that another process has made."""
+        space = cls.__new__(cls)
+        space.name = name
+        return space
+
     def delete(self):
         run("ip", "netns", "del", self.name, check=False)
 

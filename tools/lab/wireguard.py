@@ -66,8 +66,9 @@ class WireGuard:
         self._device = f"wg{os.getpid()}{role[0]}"  # its socket's name, which no other lab may have
         self.process = None
 
-    def start(self, executable, peer, prefixes, endpoint=None):
-        """`peer`: its public key; `endpoint`: its address, for the one that begins."""
+    def start(self, executable, peer, prefixes, endpoint=None, mtu=None, own=None):
+        """`peer`: its public key; `endpoint`: its address, for the one that begins; `mtu`: of the device, None for
+        the program's default; `own`: an address of the device, with its prefix length."""
         self.process = self._lab.start(self._namespace, self.name, [executable, "-f", self._device])
         path = _SOCKETS / f"{self._device}.sock"
         self._lab.wait_for(path.exists, f"{self.name} to listen")
@@ -75,6 +76,10 @@ class WireGuard:
         words += [f"endpoint={endpoint}:{PORT}"] if endpoint else []
         words += [f"allowed_ip={prefix}" for prefix in prefixes]
         self._set(path, words)
+        if mtu:
+            self._namespace.ip("link", "set", self._device, "mtu", mtu)
+        if own:
+            self._namespace.address(self._device, own)
         self._namespace.ip("link", "set", self._device, "up")
         for prefix in prefixes:
             self._namespace.route(prefix, "dev", self._device)

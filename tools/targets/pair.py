@@ -82,8 +82,8 @@ def aggregation():
     return worst, detail
 
 
-def _stalls(runs, fail, restore):
-    """The longest stall of a download whose WiFi fails in the middle, for each of `runs` runs in fresh labs."""
+def stalls_of(runs, fail, restore):
+    """The longest stall of a download one of whose links fails in the middle, for each of `runs` runs in fresh labs."""
     stalls, near = [], []
     for run in range(runs):
         with Pair([WIFI, LTE], seed=run + 1) as pair:
@@ -104,13 +104,13 @@ def _stalls(runs, fail, restore):
 @target("pair.2", "WiFi silently dead in mid-download: longest stall at the receiver, worst of 5", "s", at_most=0.28,
         programs=PROGRAMS)
 def silent_death():
-    return _stalls(5, lambda lab: lab.links.set("wifi", down=True), lambda lab: lab.links.set("wifi", down=False))
+    return stalls_of(5, lambda lab: lab.links.set("wifi", down=True), lambda lab: lab.links.set("wifi", down=False))
 
 
 @target("pair.3", "uplink interface set down at the edge in mid-download: longest stall at the receiver, worst of 5",
         "s", at_most=0.11, programs=PROGRAMS)
 def interface_down():
-    return _stalls(5, lambda lab: lab.edge.ip("link", "set", "wifi0", "down"), lambda lab: None)
+    return stalls_of(5, lambda lab: lab.edge.ip("link", "set", "wifi0", "down"), lambda lab: None)
 
 
 @target("pair.4", "failed runs of 10,000 randomised virtual-time runs", "runs", at_most=0, programs=["sim_chaos"])

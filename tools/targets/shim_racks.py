@@ -25,7 +25,7 @@ def _ms(values):
     return round(_p95(values) * 1000, 1)
 
 
-def _rounds():
+def rounds_of_all():
     """{(case, flows, scheme, shim): what of all seeds is needed}, flows pooled."""
     keys = [(case, flows, scheme, shim) for case in CASES for flows in (20, 80) for scheme in SCHEMES
             for shim in SHIMS]
@@ -77,7 +77,7 @@ def _sweep():
 @target("shim.4", "T-RACKs section V-A, 20 flows at one port: smallest ratio of the p95 FCT without the shim to that "
         "with it on the senders, CASE 1 and 2, four queues, 3 seeds", "ratio", at_least=10, programs=["sim_racks"])
 def racks():
-    runs = _rounds()
+    runs = rounds_of_all()
 
     def table(case, flows, names, shim):
         return {name: _show(runs[case, flows, name, "off"], runs[case, flows, name, shim]) for name in names}

@@ -12,6 +12,8 @@ namespace {
 // The names that makeRecoveryPolicy() knows.
 constexpr std::string_view kPolicies[] = {"none",      "fuso",     "cofuso",     "redundant",
                                           "proactive", "reactive", "corrective", "adaptive"};
+constexpr std::string_view kDeliveries[] = {deliveryName(Delivery::kOrdered),
+                                            deliveryName(Delivery::kTimely)};
 constexpr uint64_t kMostParities = std::tuple_size_v<decltype(RecoveryOptions::decodeTime)>;
 static_assert(kMostParities <= kMaxBlockParities);
 
@@ -49,9 +51,11 @@ bool hasPorts(uint8_t protocol) {
          protocol == ip::kDccp;
 }
 
-RecoveryClass readClass(const ConfigValue& value, ConfigDiagnostics& out) {
+// `policy`: of a class that names none.
+RecoveryClass readClass(const ConfigValue& value, const std::string& policy, ConfigDiagnostics& out) {
   RecoveryClass result;
-  ConfigSection section(value, {"protocol", "ports", "dscp", "policy"}, out);
+  result.policy = policy;
+  ConfigSection section(value, {"protocol", "ports", "dscp", "policy", "delivery"}, out);
   ConfigValue protocol = section.find("protocol"), ports = section.find("ports"), dscp = section.find("dscp");
   if (auto number = readNamedNumber(protocol, kProtocols, 255, out)) {
     result.protocol = static_cast<uint8_t>(*number);
@@ -61,8 +65,14 @@ RecoveryClass readClass(const ConfigValue& value, ConfigDiagnostics& out) {
     result.lastPort = range->last;
   }
   if (auto number = readNamedNumber(dscp, kDscps, 63, out)) result.dscp = static_cast<uint8_t>(*number);
-  assign(result.policy,
-         readChoice(section.require("policy", "name the policy of these flows"), kPolicies, out));
+  ConfigValue delivery = section.find("delivery");
+  assign(result.policy, readChoice(delivery ? section.find("policy")
+                                            : section.require("policy", "name the policy of these flows"),
+                                   kPolicies, out));
+  if (auto name = readChoice(delivery, kDeliveries, out))
+    result.delivery = *name == deliveryName(Delivery::kOrdered) ? Delivery::kOrdered : Delivery::kTimely;
+  if (delivery && result.protocol == ip::kTcp)
+    out.add(delivery, "tcp is always kept in order", "remove it, or use protocol udp");
   if (value.node->kind == ConfigNode::Kind::kMap && !protocol && !ports && !dscp) {
     out.add(value, "matches every flow", "add protocol, ports or dscp, or set recovery.policy instead");
   }
@@ -83,7 +93,7 @@ void readClasses(const ConfigValue& list, TunnelOptions& tunnel, ConfigDiagnosti
   size_t before = out.size();
   for (const ConfigValue& value : readSequence(list, kMaxRecoveryClasses, out)) {
     if (!value) continue;
-    RecoveryClass next = readClass(value, out);
+    RecoveryClass next = readClass(value, tunnel.recovery, out);
     // Half-read classes would be reported for consequences of what is reported already.
     for (size_t i = 0; i < tunnel.recoveryClasses.size() && out.size() == before; ++i) {
       if (!covers(tunnel.recoveryClasses[i], next)) continue;

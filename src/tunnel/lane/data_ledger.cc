@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kMaxSkips = 256;
 
 Drop lateCause(const Datum& datum) {
-  return datum.reliable ? Drop::kExpired : Drop::kLostDatagram;
+  return datum.delivery == Delivery::kReliable ? Drop::kExpired : Drop::kLostDatagram;
 }
 }  // namespace
 
@@ -18,10 +18,10 @@ const Datum* DataLedger::create(Flow& flow, Packet packet, Time now) {
   d = Datum{};
   d.packet = std::move(packet);
   d.flow = &flow;
-  d.dsn = flow.sent.nextDsn_[flow.reliable()]++;
+  d.dsn = flow.sent.nextDsn_[static_cast<size_t>(flow.delivery())]++;
   d.firstSent = now;
   d.slot = flow.slot();
-  d.reliable = flow.reliable();
+  d.delivery = flow.delivery();
   flow.sent.list_.pushBack(d);
   ++flow.sent.unacked_;
   keep(kept() + 1);
@@ -66,9 +66,9 @@ void DataLedger::onLost(const Datum* datum, Time now, bool copy) {
   Datum& d = own(datum);
   --d.copies;
   if (d.done || d.queued || (d.copies > 0 && (copy || !d.copied))) return;
-  if (!d.reliable && d.copies > 0) return;
-  if (!d.reliable) return giveUp(datum, Drop::kLostDatagram);
-  if (isTooLate(d, now)) return giveUp(datum, Drop::kExpired);
+  bool timely = d.delivery == Delivery::kTimely;
+  if (timely && d.copies > 0) return;
+  if (timely || isTooLate(d, now)) return giveUp(datum, lateCause(d));
   enqueue(d);
 }
 
@@ -92,7 +92,7 @@ const Datum* DataLedger::nextRepair(Time now) {
 void DataLedger::giveUp(const Datum* datum, Drop cause) {
   if (datum->done) return;
   countDrop(drops_, cause);
-  if (datum->reliable) addSkip({datum->slot, datum->dsn, 1});
+  if (datum->delivery != Delivery::kTimely) addSkip({datum->slot, datum->dsn, 1});
   if (observer_ && cause == Drop::kExpired) observer_->onPacketDropped(datum->packet.view());
   finish(own(datum), false);
 }

@@ -36,6 +36,8 @@ class DataLedger final : private Keeper {
   explicit DataLedger(Duration repairTime, DropObserver* observer = nullptr, Budget* budget = nullptr)
       : Keeper(budget), repairTime_(repairTime), observer_(observer) {}
   void setRepairTime(Duration d) { repairTime_ = d; }
+  /// Ordered datagrams are repaired for so long after their first sending, see orderPatience().
+  void setPatience(Duration d) { patience_ = d; }
 
   // ---- what leaves
 
@@ -99,9 +101,7 @@ class DataLedger final : private Keeper {
   /// How often something was queued for repair or left that queue.
   uint64_t repairChanges() const { return repairChanges_; }
   /// Nobody waits for the datum any more.
-  bool isTooLate(const Datum& datum, Time now) const {
-    return now - datum.firstSent > (datum.reliable ? repairTime_ : kTimely);
-  }
+  bool isTooLate(const Datum& datum, Time now) const { return now - datum.firstSent > worth(datum.delivery); }
 
   /// Packets given up that the receiver has not been told of.
   std::optional<SkipFrame> takeSkip();
@@ -117,6 +117,11 @@ class DataLedger final : private Keeper {
   /// Every datum was made here and is not const.
   static Datum& own(const Datum* datum) { return const_cast<Datum&>(*datum); }
   void giveBack() override {}  // Keeper
+  Duration worth(Delivery delivery) const {
+    return delivery == Delivery::kReliable  ? repairTime_
+           : delivery == Delivery::kOrdered ? patience_
+                                            : kTimely;
+  }
   static const Datum* oldestOf(const Flow& flow);
   void finish(Datum& datum, bool delivered);
   void addSkip(const SkipFrame& skip);
@@ -124,6 +129,7 @@ class DataLedger final : private Keeper {
   void dequeue(Datum& datum);
 
   Duration repairTime_;
+  Duration patience_ = kFirstPatience;
   DropObserver* observer_;
   Stock<Datum, 256> data_;
   Repairs repairs_;

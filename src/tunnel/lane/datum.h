@@ -5,6 +5,7 @@
 #include "base/intrusive_list.h"
 #include "base/packet.h"
 #include "base/time.h"
+#include "tunnel/lane/delivery.h"
 #include "tunnel/wire/numbers.h"
 
 namespace braid {
@@ -26,11 +27,11 @@ struct Datum {
   FlowNumber slot{};             ///< flow number on the wire
   uint16_t copies = 0;           ///< datagrams in flight that carry it, on subflows that are not silent
   SubflowId subflow{};           ///< the subflow that it last went on
-  bool reliable = false;         ///< repaired until it arrives, for the repair time
-  bool done = false;             ///< delivered or given up
-  bool delivered = false;        ///< done, and not given up
-  bool queued = false;           ///< waits in the repair queue
-  bool moved = false;            ///< the subflow that it last went on has fallen silent
+  Delivery delivery = Delivery::kTimely;  ///< of its flow, when it was first sent
+  bool done = false;                      ///< delivered or given up
+  bool delivered = false;                 ///< done, and not given up
+  bool queued = false;                    ///< waits in the repair queue
+  bool moved = false;                     ///< the subflow that it last went on has fallen silent
   bool copied = false;     ///< a copy went out before it was known lost, or none may: no second one does
   bool coded = false;      ///< it is in a coding block, or may be in none
   ListLink<Datum> ofFlow;  ///< among the data of its flow that is not done

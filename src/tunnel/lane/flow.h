@@ -4,11 +4,14 @@
 
 #include "inet/flow_key.h"
 #include "scheduler/path/path_scheduler.h"
+#include "tunnel/lane/datagram_order.h"
+#include "tunnel/lane/delivery.h"
 #include "tunnel/lane/fair_round.h"
 #include "tunnel/lane/flow_burst.h"
 #include "tunnel/lane/flow_hosts.h"
 #include "tunnel/lane/flow_queue.h"
 #include "tunnel/lane/sent_data.h"
+#include "tunnel/wire/frames.h"
 #include "tunnel/wire/numbers.h"
 
 namespace braid {
@@ -29,10 +32,11 @@ class Flow final : public RoundSeat {
   /// What its data is.
   Lane& lane() const { return *lane_; }
   const FlowKey& key() const { return key_; }
-  /// Flow number on the wire: the index, or kDatagramFlow + the index when it is not reliable.
+  /// Flow number on the wire: the index, for datagrams kOrderedDatagramFlow or kDatagramFlow + the index.
   FlowNumber slot() const { return slot_; }
-  /// What is lost is sent again (TCP), and arrives in order.
-  bool reliable() const { return reliable_; }
+  Delivery delivery() const { return delivery_; }
+  /// What is lost is sent again until it arrives (TCP), and arrives in order.
+  bool reliable() const { return delivery_ == Delivery::kReliable; }
   /// 0: none, else 1 + index.
   uint8_t recoveryClass() const { return recoveryClass_; }
   /// When a packet was last queued, or later while the flow may not be forgotten.
@@ -45,6 +49,7 @@ class Flow final : public RoundSeat {
   // ---- what it has
 
   FlowQueue queue;        ///< packets that wait (owner: the packet lane)
+  DatagramOrder order;    ///< whether it wants order, unless it is reliable (owner: the packet lane)
   FlowBurst burst;        ///< what it has queued since it was quiet (owner: the lane)
   SentData sent;          ///< what is on its way (owner: DataLedger)
   FlowPatience patience;  ///< what the path scheduler remembers of it (owner: the path scheduler)
@@ -55,22 +60,28 @@ class Flow final : public RoundSeat {
   friend class FatQueues;
 
   /// Another flow takes the object over.
-  void begin(Lane& lane, const FlowKey& key, FlowNumber slot, bool reliable, uint8_t recoveryClass) {
+  void begin(Lane& lane, const FlowKey& key, Delivery delivery, uint8_t recoveryClass) {
     lane_ = &lane;
     key_ = key;
-    slot_ = slot;
-    reliable_ = reliable;
+    deliver(delivery);
     recoveryClass_ = recoveryClass;
     queue.restart();
+    order = {};
     burst = {};
     patience.restart();
+  }
+
+  void deliver(Delivery delivery) {
+    constexpr FlowNumber kFirst[]{FlowNumber{}, kOrderedDatagramFlow, kDatagramFlow};
+    delivery_ = delivery;
+    slot_ = kFirst[static_cast<size_t>(delivery)] + index_;
   }
 
   Lane* lane_ = nullptr;
   FlowKey key_;
   const uint16_t index_;
   FlowNumber slot_{};
-  bool reliable_ = false;
+  Delivery delivery_ = Delivery::kTimely;
   bool known_ = false;  // in the table; else free
   uint8_t recoveryClass_ = 0;
   Time lastUse_;

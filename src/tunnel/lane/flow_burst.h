@@ -4,14 +4,16 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "inet/datagram_sign.h"
 
 namespace braid {
 
 /// What the sender knows of a packet beyond its flow key.
 struct PacketHint {
-  uint8_t recoveryClass = 0;  ///< 0: none, else 1 + index; that of a flow's first packet stays
-  bool fin = false;           ///< the sender says that nothing follows
-  bool push = false;          ///< or that nothing follows at once, which bulk senders say often
+  uint8_t recoveryClass = 0;                ///< 0: none, else 1 + index; that of a flow's first packet stays
+  bool fin = false;                         ///< the sender says that nothing follows
+  bool push = false;                        ///< or that nothing follows at once, which bulk senders say often
+  DatagramSign sign = DatagramSign::kNone;  ///< what a datagram says of its flow
 };
 
 /// What a flow has queued since it last was quiet: tells a request or the frame of a call from bulk. The lane

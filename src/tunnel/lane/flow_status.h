@@ -22,7 +22,7 @@ inline constexpr auto kFieldsOf<FlowCounts> = field::table<FlowCounts>(
 
 /// One inner flow, for the operator.
 struct FlowStatus : FlowCounts {
-  std::string name;
+  std::string name, delivery;
   uint64_t queuedBytes = 0;
   uint64_t unacked = 0;
 };
@@ -31,6 +31,7 @@ inline constexpr auto kFieldsOf<FlowStatus> = field::table<FlowStatus>(
     field::base<FlowCounts>(),
     field::text("name", "protocol, source and destination: `tcp 10.0.0.1:443 > 10.0.0.2:5000`",
                 &FlowStatus::name),
+    field::text("delivery", "`reliable` (TCP), `ordered` or `timely`", &FlowStatus::delivery),
     field::gauge("queued_bytes", FieldUnit::kBytes, "what waits to be sent", &FlowStatus::queuedBytes),
     field::gauge("unacked_packets", FieldUnit::kPackets, "packets sent and not known delivered",
                  &FlowStatus::unacked));

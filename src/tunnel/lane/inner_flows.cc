@@ -23,8 +23,7 @@ Flow* InnerFlows::findOrAdd(Lane& lane, const FlowKey& key, bool reliable, uint8
   if (found != byKey_.end()) return found->second;
   Flow* flow = takePlace(key);
   if (!flow) return nullptr;
-  FlowNumber slot = reliable ? FlowNumber(flow->index_) : kDatagramFlow + flow->index_;
-  flow->begin(lane, key, slot, reliable, recoveryClass);
+  flow->begin(lane, key, reliable ? Delivery::kReliable : Delivery::kTimely, recoveryClass);
   flow->known_ = true;
   flow->lastUse_ = now;
   byUse_.pushBack(*flow);
@@ -74,7 +73,7 @@ void InnerFlows::onTimer(Time now) {
 }
 
 size_t InnerFlows::limit() const {
-  return std::min<size_t>(options_.maxFlows, kDatagramFlow.value());
+  return std::min<size_t>(options_.maxFlows, kOrderedDatagramFlow.value());
 }
 
 // For a flow of that key; nullptr: there is none.

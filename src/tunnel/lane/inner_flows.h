@@ -13,7 +13,7 @@
 namespace braid {
 
 struct InnerFlowOptions {
-  size_t maxFlows = 4096;  ///< at most 32768; a change holds for flow numbers not used before
+  size_t maxFlows = 4096;  ///< at most 16384; a change holds for flow numbers not used before
   Duration idle = 60s;     ///< a flow without packets for so long is forgotten
 };
 InnerFlowOptions innerFlowOptions(const LaneOptions& options);
@@ -44,6 +44,8 @@ class InnerFlows {
   /// The flow of this key; a new one of that lane when it is not known. nullptr when none is left and none can go. A
   /// flow stays of its lane, reliable or not, and of its class as its first packet said.
   Flow* findOrAdd(Lane& lane, const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now);
+  /// What the flow, of timely datagrams, sends from now on is ordered.
+  static void makeOrdered(Flow& flow) { flow.deliver(Delivery::kOrdered); }
   /// nullptr when it is not known.
   const Flow* find(const FlowKey& key) const;
   /// The flow has been used now.

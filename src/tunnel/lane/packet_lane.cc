@@ -50,6 +50,8 @@ std::optional<Drop> PacketLane::enqueue(Packet packet, const FlowKey& key, bool 
                                         Time now, PacketHint hint) {
   Flow* flow = flows_.findOrAdd(*this, key, reliable, hint.recoveryClass, now);
   if (!flow) return Drop::kFlowTableFull;
+  if (!flow->reliable() && flow->order.onPacket(packet.size(), hint.sign, now))
+    InnerFlows::makeOrdered(*flow);
   bool waits = !flow->queue.empty();
   Duration quiet = now - flow->lastUse();
   if (!waits && quiet >= kBulkGap) flow->patience.restart();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -17,8 +18,8 @@
 
 namespace braid {
 
-/// The lane of inner packets, at the receiver: hands them out, each once, those of an ordered flow (TCP) in the order
-/// of their flow, those of a timely one (UDP, ICMP) as they come. The other end is PacketLane.
+/// The lane of inner packets, at the receiver: hands them out, each once, those of an ordered flow (TCP, QUIC, VPNs)
+/// in the order of their flow, those of a timely one (UDP, ICMP) as they come. The other end is PacketLane.
 ///
 /// What waits for its turn comes with poll(), to be asked after every call of another method.
 ///
@@ -32,8 +33,20 @@ class PacketReceiver final : private Keeper {
 
   /// `pool`: of the packets; nothing is held for order while its buffers are short. Must outlive it.
   PacketReceiver(const LaneOptions& options, const PacketPool& pool)
-      : Keeper(options.orderMemory), pool_(pool), order_(resequencerOptions(options)) {}
-  void setOptions(const LaneOptions& options) { order_.setOptions(resequencerOptions(options)); }
+      : Keeper(options.orderMemory),
+        pool_(pool),
+        orderOptions_(resequencerOptions(options)),
+        order_(orderOptions_) {}
+  void setOptions(const LaneOptions& options) {
+    Duration patience = orderOptions_.patience;
+    orderOptions_ = resequencerOptions(options);
+    setPatience(patience);
+  }
+  /// Ordered datagrams wait for those before them for so long, but no longer than all others: see orderPatience().
+  void setPatience(Duration patience) {
+    orderOptions_.patience = std::min(patience, orderOptions_.holdTime);
+    order_.setOptions(orderOptions_);
+  }
 
   /// The packet of a DATA frame. Comes back when it is of a timely flow and new: it is handed out at once. An empty
   /// handle else: it waits for poll(), or came before.
@@ -69,6 +82,7 @@ class PacketReceiver final : private Keeper {
   void forget(Time before);
 
   const PacketPool& pool_;
+  ResequencerOptions orderOptions_;
   Resequencer order_;
   std::vector<std::unique_ptr<TimelyPage>> timely_;  ///< by the flow's number without kDatagramFlow
   size_t timelyPages_ = 0;                           ///< that there are

@@ -48,7 +48,8 @@ void Resequencer::skip(FlowNumber slot, Dsn first, uint64_t count, Time now) {
 }
 
 void Resequencer::onTimer(Time now) {
-  while (nextDeadline() <= now) releaseOldest();
+  while (waiting_.due(true, options_.patience) <= now) release(*waiting_.lists[true].front());
+  while (waiting_.due(false, options_.holdTime) <= now) release(*waiting_.lists[false].front());
   keepBounds();
 }
 
@@ -117,6 +118,7 @@ Resequencer::Slot* Resequencer::slotOf(FlowNumber slot, Time now) {
   if (!entry.slot) {
     entry.slot = std::make_unique<Slot>();
     entry.slot->history.restart(entry.next);
+    entry.slot->brief = slot >= kOrderedDatagramFlow;
     ++slots_;
   }
   entry.slot->used = now;
@@ -154,8 +156,9 @@ void Resequencer::hold(Slot& slot, Dsn dsn, Packet packet, Time now) {
 // Behind all others: the list stays in the order of time.
 void Resequencer::wait(Held& held, Time now) {
   lastHeld_ = now;
-  held.arrived = waiting_.empty() ? now : std::max(now, waiting_.back()->arrived);
-  waiting_.pushBack(held);
+  const Held* newest = waiting_.newest(held.slot->brief);
+  held.arrived = newest ? std::max(now, newest->arrived) : now;
+  waiting_.lists[held.slot->brief].pushBack(held);
 }
 
 // What is there as a packet, or marked before, stays as it is.
@@ -179,7 +182,7 @@ void Resequencer::mark(Slot& slot, Dsn first, Dsn end, Time now) {
     marks.entry->slot = &slot;
     ++entries_;
   } else {
-    waiting_.erase(*marks.entry);
+    waiting_.lists[slot.brief].erase(*marks.entry);
   }
   wait(*marks.entry, now);
 }
@@ -194,7 +197,7 @@ void Resequencer::unmark(Slot& slot, Dsn first, Dsn end) {
                            word &= ~mask;
                          });
   if (marks.count > 0) return;
-  waiting_.erase(*marks.entry);
+  waiting_.lists[slot.brief].erase(*marks.entry);
   heldStock_.give(std::exchange(marks.entry, nullptr));
   --entries_;
   marksStock_.give(std::exchange(slot.marks, nullptr));
@@ -234,7 +237,7 @@ Packet Resequencer::take(Held* held) {
     pageStock_.give(page);
     page = nullptr;
   }
-  waiting_.erase(*held);
+  waiting_.lists[slot.brief].erase(*held);
   if (--slot.held == 0) windowStock_.give(std::exchange(slot.window, nullptr));
   --entries_;
   Packet packet = std::move(held->packet);
@@ -275,8 +278,8 @@ void Resequencer::releaseBelow(Slot& slot, Dsn end) {
   }
 }
 
-void Resequencer::releaseOldest() {
-  const Held& oldest = *waiting_.front();
+// With all of its slot before it.
+void Resequencer::release(const Held& oldest) {
   Slot& slot = *oldest.slot;
   bool isMarks = slot.marks && slot.marks->entry == &oldest;
   releaseBelow(slot, (isMarks ? lastMark(slot) : oldest.dsn) + 1);
@@ -286,13 +289,14 @@ void Resequencer::releaseOldest() {
 void Resequencer::relieve() {
   if (waiting_.empty()) return;
   uint64_t before = out_.size();
-  releaseOldest();
+  release(*waiting_.oldest());
   count(Drop::kHoldOverflow, out_.size() - before);
 }
 
 void Resequencer::keepBounds() {
   uint64_t before = out_.size();
-  while (!waiting_.empty() && (heldFootprint_ > options_.holdBytes || entries_ > maxHeld())) releaseOldest();
+  while (!waiting_.empty() && (heldFootprint_ > options_.holdBytes || entries_ > maxHeld()))
+    release(*waiting_.oldest());
   count(Drop::kHoldOverflow, out_.size() - before);
 }
 

@@ -13,6 +13,7 @@
 #include "base/ring.h"
 #include "base/stock.h"
 #include "base/time.h"
+#include "tunnel/lane/delivery.h"
 #include "tunnel/lane/duplicate_filter.h"
 #include "tunnel/lane/lane_options.h"
 #include "tunnel/wire/numbers.h"
@@ -20,9 +21,10 @@
 namespace braid {
 
 struct ResequencerOptions {
-  Duration holdTime = 500ms;    ///< longest wait of a packet behind a hole
-  size_t holdBytes = 12 << 20;  ///< of all slots together, whole buffers (Packet::footprint)
-  size_t maxFlows = 4096;       ///< slots are below it; at most 32768
+  Duration holdTime = 500ms;           ///< longest wait of a packet behind a hole
+  size_t holdBytes = 12 << 20;         ///< of all slots together, whole buffers (Packet::footprint)
+  Duration patience = kFirstPatience;  ///< the same for the slots of ordered datagrams
+  size_t maxFlows = 4096;              ///< slots are below it; at most 32768
 };
 ResequencerOptions resequencerOptions(const LaneOptions& options);
 
@@ -30,7 +32,8 @@ ResequencerOptions resequencerOptions(const LaneOptions& options);
 /// from 0 and never restarts. Packets that are in order pass at once. Packets behind a hole are held until
 ///
 ///   - the hole is filled, or skipped by the sender;
-///   - one of them has waited for holdTime: then it goes, with all of its slot before it;
+///   - one of them has waited for holdTime, or for the patience in a slot of datagrams (kOrderedDatagramFlow): then it
+///     goes, with all of its slot before it;
 ///   - the session holds more than holdBytes, or more packets and marks than maxHeld(): then the one that has waited
 ///     longest goes, with all of its slot before it (Drop::kHoldOverflow counts them);
 ///   - one arrives that is kSpan ahead of the hole: then the slot moves on (counted the same).
@@ -67,7 +70,7 @@ class Resequencer {
   void clear();
   /// When onTimer() has something to release; kNever when nothing is held.
   Time nextDeadline() const {
-    return waiting_.empty() ? kNever : waiting_.front()->arrived + options_.holdTime;
+    return std::min(waiting_.due(false, options_.holdTime), waiting_.due(true, options_.patience));
   }
   /// The next packet to deliver.
   bool poll(Packet& out);
@@ -115,8 +118,24 @@ class Resequencer {
     std::array<Page*, kPages> pages{};  // by DSN / kPageSize, modulo
     Page*& page(Dsn dsn) { return pages[pageOf(dsn) % kPages]; }
   };
+  /// What is held of slots with much patience and of those with little, each in the order of time.
+  struct Waiting {
+    std::array<IntrusiveList<Held, &Held::byArrival>, 2> lists;
+    bool empty() const { return !oldest(); }
+    Held* newest(bool brief) const { return lists[brief].back(); }
+    Time due(bool brief, Duration time) const {
+      return lists[brief].empty() ? kNever : lists[brief].front()->arrived + time;
+    }
+    /// nullptr when nothing is held.
+    Held* oldest() const {
+      Held* a = lists[false].front();
+      Held* b = lists[true].front();
+      return !a || (b && b->arrived < a->arrived) ? b : a;
+    }
+  };
   struct Slot {
     DeliveryHistory history;
+    bool brief = false;        // with little patience
     size_t held = 0;           // packets
     Window* window = nullptr;  // while some are held
     Marks* marks = nullptr;    // while there are some
@@ -145,7 +164,7 @@ class Resequencer {
   Packet take(Held* held);
   void drain(Slot& slot);
   void releaseBelow(Slot& slot, Dsn end);
-  void releaseOldest();
+  void release(const Held& oldest);
   void keepBounds();
   void deliver(Packet packet);
   void count(Drop cause, uint64_t n = 1) { drops_[static_cast<size_t>(cause)] += n; }
@@ -158,9 +177,9 @@ class Resequencer {
   Stock<Page, 16> pageStock_;
   Stock<Window, 4> windowStock_;
   Stock<Marks, 4> marksStock_;
-  IntrusiveList<Held, &Held::byArrival> waiting_;  // of all slots, oldest first
-  size_t entries_ = 0;                             // packets, and slots with marks
-  size_t held_ = 0;                                // packets
+  Waiting waiting_;     // of all slots
+  size_t entries_ = 0;  // packets, and slots with marks
+  size_t held_ = 0;     // packets
   size_t heldBytes_ = 0;
   size_t heldFootprint_ = 0;  // with whole buffers
   Time lastHeld_ = Time::min();

@@ -16,7 +16,7 @@ class SentData {
   /// The first of them; nullptr when there is none.
   const Datum* oldest() const { return list_.front(); }
   const Datum* newest() const { return list_.back(); }
-  /// Its neighbours among them, in the order of their numbers; nullptr at the ends.
+  /// Its neighbours among them, in the order of their sending; nullptr at the ends.
   static const Datum* newer(const Datum& datum) { return List::next(datum); }
   static const Datum* older(const Datum& datum) { return List::previous(datum); }
 
@@ -26,9 +26,9 @@ class SentData {
 
   List list_;
   uint64_t unacked_ = 0;
-  /// The next number of the flow's slot, by whether that is a reliable one. A flow that takes the slot over goes
-  /// on with its numbers.
-  std::array<Dsn, 2> nextDsn_{};
+  /// The next number of the flow's slot, by how it is delivered. A flow that takes the slot over goes on with its
+  /// numbers.
+  std::array<Dsn, 3> nextDsn_{};
 };
 
 }  // namespace braid

@@ -11,6 +11,8 @@ namespace {
 constexpr size_t kMaxSymbolPieces = 64;
 /// Releases of held packets at once. Ours.
 constexpr size_t kReleaseBatch = 64;
+/// Between two looks at the paths for the patience of ordered datagrams. Ours.
+constexpr Duration kPatienceAge = 10ms;
 
 // Header and payload.
 ByteView bytesOf(const DataFrame& frame) {
@@ -167,9 +169,22 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
     drop(Drop::kNoBuffer);
     return false;
   }
+  if (frame.flow >= kOrderedDatagramFlow && frame.flow < kDatagramFlow && now >= patienceDue_)
+    setPatience(now);
   if (Packet timely = packets_.onData(frame, std::move(packet), now))
     parts_.owner.onDelivered(std::move(timely));
   return true;
+}
+
+// What the sender takes for it, too: both know the paths. Not for each packet anew: the paths may be many.
+void Inbound::setPatience(Time now) {
+  patienceDue_ = now + kPatienceAge;
+  Duration patience{};
+  for (const Subflow* s : parts_.subflows) {
+    PathView path = s->view(now);
+    if (path.usable) patience = std::max(patience, orderPatience(path.srtt, path.rttvar));
+  }
+  packets_.setPatience(patience > 0s ? patience : kFirstPatience);
 }
 
 void Inbound::deliverWaiting() {

@@ -70,6 +70,7 @@ class Inbound final : private Keeper {
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
   void onParams(const Params& params);
   bool onData(const DataFrame& frame, Packet packet, Time now);
+  void setPatience(Time now);
   void takeRestored(Time now);
   void deliverWaiting();
   void giveBack() override;  // Keeper, of the packets that are held
@@ -77,8 +78,9 @@ class Inbound final : private Keeper {
 
   SessionParts parts_;
   PacketReceiver packets_;
-  DropCounts drops_{};      ///< those of `packets_` are not in it
-  bool knowsPeer_ = false;  ///< by its PARAMS
+  Time patienceDue_ = Time::min();  ///< when to look at the paths again for setPatience()
+  DropCounts drops_{};              ///< those of `packets_` are not in it
+  bool knowsPeer_ = false;          ///< by its PARAMS
   bool isClosed_ = false;
   bool hasForgedAck_ = false;
 };

@@ -169,11 +169,14 @@ bool Outbound::pollNewData(Datagram& out, Time now) {
 void Outbound::lookAtPaths(Time now) {
   SubflowSet& subflows = parts_.subflows;
   views_.resize(subflows.size());
-  Duration slowest{};
+  Duration slowest{}, patience{};
   for (size_t i = 0; i < subflows.size(); ++i) {
     views_[i] = subflows[i].view(now);
-    if (views_[i].usable) slowest = std::max(slowest, views_[i].srtt);
+    if (!views_[i].usable) continue;
+    slowest = std::max(slowest, views_[i].srtt);
+    patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
+  parts_.ledger.setPatience(patience);
   parts_.packets.setTarget(queueTarget(parts_.options, slowest));
 }
 

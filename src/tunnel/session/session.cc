@@ -267,7 +267,9 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.flowCount = flows_.size();
   for (const Flow* flow : flows_.largest(flows)) {
     const FlowQueue& queue = flow->queue;
-    status.flows.push_back({queue.counts(), flow->key().toString(), queue.bytes(), flow->sent.unacked()});
+    status.flows.push_back({queue.counts(), flow->key().toString(),
+                            std::string(deliveryName(flow->delivery())), queue.bytes(),
+                            flow->sent.unacked()});
   }
 }
 

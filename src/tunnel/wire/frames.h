@@ -21,7 +21,10 @@ namespace braid {
 inline constexpr size_t kDataFrameHeader = 9;
 /// What one inner packet costs in its own datagram, UDP and IP not counted.
 inline constexpr size_t kDatagramOverhead = kHeaderSize + kDataFrameHeader + kTagSize;
-/// Flow numbers from here on carry timely datagrams, below it ordered and repaired packets.
+/// Flow numbers below this one carry what is repaired until it arrives (TCP); from here on datagrams that are kept in
+/// order with little patience.
+inline constexpr FlowNumber kOrderedDatagramFlow(0x4000);
+/// Flow numbers from here on carry timely datagrams.
 inline constexpr FlowNumber kDatagramFlow(0x8000);
 /// An ACK is sent at the latest so long after the packet that asks for it (docs/protocol.md section 7).
 inline constexpr auto kMaxAckDelay = std::chrono::milliseconds(5);

@@ -17,7 +17,8 @@ using SubflowId = Number<struct SubflowIdTag, uint8_t>;
 using PacketNumber = Number<struct PacketNumberTag, uint64_t>;
 
 /// Which flow of a session and direction (section 6): below kDatagramFlow (frames.h) the ordered and repaired ones,
-/// from there on the timely ones. Given by the sender; another flow takes it over when its flow is forgotten.
+/// of those from kOrderedDatagramFlow on with little patience, and then the timely ones. Given by the sender; another
+/// flow takes it over when its flow is forgotten.
 using FlowNumber = Number<struct FlowNumberTag, uint16_t>;
 
 /// Data sequence number (section 6): which packet of a flow number, from 0 on and below 2^62. Goes on when another

@@ -29,10 +29,13 @@ struct HalfTest : testing::Test {
     half.beginAt({seq}, at(0ms));
     half.onAck(ack(seq), {9}, 100'000, at(0ms));
   }
-  Half::Data send(const TcpSegment& s, Duration now) { return half.onData(s, 1s, at(now)); }
+  Half::Data send(const TcpSegment& s, Duration now) {
+    return half.onData(s, half.before(s, back, 1s, at(now)), at(now));
+  }
   Half::Ack receive(const TcpSegment& s, Duration now) { return half.onAck(s, {9}, 100'000, at(now)); }
 
   Half half;
+  Half back;  ///< of the data in the other direction
 };
 
 TEST_F(HalfTest, NewAgainAndNothing) {
@@ -121,6 +124,44 @@ TEST_F(HalfTest, LargeAtGammaSmallAgainAfterSilence) {
   EXPECT_TRUE(half.large);
   send(data(seq + 100'010, 10), 1900ms);  // a second after the last data
   EXPECT_FALSE(half.large);
+}
+
+// A burst is 1,000 bytes; the sequence wraps in the fifth, the marks of bursts with it.
+TEST_F(HalfTest, BurstsBeginAcrossTheWrap) {
+  uint32_t seq = 0xfffff000;
+  begin(seq);
+  for (int i = 0; i < 300; ++i, seq += 1000) {
+    Duration now = i * 100ms;
+    send(data(seq, 1000), now);
+    EXPECT_EQ(half.base, Seq{seq}) << i;
+    receive(ack(seq + 1000), now + 10ms);
+    back.rtt.onSample(1ms);
+    EXPECT_FALSE(half.large);
+  }
+}
+
+// The answer must acknowledge what was said after all had come, or with it; up to 255 bytes of that are counted.
+TEST_F(HalfTest, AnAnswerBeginsABurst) {
+  for (uint32_t request : {1u, 200u, 3000u}) {
+    half = Half{};
+    begin(100);
+    send(data(100, 50), 0ms);
+    half.onSaid(request);  // before the ACK of all: not counted
+    receive(ack(150), 2ms);
+    half.onSaid(request);
+    back.nxt = {9 + request};
+    TcpSegment early = data(150, 50);
+    early.ack = {9};
+    EXPECT_FALSE(half.before(early, back, 1s, at(5ms)).begins) << request;
+    TcpSegment answer = early;
+    answer.ack = back.nxt;
+    EXPECT_TRUE(half.before(answer, back, 1s, at(5ms)).begins) << request;
+    send(early, 5ms);
+    receive(ack(200), 7ms);
+    answer.seq = {200};
+    answer.end = {250};
+    EXPECT_FALSE(half.before(answer, back, 1s, at(8ms)).begins) << "it is of what went on";
+  }
 }
 
 // Algorithm 2 line 20 and Algorithm 1 lines 8-11, here with a loss that the sender's timer repairs late.

@@ -26,7 +26,7 @@ TunnelStatus exampleTunnel() {
   subflow.timeouts = 6, subflow.window = 65536, subflow.sentBytes = 3000, subflow.mtu = 1500;
   subflow.pacingRate = std::numeric_limits<double>::infinity();
   peer.subflows = {subflow};
-  peer.flows = {{{12, 15000, 1, 2}, "tcp 10.0.0.1:443 > 10.0.0.2:5000", 1500, 4}};
+  peer.flows = {{{12, 15000, 1, 2}, "tcp 10.0.0.1:443 > 10.0.0.2:5000", "reliable", 1500, 4}};
   peer.flowCount = 1;
   tunnel.peers = {peer};
   tunnel.drops[static_cast<size_t>(Drop::kReplay)] = 7;
@@ -53,9 +53,11 @@ TEST(Views, Peers) {
 }
 
 TEST(Views, Flows) {
-  EXPECT_EQ(flowsText(flowsJson(exampleTunnel())),
-            "PEER  FLOW                                 BYTES  PACKETS    QUEUED  UNACKED  DROPS  MARKS\n"
-            "hub   tcp 10.0.0.1:443 > 10.0.0.2:5000  14.6 KiB       12  1.46 KiB        4      1      2\n");
+  EXPECT_EQ(
+      flowsText(flowsJson(exampleTunnel())),
+      "PEER  FLOW                              DELIVERY     BYTES  PACKETS    QUEUED  UNACKED  DROPS  MARKS\n"
+      "hub   tcp 10.0.0.1:443 > 10.0.0.2:5000  reliable  14.6 KiB       12  1.46 KiB        4      1      "
+      "2\n");
 }
 
 TEST(Views, Recovery) {

@@ -88,6 +88,21 @@ TEST(ConfigRecovery, ClassesInTheirOrder) {
   EXPECT_EQ(list[3].dscp, 63);
 }
 
+TEST(ConfigRecovery, AClassMaySayHowDatagramsAreDelivered) {
+  std::vector<RecoveryClass> list = classes(
+      "{ports: 5201, delivery: ordered}, {dscp: ef, delivery: timely, policy: redundant}, {ports: 1, policy: "
+      "fuso}");
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0].delivery, Delivery::kOrdered);
+  EXPECT_EQ(list[0].policy, "adaptive") << "that of recovery.policy";
+  EXPECT_EQ(list[1].delivery, Delivery::kTimely);
+  EXPECT_EQ(list[1].policy, "redundant");
+  EXPECT_EQ(list[2].delivery, std::nullopt);
+  EXPECT_EQ(
+      recovery("policy: none, classes: [{ports: 1, delivery: timely}]").tunnel.recoveryClasses.at(0).policy,
+      "none");
+}
+
 TEST(ConfigRecovery, NamesOfProtocolsAndCodePoints) {
   EXPECT_EQ(classes("{protocol: tcp, policy: none}").at(0).protocol, 6);
   EXPECT_EQ(classes("{protocol: 0, policy: none}").at(0).protocol, 0);
@@ -138,6 +153,13 @@ TEST(ConfigRecovery, Weights) {
 TEST(ConfigRecovery, Classes) {
   expectError("classes: [{protocol: tcp}]",
               "e.yaml:12:22: recovery.classes[0].policy: is missing; name the policy of these flows");
+  expectError(
+      "classes: [{protocol: tcp, delivery: ordered}]",
+      "e.yaml:12:48: recovery.classes[0].delivery: tcp is always kept in order; remove it, or use protocol "
+      "udp");
+  expectError(
+      "classes: [{ports: 1, delivery: reliable}]",
+      "e.yaml:12:43: recovery.classes[0].delivery: 'reliable' is not known; use one of: ordered, timely");
   expectError("classes: [{policy: none}]",
               "e.yaml:12:22: recovery.classes[0]: matches every flow; add protocol, ports or dscp, or set "
               "recovery.policy instead");
@@ -156,7 +178,7 @@ TEST(ConfigRecovery, Classes) {
   expectError(
       "classes: [5]",
       "e.yaml:12:22: recovery.classes[0]: is a single value and must be a mapping; write 'key: value' "
-      "lines; known here: protocol, ports, dscp, policy");
+      "lines; known here: protocol, ports, dscp, policy, delivery");
   std::string many;
   for (size_t i = 0; i <= kMaxRecoveryClasses; ++i)
     many += "{dscp: " + std::to_string(i) + ", policy: none},";

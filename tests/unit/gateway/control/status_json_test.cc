@@ -55,9 +55,9 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
 
 TEST(StatusJson, FlowAndGateway) {
   EXPECT_EQ(
-      flowJson({{1, 2, 4, 5}, "udp", 3, 6}),
+      flowJson({{1, 2, 4, 5}, "udp", "timely", 3, 6}),
       json::parse(
-          R"({"name":"udp","packets":1,"bytes":2,"queued_bytes":3,"drops":4,"marks":5,"unacked_packets":6})"));
+          R"({"name":"udp","delivery":"timely","packets":1,"bytes":2,"queued_bytes":3,"drops":4,"marks":5,"unacked_packets":6})"));
   json gateway = gatewayJson(FakeGateway().gatewayStatus());
   EXPECT_EQ(gateway["uplinks"][0],
             json::parse(

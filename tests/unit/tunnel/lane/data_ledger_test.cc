@@ -410,12 +410,12 @@ TEST_F(DataLedgerTest, NumbersCountUpWithinTheFlow) {
   const Datum* call = send(false);
   EXPECT_EQ(call->dsn, 0_dsn);
   EXPECT_EQ(call->slot, calls.slot());
-  EXPECT_FALSE(call->reliable);
+  EXPECT_EQ(call->delivery, Delivery::kTimely);
   for (Dsn dsn{}; dsn < 3_dsn; ++dsn) {
     const Datum* d = send();
     EXPECT_EQ(d->dsn, dsn);
     EXPECT_EQ(d->slot, flow.slot());
-    EXPECT_TRUE(d->reliable);
+    EXPECT_EQ(d->delivery, Delivery::kReliable);
     ledger.onDelivered(d, true);
     ledger.forget(d);
   }

@@ -4,6 +4,8 @@
 
 #include <deque>
 #include <map>
+#include <set>
+#include <string>
 
 #include "tests/unit/tunnel/session/session_pair_test.h"
 
@@ -137,6 +139,38 @@ TEST_F(SessionTest, WhatHasArrivedAndWaitsForOrderIsDeliveredInTheEnd) {
   ASSERT_EQ(hubEnd.delivered, 0u) << "it is behind a hole";
   hub->handBack(hubEnd);
   EXPECT_EQ(hubEnd.delivered, 1u) << "the peer may know that it has arrived, and will not send it again";
+}
+
+TEST_F(SessionTest, EachFlowShowsHowItIsDelivered) {
+  start();
+  offer(*edge, 1, 1200, {.sign = DatagramSign::kOrdered}, false);
+  offer(*edge, 2, 100, {}, false);
+  offer(*edge, 3);
+  SessionStatus status;
+  edge->fill(status, now, 10);
+  std::multiset<std::string> kinds;
+  for (const FlowStatus& flow : status.flows) kinds.insert(flow.delivery);
+  EXPECT_EQ(kinds, (std::multiset<std::string>{"ordered", "reliable", "timely"}));
+}
+
+TEST_F(SessionTest, AnOrderedDatagramIsRepairedAndATimelyOneIsNot) {
+  options.recovery = "none";
+  start();
+  for (DatagramSign sign : {DatagramSign::kOrdered, DatagramSign::kTimely}) {
+    uint16_t flow = sign == DatagramSign::kOrdered ? 1 : 2;
+    size_t before = hubEnd.delivered;
+    cut = true;
+    offer(*edge, flow, 1000, {.sign = sign}, false);
+    ASSERT_TRUE(carry(*edge, *hub, hubRoute));
+    cut = false;
+    for (int n = 0; n < 4; ++n) offer(*edge, flow, 1000, {.sign = sign}, false);
+    run(200ms);
+    EXPECT_EQ(hubEnd.delivered - before, sign == DatagramSign::kOrdered ? 5u : 4u);
+    SessionStatus status;
+    edge->fill(status, now);
+    EXPECT_EQ(status.retransmitted, 1u) << "by the first flow";
+    EXPECT_EQ(hub->drops()[static_cast<size_t>(Drop::kDuplicate)], 0u);
+  }
 }
 
 TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {

@@ -1,0 +1,191 @@
+"""Steady flows of small datagrams, each way between two namespaces, with one-way delays: python3 -m lab.datagrams FILE.
+
+One process has both ends, so that one clock has both times: a datagram carries when it was sent, the kernel says when
+it came. Neither time is late when the process is. FILE is a JSON object: near, far (names of namespaces), address (of
+far), seconds, flows, a list of {name, port, rate (a second, each way), size (bytes of payload)}, and dns, a name that a
+server at the address knows and is asked for once a second (None: no questions). Its output is one JSON object:
+{flow: {"up" | "down" | "answer": {sent, late, lost, delays}}}; delays are in milliseconds, of an answer since its
+question.
+"""
+
+import dataclasses
+import json
+import math
+import select
+import socket
+import struct
+import sys
+import time
+
+from .measure import percentile
+from .netns import Namespace
+
+_HEADER = struct.Struct("!Qd")  # number, when it was sent
+_TIMESTAMP = getattr(socket, "SO_TIMESTAMPNS", 35)  # asm-generic/socket.h
+_TIME = struct.Struct("@qq")
+DRAIN = 2  # seconds that the last datagrams may take
+UP, DOWN = "up", "down"
+
+
+@dataclasses.dataclass
+class Way:
+    """One direction of a flow: what was sent, and milliseconds of what arrived by its number."""
+
+    sent: int = 0
+    late: int = 0  # sent more than one interval after its time
+    delays: dict = dataclasses.field(default_factory=dict)
+
+    def arrived(self, number, milliseconds):
+        self.delays.setdefault(number, milliseconds)  # a copy is no second arrival
+
+    def result(self):
+        return {"sent": self.sent, "late": self.late, "lost": self.sent - len(self.delays),
+                "delays": [round(each, 3) for each in self.delays.values()]}
+
+
+def p99(way):
+    """Milliseconds; what never came counts as late by all the time that it had."""
+    return percentile(way["delays"] + [DRAIN * 1e3] * way["lost"], 0.99)
+
+
+def _received(handle):
+    """(datagram, when the kernel had it) of all that wait."""
+    while True:
+        try:
+            data, more, _, _ = handle.recvmsg(2048, 64)
+        except BlockingIOError:
+            return
+        seconds, nanoseconds = _TIME.unpack_from(more[0][2])
+        yield data, seconds + nanoseconds * 1e-9
+
+
+class _Resolver:
+    """Asks a server of names once a second; a question's number is its identifier."""
+
+    def __init__(self, near, address, name, seconds, answers):
+        self._handle = near.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
+        self._handle.connect((address, 53))
+        self._handle.setsockopt(socket.SOL_SOCKET, _TIMESTAMP, 1)
+        self._handle.setblocking(False)
+        self._question = question(name)
+        self._answers, self._times = answers, []
+        self._next = time.monotonic() + 0.75
+        self._count = round(seconds)
+
+    def fileno(self):
+        return self._handle.fileno()
+
+    def send(self, now):
+        if self._answers.sent >= self._count:
+            return None
+        if now >= self._next:
+            self._answers.late += now > self._next + 1
+            self._next += 1
+            self._times.append(time.time())
+            self._handle.send(struct.pack("!H", self._answers.sent) + self._question)
+            self._answers.sent += 1
+        return self._next
+
+    def receive(self):
+        for data, came in _received(self._handle):
+            number = int.from_bytes(data[:2], "big")
+            self._answers.arrived(number, (came - self._times[number]) * 1e3)
+
+
+def question(name):
+    """A question for the IPv4 address of a name (RFC 1035), without its identifier."""
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    return struct.pack("!HHHHH", 0x100, 1, 0, 0, 0) + labels + struct.pack("!BHH", 0, 1, 1)
+
+
+class _End:
+    """One end of a flow, in its namespace."""
+
+    def __init__(self, handle, interval, offset, seconds, outgoing, incoming, size):
+        self._handle, self._interval, self._size = handle, interval, size
+        self._outgoing, self._incoming = outgoing, incoming
+        self._next = time.monotonic() + offset
+        self._count = round(seconds / interval)
+        handle.setsockopt(socket.SOL_SOCKET, _TIMESTAMP, 1)
+        handle.setblocking(False)
+
+    def fileno(self):
+        return self._handle.fileno()
+
+    def send(self, now):
+        """What is due. Returns when the next is, None when none is."""
+        if self._outgoing.sent >= self._count:
+            return None
+        if now >= self._next:
+            self._outgoing.late += now > self._next + self._interval
+            self._next += self._interval
+            header = _HEADER.pack(self._outgoing.sent, time.time())
+            self._outgoing.sent += 1
+            self._handle.send(header + bytes(self._size - _HEADER.size))
+        return self._next
+
+    def receive(self):
+        for data, came in _received(self._handle):
+            if len(data) < _HEADER.size:
+                continue  # the client's first words
+            number, sent = _HEADER.unpack_from(data)
+            self._incoming.arrived(number, (came - sent) * 1e3)
+
+
+def _open(near, far, address, seconds, flow):
+    """({direction: Way}, both ends)"""
+    ways = {UP: Way(), DOWN: Way()}
+    server = far.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
+    client = near.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind((address, flow["port"]))
+    server.settimeout(DRAIN)
+    client.connect((address, flow["port"]))
+    for _ in range(5):  # says where the client is
+        client.send(b"hello")
+        try:
+            server.connect(server.recvfrom(64)[1])
+            break
+        except TimeoutError:
+            continue
+    else:
+        raise TimeoutError(f"nothing comes to {address}")
+    interval = 1 / flow["rate"]
+    # Half an interval between both directions, as there is no reason why they should meet.
+    return ways, [_End(client, interval, 0.5, seconds, ways[UP], ways[DOWN], flow["size"]),
+                  _End(server, interval, 0.5 + interval / 2, seconds, ways[DOWN], ways[UP], flow["size"])]
+
+
+def _loop(ends):
+    """Sends what is due and takes what comes, until nothing is due any more and what is under way had its time."""
+    poll = select.poll()
+    by_handle = {end.fileno(): end for end in ends}
+    for handle in by_handle:
+        poll.register(handle, select.POLLIN)
+    finish = None
+    while finish is None or time.monotonic() < finish:
+        now = time.monotonic()
+        due = [at for at in (end.send(now) for end in ends) if at is not None]
+        if not due and finish is None:
+            finish = now + DRAIN
+        until = min(due, default=finish)
+        for handle, _ in poll.poll(max(0, math.ceil((until - time.monotonic()) * 1e3))):
+            by_handle[handle].receive()
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        wanted = json.load(file)
+    near, far = (Namespace.existing(wanted[key]) for key in ("near", "far"))
+    results, ends = {}, []
+    for flow in wanted["flows"]:
+        results[flow["name"]], both = _open(near, far, wanted["address"], wanted["seconds"], flow)
+        ends += both
+    if wanted["dns"]:
+        results["dns"] = {"answer": Way()}
+        ends.append(_Resolver(near, wanted["address"], wanted["dns"], wanted["seconds"], results["dns"]["answer"]))
+    _loop(ends)
+    json.dump({name: {way: each.result() for way, each in ways.items()} for name, ways in results.items()}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""Targets of order and protection by traffic: QUIC, VPNs, calls and games on WiFi and LTE, and a path that dies."""
+
+import concurrent.futures
+import copy
+import json
+import pathlib
+
+from lab import Lab, Link, median
+from lab.datagrams import p99
+from lab.measure import iperf3
+from lab.quic import stacks
+from lab.services import Dnsmasq, Iperf3
+from lab.wireguard import WireGuard, keys, program
+
+from . import option, target
+from ._duel import SHORT, require, rounded
+from .pair import LTE, PROGRAMS, WIFI, Pair, stalls_of
+
+TOOLS = pathlib.Path(__file__).resolve().parents[1]
+SERVER = Lab.server_addresses()[0]
+LINKS = [WIFI, LTE]
+PATH = Link("path", 80, 40)
+ROUNDS, SECONDS, QUICK_SECONDS = 3, 20, 5
+QUICK = option("--quick", action="store_true", help="one short look, without a verdict")
+SETTINGS = option("--settings", metavar="JSON", default="{}", help="changes of both gateways' configuration")
+OPTIONS = [QUICK, SETTINGS]
+TAIL = 12  # ms that a p99 may be above idle
+START = 1  # seconds that downloads have before something else is measured beside them
+
+
+def extent(quick, seconds=SECONDS):
+    """(rounds, seconds of a run)"""
+    return (1, min(seconds, QUICK_SECONDS)) if quick else (ROUNDS, seconds)
+
+
+def opened(links, settings):
+    """A lab, not yet entered, and what to start its gateways with."""
+    changes = json.loads(settings)
+    return Lab(links), {"edge": copy.deepcopy(changes), "concentrator": copy.deepcopy(changes)}
+
+
+def tcp_download(lab, seconds):
+    """Mbit/s of payload of one TCP download."""
+    return iperf3(lab, SERVER, "-R", seconds=seconds)["end"]["sum_received"]["bits_per_second"] / 1e6
+
+
+def _downloads(links, settings, rounds, seconds):
+    """{"TCP" or a stack: Mbit/s of each round}, in turns."""
+    lab, changes = opened(links, settings)
+    with lab:
+        lab.start_gateways(**changes)
+        Iperf3(lab)
+        ways = {"TCP": lambda length: tcp_download(lab, length)}
+        rate = sum(link.rate_mbit for link in links)
+        ways |= {stack.name: stack.download for stack in stacks(lab, SERVER, rate, seconds)}
+        results = {name: [] for name in ways}
+        for _ in range(rounds):
+            for name, download in ways.items():
+                results[name].append(download(seconds))
+    return results
+
+
+def quic_value(over_links, over_path):
+    """(value, stack): of each stack its goodput over the links, against TCP there or against itself on one path where
+    that is less; the smaller value of both stacks. Arguments: {"TCP" or stack: Mbit/s}."""
+    values = {name: goodput / min(over_links["TCP"], over_path[name]) for name, goodput in over_links.items()
+              if name != "TCP"}
+    worst = min(values, key=values.get)
+    return values[worst], worst
+
+
+@target("order.1", f"QUIC download of {SECONDS} s, WiFi 50/20ms/1% + LTE 30/60ms/0.1%: goodput / TCP's there, or / the "
+        "same stack's on one loss-free path of 80 Mbit/s and 40 ms where that is less; medians of 3, the worse of "
+        "ngtcp2 and quic-go", "ratio", at_least=0.90, programs=PROGRAMS, options=OPTIONS)
+def quic(quick, settings):
+    rounds, seconds = extent(quick)
+    over_links, over_path = (_downloads(links, settings, rounds, seconds) for links in (LINKS, [PATH]))
+    value, stack = quic_value(*({name: median(runs) for name, runs in each.items()}
+                                for each in (over_links, over_path)))
+    detail = {"Mbit/s over both links": over_links, "Mbit/s over one path": over_path, "worse stack": stack,
+              "seconds of a run": seconds}
+    require(detail, not quick, SHORT)
+    return value, detail
+
+
+def _steady(lab, flows, seconds, dns=None):
+    """What lab.datagrams says of flows between client and server."""
+    path = lab.directory / "datagrams.json"
+    path.write_text(json.dumps({"near": lab.client.name, "far": lab.server.name, "address": SERVER,
+                                "seconds": seconds, "flows": flows, "dns": dns}), encoding="ascii")
+    out = lab.directory / "datagrams.out"
+    with open(out, "wb") as file:
+        process = lab.start(None, "datagrams", ["env", f"PYTHONPATH={TOOLS}", "python3", "-m", "lab.datagrams", path],
+                            stdout=file)
+    if process.wait(seconds + 60) != 0:
+        raise RuntimeError(lab.log_tail("datagrams"))
+    return json.loads(out.read_text(encoding="ascii"))
+
+
+def above_idle(idle, busy):
+    """{"flow way": {"sent", "lost", "idle p99 ms", "p99 ms", "above ms", "sent late"}} of two results of
+    lab.datagrams."""
+    table = {}
+    for flow, ways in busy.items():
+        for way, each in ways.items():
+            before, during = p99(idle[flow][way]), p99(each)
+            table[f"{flow} {way}"] = {"sent": each["sent"], "lost": each["lost"], "idle p99 ms": before,
+                                      "p99 ms": during, "above ms": during - before, "sent late": each["late"],
+                                      "lost when idle": idle[flow][way]["lost"]}
+    return table
+
+
+CALL = [{"name": "call", "port": 4600, "rate": 50, "size": 172}]
+CALL_SECONDS, MOST_LOST, KEPT = 300, 8, 0.97
+
+
+def _call(settings, seconds):
+    """One round in a fresh lab: the call alone, a download alone, both."""
+    lab, changes = opened(LINKS, settings)
+    with lab, concurrent.futures.ThreadPoolExecutor() as pool:
+        lab.start_gateways(**changes)
+        Iperf3(lab)
+        idle = _steady(lab, CALL, seconds)
+        alone = tcp_download(lab, seconds)
+        download = pool.submit(tcp_download, lab, seconds + 2 * START + 2)
+        busy = _steady(lab, CALL, seconds)
+        beside = download.result()
+    table = above_idle(idle, busy)
+    return {"lost": max(row["lost"] for row in table.values()),
+            "above ms": max(row["above ms"] for row in table.values()),
+            "kept": beside / alone, "Mbit/s alone": alone, "Mbit/s beside": beside, **table}
+
+
+@target("order.2", "a call (50 packets/s of 172 bytes, each way, five minutes) beside a download, WiFi + LTE: lost of "
+        f"15,000, the worse way; p99 one-way delay at most {TAIL} ms above idle, the download keeps {KEPT} of its "
+        "goodput; medians of 3", "packets", at_most=MOST_LOST, programs=PROGRAMS, options=OPTIONS)
+def call(quick, settings):
+    rounds, seconds = extent(quick, CALL_SECONDS)
+    runs = [_call(settings, seconds) for _ in range(rounds)]
+    lost, above, kept = (median(run[key] for run in runs) for key in ("lost", "above ms", "kept"))
+    detail = {"p99 above idle ms": above, "download kept": rounded(kept), "seconds of a run": seconds, "runs": runs}
+    require(detail, above <= TAIL, f"p99 {above:.1f} ms above idle, at most {TAIL} may be")
+    require(detail, kept >= KEPT, f"the download keeps {kept:.3f}, at least {KEPT} must be")
+    require(detail, not quick, SHORT)
+    return lost, detail
+
+
+INNER = {"client": "10.99.0.1", "server": "10.99.0.2"}
+
+
+def _wireguard(lab, mtu):
+    """wireguard-go at client and server, one through Braid to the other. Returns its version."""
+    executable, version, _ = program()
+    near, far = keys(), keys()
+    ends = [(lab.server, far[0], near[1], "server", "client", None),
+            (lab.client, near[0], far[1], "client", "server", SERVER)]
+    for space, private, public, own, other, endpoint in ends:
+        daemon = WireGuard(lab, space, private)
+        daemon.start(executable, public, [f"{INNER[other]}/32"], endpoint=endpoint, mtu=mtu, own=f"{INNER[own]}/32")
+    lab.wait_for(lambda: " 0% packet loss" in lab.client.run("ping", "-n", "-c", 1, "-W", 1, INNER["server"],
+                                                             check=False), "WireGuard to carry a ping")
+    return version
+
+
+@target("order.3", "one TCP download through wireguard-go through Braid / through Braid, WiFi + LTE, median of 3 in "
+        "turns", "ratio", at_least=0.85, programs=PROGRAMS,
+        options=[*OPTIONS, option("--mtu", type=int, default=1420, help="of WireGuard's device; 1420 is its default")])
+def vpn(quick, settings, mtu):
+    rounds, seconds = extent(quick)
+    lab, changes = opened(LINKS, settings)
+    runs = []
+    with lab:
+        lab.start_gateways(**changes)
+        Iperf3(lab)
+        version = _wireguard(lab, mtu)
+        for _ in range(rounds):
+            plain, inside = (iperf3(lab, address, "-R", seconds=seconds)["end"]["sum_received"]["bits_per_second"] / 1e6
+                             for address in (SERVER, INNER["server"]))
+            runs.append({"plain Mbit/s": plain, "inside Mbit/s": inside, "ratio": inside / plain})
+    detail = {"runs": runs, "wireguard-go": version, "MTU inside": mtu, "seconds of a run": seconds}
+    require(detail, not quick, SHORT)
+    return median(run["ratio"] for run in runs), detail
+
+
+GAME = [{"name": "game", "port": 4601, "rate": 30, "size": 100}]
+NAME = "game.test"
+GAME_SECONDS, LOST_SHARE = 300, 0.0005
+
+
+def _game(settings, seconds):
+    """One round in a fresh lab: idle, then beside downloads by TCP and by both QUIC stacks."""
+    lab, changes = opened(LINKS, settings)
+    with lab, concurrent.futures.ThreadPoolExecutor() as pool:
+        lab.start_gateways(**changes)
+        Iperf3(lab)
+        Dnsmasq(lab, {NAME: SERVER})
+        length = seconds + 2 * START + 2
+        sources = stacks(lab, SERVER, sum(link.rate_mbit for link in LINKS), length)
+        idle = _steady(lab, GAME, seconds, NAME)
+        downloads = {"TCP": pool.submit(tcp_download, lab, length),
+                     **{stack.name: pool.submit(stack.download, length) for stack in sources}}
+        busy = _steady(lab, GAME, seconds, NAME)
+        rates = {name: done.result() for name, done in downloads.items()}
+    table = above_idle(idle, busy)
+    return {"lost": max(row["lost"] / row["sent"] for row in table.values()),
+            "above ms": max(row["above ms"] for row in table.values()), "Mbit/s": rates, **table}
+
+
+@target("order.5", "a game (30 packets/s of 100 bytes each way) and DNS (1 question/s) beside TCP and QUIC downloads, "
+        f"WiFi + LTE, five minutes: p99 above idle, the worst way; lost at most {LOST_SHARE:.2%}; medians of 3", "ms",
+        at_most=TAIL, programs=PROGRAMS, options=OPTIONS)
+def game(quick, settings):
+    rounds, seconds = extent(quick, GAME_SECONDS)
+    runs = [_game(settings, seconds) for _ in range(rounds)]
+    above, lost = (median(run[key] for run in runs) for key in ("above ms", "lost"))
+    detail = {"lost": rounded(lost), "seconds of a run": seconds, "runs": runs}
+    require(detail, lost <= LOST_SHARE, f"{lost:.3%} lost, at most {LOST_SHARE:.2%} may be")
+    require(detail, not quick, SHORT)
+    return above, detail
+
+
+DEATHS, STEADY = 10, 0.98
+JITTERY = [Link(link.name, link.rate_mbit, link.rtt_ms, link.loss, more={"jitter_ms": link.rtt_ms / 4})
+           for link in LINKS]  # a quarter each way: half the RTT
+
+
+def _jittery(settings, seed):
+    with Pair(JITTERY, seed=seed, edge=copy.deepcopy(settings), concentrator=copy.deepcopy(settings)) as pair:
+        done = pair.download(pair.file(SECONDS)).finish()
+        pair.verify(done)
+        return done.goodput_mbit()
+
+
+@target("order.7", f"WiFi or LTE silently dead in mid-download: longest stall at the receiver, worst of {DEATHS} each; "
+        f"with jitter of half the RTT and no death at least {STEADY} of the goodput without the new rule", "s",
+        at_most=0.10, programs=PROGRAMS,
+        options=[QUICK, option("--without", metavar="JSON", default="{}",
+                               help="configuration that turns the new rule off, for the comparison under jitter")])
+def silence(quick, without):
+    detail, worst = {}, 0
+    for name in (link.name for link in LINKS):
+        def switch(lab, down, name=name):
+            lab.links.set(name, down=down)
+        stall, detail[f"{name} dies"] = stalls_of(1 if quick else DEATHS, lambda lab: switch(lab, True),
+                                                  lambda lab: switch(lab, False))
+        worst = max(worst, stall)
+    off = json.loads(without)
+    if off:
+        rates = [(_jittery({}, seed), _jittery(off, seed)) for seed in range(1, 1 + (1 if quick else ROUNDS))]
+        kept = median(new / old for new, old in rates)
+        detail["with jitter"] = {"ratio": rounded(kept), "Mbit/s with the rule and without": rates}
+        require(detail, kept >= STEADY, f"{kept:.3f} of the goodput with jitter, at least {STEADY} must be")
+    require(detail, off, "--without: the comparison under jitter")
+    require(detail, not quick, SHORT)
+    return worst, detail

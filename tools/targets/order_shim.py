@@ -1,0 +1,156 @@
+"""Targets of the ack shim by burst: connections that persist, and what the shim may cost anywhere."""
+
+import concurrent.futures
+import itertools
+import random
+import time
+
+from lab import Lab, median, percentile
+from lab.requests import ask, connect
+
+from . import target
+from ._duel import SHORT, require, rounded
+from ._shim_lab import LAB_PROGRAMS, ShimLab
+from .order import QUICK, ROUNDS, TOOLS
+from .shim import JITTER, LOSS, SENDERS, lossy_hop
+from .shim_racks import rounds_of_all
+from .shim_stacks import stacks
+
+SERVER, PORT = Lab.server_addresses()[0], 7100
+CONNECTIONS, ANSWERS, QUICK_ANSWERS = 8, 400, 50  # answers of each connection in a run
+SMALLEST, LARGEST = 3_000, 40_000  # bytes of an answer
+PAUSE = 0.1  # seconds between an answer and the next question, at most
+MOST_COPIES = 0.001
+
+
+def _asks(handle, seed, count):
+    """Seconds of each answer on one connection."""
+    source, room, times = random.Random(seed), bytearray(LARGEST), []
+    for _ in range(count):
+        time.sleep(source.uniform(0, PAUSE))
+        times.append(ask(handle, source.randint(SMALLEST, LARGEST), room))
+    return times
+
+
+def _persistent(lab, seed, count):
+    """Seconds of all answers on eight new connections that stay. Whatever goes wrong on one raises."""
+    handles = [lab.lab.client.inside(connect, SERVER, PORT) for _ in range(CONNECTIONS)]
+    try:
+        with concurrent.futures.ThreadPoolExecutor(CONNECTIONS) as pool:
+            done = [pool.submit(_asks, handle, f"{seed}.{number}", count) for number, handle in enumerate(handles)]
+            return [each for one in done for each in one.result()]
+    finally:
+        for handle in handles:
+            handle.close()
+
+
+def _serve(lab):
+    lab.lab.start(lab.lab.server, "requests", ["env", f"PYTHONPATH={TOOLS}", "python3", "-m", "lab.requests", SERVER,
+                                               PORT])
+    lab.lab.wait_for_line("requests", "ready")
+
+
+def _helped(rounds, count):
+    """[{"without", "with", "ratio"}] of the p99 with 2 % loss in the client's LAN."""
+    runs = []
+    with ShimLab("down") as lab:
+        _serve(lab)
+        lab.lose(LOSS)
+        for number in range(rounds):
+            p99 = {}
+            for enabled in (False, True):
+                lab.lab.switch_ack_shim(enabled)
+                times = _persistent(lab, number, count)
+                p99[enabled] = percentile(times, 0.99)
+                if enabled:
+                    fired = lab.actuators()
+            runs.append({"without ms": round(p99[False] * 1e3, 1), "with ms": round(p99[True] * 1e3, 1),
+                         "ratio": p99[True] / p99[False], "fired": fired})
+    return runs
+
+
+def _copies(rounds, count):
+    """[{"copies", "packets", "share"}]: what the shim did without any loss, of the packets of both hosts."""
+    runs = []
+    with ShimLab("down", JITTER) as lab:
+        _serve(lab)
+        for number in range(rounds):
+            lab.lab.switch_ack_shim(False)
+            lab.lab.switch_ack_shim(True)
+            before = [host.counters()["Tcp.OutSegs"] for host in lab.hosts]
+            _persistent(lab, number, count)
+            packets = sum(host.counters()["Tcp.OutSegs"] for host in lab.hosts) - sum(before)
+            copies = sum(counts["fired"] for counts in lab.actuators().values())
+            runs.append({"copies": copies, "packets": packets, "share": copies / packets})
+    return runs
+
+
+@target("order.4", "2 % loss in the client's LAN, eight persistent connections, answers of 3 to 40 KB: p99 with the "
+        f"shim / without, median of 3 in turns; on a loss-free path with {JITTER:.0%} jitter at most {MOST_COPIES} of "
+        "all packets copies of the shim", "ratio", at_most=0.45, programs=LAB_PROGRAMS, options=[QUICK])
+def persistent(quick):
+    rounds, count = (1, QUICK_ANSWERS) if quick else (ROUNDS, ANSWERS)
+    runs, loss_free = _helped(rounds, count), _copies(rounds, count)
+    copies = median(run["share"] for run in loss_free)
+    detail = {"runs": runs, "loss-free with jitter": loss_free, "answers of a run": CONNECTIONS * count}
+    require(detail, copies <= MOST_COPIES, f"{copies:.4f} of all packets are spurious, at most {MOST_COPIES} may be")
+    require(detail, not quick, SHORT)
+    return median(run["ratio"] for run in runs), detail
+
+
+QUICK_FLOWS, SHOWN = 150, 12
+SHARES = {"p50_ms": 0.5, "p99_ms": 0.99}
+
+
+def _lossy_hop(quick):
+    """({row: on / off}, flows that failed) of shim.2."""
+    _, detail = lossy_hop(QUICK_FLOWS, SENDERS[:1]) if quick else lossy_hop()
+    ratios = {f"shim.2, {name}, {since}, {key}": row[since][key][1] / row[since][key][0]
+              for name, row in detail["without and with"].items() for since in row for key in SHARES}
+    return ratios, detail["failed"]
+
+
+def _stacks():
+    """({row: on / off}, flows with a fault) of shim.3."""
+    faults, detail = stacks()
+    return {f"shim.3, {name}, {key}": row["with"][key] / row["without"][key] for name, row in detail.items()
+            if isinstance(row, dict) and "ratio" in row for key in SHARES}, faults
+
+
+def _racks():
+    """({row: on / off}, flows that did not end) of shim.4, flows of all seeds pooled; its handshakes in the round and
+    its jitter, too."""
+    done = rounds_of_all()
+    ratios, incomplete = {}, 0
+    for (case, flows, name, shim), runs in done.items():
+        if shim != "sender":
+            continue
+        incomplete += sum(run["incomplete"] for run in runs)
+        off, on = ([t for run in each for t in run["times"]] for each in (done[case, flows, name, "off"], runs))
+        ratios |= {f"shim.4, {case}, {flows} flows, {name}, {key}": percentile(on, share) / percentile(off, share)
+                   for key, share in SHARES.items()}
+    return ratios, incomplete
+
+
+@target("order.6", "the shim's worst ratio of p50 and p99, on / off, over all rows of shim.2, shim.3 and shim.4, each "
+        "the median of 3 (shim.4 in virtual time: once)", "ratio", at_most=1.05,
+        programs=[*LAB_PROGRAMS, "lwip_peer", "sim_racks"], options=[QUICK])
+def harmless(quick):
+    runs, failed = {}, {"shim.2": [], "shim.3": [], "shim.4": []}
+    ratios, faults = _racks()
+    failed["shim.4"].append(faults)
+    runs |= {name: [ratio] for name, ratio in ratios.items()}
+    for _ in range(1 if quick else ROUNDS):
+        for name, measured in {"shim.2": _lossy_hop(quick), **({} if quick else {"shim.3": _stacks()})}.items():
+            failed[name].append(measured[1])
+            for row, ratio in measured[0].items():
+                runs.setdefault(row, []).append(ratio)
+    medians = {name: median(each) for name, each in runs.items()}
+    worst = sorted(medians, key=medians.get, reverse=True)
+    detail = {"rows": len(medians), "above 1.05": sum(ratio > 1.05 for ratio in medians.values()), "failed": failed,
+              "worst": {name: {"median": rounded(medians[name]), "runs": list(map(rounded, runs[name]))}
+                        for name in worst[:SHOWN]},
+              "all": {name: list(map(rounded, each)) for name, each in runs.items()}}
+    require(detail, not any(itertools.chain(*failed.values())), f"flows that failed: {failed}")
+    require(detail, not quick, "more: " + SHORT.removeprefix("more: ") + ", and without shim.3")
+    return medians[worst[0]], detail
