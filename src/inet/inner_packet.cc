@@ -6,8 +6,6 @@ namespace braid {
 
 namespace {
 
-constexpr size_t kUdpHeader = 8;  ///< RFC 768; UDP-Lite (RFC 3828) has the same
-
 bool beginsWithPorts(uint8_t protocol) {
   return protocol == ip::kTcp || protocol == ip::kUdp || protocol == ip::kUdpLite || protocol == ip::kSctp ||
          protocol == ip::kDccp;
@@ -109,7 +107,7 @@ void parseTransport(ByteView l4, InnerPacket& p) {
   p.dport = load16(&l4[2]);
   if (p.protocol == ip::kTcp && !p.isFragment) parseTcp(l4, p);
   bool isUdp = p.protocol == ip::kUdp || p.protocol == ip::kUdpLite;
-  if (isUdp && l4.size() >= kUdpHeader) p.payloadLength -= kUdpHeader;
+  if (isUdp && l4.size() >= ip::kUdpHeader) p.payloadLength -= ip::kUdpHeader;
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct RunOffload {
 ///     finish(a): a's headers become those of all; the payloads of b and c follow it
 class PacketRun {
  public:
-  /// As many as Linux has fragments in one packet, and then some.
+  /// As many datagrams as Linux takes for one of UDP, and more than it has fragments in one packet.
   static constexpr size_t kMost = 64;
   static constexpr size_t kMostBytes = 65535;
 

@@ -10,7 +10,7 @@ namespace braid {
 std::optional<PacketSegmenter> PacketSegmenter::of(ByteView packet, size_t linkHeader, size_t payload) {
   if (payload == 0 || packet.size() < linkHeader) return std::nullopt;
   std::optional<InnerPacket> ip = parseInnerPacket(packet.subspan(linkHeader));
-  bool isUdp = ip && !ip->isFragment && ip->protocol == ip::kUdp && ip->hasPorts;
+  bool isUdp = ip && !ip->isFragment && ip->protocol == ip::kUdp && ip->l4Length > ip::kUdpHeader;
   if (!ip || !(ip->tcp || isUdp) || ip->payloadLength == 0) return std::nullopt;
   PacketSegmenter segments;
   segments.linkHeader_ = linkHeader;

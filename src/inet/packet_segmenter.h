@@ -18,7 +18,7 @@ namespace braid {
 class PacketSegmenter {
  public:
   /// More segments than this are of nobody who means well: a read of 64 KB that a guest behind a bridge wants in bytes
-  /// would take all buffers there are. Ours: Linux' least segment has 48 bytes.
+  /// would take all buffers there are. Ours: the least segment that Linux makes of TCP itself has 48 bytes.
   static constexpr size_t kMost = 2048;
 
   /// `packet` begins with `linkHeader` bytes that each segment repeats, an IP header behind them, and must outlive

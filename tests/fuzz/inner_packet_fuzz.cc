@@ -13,6 +13,8 @@
 #include "inet/icmp.h"
 #include "inet/inner_packet.h"
 #include "inet/mss.h"
+#include "inet/packet_run.h"
+#include "inet/packet_segmenter.h"
 #include "inet/protocol.h"
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
@@ -121,6 +123,33 @@ void checkFragments(PacketPool& pool, ByteView b, uint16_t mtu) {
   CHECK(result == FragmentResult::kDone ? payload == whole->l4Length : payload == 0);
 }
 
+/// What is cut stays within its room, and is as many packets as it says; what may be one write has the bytes of all.
+void checkOffloads(ByteView b, size_t payload) {
+  for (size_t linkHeader : {0, 14}) {
+    if (auto segments = PacketSegmenter::of(b, linkHeader, payload)) {
+      size_t count = 0;
+      for (size_t size; (size = segments->nextSize()) > 0; ++count) {
+        std::vector<uint8_t> room(size);
+        segments->write(room.data());
+        auto p = parseInnerPacket(ByteView(room).subspan(linkHeader));
+        CHECK(p && p->size == size - linkHeader);
+      }
+      CHECK(count == segments->count() && count <= PacketSegmenter::kMost);
+    }
+    runNumber(b, linkHeader);
+    std::vector<uint8_t> first(b.begin(), b.end());
+    PacketRun run(linkHeader);
+    run.setTakesUdp(true);
+    if (!run.begin(first)) continue;
+    while (run.count() < 3 && run.extend(b)) {
+    }
+    if (run.count() < 2) continue;
+    RunOffload offload = run.finish(first);
+    CHECK(offload.headers + offload.payload <= first.size());
+    CHECK(offload.checksumStart + offload.checksumOffset + 2u <= first.size());
+  }
+}
+
 }  // namespace
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
@@ -134,4 +163,5 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   checkClampMss(bytes, mtu);
   checkIcmp(pool, bytes, mtu);
   checkFragments(pool, bytes, mtu);
+  checkOffloads(bytes, mtu);
 }

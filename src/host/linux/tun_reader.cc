@@ -71,7 +71,7 @@ ssize_t TunReader::readRaw(const Queue& queue, VirtioHeader& header, ByteSpan ro
 }
 
 // Gives the packets of one read to the sink. How many there were, lost ones included; 0: nothing is to be read. What a
-// packet buffer holds is read into it at once. More is TCP segments in one packet, which are cut out of a whole copy of
+// packet buffer holds is read into it at once. More is TCP segments or UDP datagrams in one packet, which are cut out of a whole copy of
 // it.
 size_t TunReader::readSome(const Queue& queue, DeviceCounters& counters, const TunDevice::Sink& sink) {
   Packet packet = stock_.take();

@@ -21,8 +21,7 @@ const IMB_MGR* processorFunctions() {
     if (!made) return nullptr;
     init_mb_mgr_auto(made, nullptr);
     constexpr uint64_t kNeeded = IMB_FEATURE_AESNI | IMB_FEATURE_PCLMULQDQ;
-    bool emulates = made->features & IMB_FEATURE_AESNI_EMU;
-    if (imb_get_errno(made) == 0 && (made->features & kNeeded) == kNeeded && !emulates) return made;
+    if (imb_get_errno(made) == 0 && (made->features & kNeeded) == kNeeded) return made;
     free_mb_mgr(made);
     return nullptr;
   }();

@@ -377,6 +377,23 @@ TEST_P(PacketRunTest, WhatIsNoWholePacketWithPayloadIsNotCut) {
   EXPECT_FALSE(PacketSegmenter::of(cutOff, 0, 10));
 }
 
+// Who puts a virtio header before a frame on a bridge may say what it likes of what follows.
+TEST(PacketSegmenterTest, AUdpPacketShorterThanItsHeaderIsNotCut) {
+  for (size_t l4 = 0; l4 <= ip::kUdpHeader; ++l4) {
+    for (size_t behind : {size_t{0}, size_t{30}}) {  // padding of the frame
+      std::vector<uint8_t> packet(ip::kV4Header + l4 + behind, 1);
+      std::vector<uint8_t> header{0x45, 0,        0, static_cast<uint8_t>(ip::kV4Header + l4),
+                                  0,    0,        0, 0,
+                                  64,   ip::kUdp, 0, 0,
+                                  10,   9,        0, 1,
+                                  10,   9,        0, 2};
+      store16(&header[ip::kV4Checksum], internetChecksum(header));
+      std::copy(header.begin(), header.end(), packet.begin());
+      EXPECT_FALSE(PacketSegmenter::of(packet, 0, 1)) << l4;
+    }
+  }
+}
+
 TEST_P(PacketRunTest, OneReadDoesNotTakeAllBuffers) {
   constexpr size_t kSize = 3 * PacketSegmenter::kMost;
   Bytes large = packet({.size = kSize});
