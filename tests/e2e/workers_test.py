@@ -11,7 +11,7 @@ LEAST_SHARE = 0.1  # of a daemon's CPU time under load: what all threads but the
 
 
 class Workers(PairCase):
-    """Over wires, where the daemons are what holds the traffic up; the edge has two threads, the concentrator three."""
+    """Over wires, where the daemons hold the traffic up; the edge has two threads, the concentrator three."""
 
     LINKS = [Wire("wire0"), Wire("wire1")]
     OFFLOADS = True

@@ -1,11 +1,11 @@
-"""Steady flows of small datagrams, each way between two namespaces, with one-way delays: python3 -m lab.datagrams FILE.
+"""Steady flows of small datagrams, each way between two namespaces, with one-way delays: python3 -m lab.datagrams F.
 
 One process has both ends, so that one clock has both times: a datagram carries when it was sent, the kernel says when
-it came. Neither time is late when the process is. FILE is a JSON object: near, far (names of namespaces), address (of
-far), seconds, flows, a list of {name, port, rate (a second, each way), size (bytes of payload)}, and dns, a name that a
-server at the address knows and is asked for once a second (None: no questions). Its output is one JSON object:
-{flow: {"up" | "down" | "answer": {sent, late, lost, delays}}}; delays are in milliseconds, of an answer since its
-question.
+it came. Neither time is late when the process is. F is a file with a JSON object: near, far (names of namespaces),
+address (of far), seconds, flows, a list of {name, port, rate (a second, each way), size (bytes of payload)}, and dns,
+a name that a server at the address knows and is asked for once a second (None: no questions). Its output is one JSON
+object: {flow: {"up" | "down" | "answer": {sent, late, lost, delays}}}; delays are in milliseconds, of an answer since
+its question.
 """
 
 import dataclasses

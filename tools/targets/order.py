@@ -69,8 +69,8 @@ def quic_value(over_links, over_path):
     return values[worst], worst
 
 
-@target("order.1", f"QUIC download of {SECONDS} s, WiFi 50/20ms/1% + LTE 30/60ms/0.1%: goodput / TCP's there, or / the "
-        "same stack's on one loss-free path of 80 Mbit/s and 40 ms where that is less; medians of 3, the worse of "
+@target("order.1", f"QUIC download of {SECONDS} s, WiFi 50/20ms/1% + LTE 30/60ms/0.1%: goodput / TCP's there, or / "
+        "the same stack's on one loss-free path of 80 Mbit/s and 40 ms where that is less; medians of 3, the worse of "
         "ngtcp2 and quic-go", "ratio", at_least=0.90, programs=PROGRAMS, options=OPTIONS)
 def quic(quick, settings):
     rounds, seconds = extent(quick)
@@ -174,8 +174,9 @@ def vpn(quick, settings, mtu):
         Iperf3(lab)
         version = _wireguard(lab, mtu)
         for _ in range(rounds):
-            plain, inside = (iperf3(lab, address, "-R", seconds=seconds)["end"]["sum_received"]["bits_per_second"] / 1e6
-                             for address in (SERVER, INNER["server"]))
+            plain, inside = (
+                iperf3(lab, address, "-R", seconds=seconds)["end"]["sum_received"]["bits_per_second"] / 1e6
+                for address in (SERVER, INNER["server"]))
             runs.append({"plain Mbit/s": plain, "inside Mbit/s": inside, "ratio": inside / plain})
     detail = {"runs": runs, "wireguard-go": version, "MTU inside": mtu, "seconds of a run": seconds}
     require(detail, not quick, SHORT)
@@ -231,8 +232,8 @@ def _jittery(settings, seed):
         return done.goodput_mbit()
 
 
-@target("order.7", f"WiFi or LTE silently dead in mid-download: longest stall at the receiver, worst of {DEATHS} each; "
-        f"with jitter of half the RTT and no death at least {STEADY} of the goodput without the new rule", "s",
+@target("order.7", f"WiFi or LTE silently dead in mid-download: longest stall at the receiver, worst of {DEATHS} each;"
+        f" with jitter of half the RTT and no death at least {STEADY} of the goodput without the new rule", "s",
         at_most=0.10, programs=PROGRAMS,
         options=[QUICK, option("--without", metavar="JSON", default="{}",
                                help="configuration that turns the new rule off, for the comparison under jitter")])

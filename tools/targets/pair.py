@@ -83,7 +83,7 @@ def aggregation():
 
 
 def stalls_of(runs, fail, restore):
-    """The longest stall of a download one of whose links fails in the middle, for each of `runs` runs in fresh labs."""
+    """The longest stall of a download one of whose links fails in the middle, for each of `runs` in fresh labs."""
     stalls, near = [], []
     for run in range(runs):
         with Pair([WIFI, LTE], seed=run + 1) as pair:

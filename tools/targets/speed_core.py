@@ -16,8 +16,8 @@ from .house import CPU, REPETITIONS
 
 RECORD = ROOT / "bench" / "instructions.json"
 WARM, ALL = 4_000, 12_000  # packets of two runs, whose difference counts: the windows have grown
-# OpenSSL's for a processor with AES-NI and AVX, whatever more this one has. ipsec-mb asks the processor, which is the one
-# that valgrind shows.
+# OpenSSL's for a processor with AES-NI and AVX, whatever more this one has. ipsec-mb asks the processor, which is the
+# one that valgrind shows.
 CIPHERS = {"OPENSSL_ia32cap": ":0"}
 MOST_OF_A_PEER, MOST_OF_A_FLOW = 16 * 1024, 1024  # bytes
 
@@ -37,7 +37,8 @@ def _tools():
     """What the count depends on beside the project."""
     fast = re.search(r"libIPSec_MB\S+ => (\S+)", run("ldd", binary("instructions")))
     return {"compiler": run("c++", "--version").splitlines()[0], "openssl": run("openssl", "version").strip(),
-            "ipsec-mb": pathlib.Path(fast[1]).resolve().name if fast else "none", "valgrind": run("valgrind", "--version").strip()}
+            "ipsec-mb": pathlib.Path(fast[1]).resolve().name if fast else "none",
+            "valgrind": run("valgrind", "--version").strip()}
 
 
 @target("speed.7", "instructions of a 1,400-byte packet through both cores: by how much they differ from the value "
@@ -56,7 +57,7 @@ def instructions(record):
         return None, detail
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))
     detail["recorded"] = recorded
-    require(detail, detail["ipsec-mb"] == recorded["ipsec-mb"], "the library of the cipher with which the value was recorded")
+    require(detail, detail["ipsec-mb"] == recorded["ipsec-mb"], "the cipher's library of which the value was recorded")
     return abs(value / recorded["instructions"] - 1), detail
 
 

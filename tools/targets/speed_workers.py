@@ -1,6 +1,6 @@
 """Target of several threads: how much less the busiest one has to do where there are two.
 
-"Cores to themselves" cannot be had on a machine of two cores, on which the hosts, both daemons and the load run as well.
+"Cores to themselves" cannot be had on a machine of two cores, on which the hosts, both daemons and the load run, too.
 So this compares CPU time, which a thread has used whoever else runs: with two workers a daemon is as fast as its
 busiest thread lets it be, given a core for each.
 
