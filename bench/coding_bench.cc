@@ -111,13 +111,18 @@ void Copy(benchmark::State& state) {
 }
 BENCHMARK(Copy);
 
+// The two do not overlap, which the compiler must be told: a byte at a time takes twenty times as long.
+void addUp(uint8_t* __restrict sum, const uint8_t* __restrict symbol, size_t size) {
+  for (size_t at = 0; at < size; ++at) sum[at] ^= symbol[at];
+}
+
 void PlainXor(benchmark::State& state) {
   Source source;
   std::vector<uint8_t> sum(kSize);
   for (auto _ : state) {
     for (size_t parity = 0; parity < kParities; ++parity) {
       for (const auto& symbol : source.bytes) {
-        for (size_t at = 0; at < kSize; ++at) sum[at] ^= symbol[at];
+        addUp(sum.data(), symbol.data(), kSize);
       }
       benchmark::DoNotOptimize(sum.data());
       benchmark::ClobberMemory();

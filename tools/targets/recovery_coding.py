@@ -50,7 +50,7 @@ def coding():
 @target("recovery.7b",
         f"time of {PARITIES} parities of {SYMBOLS} symbols of {SYMBOL_BYTES} bytes by BlockEncoder / of copying these "
         f"once and adding them up {PARITIES} times by a plain loop; medians of {REPETITIONS} that take turns",
-        "ratio", at_most=4.0, programs=["bench_coding"])
+        "ratio", at_most=2.0, programs=["bench_coding"])
 def coding_against_the_machine():
     time = _nanoseconds()
     return round(time["Encode"] / (time["Copy"] + time["PlainXor"]), 2), {

@@ -79,10 +79,6 @@ bool wantSegments(int fd) {
   return false;
 }
 
-// So many packets are worth a wake-up of another thread. Ours.
-constexpr size_t kWorthHandingOver = 16;
-constexpr size_t kWorthReadingAhead = 32;
-constexpr size_t kFew = 8;
 // Packets that wait for a worker, at most.
 constexpr size_t kMostWaiting = 512;
 // Packets that a worker reads at a time, at most.
@@ -225,7 +221,7 @@ size_t LinuxTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
   if (handed_ && handed_->busy) return readAhead(sink);
   size_t packets = reader_->read(limit, counters_, sink);
   gone_ |= reader_->gone();
-  if (packets >= kWorthReadingAhead && handed()) {
+  if (packets >= Workers::kWorthReadingAhead && handed()) {
     handed_->busy = true;
     if (packets >= limit) beginReading();
   }
@@ -248,7 +244,7 @@ size_t LinuxTunDevice::readAhead(const Sink& sink) {
   reader_->stock().takeBack();
   addCounters(counters_, std::exchange(h.readCounters, {}));
   gone_ |= reader_->gone();
-  h.busy = count >= kFew;
+  h.busy = count >= Workers::kFew;
   if (h.busy && (count >= kMostAhead || reader_->hasRest())) {
     h.current ^= 1;
     beginReading();
@@ -286,7 +282,7 @@ void LinuxTunDevice::flush() {
     settleWriting();
   }
   if (h.waiting.empty()) return;
-  if (h.waiting.size() < kWorthHandingOver) {
+  if (h.waiting.size() < Workers::kWorthHandingOver) {
     writeHere();
   } else {
     std::swap(h.waiting, h.leaving);

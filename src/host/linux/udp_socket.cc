@@ -26,11 +26,6 @@ constexpr size_t kMostBytes = 65000;
 // Messages of one read that may hold several datagrams each: as much as a batch without them, or a few times that.
 constexpr size_t kMergedMessages = 8;
 
-// So many datagrams are worth a wake-up of another thread. Ours.
-constexpr size_t kWorthHandingOver = 16;
-constexpr size_t kWorthReadingAhead = 32;
-constexpr size_t kFew = 8;
-
 struct alignas(cmsghdr) Control {
   uint8_t bytes[kControlBytes];
 };
@@ -328,7 +323,7 @@ int UdpSocket::sendOne() {
 }
 
 bool UdpSocket::handOver(size_t count) {
-  if (!hasWorkers() || count < kWorthHandingOver) return false;
+  if (!hasWorkers() || count < Workers::kWorthHandingOver) return false;
   if (!sending_) {
     sending_ =
         std::make_unique<Job>([this](unsigned worker) { return sendLeaving(worker); }, [this] { onSent(); });
@@ -361,7 +356,7 @@ std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit
     return {};
   }
   more = fill(batch, want, counters_);
-  if (hasWorkers() && batch.received().size() >= kWorthReadingAhead) {
+  if (hasWorkers() && batch.received().size() >= Workers::kWorthReadingAhead) {
     if (!ahead_) ahead_ = std::make_unique<Ahead>(*this, batch.pool());
     ahead_->busy = true;
     if (std::exchange(more, false)) readAhead();
@@ -392,7 +387,7 @@ std::span<ReceivedDatagram> UdpSocket::takeAhead() {
   if (!fresh.empty()) {
     readAhead();
   } else {
-    a.busy = a.want > 0 && opened.size() >= kFew;
+    a.busy = a.want > 0 && opened.size() >= Workers::kFew;
     if (!a.busy) {
       for (ReceiveBatch& each : a.batches) each.clearStock();
     }

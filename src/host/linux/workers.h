@@ -49,6 +49,8 @@ class Workers {
  public:
   /// Of a gateway, the loop's thread among them.
   static constexpr unsigned kMost = 8;
+  /// Packets that are worth the wake-up of another thread, when written and when read; fewer keep one awake. Ours.
+  static constexpr size_t kWorthHandingOver = 16, kWorthReadingAhead = 32, kFew = 8;
 
   /// `loop` must outlive this.
   explicit Workers(Loop& loop) : loop_(loop) {}
