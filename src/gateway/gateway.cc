@@ -24,7 +24,7 @@ constexpr Duration kShrinkAfter =
 constexpr size_t kPoolPackets = 65536;
 
 // Of the device: so likely a ping is not in the queue that a flood fills.
-constexpr unsigned kDeviceQueues = 16;
+constexpr unsigned kDeviceQueues = 64;
 
 // The largest packet that a socket or the device may give.
 size_t poolPayload(const Config& config) {

@@ -11,7 +11,7 @@ namespace braid {
 namespace {
 // Packets and datagrams per source and turn of the loop: enough for full batches, too few to be felt as a
 // delay.
-constexpr size_t kTurn = 256;
+constexpr size_t kTurn = 64;
 }  // namespace
 
 PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOffloads, PacketPool& pool,

@@ -39,10 +39,11 @@ TunReader::Queue* TunReader::nextReady() {
 
 size_t TunReader::read(size_t limit, DeviceCounters& counters, const TunDevice::Sink& sink) {
   size_t packets = segments_ ? cut({}, counters, sink) : 0;
-  auto mayGoOn = [&](size_t most) { return packets < most && !segments_ && !stock_.isUsedUp(); };
-  for (Queue* queue; mayGoOn(limit) && (queue = nextReady());) {
-    size_t most = std::min(limit, packets + kShare);
-    while (queue->isReady && mayGoOn(most)) {
+  auto mayGoOn = [&] { return packets < limit && !segments_ && !stock_.isUsedUp(); };
+  size_t reads = 0;
+  for (Queue* queue; reads < kMostReads && mayGoOn() && (queue = nextReady());) {
+    for (size_t most = std::min(reads + kShare, kMostReads); reads < most && queue->isReady && mayGoOn();
+         ++reads) {
       size_t some = readSome(*queue, counters, sink);
       queue->isReady = some > 0;
       packets += some;

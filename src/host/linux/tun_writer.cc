@@ -3,7 +3,6 @@
 #include <sys/uio.h>
 
 #include <cerrno>
-#include <optional>
 #include <utility>
 
 #include "host/linux/virtio_header.h"
@@ -47,19 +46,20 @@ TunWriter::TunWriter(std::vector<int> fds, size_t linkHeader, bool hasHeader, bo
 
 void TunWriter::write(Packet packet, DeviceCounters& counters, std::vector<Packet>* spent) {
   std::optional<uint32_t> number = runNumber(packet.view(), linkHeader_);
-  size_t slot = number.value_or(0) % kRuns;
+  int fd = fdOf(number);
   if (!hasHeader_ || !number) {
     flush(counters, spent);
-    return writeAlone(std::move(packet), slot, counters, spent);
+    return writeAlone(std::move(packet), fd, counters, spent);
   }
-  OpenRun& open = runs_[slot];
+  OpenRun& open = runs_[*number % kRuns];
   if (open.run.count() == 0 || !open.run.extend(packet.view())) {
     if (open.run.count() > 0) {
       writeRun(open, counters, spent);
       std::erase(begun_, &open);
     }
     if (!open.run.begin(packet.view()))
-      return writeAlone(std::move(packet), slot, counters, spent);  // it goes at once
+      return writeAlone(std::move(packet), fd, counters, spent);  // it goes at once
+    open.fd = fd;
     begun_.push_back(&open);
   }
   open.packets[open.run.count() - 1] = std::move(packet);
@@ -70,11 +70,11 @@ void TunWriter::flush(DeviceCounters& counters, std::vector<Packet>* spent) {
   begun_.clear();
 }
 
-void TunWriter::writeAlone(Packet packet, size_t slot, DeviceCounters& counters, std::vector<Packet>* spent) {
+void TunWriter::writeAlone(Packet packet, int fd, DeviceCounters& counters, std::vector<Packet>* spent) {
   VirtioHeader header{};
   iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
   ssize_t n;
-  do n = ::writev(fdOf(slot), vectors, 2);
+  do n = ::writev(fd, vectors, 2);
   while (n < 0 && errno == EINTR);
   if (isTaken(n, 1, counters)) counters.writtenBytes += packet.size();
   spend(packet, spent);
@@ -102,9 +102,7 @@ void TunWriter::writeRun(OpenRun& open, DeviceCounters& counters, std::vector<Pa
     vectors[i + 1] = vectorOf(i == 0 ? packet : packet.subspan(run.headers()));
   }
   ssize_t n;
-  do
-    n = ::writev(fdOf(static_cast<size_t>(&open - runs_.data())), vectors.data(),
-                 static_cast<int>(run.count() + 1));
+  do n = ::writev(open.fd, vectors.data(), static_cast<int>(run.count() + 1));
   while (n < 0 && errno == EINTR);
   if (isTaken(n, run.count(), counters)) counters.writtenBytes += bytes;
   for (size_t i = 0; i < run.count(); ++i) spend(open.packets[i], spent);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "base/packet.h"
@@ -26,17 +27,20 @@ class TunWriter {
   struct OpenRun {
     explicit OpenRun(size_t linkHeader) : run(linkHeader) {}
     PacketRun run;
+    int fd = -1;
     std::array<Packet, PacketRun::kMost> packets;
   };
   /// Flows whose packets are collected at the same time: the far gateway's fair round gives those of many in turns.
   /// Ours.
   static constexpr size_t kRuns = 32;
 
-  void writeAlone(Packet packet, size_t slot, DeviceCounters& counters, std::vector<Packet>* spent);
+  void writeAlone(Packet packet, int fd, DeviceCounters& counters, std::vector<Packet>* spent);
   void writeRun(OpenRun& open, DeviceCounters& counters, std::vector<Packet>* spent);
-  /// To write the packets of a flow to: its number modulo kRuns is the slot. The kernel puts what goes the other way
-  /// into the same queue.
-  int fdOf(size_t slot) const { return fds_[slot % fds_.size()]; }
+  /// To write the packets of a flow to, by its number. The kernel puts what goes the other way into the same queue. The
+  /// first queue is for what has no number, pings among it: no flood of datagrams is in their way.
+  int fdOf(std::optional<uint32_t> number) const {
+    return fds_[number && fds_.size() > 1 ? 1 + *number % (fds_.size() - 1) : 0];
+  }
 
   std::vector<int> fds_;
   bool hasHeader_;
