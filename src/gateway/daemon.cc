@@ -13,8 +13,13 @@
 #include "host/linux/memory_reserve.h"
 #include "host/linux/notify.h"
 #include "host/linux/privileges.h"
+#include "host/linux/program_pages.h"
 
 namespace braid {
+
+namespace {
+constexpr Duration kSettled = 5s;  // after the start, and after a peer came or went
+}
 
 Daemon::Daemon(Config config, LoadOptions loading)
     : term_(loop_, SIGTERM, [this] { stop(); }),
@@ -28,6 +33,7 @@ Daemon::Daemon(Config config, LoadOptions loading)
                        notify::watchdog();
                        watchdogTimer_.arm(monotonicNow() + notify::watchdogInterval());
                      }),
+      settledTimer_(loop_, returnProgramPages),
       prepare_(loop_, [this] { beforeWait(); }) {
   const ControlConfig& control = gateway_.config().control;
   ControlHandler& handler = *this;
@@ -55,6 +61,7 @@ void Daemon::startWorkers() {
 
 bool Daemon::run() {
   if (notify::watchdogInterval() > Duration::zero()) watchdogTimer_.arm(monotonicNow());
+  settledTimer_.arm(monotonicNow() + kSettled);
   spdlog::info("braid is ready: {}", gateway_.summary());
   notify::ready(gateway_.summary());
   loop_.run();
@@ -69,6 +76,7 @@ void Daemon::beforeWait() {
   if (gateway_.peersUp() != peersUp_) {
     peersUp_ = gateway_.peersUp();
     notify::status(gateway_.summary());
+    settledTimer_.arm(monotonicNow() + kSettled);
   }
   deadlineTimer_.arm(gateway_.nextDeadline());
   prepare_.keepAwake(more);

@@ -39,6 +39,7 @@ class Daemon : private ControlHandler {
   size_t peersUp_ = 0;  ///< as the service manager knows it
   Timer deadlineTimer_;
   Timer watchdogTimer_;
+  Timer settledTimer_;
   PrepareHook prepare_;
 };
 
