@@ -38,6 +38,38 @@ TEST_P(Failover, DeathWithNoticeStallsAtMost110Ms) {
   EXPECT_LE(file.longestStall(), 110ms) << file.describe() << s.report();
 }
 
+// WiFi and LTE, both in use to the full. What the silent path holds goes to the other at the first probe timeout,
+// before it is called suspect.
+TEST_P(Failover, SilentDeathOfALinkInFullUseStallsAtMost100Ms) {
+  for (const char* dead : {"wifi", "lte"}) {
+    Scenario s(GetParam());
+    s.path("wifi", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms, .loss = 0.01})
+        .path("lte", {.rateBitsPerSecond = 30_Mbit, .delay = 30ms, .loss = 0.001})
+        .start();
+    TcpFlow& file = s.download(1000_MB, {.window = 250 << 10});
+    s.run(4s + GetParam() * 7ms);
+    file.restartStall();
+    s.cut(dead).run(1500ms);
+    EXPECT_LE(file.longestStall(), 100ms) << dead << file.describe() << s.report();
+  }
+}
+
+// Each first timeout of a path that only jitters is a false alarm, and costs a bounded share of what it carries.
+TEST_P(Failover, AJitteryPathIsNotLeft) {
+  Scenario s(GetParam());
+  s.path("wifi", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms, .jitter = 5ms})
+      .path("lte", {.rateBitsPerSecond = 30_Mbit, .delay = 30ms, .jitter = 15ms})
+      .start();
+  s.download(1000_MB, {.window = 600 << 10});
+  s.run(8s);
+  const PeerStatus peer = s.hub.status().peers[0];
+  for (const SubflowStatus& path : peer.subflows) {
+    EXPECT_EQ(path.state, "active");
+    EXPECT_GT(path.sentPackets, 5000u) << s.report();
+  }
+  EXPECT_LE(peer.retransmitted, peer.innerSentPackets / 64 + 2 * 256) << s.report();
+}
+
 // With both links saturated, what the dead one had in its queues must go through the other one, too.
 TEST_P(Failover, SilentDeathOfASaturatedLinkStallsLessThanTwoSeconds) {
   Scenario s(GetParam());

@@ -20,22 +20,24 @@ Resequencer::~Resequencer() = default;
 void Resequencer::onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now) {
   Slot* s = slotOf(slot, now);
   if (!s) return count(Drop::kFlowTableFull);
+  out_.begin(now);
   Dsn next = s->history.next();
   if (dsn > next) return hold(*s, dsn, std::move(packet), now);
   if (dsn < next) {
     if (s->history.delivered(dsn)) return count(Drop::kDuplicate);
     s->history.mark(dsn);
-    return deliver(std::move(packet));
+    return out_.pass(std::move(packet), s->brief);
   }
   s->history.advance(next + 1);
   s->history.mark(dsn);
-  deliver(std::move(packet));
+  out_.pass(std::move(packet), s->brief);
   drain(*s);
 }
 
 void Resequencer::skip(FlowNumber slot, Dsn first, uint64_t count, Time now) {
   Slot* s = slotOf(slot, now);
   if (!s) return;
+  out_.begin(now);
   Dsn end = first + count;
   if (first <= s->history.next()) {
     if (end > s->history.next()) releaseBelow(*s, end);
@@ -48,16 +50,11 @@ void Resequencer::skip(FlowNumber slot, Dsn first, uint64_t count, Time now) {
 }
 
 void Resequencer::onTimer(Time now) {
+  out_.onTimer(now);
+  out_.begin(now);
   while (waiting_.due(true, options_.patience) <= now) release(*waiting_.lists[true].front());
   while (waiting_.due(false, options_.holdTime) <= now) release(*waiting_.lists[false].front());
   keepBounds();
-}
-
-bool Resequencer::poll(Packet& out) {
-  if (out_.empty()) return false;
-  out = std::move(out_.front());
-  out_.popFront();
-  return true;
 }
 
 Dsn Resequencer::next(FlowNumber slot) const {
@@ -256,7 +253,7 @@ void Resequencer::drain(Slot& slot) {
       Packet packet = take(held);
       slot.history.advance(dsn + 1);
       slot.history.mark(dsn);
-      deliver(std::move(packet));
+      out_.release(std::move(packet), slot.brief);
     }
   } while (passMarks(slot));
 }
@@ -273,7 +270,7 @@ void Resequencer::releaseBelow(Slot& slot, Dsn end) {
       if (first >= end) break;
       Packet packet = take(page->entries[placeOf(first)]);
       slot.history.mark(first);
-      deliver(std::move(packet));
+      out_.release(std::move(packet), slot.brief);
     }
   }
 }
@@ -287,21 +284,16 @@ void Resequencer::release(const Held& oldest) {
 }
 
 void Resequencer::relieve() {
+  out_.flush();
   if (waiting_.empty()) return;
   uint64_t before = out_.size();
   release(*waiting_.oldest());
   count(Drop::kHoldOverflow, out_.size() - before);
+  out_.flush();
 }
 
 void Resequencer::keepBounds() {
-  uint64_t before = out_.size();
-  while (!waiting_.empty() && (heldFootprint_ > options_.holdBytes || entries_ > maxHeld()))
-    release(*waiting_.oldest());
-  count(Drop::kHoldOverflow, out_.size() - before);
-}
-
-void Resequencer::deliver(Packet packet) {
-  out_.pushBack(std::move(packet));
+  while (!waiting_.empty() && (heldFootprint_ > options_.holdBytes || entries_ > maxHeld())) relieve();
 }
 
 }  // namespace braid

@@ -10,12 +10,12 @@
 #include "base/drop.h"
 #include "base/intrusive_list.h"
 #include "base/packet.h"
-#include "base/ring.h"
 #include "base/stock.h"
 #include "base/time.h"
 #include "tunnel/lane/delivery.h"
 #include "tunnel/lane/duplicate_filter.h"
 #include "tunnel/lane/lane_options.h"
+#include "tunnel/lane/release_queue.h"
 #include "tunnel/wire/numbers.h"
 
 namespace braid {
@@ -37,6 +37,8 @@ ResequencerOptions resequencerOptions(const LaneOptions& options);
 ///   - the session holds more than holdBytes, or more packets and marks than maxHeld(): then the one that has waited
 ///     longest goes, with all of its slot before it (Drop::kHoldOverflow counts them);
 ///   - one arrives that is kSpan ahead of the hole: then the slot moves on (counted the same).
+///
+/// Ordered datagrams that were held leave in portions, see ReleaseQueue: a few milliseconds later at most.
 ///
 /// A packet that arrives after its hole was given up is delivered late, once. A hole in one slot delays no
 /// other slot. What is to be delivered is taken with poll(), after every call of another method.
@@ -61,7 +63,7 @@ class Resequencer {
   /// 64 of them that are within kSpan, and one for each packet that goes out, whatever the peer has skipped before.
   void skip(FlowNumber slot, Dsn first, uint64_t count, Time now);
   void onTimer(Time now);
-  /// Buffers are short: releases what has waited longest, counted as kHoldOverflow.
+  /// Buffers are short: releases all portions, and what has waited longest, counted as kHoldOverflow.
   void relieve();
   /// Forgets what was delivered of slots that hold nothing and were not used after `before`. What is below the next DSN
   /// of such a slot counts as delivered. The places of what is held shrink when nothing was held since.
@@ -70,14 +72,16 @@ class Resequencer {
   void clear();
   /// When onTimer() has something to release; kNever when nothing is held.
   Time nextDeadline() const {
-    return std::min(waiting_.due(false, options_.holdTime), waiting_.due(true, options_.patience));
+    return std::min(
+        {waiting_.due(false, options_.holdTime), waiting_.due(true, options_.patience), out_.nextDeadline()});
   }
   /// The next packet to deliver.
-  bool poll(Packet& out);
+  bool poll(Packet& out) { return out_.poll(out); }
 
   /// The first DSN that the slot has neither delivered nor given up; 0 for a slot without packets.
   Dsn next(FlowNumber slot) const;
-  size_t heldPackets() const { return held_; }
+  /// Those that leave in portions included.
+  size_t heldPackets() const { return held_ + out_.waiting(); }
   /// Bytes of memory, without the packets.
   size_t footprint() const;
   /// How much it grows by the next packet of this slot, but for places of what is held.
@@ -166,7 +170,6 @@ class Resequencer {
   void releaseBelow(Slot& slot, Dsn end);
   void release(const Held& oldest);
   void keepBounds();
-  void deliver(Packet packet);
   void count(Drop cause, uint64_t n = 1) { drops_[static_cast<size_t>(cause)] += n; }
 
   ResequencerOptions options_;
@@ -183,7 +186,7 @@ class Resequencer {
   size_t heldBytes_ = 0;
   size_t heldFootprint_ = 0;  // with whole buffers
   Time lastHeld_ = Time::min();
-  Ring<Packet> out_;  // to be delivered
+  ReleaseQueue out_;  // to be delivered
   DropCounts drops_{};
 };
 

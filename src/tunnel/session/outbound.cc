@@ -176,7 +176,7 @@ void Outbound::lookAtPaths(Time now) {
     slowest = std::max(slowest, views_[i].srtt);
     patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
-  parts_.ledger.setPatience(patience);
+  parts_.ledger.setPatience(patience > 0s ? patience : kFirstPatience);
   parts_.packets.setTarget(queueTarget(parts_.options, slowest));
 }
 

@@ -87,6 +87,13 @@ class Flight {
   /// Nobody waits any more for the data of any packet. Asked again it looks only at what has left since.
   void giveUpData(Drop cause);
 
+  /// The same of the oldest packets in flight, so many.
+  void moveOldest(size_t count, Time now) {
+    PacketNumber pn = sent_.nextInFlight(movedTo_);
+    for (; count > 0 && pn < sent_.next(); --count, pn = sent_.nextInFlight(pn + 1))
+      moveData(sent_.at(pn), now);
+  }
+
   // ---- all packets in flight, oldest first
 
   /// Moves their data; calls then(pn, packet) for each that has left since it was last called.

@@ -6,6 +6,7 @@
 
 #include "scheduler/rate/controller_group.h"
 #include "tunnel/lane/data_ledger.h"
+#include "tunnel/subflow/doubt_budget.h"
 #include "tunnel/subflow/ecn_validator.h"
 #include "tunnel/subflow/flight.h"
 #include "tunnel/subflow/gate.h"
@@ -109,7 +110,8 @@ class SubflowSender {
 
   /// flight().lossTime() has come.
   void onLossTimer(Time now);
-  /// A PTO has passed; `isFirst`: since the last ACK. The data of the oldest packet in flight is moved.
+  /// A PTO has passed; `isFirst`: since the last ACK. The data of the oldest packet in flight is moved; the first
+  /// time of as many more as DoubtBudget allows, for most often the path has died.
   void onPto(bool isFirst, Time now);
   /// When what is in flight on a suppressed path should have been acknowledged.
   Time suppressionDeadline() const;
@@ -134,6 +136,7 @@ class SubflowSender {
   EcnValidator ecn_;
   ProtectionTally tally_;
   SendCounts counts_;
+  DoubtBudget doubt_;
   Time lastSentAt_;
   Time movedSuppressed_ = kNever;  ///< since then suppressed, and its data has been moved
 };

@@ -130,11 +130,13 @@ TEST_F(SubflowSenderTest, OutOfUseItsDataGoesElsewhereOldestFirst) {
   EXPECT_EQ(sender.flight().bytes(), 2400u) << "it may arrive all the same";
 }
 
-TEST_F(SubflowSenderTest, APtoMovesTheOldestPacketOnly) {
+TEST_F(SubflowSenderTest, TheFirstPtoMovesWhatDoubtAllowsTheNextOnesTheOldestPacket) {
   PacketNumber oldest = send();
-  send();
+  for (uint64_t n = 0; n < DoubtBudget::kMost + 9; ++n) send();
   sender.onPto(true, now);
-  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_EQ(ledger.queued(), DoubtBudget::kMost);
+  sender.onPto(false, now);
+  EXPECT_EQ(ledger.queued(), DoubtBudget::kMost);
   EXPECT_TRUE(sender.sent().at(oldest).moved);
   SubflowStatus status;
   sender.fill(status, options.recoveryOptions);

@@ -174,7 +174,7 @@ TEST_F(SubflowTest, SilenceBringsAProbeThenSuspicionThenDataElsewhere) {
   runTo(sent + pto + 1ms);
   EXPECT_EQ(pings.size(), 1u);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
-  EXPECT_EQ(ledger.queued(), 1u) << "the oldest packet is copied at once";
+  EXPECT_EQ(ledger.queued(), 5u) << "what DoubtBudget allows is copied at once";
   runTo(sent + 2 * pto + 2ms);
   EXPECT_EQ(s->state(), Subflow::State::kSuspect);
   EXPECT_EQ(ledger.queued(), 5u);
