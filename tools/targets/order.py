@@ -1,8 +1,10 @@
 """Targets of order and protection by traffic: QUIC, VPNs, calls and games on WiFi and LTE, and a path that dies."""
 
 import concurrent.futures
+import contextlib
 import copy
 import json
+import os
 import pathlib
 
 from lab import Lab, Link, median
@@ -13,6 +15,7 @@ from lab.services import Dnsmasq, Iperf3
 from lab.wireguard import WireGuard, keys, program
 
 from . import option, target
+from ._builds import build, clone_of, full_hash
 from ._duel import SHORT, require, rounded
 from .pair import LTE, PROGRAMS, WIFI, Pair, stalls_of
 
@@ -221,23 +224,38 @@ def game(quick, settings):
 
 
 DEATHS, STEADY = 10, 0.98
+WITHOUT_RULE = "59adffe826857d16310cf6d4625c506457ad224b"
 JITTERY = [Link(link.name, link.rate_mbit, link.rtt_ms, link.loss, more={"jitter_ms": link.rtt_ms / 4})
            for link in LINKS]  # a quarter each way: half the RTT
 
 
-def _jittery(settings, seed):
-    with Pair(JITTERY, seed=seed, edge=copy.deepcopy(settings), concentrator=copy.deepcopy(settings)) as pair:
+def _jittery(programs, seed):
+    """Mbit/s of a download whose both gateways are of that folder; None: of this build."""
+    with _gateways_of(programs), Pair(JITTERY, seed=seed) as pair:
         done = pair.download(pair.file(SECONDS)).finish()
         pair.verify(done)
         return done.goodput_mbit()
 
 
+@contextlib.contextmanager
+def _gateways_of(programs):
+    before = os.environ.get("BRAID_BIN")
+    if programs is not None:
+        os.environ["BRAID_BIN"] = str(programs)
+    try:
+        yield
+    finally:
+        os.environ.pop("BRAID_BIN", None)
+        if before is not None:
+            os.environ["BRAID_BIN"] = before
+
+
 @target("order.7", f"WiFi or LTE silently dead in mid-download: longest stall at the receiver, worst of {DEATHS} each;"
         f" with jitter of half the RTT and no death at least {STEADY} of the goodput without the new rule", "s",
         at_most=0.10, programs=PROGRAMS,
-        options=[QUICK, option("--without", metavar="JSON", default="{}",
-                               help="configuration that turns the new rule off, for the comparison under jitter")])
-def silence(quick, without):
+        options=[QUICK, option("--baseline", metavar="COMMIT", default=WITHOUT_RULE,
+                               help="what to compare with under jitter; by default the last commit without the rule")])
+def silence(quick, baseline):
     detail, worst = {}, 0
     for name in (link.name for link in LINKS):
         def switch(lab, down, name=name):
@@ -245,12 +263,11 @@ def silence(quick, without):
         stall, detail[f"{name} dies"] = stalls_of(1 if quick else DEATHS, lambda lab: switch(lab, True),
                                                   lambda lab: switch(lab, False))
         worst = max(worst, stall)
-    off = json.loads(without)
-    if off:
-        rates = [(_jittery({}, seed), _jittery(off, seed)) for seed in range(1, 1 + (1 if quick else ROUNDS))]
-        kept = median(new / old for new, old in rates)
-        detail["with jitter"] = {"ratio": rounded(kept), "Mbit/s with the rule and without": rates}
-        require(detail, kept >= STEADY, f"{kept:.3f} of the goodput with jitter, at least {STEADY} must be")
-    require(detail, off, "--without: the comparison under jitter")
+    old = build(clone_of(baseline), PROGRAMS)
+    rates = [(_jittery(None, seed), _jittery(old, seed)) for seed in range(1, 1 + (1 if quick else ROUNDS))]
+    kept = median(here / there for here, there in rates)
+    detail["with jitter"] = {"ratio": rounded(kept), "Mbit/s with the rule and without": rates,
+                             "baseline": full_hash(baseline)}
+    require(detail, kept >= STEADY, f"{kept:.3f} of the goodput with jitter, at least {STEADY} must be")
     require(detail, not quick, SHORT)
     return worst, detail
