@@ -257,7 +257,7 @@ std::optional<Time> Peer::restsUntil(Time now) const {
   if (comesUp() || (up_ && pathlessAt() != kNever)) return std::nullopt;
   if (attempts_.isTrying() && !needsHandshake(now)) return std::nullopt;
   bool rest = true;
-  forEachSession([&](const Session& s) { rest = rest && s.isAtRest(now); });
+  forEachSession([&](const Session& s) { rest = rest && s.isAtRest(); });
   if (!rest) return std::nullopt;
   Time deadline = nextDeadline(now);
   return deadline > now ? std::optional(deadline) : std::nullopt;

@@ -4,12 +4,12 @@
 //
 // A peer is awake or at rest. What happens to a peer (a datagram, a packet for it, new settings, its deadline)
 // wakes it. Peers that are awake are polled in every round and get every timer call. A peer goes to rest as soon
-// as a poll gives nothing, if its session carries nothing and no timer is due. Peers at rest cost nothing but
-// their place in a heap of deadlines: the work for a packet or a deadline does not grow with their number.
+// as a poll gives nothing, if nothing waits to be sent and no timer is due; what it has sent may be without an answer.
+// Peers at rest cost nothing but their place in a heap of deadlines: the work for a packet or a deadline does not grow
+// with their number.
 //
-// Always holds: a peer at rest would send nothing and change nothing before its deadline, however often it was
-// asked. So it makes no difference to the network which peers are awake; the order of service is that of a
-// round over all of them.
+// Always holds: a peer at rest would send nothing before its deadline, however often it was asked, and learn no more
+// than that its paths are idle. The order of service is that of a round over all of them.
 
 #include <cstdint>
 #include <map>

@@ -338,12 +338,9 @@ Time Outbound::nextDeadline(Time now) const {
   return next;
 }
 
-bool Outbound::isAtRest(Time now) const {
-  if (hasWaiting() || parts_.ledger.live() > 0) return false;
-  return std::all_of(parts_.subflows.begin(), parts_.subflows.end(), [&](const Subflow* s) {
-    Time opens = s->gate().opensAt();
-    return s->sender().canNumber() && (opens <= now || opens == kNever);
-  });
+bool Outbound::isAtRest() const {
+  auto canNumber = [](const Subflow* s) { return s->sender().canNumber(); };
+  return !hasWaiting() && std::all_of(parts_.subflows.begin(), parts_.subflows.end(), canNumber);
 }
 
 }  // namespace braid

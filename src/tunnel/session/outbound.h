@@ -56,9 +56,9 @@ class Outbound {
   /// When poll() may have something although nothing arrives meanwhile. The subflows' own deadlines are not in
   /// it.
   Time nextDeadline(Time now) const;
-  /// After a poll() that gave nothing: no data is queued or unacknowledged, and no path is about to open and to
-  /// be noticed as idle, so that asking again before a deadline changes nothing.
-  bool isAtRest(Time now) const;
+  /// After a poll() that gave nothing: no data is queued, so that asking again before a deadline gives nothing either.
+  /// Only that a path is idle once its pacer is open is noticed at the next poll.
+  bool isAtRest() const;
   const DropCounts& drops() const { return drops_; }
   const OutboundCounts& counts() const { return counts_; }
 

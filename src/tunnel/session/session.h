@@ -122,9 +122,9 @@ class Session final {
   /// Says CLOSE on every usable subflow and sends nothing more.
   void close() { close({CloseFrame::kStops}); }
   Time nextDeadline(Time now) const;
-  /// After a poll that gave nothing: no data is queued or unacknowledged, so that before nextDeadline() nothing but an
-  /// on... call can change what is sent.
-  bool isAtRest(Time now) const { return outbound_.isAtRest(now) && paths_.isAtRest(); }
+  /// After a poll that gave nothing: no data is queued, so that before nextDeadline() nothing but an on... call can
+  /// change what is sent.
+  bool isAtRest() const { return outbound_.isAtRest() && paths_.isAtRest(); }
   /// `flows`: how many inner flows to list.
   void fill(SessionStatus& status, Time now, size_t flows = 0) const;
   /// What was thrown away so far; what onDatagram() and onInnerPacket() refused is not in it.
