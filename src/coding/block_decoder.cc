@@ -134,6 +134,7 @@ bool BlockDecoder::reserve() {
 
 // The ring for a symbol that has come; nullptr: there is no memory for one.
 SymbolRing* BlockDecoder::ringFor(uint8_t subflow) {
+  if (rings_.size() <= subflow) rings_.resize(subflow + size_t{1});
   SubflowRing& own = rings_[subflow];
   own.used = ++symbols_;
   const size_t few = std::bit_ceil(std::min(options_.packets, options_.uncoded));

@@ -102,7 +102,9 @@ class BlockDecoder final : private Keeper {
   SymbolRing* ringFor(uint8_t subflow);
   void drop(SubflowRing& ring);
   Block* find(uint16_t id);
-  SymbolRing* ring(uint8_t subflow) const { return rings_[subflow].symbols.get(); }
+  SymbolRing* ring(uint8_t subflow) const {
+    return subflow < rings_.size() ? rings_[subflow].symbols.get() : nullptr;
+  }
   bool open(const BlockDescription& description);
   bool lookForSymbols(Block& block) const;
   Verdict take(Block& block, Parity& parity, size_t offset, ByteView part);
@@ -116,13 +118,13 @@ class BlockDecoder final : private Keeper {
   void evict(size_t position);
 
   DecoderOptions options_;
-  std::array<SubflowRing, 256> rings_;  // by subflow
-  std::bitset<256> coded_;              // subflows that parities have spoken of
-  uint64_t symbols_ = 0;                // that came
-  uint64_t work_;                       // that decoding may still take, see workOf()
-  std::vector<Block> blocks_;           // one more than may be open: the one being opened
-  std::vector<size_t> unused_;          // of blocks_
-  std::vector<size_t> order_;           // the open ones of blocks_, oldest first
+  std::vector<SubflowRing> rings_;  // by subflow, as far as there were symbols
+  std::bitset<256> coded_;          // subflows that parities have spoken of
+  uint64_t symbols_ = 0;            // that came
+  uint64_t work_;                   // that decoding may still take, see workOf()
+  std::vector<Block> blocks_;       // one more than may be open: the one being opened
+  std::vector<size_t> unused_;      // of blocks_
+  std::vector<size_t> order_;       // the open ones of blocks_, oldest first
   ClosedBlocks ids_;
   SymbolStore buffers_;       // parities, in place of which come the symbols that they restore
   std::vector<size_t> free_;  // of buffers_

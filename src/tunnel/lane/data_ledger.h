@@ -131,7 +131,7 @@ class DataLedger final : private Keeper {
   Duration repairTime_;
   Duration patience_ = kFirstPatience;
   DropObserver* observer_;
-  Stock<Datum, 256> data_;
+  Stock<Datum> data_;
   Repairs repairs_;
   size_t queued_ = 0;
   uint64_t repairChanges_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -41,15 +42,18 @@ class FatQueues {
  private:
   using List = IntrusiveList<Flow, &Flow::byFat_>;
 
+  /// The last one takes all that is larger, from 448 MB on.
+  static constexpr size_t kClasses = 116;
+
   /// Four classes between two powers of two; 0: of what is empty.
   static uint8_t classOf(size_t held) {
     if (held < 4) return static_cast<uint8_t>(held);
     auto power = static_cast<size_t>(std::bit_width(held)) - 1;
-    return static_cast<uint8_t>(power << 2 | (held >> (power - 2) & 3));
+    return static_cast<uint8_t>(std::min(power << 2 | (held >> (power - 2) & 3), kClasses - 1));
   }
 
-  std::array<List, 256> classes_;
-  std::array<uint64_t, 4> inUse_{};  ///< a bit for each class that is not empty
+  std::array<List, kClasses> classes_;
+  std::array<uint64_t, (kClasses + 63) / 64> inUse_{};  ///< a bit for each class that is not empty
 };
 
 }  // namespace braid

@@ -14,10 +14,11 @@ size_t roomFor(const ControlFrame& frame) {
 }  // namespace
 
 void ControlFrames::say(const ControlFrame& frame, uint8_t on) {
-  Entry*& word = words_[frame.index()][on];
-  if (word) erase(*word);
-  word = &push(frame);
-  word->word = &word;
+  std::vector<Entry*>& words = words_[frame.index()];
+  if (words.size() <= on) words.resize(on + size_t{1});
+  if (words[on]) erase(*words[on]);
+  words[on] = &push(frame);
+  words[on]->word = on;
 }
 
 ControlFrames::Entry& ControlFrames::push(const ControlFrame& frame) {
@@ -31,7 +32,7 @@ ControlFrames::Entry& ControlFrames::push(const ControlFrame& frame) {
 void ControlFrames::erase(Entry& entry) {
   List& list = entry.inFlight ? carriedBy(entry.subflow, entry.packetNumber) : waiting_;
   list.erase(entry);
-  if (entry.word) *entry.word = nullptr;
+  if (entry.word) words_[entry.frame.index()][*entry.word] = nullptr;
   entries_.give(&entry);
 }
 

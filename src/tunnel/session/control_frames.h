@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
+#include <vector>
 
 #include "base/intrusive_list.h"
 #include "base/stock.h"
@@ -52,24 +54,24 @@ class ControlFrames {
  private:
   struct Entry {
     ControlFrame frame;
-    Entry** word = nullptr;  ///< of words_, when it is one
+    std::optional<uint8_t> word;  ///< its place in words_ of its kind, when it is one
     bool inFlight = false;
     SubflowId subflow{};  ///< and number of the packet that carries it
     PacketNumber packetNumber{};
     ListLink<Entry> link;
   };
   using List = IntrusiveList<Entry, &Entry::link>;
-  using Words = std::array<Entry*, UINT8_MAX + 1>;
 
   void say(const ControlFrame& frame, uint8_t on);
   Entry& push(const ControlFrame& frame);
   void erase(Entry& entry);
   List& carriedBy(SubflowId subflow, PacketNumber packetNumber);
 
-  Stock<Entry> entries_;
+  Stock<Entry, 8> entries_;  // few: most sessions have one or two at a time
   List waiting_;
-  std::array<List, 256> inFlight_;                                ///< by packet, see carriedBy()
-  std::array<Words, std::variant_size_v<ControlFrame>> words_{};  ///< by kind and subflow
+  std::array<List, 64> inFlight_;  ///< by packet, see carriedBy()
+  /// By kind and subflow, as far as subflows have had one.
+  std::array<std::vector<Entry*>, std::variant_size_v<ControlFrame>> words_;
   uint64_t sequence_ = 0;
 };
 

@@ -58,7 +58,7 @@ class SentPackets {
   /// Distance between the oldest remembered packet and the next: bounds memory and what may be in flight.
   static constexpr size_t kMaxSpan = 16384;
 
-  SentPackets() : ring_(256) {}
+  SentPackets() : ring_(16) {}
 
   /// Smallest number that is remembered; next() when none is.
   PacketNumber first() const { return first_; }
