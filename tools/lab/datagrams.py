@@ -1,11 +1,11 @@
 """Steady flows of small datagrams, each way between two namespaces, with one-way delays: python3 -m lab.datagrams F.
 
 One process has both ends, so that one clock has both times: a datagram carries when it was sent, the kernel says when
-it came. Neither time is late when the process is. F is a file with a JSON object: near, far (names of namespaces),
-address (of far), seconds, flows, a list of {name, port, rate (a second, each way), size (bytes of payload)}, and dns,
-a name that a server at the address knows and is asked for once a second (None: no questions). Its output is one JSON
-object: {flow: {"up" | "down" | "answer": {sent, late, lost, delays}}}; delays are in milliseconds, of an answer since
-its question.
+it came. Neither time is late when the process is. The clock is the monotonic one, as somebody may set the other while
+a run lasts. F is a file with a JSON object: near, far (names of namespaces), address (of far), seconds, flows, a list
+of {name, port, rate (a second, each way), size (bytes of payload)}, and dns, a name that a server at the address knows
+and is asked for once a second (None: no questions). Its output is one JSON object: {flow: {"up" | "down" | "answer":
+{sent, late, lost, delays}}}; delays are in milliseconds, of an answer since its question.
 """
 
 import dataclasses
@@ -49,14 +49,15 @@ def p99(way):
 
 
 def _received(handle):
-    """(datagram, when the kernel had it) of all that wait."""
+    """(datagram, when the kernel had it by the monotonic clock) of all that wait."""
+    apart = time.time() - time.monotonic()  # the kernel's stamps are of the other clock
     while True:
         try:
             data, more, _, _ = handle.recvmsg(2048, 64)
         except BlockingIOError:
             return
         seconds, nanoseconds = _TIME.unpack_from(more[0][2])
-        yield data, seconds + nanoseconds * 1e-9
+        yield data, seconds - apart + nanoseconds * 1e-9
 
 
 class _Resolver:
@@ -81,7 +82,7 @@ class _Resolver:
         if now >= self._next:
             self._answers.late += now > self._next + 1
             self._next += 1
-            self._times.append(time.time())
+            self._times.append(time.monotonic())
             self._handle.send(struct.pack("!H", self._answers.sent) + self._question)
             self._answers.sent += 1
         return self._next
@@ -119,7 +120,7 @@ class _End:
         if now >= self._next:
             self._outgoing.late += now > self._next + self._interval
             self._next += self._interval
-            header = _HEADER.pack(self._outgoing.sent, time.time())
+            header = _HEADER.pack(self._outgoing.sent, time.monotonic())
             self._outgoing.sent += 1
             self._handle.send(header + bytes(self._size - _HEADER.size))
         return self._next

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pathlib
+import time
 
 from lab import Lab, Link, median
 from lab.datagrams import p99
@@ -126,6 +127,7 @@ def _call(settings, seconds):
         idle = _steady(lab, CALL, seconds)
         alone = tcp_download(lab, seconds)
         download = pool.submit(tcp_download, lab, seconds + 2 * START + 2)
+        time.sleep(START)
         busy = _steady(lab, CALL, seconds)
         beside = download.result()
     table = above_idle(idle, busy)
@@ -220,6 +222,7 @@ def _game(settings, seconds):
         idle = _steady(lab, GAME, seconds, NAME)
         downloads = {"TCP": pool.submit(tcp_download, lab, length),
                      **{stack.name: pool.submit(stack.download, length) for stack in sources}}
+        time.sleep(START)
         busy = _steady(lab, GAME, seconds, NAME)
         rates = {name: done.result() for name, done in downloads.items()}
     table = above_idle(idle, busy)
@@ -273,6 +276,7 @@ def _gateways_of(programs):
         options=[QUICK, option("--baseline", metavar="COMMIT", default=WITHOUT_RULE,
                                help="what to compare with under jitter; by default the last commit without the rule")])
 def silence(quick, baseline):
+    old = build(clone_of(baseline), PROGRAMS)  # before anything is measured: the machine is busy and warm with it
     detail, worst = {}, 0
     for name in (link.name for link in LINKS):
         def switch(lab, down, name=name):
@@ -280,7 +284,6 @@ def silence(quick, baseline):
         stall, detail[f"{name} dies"] = stalls_of(1 if quick else DEATHS, lambda lab: switch(lab, True),
                                                   lambda lab: switch(lab, False))
         worst = max(worst, stall)
-    old = build(clone_of(baseline), PROGRAMS)
     rates = [(_jittery(None, seed), _jittery(old, seed)) for seed in range(1, 1 + (1 if quick else ROUNDS))]
     kept = median(here / there for here, there in rates)
     detail["with jitter"] = {"ratio": rounded(kept), "Mbit/s with the rule and without": rates,

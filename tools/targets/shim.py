@@ -29,6 +29,13 @@ def _ms(seconds):
     return round(seconds * 1000, 1)
 
 
+def halves_apart(times):
+    """{percentile: that of every other time / that of the rest}: what a ratio of two such series differs by from 1
+    when there is no difference."""
+    return {name: percentile(times[::2], share) / percentile(times[1::2], share)
+            for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99))}
+
+
 @target("shim.1", "the worst of six patterns of loss beyond the far gateway, both directions: median FCT, connection "
         "included, in round trips of the whole path (10 ms)", "RTT", at_most=5, programs=LAB_PROGRAMS)
 def lost_segments():
@@ -112,10 +119,12 @@ def lossy_hop(flows=LOSSY_FLOWS, senders=None):
                 failures += failed
                 row = {}
                 for what in ("from_send", "from_connect"):
-                    p50, p99 = ([percentile([getattr(flow, what) for flow in runs[enabled]], share)
-                                 for enabled in (False, True)] for share in (0.5, 0.99))
+                    times = {enabled: [getattr(flow, what) for flow in runs[enabled]] for enabled in (False, True)}
+                    p50, p99 = ([percentile(times[enabled], share) for enabled in (False, True)]
+                                for share in (0.5, 0.99))
                     row[what] = {"p50_ms": list(map(_ms, p50)), "p99_ms": list(map(_ms, p99)),
-                                 "reduction": round(1 - p99[1] / p99[0], 3)}
+                                 "reduction": round(1 - p99[1] / p99[0], 3),
+                                 "control": halves_apart(times[False])}
                 smallest = min(smallest, row["from_send"]["reduction"])
                 table[f"{direction}: {_name(sender)}"] = row
     return smallest, {"flows": f"{len(DIRECTIONS) * flows} of each sender, half in each direction, without and as "

@@ -14,6 +14,7 @@ from lab.stacks import SOURCES, Peer
 from . import target
 from ._builds import dependencies
 from ._recovery_lab import Stalls
+from .shim import halves_apart
 
 LOSS = 0.02  # of the last hop, towards the receiver
 LINK, LAN = Link("dsl", 100, 8), Link("lan", 1000, 2)  # 10 ms RTT, 2 of them outside the tunnel
@@ -129,8 +130,12 @@ class _Bench:
                     total[key] += entry[key]
 
 
+def _good(flows):
+    return [flow.seconds for flow in flows if flow.whole and flow.undisturbed]
+
+
 def _times(flows):
-    times = [flow.seconds for flow in flows if flow.whole and flow.undisturbed]
+    times = _good(flows)
     brief = {f"p{round(share * 100)}_ms": round(percentile(times, share) * 1e3, 1) for share in (0.5, 0.95, 0.99)}
     return {**brief, "mean_ms": round(sum(times) / len(times) * 1e3, 1), "flows": len(flows)}
 
@@ -138,7 +143,7 @@ def _times(flows):
 def _gain(off, on):
     """FCT without and with the shim, and the one divided by the other."""
     without, helped = _times(off), _times(on)
-    return {"without": without, "with": helped,
+    return {"without": without, "with": helped, "control": halves_apart(_good(off)),
             "ratio": {key: round(without[key] / helped[key], 2) for key in without if key != "flows"}}
 
 
