@@ -44,5 +44,36 @@ TEST(Order, ACallBesideBulkOfDatagramsDoesNotWaitForItsOrder) {
   EXPECT_LT(game.delay(0.95), 30ms) << s.report();
 }
 
+// ---- a call beside a download
+
+struct Call {
+  uint64_t lost;
+  Duration p99;
+  uint64_t downloaded;
+};
+
+/// A minute of a call (50 datagrams a second of 172 bytes) towards the edge, beside a download or alone.
+Call call(uint64_t seed, bool busy) {
+  Scenario s(seed);
+  s.path("wifi", kWifi).path("lte", kLte).start();
+  TcpFlow* file = busy ? &s.download(uint64_t{1} << 40) : nullptr;
+  s.run(3s);
+  uint64_t before = file ? file->received() : 0;
+  UdpFlow& flow = s.call({.payload = 172, .interval = 20ms, .count = 3000}, true);
+  s.run(61s);
+  return {flow.sent() - flow.received(), flow.delay(0.99), file ? file->received() - before : 0};
+}
+
+// Both paths are full all the time: a copy that waited for an open window would never leave.
+TEST(Order, ACallBesideADownloadIsProtectedAheadOfIt) {
+  Duration idle = call(1, false).p99;
+  for (uint64_t seed : {1, 2}) {
+    Call beside = call(seed, true);
+    EXPECT_LE(beside.lost, 2u) << "seed " << seed;
+    EXPECT_LE(beside.p99, idle + 12ms) << "seed " << seed;
+    EXPECT_GT(static_cast<double>(beside.downloaded) * 8 / 61, 0.8 * 80_Mbit) << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace braid::sim::order_test

@@ -108,6 +108,23 @@ bool Round::pass(Time now) {
   return true;
 }
 
+bool Round::deferClaim() {
+  RoundSeat* seat = fair_->settled_;
+  if (!seat || seat->unit_) return false;
+  bool isNew = seat->place_ == RoundSeat::Place::kNew;
+  if (isNew) fair_->new_.popFront();
+  if (fair_->new_.empty()) {
+    if (isNew) fair_->new_.pushFront(*seat);
+    return false;
+  }
+  if (isNew) {
+    fair_->old_.pushFront(*seat);
+    seat->place_ = RoundSeat::Place::kOld;
+  }
+  fair_->settled_ = nullptr;
+  return true;
+}
+
 void Round::endClaim(size_t bytes, bool again) {
   RoundSeat* seat = fair_->settled_;
   if (!seat || seat->unit_) return;

@@ -129,6 +129,9 @@ class Round {
   /// The turn without new data that is offered is over: the flow has sent so many bytes in it. `again`: it wants
   /// another one. Without such a turn nothing changes.
   void endClaim(size_t bytes, bool again);
+  /// The turn without new data that is offered waits: flows that have just begun come before it, then again its flow.
+  /// False when there are none: then nothing changes.
+  bool deferClaim();
 
  private:
   FairRound* fair_;

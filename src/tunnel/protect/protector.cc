@@ -10,6 +10,11 @@ namespace {
 constexpr size_t kMostOfAFlow = 256;
 /// Choices of a policy in a row that come to nothing. Ours.
 constexpr size_t kChoices = 4;
+
+/// A small flow's protection goes where its data may go, ahead of bulk; that of all flows waits as bulk does.
+bool isSmall(const Flow* flow) {
+  return flow && flow->burst.isSmall();
+}
 }  // namespace
 
 void Protector::setPeer(const Params& peer) {
@@ -80,7 +85,7 @@ bool Protector::protect(uint8_t recoveryClass, Flow* flow, Datagram& out, Time n
     countUnacked(recoveryClass, flow);
     std::optional<Protection> choice = policy.choose(view);
     if (!choice || choice->on >= context_.subflows.size() ||
-        !context_.subflows[choice->on].gate().isOpen(now)) {
+        !context_.subflows[choice->on].gate().isOpenFor(isSmall(flow), now)) {
       if (!flow) askAgain(policy, now);
       return false;
     }
@@ -143,6 +148,7 @@ RecoveryView Protector::look(uint8_t recoveryClass, Flow* flow, Time now) {
   size_t largest = 0;
   for (size_t i = 0; i < subflows.size(); ++i) {
     paths_[i] = recoveryPath(subflows[i], marks_[i].lastSent(recoveryClass), now);
+    paths_[i].open |= subflows[i].gate().isOpenFor(isSmall(flow), now);
     if (paths_[i].usable) largest = std::max(largest, subflows[i].mtu().current());
   }
   // Two datagrams must hold what was one elsewhere.

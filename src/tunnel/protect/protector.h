@@ -16,7 +16,8 @@
 // with RECOVERED frames (onRecovered).
 //
 // Two promises are kept for every policy: protection goes when nothing new waits, or in the turn of the flow
-// that it is for; and only on a path whose window is open. A policy decides and keeps no packets.
+// that it is for; and only on a path whose window is open, ahead of which a small flow's may be in its turn as far as
+// its data may (Gate::isOpenAhead). A policy decides and keeps no packets.
 //
 // Parts: ProtectionMarks (what may be protected), BlockSender (coding blocks), SecondSendings. The receiver's
 // side is BlockReceiver.

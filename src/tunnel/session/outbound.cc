@@ -200,7 +200,10 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
   Round round(parts_.round);
   while (Offer offer = round.offer(now)) {
     if (offer.isClaim()) {
-      if (!mayTakeTurn(now)) return Outcome::kLater;
+      if (!mayTakeTurn(*offer.flow, now)) {
+        if (!round.deferClaim()) return Outcome::kLater;
+        continue;
+      }
       if (takeTurn(round, *offer.flow, out, now)) return Outcome::kSent;
       continue;
     }
@@ -215,12 +218,12 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
   return parts_.round.bytes() > 0 && !anyOpen ? Outcome::kNoPath : Outcome::kNothing;
 }
 
-// While no path is open the turn stays.
-bool Outbound::mayTakeTurn(Time now) const {
+// While no path is open for the flow its turn stays.
+bool Outbound::mayTakeTurn(const Flow& flow, Time now) const {
   const SubflowSet& subflows = parts_.subflows;
-  bool anyOpen =
-      std::any_of(subflows.begin(), subflows.end(), [&](Subflow* s) { return s->gate().isOpen(now); });
-  return anyOpen || !subflows.anyUsable();
+  bool isSmall = flow.burst.isSmall();
+  auto isOpen = [&](const Subflow* s) { return s->gate().isOpenFor(isSmall, now); };
+  return std::any_of(subflows.begin(), subflows.end(), isOpen) || !subflows.anyUsable();
 }
 
 bool Outbound::takeTurn(Round& round, Flow& flow, Datagram& out, Time now) {

@@ -22,8 +22,8 @@
 // Life. Outbound lives as long as its session and holds no packet between two calls: what finds no buffer or no path
 // stays where it waits. Once the session closes, pollClose() takes the place of poll().
 //
-// Invariants. Known losses go before new data. New data leaves only on a path whose window is open (small flows may
-// be a little ahead of it), or, while no path is usable, with the PING that asks for the peer. A packet waits for a
+// Invariants. Known losses go before new data. New data leaves only on a path whose window is open (small flows, and
+// the protection of such a flow in its turn, may be a little ahead of it), or, while no path is usable, with the PING that asks for the peer. A packet waits for a
 // better path only as long as the path scheduler says.
 
 #include <cstdint>
@@ -80,7 +80,7 @@ class Outbound {
 
   Outcome offerNewData(Datagram& out, Time now);
   bool openOverflow(Time now);
-  bool mayTakeTurn(Time now) const;
+  bool mayTakeTurn(const Flow& flow, Time now) const;
   bool takeTurn(Round& round, Flow& flow, Datagram& out, Time now);
   bool sendData(Subflow& subflow, Round& round, Datagram& out, Time now);
   bool dropTooLarge(Round& round, const Packet& unit);

@@ -61,6 +61,8 @@ class Gate {
   /// The same for a small flow, which may be ahead by kAheadDatagrams and 1/kAheadPart of the window; but not
   /// of the ceiling, nor where it is overflow.
   bool isOpenAhead(Time now) const;
+  /// For data of a flow, or its protection in its turn. `isSmall`: of a small flow.
+  bool isOpenFor(bool isSmall, Time now) const { return isOpen(now) || (isSmall && isOpenAhead(now)); }
   /// All of this for the path scheduler; what is no matter of the gate is left out.
   PathView view(Time now, bool overflow) const;
   /// Congestion window in bytes.

@@ -135,6 +135,45 @@ TEST(RoundPass, ANewFlowBehindWhatIsOffered) {
   EXPECT_FALSE(b.round.newWaits());
 }
 
+// Protection of a flow that has ended may have no path while a small flow behind it has one.
+TEST(RoundPass, ADeferredTurnLetsNewFlowsGoFirst) {
+  RoundBench b;
+  b.round.claim(b.flow(1));
+  Round alone(b.round);
+  EXPECT_FALSE(alone.deferClaim()) << "nothing is offered";
+  ASSERT_EQ(b.look(alone), -1);
+  EXPECT_FALSE(alone.deferClaim()) << "nobody is behind it";
+  EXPECT_EQ(b.look(alone), -1);
+
+  b.in(2, 1000);
+  b.round.claim(b.flow(3));
+  Round walk(b.round);
+  ASSERT_EQ(b.look(walk), -1);
+  EXPECT_TRUE(walk.deferClaim());
+  EXPECT_EQ(b.look(walk), 2);
+  EXPECT_FALSE(walk.deferClaim()) << "data is no turn";
+  EXPECT_EQ(b.take(walk), 2);
+  EXPECT_EQ(b.serve(4), (Order{-3, -1, 0, 0})) << "no turn is lost, none comes twice";
+  EXPECT_EQ(b.round.seated(), 0u);
+}
+
+TEST(RoundPass, ADeferredTurnOfAnOldFlowIsTheNextOfTheOldOnes) {
+  RoundBench b;
+  b.in(1, 1000, 4);
+  b.in(2, 1000, 4);
+  b.serve(4);  // both are old
+  b.round.claim(b.flow(1));
+  b.waiting[1].clear();
+  b.round.onDropped(b.flow(1), b.flow(1).waiting());
+  Round walk(b.round);
+  while (b.look(walk) != -1) b.take(walk);
+  EXPECT_FALSE(walk.deferClaim());
+  b.in(3, 500);
+  EXPECT_TRUE(walk.deferClaim());
+  EXPECT_EQ(b.take(walk), 3);
+  EXPECT_EQ(b.look(walk), -1);
+}
+
 // Flows with a backlog, two of which want only every second opening: those get nearly what the others do
 // (they miss rounds that end while they wait), and alike flows get the same within what is in hand.
 TEST(RoundPass, SharesStayFair) {

@@ -253,6 +253,25 @@ TEST_F(SessionTest, NumbersThatAreLeftOutHarmNoHonestPeer) {
 }
 
 // Found by reading: when two flows had a turn and nothing to protect, what waited behind them stayed there.
+// A call that has been sent wants a turn to be protected. That turn had to wait for an open window, and everybody behind
+// it with it.
+TEST_F(SessionTest, ATurnBeforeAFullWindowHoldsNoSmallFlowUp) {
+  start();
+  cut = true;
+  auto leaves = [&] {
+    uint64_t before = sent;
+    while (carry(*edge, *hub, hubRoute)) {
+    }
+    return sent - before;
+  };
+  for (int i = 0; i < 300; ++i) offer(*edge, 1, 1200);
+  ASSERT_LT(leaves(), 300u) << "bulk waits";
+  offer(*edge, 2, 172, {}, false);
+  EXPECT_EQ(leaves(), 1u);
+  offer(*edge, 3, 172, {}, false);
+  EXPECT_EQ(leaves(), 1u);
+}
+
 TEST_F(SessionTest, TurnsThatComeToNothingHoldNothingUp) {
   options.controller = "newreno";
   options.initialWindow = 40;
