@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/bytes.h"
-#include "inet/endpoint.h"
+#include "tunnel/wire/stream_frames.h"
 
 namespace braid {
 
@@ -34,13 +33,6 @@ enum class StreamCause : uint8_t {
   kForbidden = 6,    ///< the source is none of the peer's, or the destination is not to be reached by streams
 };
 inline constexpr size_t kStreamCauses = 7;
-
-/// What a stream connects.
-struct StreamEnds {
-  Endpoint source;       ///< the client's address and port
-  Endpoint destination;  ///< the server's; of the same address family
-  bool operator==(const StreamEnds&) const = default;
-};
 
 /// What happened to a stream since its last event. Several things may have.
 struct StreamEvent {

@@ -18,11 +18,12 @@ KeyLimits keyLimits(const SessionOptions& options) {
 }
 
 /// What this side says of itself.
-Params ownParams(const SessionOptions& options, const PacketPool& pool) {
+Params ownParams(const SessionOptions& options, const PacketPool& pool, const StreamLane& streams) {
   Params own;
   own.largestDatagram = std::max<uint64_t>(pool.payload(), Params::kMinDatagram);
   own.symbols = options.decodeBuffer;
   own.heldSpan = kSurelyHeld;
+  streams.describe(own);
   return own;
 }
 
@@ -69,18 +70,20 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       ledger_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
       flows_(innerFlowOptions(options), random_.next()),
       packets_(packetLaneOptions(options), flows_, round_, &owner, &pool.budget(PacketUse::kQueued)),
+      streams_({options.streams, pool, ledger_, round_, secrets.sessionId,
+                role == KeySchedule::Role::kInitiator}),
       renewal_(keys_, controls_),
       paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
       outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
-                 packets_, protector_, receiver_, owner, secrets.version}),
+                 packets_, streams_, protector_, receiver_, owner, secrets.version}),
       inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
-                packets_, protector_, receiver_, owner, secrets.version}),
+                packets_, streams_, protector_, receiver_, owner, secrets.version}),
       start_(now) {
   protector_.setPolicies(random_);
   flows_.limitClasses(protector_.policies().size());
-  controls_.add(ParamsFrame{ownParams(options, pool), random_.next()});
+  controls_.add(ParamsFrame{ownParams(options, pool, streams_), random_.next()});
   controls_.add(greaseFrame(random_.next()));
 }
 
@@ -90,6 +93,7 @@ Session::~Session() {
 
 // Subflows hand their data back to the ledger, and the ledger to the flows.
 void Session::giveUp() {
+  streams_.endAll(StreamCause::kGone, false);
   protector_.clear();
   paths_.clear();
   ledger_.giveUpAll(Drop::kPeerDown);
@@ -191,9 +195,9 @@ void Session::onTimer(Time now) {
 }
 
 Time Session::nextDeadline(Time now) const {
-  Time next = std::min({keys_.deadline(), flows_.nextDeadline(), inbound_.nextDeadline(),
+  Time next = std::min({keys_.deadline(), flows_.nextDeadline(), inbound_.nextDeadline(), streams_.nextDeadline(),
                         outbound_.nextDeadline(now), paths_.nextDeadline(now)});
-  if (unusableSince() != kNever && outbound_.hasWaiting())
+  if (unusableSince() != kNever && (outbound_.hasWaiting() || streams_.size() > 0))
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime));
   return next;
 }
@@ -201,11 +205,13 @@ Time Session::nextDeadline(Time now) const {
 // What follows from the states of the subflows.
 void Session::refresh(Time now) {
   paths_.update(now);
+  streams_.update(now);
   if (unusableSince() != kNever && now - unusableSince() > options_.repairTime) clearQueues(now);
 }
 
 // All uplinks have been gone for the repair time: nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
+  streams_.endAll(StreamCause::kGone, true);
   ledger_.giveUpAll(Drop::kPeerDown);
   if (ledger_.live() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
@@ -216,6 +222,7 @@ void Session::clearQueues(Time now) {
 // Datagrams that were sent are not handed back: they may have arrived, and UDP's hosts see it when they come twice.
 void Session::handBack(SessionOwner& owner) {
   inbound_.releaseHeld();
+  streams_.endAll(StreamCause::kGone, false);
   auto take = [&](Packet packet) { owner.onHandedBack(std::move(packet)); };
   flows_.forEach([&](Flow& flow) {
     if (flow.reliable()) ledger_.takeBack(flow, take);
@@ -264,6 +271,10 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.blocks = protector_.blocks();
   status.paritiesReceived = receiver_.parities();
   static_cast<BlockDecoder::Counts&>(status) = receiver_.counts();
+  static_cast<StreamCounts&>(status) = streams_.counts();
+  status.streamCount = streams_.size();
+  status.streamsHeldBytes = streams_.heldBytes();
+  status.streams = streams_.list(flows, now);
   status.flowCount = flows_.size();
   for (const Flow* flow : flows_.largest(flows)) {
     const FlowQueue& queue = flow->queue;

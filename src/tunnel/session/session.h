@@ -30,6 +30,7 @@
 
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/lane/packet_lane.h"
+#include "tunnel/lane/stream_lane.h"
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
@@ -109,6 +110,9 @@ class Session final {
     const Flow* flow = flows_.find(key);
     return flow && flow->isCarried();
   }
+  /// Its streams.
+  StreamLane& streams() { return streams_; }
+  const StreamLane& streams() const { return streams_; }
   /// The kernel refused to send on the route. True when a subflow is there.
   bool onSendError(const Route& route, Time now);
   /// A datagram of that size was too large for the route. True when a subflow is there.
@@ -151,6 +155,7 @@ class Session final {
   InnerFlows flows_;
   FairRound round_;  ///< of all lanes
   PacketLane packets_;
+  StreamLane streams_;
   ControlFrames controls_;
   KeyRenewal renewal_;
   PathManager paths_;
