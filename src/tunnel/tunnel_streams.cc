@@ -33,25 +33,25 @@ const StreamEnds* TunnelStreams::ends(StreamHandle stream) const {
 
 size_t TunnelStreams::writable(StreamHandle stream, size_t wanted) {
   Stream* s = desk_.find(stream);
-  return s ? s->of().writable(*s, wanted) : 0;
+  return s ? s->of().sending().writable(*s, wanted) : 0;
 }
 
 size_t TunnelStreams::room(StreamHandle stream, std::span<ByteSpan> buffers) {
   Stream* s = desk_.find(stream);
-  return s ? s->of().room(*s, buffers) : 0;
+  return s ? s->of().sending().room(*s, buffers) : 0;
 }
 
 void TunnelStreams::commit(StreamHandle stream, size_t bytes, Time now) {
-  if (Stream* s = desk_.find(stream)) s->of().commit(*s, bytes, now);
+  if (Stream* s = desk_.find(stream)) s->of().sending().commit(*s, bytes, now);
 }
 
 size_t TunnelStreams::write(StreamHandle stream, ByteView bytes, Time now) {
   Stream* s = desk_.find(stream);
-  return s ? s->of().write(*s, bytes, now) : 0;
+  return s ? s->of().sending().write(*s, bytes, now) : 0;
 }
 
 void TunnelStreams::finish(StreamHandle stream, Time now) {
-  if (Stream* s = desk_.find(stream)) s->of().finish(*s, now);
+  if (Stream* s = desk_.find(stream)) s->of().sending().finish(*s, now);
 }
 
 void TunnelStreams::reset(StreamHandle stream, StreamCause cause, Time) {
@@ -77,12 +77,10 @@ bool TunnelStreams::isAtEnd(StreamHandle stream) const {
   return s && s->assembly().isAtEnd();
 }
 
-// The peer may open streams from its own addresses only, as it may send packets from these alone, and to nobody but who
-// is on this side.
+// The peer may open streams from its own addresses only, as it may send packets from these alone.
 bool TunnelStreams::isAllowed(const Stream& stream) const {
   const Peer* peer = peers_.peerOf(stream.of().session());
-  return peer && forwarder_.ownsSource(*peer, stream.ends().source.address) &&
-         !forwarder_.peerBehind(stream.ends().destination.address);
+  return peer && forwarder_.ownsSource(*peer, stream.ends().source.address);
 }
 
 bool TunnelStreams::pollStream(StreamEvent& out) {

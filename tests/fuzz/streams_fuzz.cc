@@ -74,7 +74,7 @@ class Play {
         write(in);
         break;
       case 6:
-        if (Stream* s = chosen(in)) lane_->finish(*s, now_);
+        if (Stream* s = chosen(in)) lane_->sending().finish(*s, now_);
         break;
       case 7:
         if (Stream* s = chosen(in)) lane_->reset(*s, static_cast<StreamCause>(in.u8() % kStreamCauses));
@@ -117,7 +117,9 @@ class Play {
     std::vector<uint8_t> bytes(size);
     for (size_t i = 0; i < size; ++i) bytes[i] = byteAt(f.stream.value(), f.offset + i);
     f.bytes = bytes;
-    if (lane_->admit(f, now_) == StreamLane::Verdict::kTaken) lane_->onFrame(f, pool_.copy(bytes), now_);
+    Packet packet = pool_.copy(bytes);
+    if (packet && lane_->admit(f, now_) == StreamLane::Verdict::kTaken)
+      lane_->onFrame(f, std::move(packet), now_);
     CHECK(lane_->heldBytes() <= kHeld);
   }
   // What the reader of frames takes, the lane bears.
@@ -129,6 +131,7 @@ class Play {
       if (!f) continue;
       CHECK(f->end() < StreamFrame::kEnd);
       Packet unit = pool_.copy(f->payload), rest = pool_.allocate();
+      if (!unit || !rest) return;
       size_t size = unit.size() / 2;
       size_t stays = cutStreamUnit(f->type, unit, size, rest);
       if (stays > 0) CHECK(unit.size() == size && stays < f->bytes.size());
@@ -140,16 +143,16 @@ class Play {
     if (!s) return;
     uint64_t end = s->source().end();
     if (in.u8() % 2 == 0) {
-      size_t may = lane_->writable(*s, bytes.size());
-      size_t taken = lane_->write(*s, bytes, now_);
+      size_t may = lane_->sending().writable(*s, bytes.size());
+      size_t taken = lane_->sending().write(*s, bytes, now_);
       CHECK(taken <= may && s->source().end() == end + taken);
       return;
     }
     std::array<ByteSpan, 4> buffers;
-    size_t n = lane_->room(*s, buffers), room = 0;
+    size_t n = lane_->sending().room(*s, buffers), room = 0;
     for (size_t i = 0; i < n; ++i) room += buffers[i].size();
     size_t taken = std::min(room, bytes.size());
-    lane_->commit(*s, taken, now_);
+    lane_->sending().commit(*s, taken, now_);
     CHECK(s->source().end() == end + taken);
   }
   void read(Reader& in) {

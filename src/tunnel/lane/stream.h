@@ -15,7 +15,7 @@ namespace braid {
 class StreamLane;
 
 /// A stream, as one of its two ends sees it: what it sends is a flow among others, what it gets an assembly. The stream
-/// lane alone writes it.
+/// lane and its parts alone write it.
 class Stream final : public Flow {
  public:
   Stream(StreamLane& lane, Lane& asLane, StreamStore& store, StreamId id, const StreamOpening& opening,
@@ -45,6 +45,8 @@ class Stream final : public Flow {
 
  private:
   friend class StreamLane;
+  friend class StreamSending;
+  friend class StreamHoldings;
 
   static FlowKey keyOf(const StreamEnds& ends, bool isOwn) {
     constexpr uint8_t kTcp = 6;
@@ -66,6 +68,7 @@ class Stream final : public Flow {
   uint64_t sendLimit_ = 0;   ///< offset up to which the other side takes bytes
   uint64_t creditLimit_ = 0;  ///< and this one
   size_t window_ = 0;        ///< bytes by which that is ahead of what was read
+  size_t heldBytes_ = 0, heldPackets_ = 0;  ///< of the assembly, as StreamHoldings counts them
   size_t wanted_ = 0;        ///< the driver waits until it may write so many bytes; 0: it does not
   Time begun_;
   Time granted_;              ///< when the window was last moved on
@@ -77,7 +80,8 @@ class Stream final : public Flow {
   bool isLooked_ = false;      ///< in the lane's list of those to look at
   bool owesCredit_ = false;    ///< in the list of those whose credit is to be said
   bool isStarved_ = false;     ///< in the list of those that wait for a buffer
-  ListLink<Stream> byLook_, byCredit_, byHunger_;
+  uint8_t sizeClass_ = 0;      ///< of StreamHoldings
+  ListLink<Stream> byLook_, byCredit_, byHunger_, bySize_;
 };
 
 }  // namespace braid

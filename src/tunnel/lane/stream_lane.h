@@ -19,23 +19,21 @@
 // fast. All that is held together has a bound; there the stream that holds most is reset. What the driver may write ahead
 // is what the paths carry in a few milliseconds. No stream waits for another.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "base/packet.h"
 #include "base/ring.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/lane/lane.h"
 #include "tunnel/lane/stream.h"
 #include "tunnel/lane/stream_desk.h"
+#include "tunnel/lane/stream_holdings.h"
 #include "tunnel/lane/stream_ids.h"
-#include "tunnel/lane/stream_memory.h"
 #include "tunnel/lane/stream_options.h"
+#include "tunnel/lane/stream_sending.h"
 #include "tunnel/lane/stream_status.h"
 #include "tunnel/wire/params.h"
 
@@ -51,13 +49,16 @@ struct StreamContext {
   bool isInitiator = false;
 };
 
-class StreamLane final : public Lane {
+/// The streams of a session: what they are, what comes of them, and their ends. What leaves is StreamSending's.
+class StreamLane {
  public:
   /// Resets that wait to be sent: with so many, no stream begins. Ours.
   static constexpr size_t kMostResets = 16384;
 
   explicit StreamLane(const StreamContext& context);
-  ~StreamLane() override;
+  ~StreamLane();
+  StreamLane(const StreamLane&) = delete;
+  StreamLane& operator=(const StreamLane&) = delete;
 
   // ---- what the session tells
 
@@ -66,7 +67,10 @@ class StreamLane final : public Lane {
   void setPeer(const Params& peer) { peer_ = peer; }
   /// How large a unit may be, what the paths carry together (bytes per second; infinity: not known) and the round trip
   /// of the slowest.
-  void setPaths(size_t unit, double rate, Duration rtt);
+  void setPaths(size_t unit, double rate, Duration rtt) {
+    sending_.setPaths(unit, rate);
+    rtt_ = rtt;
+  }
 
   enum class Verdict : uint8_t {
     kTaken,
@@ -81,7 +85,7 @@ class StreamLane final : public Lane {
   void onReset(const StreamResetFrame& frame);
   /// Looks at the streams that something happened to. After other calls of the session.
   void update(Time now);
-  Time nextDeadline() const { return hungry_.empty() ? kNever : retryAt_; }
+  Time nextDeadline() const { return sending_.nextDeadline(); }
   /// All streams end; `tellPeer`: the session goes on.
   void endAll(StreamCause cause, bool tellPeer);
 
@@ -94,29 +98,19 @@ class StreamLane final : public Lane {
   bool canOpen() const;
   /// An empty handle when canOpen() says no, or there is no buffer.
   StreamHandle open(const StreamEnds& ends, Time now);
-  size_t writable(Stream& stream, size_t wanted);
-  size_t room(Stream& stream, std::span<ByteSpan> buffers);
-  void commit(Stream& stream, size_t bytes, Time now);
-  size_t write(Stream& stream, ByteView bytes, Time now);
-  void finish(Stream& stream, Time now);
+  /// What it writes.
+  StreamSending& sending() { return sending_; }
   void consume(Stream& stream, size_t bytes, Time now);
   /// The stream is gone after the call, and its handle dead.
   void reset(Stream& stream, StreamCause cause);
-
-  // ---- Lane
-
-  const Packet* prepare(Flow& flow, Time now) override;
-  Packet handOut(Flow& flow) override;
-  bool cut(Flow& flow, size_t size) override;
-  void onSettled(Flow& flow) override;
 
   // ---- for the operator
 
   uint32_t session() const { return context_.session; }
   size_t size() const { return streams_.size(); }
   /// Bytes held for readers, whole buffers.
-  size_t heldBytes() const { return heldBytes_; }
-  const StreamCounts& counts() const { return counts_; }
+  size_t heldBytes() const { return holdings_.bytes(); }
+  StreamCounts counts() const;
   /// Up to so many streams, those opened first.
   std::vector<StreamStatus> list(size_t most, Time now) const;
 
@@ -126,24 +120,13 @@ class StreamLane final : public Lane {
   Stream& add(StreamId id, const StreamOpening& opening, bool own, Time now);
   Verdict admitNew(const StreamFrame& frame, Time now);
   bool makeRoom(size_t bytes);
-  Stream* largest() const;
-  StreamSource::Make makeFor(const Stream& stream) const;
-  size_t mayWrite(const Stream& stream) const;
-  void onWritten(Stream& stream, size_t grown, size_t packets, size_t bytes, Time now);
-  void onCut(Stream& stream, size_t packetsBefore, size_t grown);
-  void tellWritable(Stream& stream);
-  void starve(Stream& stream);
-  void feed(Time now);
   void grant(Stream& stream, Time now);
-  bool isShort() const { return heldBytes_ > context_.options.heldBytes / 2; }
   size_t firstCredit() const;
-  void look(Stream& stream);
   void settle(Stream& stream);
   void refuse(StreamId id, StreamCause cause);
   void reset(Stream& stream, StreamCause cause, bool tellDriver);
   void end(Stream& stream, StreamCause cause);
   void remove(Stream& stream);
-  void countHeld(size_t bytesBefore, size_t packetsBefore, const StreamAssembly& after);
 
   StreamContext context_;
   StreamDesk* const desk_;  ///< nullptr: there are no streams
@@ -154,15 +137,10 @@ class StreamLane final : public Lane {
   const size_t upload_;  ///< credit of streams that the peer opens, as it was told
   uint64_t nextId_;
   size_t own_ = 0;  ///< streams that this side has opened
-  StreamMemory memory_;
-  size_t heldBytes_ = 0, heldPackets_ = 0, queuedPackets_ = 0;
-  size_t unit_;       ///< bytes of one
-  size_t ahead_;      ///< bytes of a stream that may wait
-  Duration rtt_;      ///< of the slowest path
-  Time retryAt_ = kNever;
-  IntrusiveList<Stream, &Stream::byLook_> looked_;
+  StreamHoldings holdings_;
+  StreamSending sending_;
+  Duration rtt_;  ///< of the slowest path
   IntrusiveList<Stream, &Stream::byCredit_> owing_;
-  IntrusiveList<Stream, &Stream::byHunger_> hungry_;
   Ring<StreamResetFrame> resets_;
   StreamCounts counts_;
 };

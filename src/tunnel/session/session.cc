@@ -197,7 +197,9 @@ void Session::onTimer(Time now) {
 Time Session::nextDeadline(Time now) const {
   Time next = std::min({keys_.deadline(), flows_.nextDeadline(), inbound_.nextDeadline(), streams_.nextDeadline(),
                         outbound_.nextDeadline(now), paths_.nextDeadline(now)});
-  if (unusableSince() != kNever && (outbound_.hasWaiting() || streams_.size() > 0))
+  if (unusableSince() != kNever && streams_.size() > 0)
+    next = std::min(next, std::max(now, unusableSince() + options_.repairTime + 1ns));
+  if (unusableSince() != kNever && outbound_.hasWaiting())
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime));
   return next;
 }

@@ -38,6 +38,7 @@ std::vector<std::vector<FieldInfo>> objects() {
           fieldsOf<PeerStatus>(),
           fieldsOf<SubflowStatus>(),
           fieldsOf<FlowStatus>(),
+          fieldsOf<StreamStatus>(),
           fieldsOf<ShimStatus>(),
           fieldsOf<ActuatorCounts>(),
           fieldsOf<TunnelStatus>(),

@@ -74,7 +74,7 @@ struct SessionStreamsTest : test::SessionPairTest {
     if (!s) return 0;
     std::vector<uint8_t> bytes(size);
     for (size_t i = 0; i < size; ++i) bytes[i] = byteAt(s->source().end() + i);
-    return s->of().write(*s, bytes, now);
+    return s->of().sending().write(*s, bytes, now);
   }
   /// Reads up to so many bytes, which must be those of the pattern; returns how many.
   size_t read(StreamHandle h, size_t most) {
@@ -92,7 +92,7 @@ struct SessionStreamsTest : test::SessionPairTest {
     return done;
   }
   void finish(StreamHandle h) {
-    if (Stream* s = desk.find(h)) s->of().finish(*s, now);
+    if (Stream* s = desk.find(h)) s->of().sending().finish(*s, now);
   }
   /// Brings `size` bytes from one end to the other, which reads all at once; how long that took.
   Duration bring(StreamHandle from, StreamHandle to, size_t size) {
@@ -428,12 +428,12 @@ TEST_F(SessionStreamsTest, RoomToReadIntoIsTheSameAsWriting) {
   for (int i = 0; i < 20; ++i) {
     Stream* s = desk.find(a);
     std::array<ByteSpan, 8> buffers;
-    size_t n = s->of().room(*s, buffers);
+    size_t n = s->of().sending().room(*s, buffers);
     size_t here = 0, want = 1 + dice.below(6000);
     for (size_t k = 0; k < n; ++k)
       for (uint8_t& byte : buffers[k].first(std::min(buffers[k].size(), want - here)))
         byte = byteAt(filled + here++);
-    s->of().commit(*s, here, now);
+    s->of().sending().commit(*s, here, now);
     filled += here;
     EXPECT_EQ(s->source().end(), filled);
     if (i % 3 == 0) run(1ms);
