@@ -221,6 +221,7 @@ void World::serve(Node& node) {
 void World::poll(Node& node) {
   Datagram datagram;
   Packet packet;
+  StreamEvent streamEvent;
   Event event;
   int sent = 0;
   do {
@@ -232,6 +233,9 @@ void World::poll(Node& node) {
     while (node.tunnel_->pollInnerPacket(packet)) {
       node.leave(packet.view());
       packet.reset();
+    }
+    while (node.tunnel_->streams().pollStream(streamEvent)) {
+      if (node.onStream) node.onStream(streamEvent);
     }
     while (node.tunnel_->pollEvent(event)) {
       if (node.events.size() < kMaxEvents) node.events.emplace_back(now_, std::move(event));

@@ -170,6 +170,13 @@ class Node final : public Station {
   /// The hosts are on a bridge: the device is a TAP device, and each host has the MAC address that macOf() gives.
   bool bridged = false;
   static MacAddress macOf(const Address& host);
+  /// The streams of a running gateway, which is polled when the caller is done with them.
+  StreamLanes& streams() {
+    dirty_ = true;
+    return tunnel_->streams();
+  }
+  /// What happened to them.
+  std::function<void(const StreamEvent&)> onStream;
   /// Sees everything that comes out of the device first; true: nobody else gets it.
   std::function<bool(ByteView)> tap;
 

@@ -12,7 +12,7 @@ constexpr size_t kMuchMore = 2;
 constexpr unsigned kRest = 64;
 }  // namespace
 
-Keeper::Keeper(Budget* budget) : budget_(budget) {
+Keeper::Keeper(Budget* budget, bool gives) : budget_(budget), gives_(gives) {
   if (budget_) ++budget_->keepers_;
 }
 
@@ -54,7 +54,7 @@ void Budget::set(Keeper& keeper, size_t amount) {
   if (before == 0) keeping_.pushBack(keeper);
   if (amount == 0) keeping_.erase(keeper);
   if (amount < before || isTaking_) return;
-  while (used_ > limit_ && takeFrom(*largest())) {
+  for (Keeper* most = nullptr; used_ > limit_ && (most = largest()) && takeFrom(*most);) {
   }
 }
 
@@ -75,11 +75,11 @@ bool Budget::takeFrom(Keeper& keeper) {
   return true;
 }
 
-// The first of equals.
+// Of those who can give; the first of equals.
 Keeper* Budget::largest() const {
-  Keeper* most = keeping_.front();
-  for (Keeper* keeper = most; keeper; keeper = keeping_.next(*keeper)) {
-    if (keeper->kept_ > most->kept_) most = keeper;
+  Keeper* most = nullptr;
+  for (Keeper* keeper = keeping_.front(); keeper; keeper = keeping_.next(*keeper)) {
+    if (keeper->gives_ && (!most || keeper->kept_ > most->kept_)) most = keeper;
   }
   return most;
 }

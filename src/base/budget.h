@@ -12,8 +12,8 @@ class Budget;
 /// Somebody who keeps a part of a Budget: a session's queues, or its reordering. Leaves the budget when it ends.
 class Keeper {
  public:
-  /// `budget` must outlive it; nullptr: without any bound.
-  explicit Keeper(Budget* budget);
+  /// `budget` must outlive it; nullptr: without any bound. `gives`: it can give back; who cannot is never asked.
+  explicit Keeper(Budget* budget, bool gives = true);
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
@@ -38,6 +38,7 @@ class Keeper {
 
   Budget* budget_;
   size_t kept_ = 0;
+  bool gives_;
   unsigned rest_ = 0;  ///< calls of makeRoom() until it looks for others again
   ListLink<Keeper> link_;
 };
@@ -64,7 +65,7 @@ class Budget {
   void set(Keeper& keeper, size_t amount);
   bool hasRoom(const Keeper& keeper, size_t more) const;
   bool takeFrom(Keeper& keeper);
-  Keeper* largest() const;
+  Keeper* largest() const;  // nullptr: nobody can give
 
   size_t limit_;
   size_t used_ = 0;

@@ -5,6 +5,29 @@
 
 namespace braid {
 
+namespace {
+/// Empty when there are none.
+std::string streamsPart(const nlohmann::json& answer) {
+  Table table({"PEER", "STREAM", "STATE", ">SENT", ">RECEIVED", ">QUEUED", ">UNACKED", ">HELD", ">FIRST BYTE"});
+  std::string cut;
+  for (const auto& peer : listOf(answer, "peers")) {
+    nlohmann::json streams = listOf(peer, "streams");
+    for (const auto& stream : streams) {
+      table.add({cell<&PeerStatus::name>(peer), cell<&StreamStatus::name>(stream),
+                 cell<&StreamStatus::state>(stream), cell<&StreamStatus::sentBytes>(stream),
+                 cell<&StreamStatus::receivedBytes>(stream), cell<&StreamStatus::queuedBytes>(stream),
+                 cell<&StreamStatus::unacked>(stream), cell<&StreamStatus::heldBytes>(stream),
+                 cell<&StreamStatus::firstByte>(stream)});
+    }
+    if (uint64_t all = countOf(peer, kKeyOf<&PeerStatus::streamCount>); all > streams.size()) {
+      cut += cell<&PeerStatus::name>(peer) + ": " + std::to_string(all - streams.size()) +
+             " more streams are not listed\n";
+    }
+  }
+  return table.empty() ? "" : "\n" + table.toString() + cut;
+}
+}  // namespace
+
 std::string flowsText(const nlohmann::json& answer) {
   Table table({"PEER", "FLOW", "DELIVERY", ">BYTES", ">PACKETS", ">QUEUED", ">UNACKED", ">DROPS", ">MARKS"});
   std::string cut;
@@ -22,7 +45,7 @@ std::string flowsText(const nlohmann::json& answer) {
              " more flows are not listed\n";
     }
   }
-  return (table.empty() ? "no flows\n" : table.toString()) + cut;
+  return (table.empty() ? "no flows\n" : table.toString()) + cut + streamsPart(answer);
 }
 
 }  // namespace braid

@@ -64,6 +64,10 @@ class Forwarder final : private TunnelKnowledge {
   /// The next packet or frame for the device.
   bool pollInnerPacket(Packet& out);
   Time nextDeadline() const { return shim_.nextDeadline(); }
+  /// The peer that the address lies behind; nullptr: none, or it is on this side. Of a TUN gateway.
+  Peer* peerBehind(const Address& address) const { return router_.peerFor(address); }
+  /// Whether the peer may send from this address.
+  bool ownsSource(const Peer& peer, const Address& source) const;
   const DropCounts& drops() const { return drops_; }
   ShimStatus shimStatus() const { return shim_.status(); }
 
@@ -82,7 +86,6 @@ class Forwarder final : private TunnelKnowledge {
   void deliverIp(const Peer& from, Packet packet, Time now);
   void deliverFrame(Peer& from, Packet packet, Time now);
   std::optional<InnerPacket> innerOf(ByteView packet, size_t& ipOffset) const;
-  bool ownsSource(const Peer& peer, const Address& source) const;
   std::optional<Drop> refusal(const Peer& from, const Frame& frame, ByteView bytes) const;
   bool isShort() const;
   Peer* peerOf(const FlowKey& fromHost) const;

@@ -68,6 +68,13 @@ class PeerSet {
   /// Something happens to this peer, which may then have something to send, and another deadline.
   void wake(const Peer& peer);
 
+  /// The peer of this session, if there still is one, as above.
+  void wakeSession(uint32_t session) {
+    if (const Peer* peer = peerOf(session)) wake(*peer);
+  }
+  /// nullptr: there is no such session.
+  const Peer* peerOf(uint32_t session) const { return sessions_.find(session).peer; }
+
   /// The next datagram: of the peer whose turn it is, or of the next one that has any. False: none has.
   bool pollDatagram(Datagram& out, Time now);
   Time nextDeadline(Time now) const;

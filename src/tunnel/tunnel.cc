@@ -11,6 +11,8 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       pool_(pool),
       handshakes_(handshakes),
       random_(key),
+      streamMemory_(options_.streams.allHeldBytes),
+      streams_(options_, peers_, forwarder_),
       uplinks_(options_.maxOuterMtu),
       peers_(options_, pool, handshakes, *this, events_),
       responders_(pool, handshakes, random_),
@@ -21,6 +23,8 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
 void Tunnel::shareMemory(TunnelOptions& options) {
   options.orderMemory = &memory_;
   options.decodeMemory = &memory_;
+  options.streams.memory = &streamMemory_;
+  options.streams.desk = &streams_.desk();
 }
 
 // Sessions end while their owners are whole.
@@ -82,6 +86,8 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.maxFlows = options_.maxFlows;
   next.decodeBuffer = options_.decodeBuffer;
   next.sealLater = options_.sealLater;
+  next.streams.firstUpload = options_.streams.firstUpload;
+  next.streams.allHeldBytes = options_.streams.allHeldBytes;
   next.trace = options_.trace;
   shareMemory(next);
   next.shim.keepSizes(options_.shim);
@@ -153,6 +159,7 @@ bool Tunnel::pollReply(Datagram& out, Time now) {
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = forward(now);
   out.unsealed = {};
+  streams_.wakePeers();
   bool isReply = replyNext_ && pollReply(out, now);
   bool isPeers = !isReply && peers_.pollDatagram(out, now);
   if (!isReply && !isPeers) isReply = pollReply(out, now);
@@ -162,6 +169,7 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
 }
 
 Time Tunnel::nextDeadline() const {
+  if (streams_.desk().hasTouched()) return now_;
   return std::min({peers_.nextDeadline(now_), forwarder_.nextDeadline(), responders_.nextDeadline(),
                    calls_.nextDeadline()});
 }

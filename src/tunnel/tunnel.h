@@ -5,8 +5,8 @@
 //     setters   setPeers, setUplinks, setTunables, ...     at start and on reload
 //     on...     onInnerPacket, onDatagram, onTimer,        whenever something happened, with its time
 //               onSendError, onTooBig
-//     poll...   pollDatagram, pollInnerPacket, pollEvent   after every batch of the above, each until it
-//                                                          gives false
+//     poll...   pollDatagram, pollInnerPacket, pollEvent,  after every batch of the above, each until it
+//               streams().pollStream                       gives false
 //     getters   nextDeadline, innerMtu, status, meters     after polling; onTimer is to be called at
 //                                                          nextDeadline() at the latest
 //
@@ -46,6 +46,7 @@
 #include "tunnel/responders.h"
 #include "tunnel/return_calls.h"
 #include "tunnel/status.h"
+#include "tunnel/tunnel_streams.h"
 #include "tunnel/uplink_accounts.h"
 #include "tunnel/wire/secret_random.h"
 
@@ -96,6 +97,8 @@ class Tunnel final : private PeerOwner {
   void onSendError(const Datagram& refused, Time now) { peers_.onSendError(refused, forward(now)); }
   /// Or because of its size (EMSGSIZE).
   void onTooBig(const Datagram& refused, Time now) { peers_.onTooBig(refused, forward(now)); }
+  /// The streams that cross the tunnel; events of theirs are polled there.
+  StreamLanes& streams() { return streams_; }
   /// Tells every peer that this gateway stops. Poll datagrams once more; nothing else is sent afterwards.
   void close() { peers_.close(); }
 
@@ -140,6 +143,8 @@ class Tunnel final : private PeerOwner {
   SecretRandom random_;
   Time now_ = Time::min();
   Budget memory_{kMemory};
+  Budget streamMemory_;
+  TunnelStreams streams_;
   UplinkAccounts uplinks_;
   EventQueue events_;
   PeerSet peers_;

@@ -144,6 +144,10 @@ json flowsJson(const TunnelStatus& tunnel) {
     json out = peerHead(peer);
     out[infoOf<&PeerStatus::flowCount>().name] = peer.flowCount;
     out["flows"] = std::move(list);
+    out[infoOf<&PeerStatus::streamCount>().name] = peer.streamCount;
+    json streams = json::array();
+    for (const StreamStatus& stream : peer.streams) streams.push_back(toJson(stream));
+    out["streams"] = std::move(streams);
     return out;
   });
 }

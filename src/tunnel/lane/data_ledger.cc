@@ -1,6 +1,9 @@
 #include "tunnel/lane/data_ledger.h"
 
+#include <utility>
+
 #include "tunnel/lane/flow.h"
+#include "tunnel/lane/lane.h"
 
 namespace braid {
 
@@ -18,7 +21,9 @@ const Datum* DataLedger::create(Flow& flow, Packet packet, Time now) {
   d = Datum{};
   d.packet = std::move(packet);
   d.flow = &flow;
-  d.dsn = flow.sent.nextDsn_[static_cast<size_t>(flow.delivery())]++;
+  bool isRange = flow.delivery() == Delivery::kStream;
+  d.dsn = isRange ? Dsn(flow.unit.offset) : flow.sent.nextDsn_[static_cast<size_t>(flow.delivery())]++;
+  d.frame = isRange ? flow.unit.frame : uint8_t{0};
   d.firstSent = now;
   d.slot = flow.slot();
   d.delivery = flow.delivery();
@@ -92,7 +97,8 @@ const Datum* DataLedger::nextRepair(Time now) {
 void DataLedger::giveUp(const Datum* datum, Drop cause) {
   if (datum->done) return;
   countDrop(drops_, cause);
-  if (datum->delivery != Delivery::kTimely) addSkip({datum->slot, datum->dsn, 1});
+  if (datum->delivery != Delivery::kTimely && datum->delivery != Delivery::kStream)
+    addSkip({datum->slot, datum->dsn, 1});
   if (observer_ && cause == Drop::kExpired) observer_->onPacketDropped(datum->packet.view());
   finish(own(datum), false);
 }
@@ -132,8 +138,41 @@ void DataLedger::finish(Datum& datum, bool delivered) {
   sent.list_.erase(datum);
   --sent.unacked_;
   keep(kept() - 1);
-  datum.flow = nullptr;
+  Flow& flow = *std::exchange(datum.flow, nullptr);
   dequeue(datum);
+  if (sent.unacked_ == 0 && flow.delivery() == Delivery::kStream) flow.lane().onSettled(flow);
+}
+
+// Datagrams that left with all of it still count for the first part; the second one is sent again in any case.
+bool DataLedger::cut(const Datum* datum, size_t size, PacketPool& pool) {
+  Datum& d = own(datum);
+  if (d.frame == 0 || !d.queued || !hasRoom(1)) return false;
+  Packet rest = pool.allocate();
+  size_t stays = rest ? cutStreamUnit(d.frame, d.packet, size, rest) : 0;
+  if (stays == 0) return false;
+  Datum& second = *data_.take();
+  second = Datum{};
+  second.packet = std::move(rest);
+  second.flow = d.flow;
+  second.dsn = d.dsn + stays;
+  second.pn = d.pn;
+  second.firstSent = d.firstSent;
+  second.slot = d.slot;
+  second.subflow = d.subflow;
+  second.delivery = d.delivery;
+  second.moved = d.moved;
+  second.frame = d.frame;
+  d.frame &= static_cast<uint8_t>(~StreamFrame::kFin);
+  d.coded = second.coded = true;  // its old packet number stands for other bytes
+  d.flow->sent.list_.insertAfter(d, second);
+  ++d.flow->sent.unacked_;
+  keep(kept() + 1);
+  second.queued = true;
+  ++second.refs;
+  ++queued_;
+  ++repairChanges_;
+  repairs_.insertAfter(d, second);
+  return true;
 }
 
 void DataLedger::enqueue(Datum& datum) {

@@ -88,6 +88,9 @@ class DataLedger final : private Keeper {
       take(std::move(packet));
     }
   }
+  /// Cuts the range of a stream that is queued for repair, so that its packet has at most `size` bytes: what is left is
+  /// queued behind it. False when there is no room for that, or nothing to be cut.
+  bool cut(const Datum* datum, size_t size, PacketPool& pool);
   /// Gives up everything queued for repair.
   void giveUpAll(Drop cause);
 
@@ -118,7 +121,8 @@ class DataLedger final : private Keeper {
   static Datum& own(const Datum* datum) { return const_cast<Datum&>(*datum); }
   void giveBack() override {}  // Keeper
   Duration worth(Delivery delivery) const {
-    return delivery == Delivery::kReliable  ? repairTime_
+    return delivery == Delivery::kStream    ? Duration::max()
+           : delivery == Delivery::kReliable ? repairTime_
            : delivery == Delivery::kOrdered ? patience_
                                             : kTimely;
   }

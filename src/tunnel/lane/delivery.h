@@ -13,6 +13,7 @@ enum class Delivery : uint8_t {
   kReliable,  ///< TCP: in order, repaired for the repair time
   kOrdered,  ///< datagrams whose receiver takes reordering for loss: in order and repaired, with little patience
   kTimely,  ///< datagrams as they come: each at once, none sent again
+  kStream,  ///< a range of a stream's bytes: repaired until it arrives or the stream ends
 };
 
 constexpr std::string_view deliveryName(Delivery delivery) {
@@ -21,6 +22,8 @@ constexpr std::string_view deliveryName(Delivery delivery) {
       return "reliable";
     case Delivery::kOrdered:
       return "ordered";
+    case Delivery::kStream:
+      return "stream";
     case Delivery::kTimely:
       break;
   }

@@ -15,6 +15,22 @@ void FairRound::onData(RoundSeat& seat, size_t bytes) {
   if (settled_ == &seat && !seat.unit_) settled_ = nullptr;
 }
 
+void FairRound::leave(RoundSeat& seat) {
+  onDropped(seat, seat.waiting_);
+  claims_ -= seat.claims_;
+  seat.claims_ = false;
+  seat.unit_ = nullptr;
+  if (!seat.isSeated()) return;
+  if (auto held = std::find(held_.begin(), held_.end(), &seat); held != held_.end()) {
+    held_.erase(held);
+  } else {
+    listOf(seat).erase(seat);
+  }
+  if (settled_ == &seat) settled_ = nullptr;
+  seat.place_ = RoundSeat::Place::kNone;
+  --seated_;
+}
+
 void FairRound::claim(RoundSeat& seat) {
   claims_ += !seat.claims_;
   seat.claims_ = true;

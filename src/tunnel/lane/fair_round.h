@@ -77,6 +77,8 @@ class FairRound {
     seat.waiting_ -= bytes;
     bytes_ -= bytes;
   }
+  /// The flow is no more: gives up its seat and all of it that waits. Not while somebody walks the round.
+  void leave(RoundSeat& seat);
   /// The flow wants a turn among the others even when it has no new data: to protect what it has sent.
   void claim(RoundSeat& seat);
 

@@ -18,14 +18,23 @@ namespace braid {
 
 class Lane;
 
+/// What the ready unit of a stream is, beyond its bytes.
+struct UnitRange {
+  uint64_t offset = 0;  ///< of its first byte in the stream
+  uint8_t frame = 0;    ///< type of its frame
+};
+
 /// An inner flow at its sender. A record of several parts, each of which has one owner that alone writes it;
 /// everybody else reads, asks or tells.
 ///
 /// The object outlives the flow: another flow takes it over when this one has been idle, but never while the flow
 /// has a seat in the round or data on its way.
-class Flow final : public RoundSeat {
+class Flow : public RoundSeat {
  public:
   explicit Flow(uint16_t index) : RoundSeat(*this), index_(index) {}
+  /// One direction of a stream: it is in no table.
+  Flow(Lane& lane, const FlowKey& key)
+      : RoundSeat(*this), lane_(&lane), key_(key), index_(0), delivery_(Delivery::kStream) {}
 
   // ---- who it is (owner: InnerFlows)
 
@@ -51,6 +60,7 @@ class Flow final : public RoundSeat {
   FlowQueue queue;        ///< packets that wait (owner: the packet lane)
   DatagramOrder order;    ///< whether it wants order, unless it is reliable (owner: the packet lane)
   FlowBurst burst;        ///< what it has queued since it was quiet (owner: the lane)
+  UnitRange unit;         ///< of a stream: what is handed out next (owner: the stream lane)
   SentData sent;          ///< what is on its way (owner: DataLedger)
   FlowPatience patience;  ///< what the path scheduler remembers of it (owner: the path scheduler)
 

@@ -37,6 +37,7 @@ class FlowBurst {
 
  private:
   friend class PacketLane;
+  friend class StreamSending;
   friend class Flow;
 
   /// A packet is queued, this long after the one before it. `waits`: packets of the flow wait here, so that its

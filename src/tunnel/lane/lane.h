@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "base/packet.h"
 #include "base/time.h"
 
@@ -20,6 +22,11 @@ class Lane {
   virtual const Packet* prepare(Flow& flow, Time now) = 0;
   /// Hands out the unit that prepare() has shown.
   virtual Packet handOut(Flow& flow) = 0;
+  /// The unit that prepare() has shown fits no path. A lane whose units can be cut leaves its first `size` bytes in it
+  /// at most, and keeps the rest; false when it cannot.
+  virtual bool cut(Flow&, size_t /*size*/) { return false; }
+  /// All that the flow has sent is delivered or given up; only told of flows of kStream.
+  virtual void onSettled(Flow&) {}
 };
 
 }  // namespace braid

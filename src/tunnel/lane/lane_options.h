@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "tunnel/lane/stream_options.h"
 
 namespace braid {
 
@@ -21,6 +22,7 @@ struct LaneOptions {
   Duration holdTime = 500ms;       ///< resequencing: longest wait for a missing packet
   size_t holdBytes = 12 << 20;     ///< resequencing: bytes held per peer, whole buffers
   Duration repairTime = 3s;        ///< a TCP packet is repaired for so long, then given up
+  StreamOptions streams{};         ///< settings of the stream lane
   Budget* orderMemory = nullptr;   ///< bytes for what is known of the peers' flows; set by Tunnel
 };
 

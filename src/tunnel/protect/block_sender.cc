@@ -125,7 +125,7 @@ bool BlockSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& 
   std::array<ByteView, 2 * kMaxDataPerDatagram> pieces;
   for (size_t i = 0; i < packet.dataCount; ++i) {
     const Datum& d = *packet.data[i];
-    writeDataHeader(d.slot, d.dsn, d.packet.size(), headers[i].data());
+    writeUnitHeader(d, headers[i].data());
     pieces[2 * i] = headers[i];
     pieces[2 * i + 1] = d.packet.view();
   }

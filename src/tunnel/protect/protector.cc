@@ -37,7 +37,7 @@ bool Protector::onNewData(const Datum* datum) {
   const Datum* oldest = flow.sent.oldest();
   if (flow.reliable() && datum->dsn - oldest->dsn >= receiveWindow_ && !oldest->copied)
     secondSendings_.add(oldest);
-  bool takesTurn = policy.takesTurns() && flow.burst.ended() && flow.queue.empty() && flow.burst.isShort();
+  bool takesTurn = policy.takesTurns() && flow.burst.ended() && flow.waiting() == 0 && flow.burst.isShort();
   lastEnded_ = flow.burst.ended() && !takesTurn;
   return takesTurn;
 }

@@ -25,6 +25,8 @@ class ControlFrames {
   static constexpr size_t kMost = 512;
 
   bool isFull() const { return entries_.inUse() >= kMost; }
+  /// So many that only what cannot wait should come, too.
+  bool isCrowded() const { return entries_.inUse() >= kMost / 2; }
   bool empty() const { return entries_.inUse() == 0; }
   /// Whether a frame is to be sent (again).
   bool isWaiting() const { return !waiting_.empty(); }

@@ -1,5 +1,6 @@
 #include "tunnel/session/inbound.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -7,16 +8,30 @@
 namespace braid {
 
 namespace {
-/// DATA frames of one datagram that decoding takes notice of: more than a sender packs.
+/// Frames with a unit of one datagram that decoding takes notice of: more than a sender packs.
 constexpr size_t kMaxSymbolPieces = 64;
 /// Releases of held packets at once. Ours.
 constexpr size_t kReleaseBatch = 64;
 /// Between two looks at the paths for the patience of ordered datagrams. Ours.
 constexpr Duration kPatienceAge = 10ms;
 
-// Header and payload.
-ByteView bytesOf(const DataFrame& frame) {
-  return {frame.payload.data() - kDataFrameHeader, frame.payload.size() + kDataFrameHeader};
+/// A frame that has a unit; none for others.
+Inbound::UnitFrame unitIn(const WireFrame& frame) {
+  if (const auto* data = std::get_if<DataFrame>(&frame)) return *data;
+  if (const auto* stream = std::get_if<StreamFrame>(&frame)) return *stream;
+  return {};
+}
+bool isUnit(const Inbound::UnitFrame& frame) {
+  return frame.index() != 0;
+}
+bool isOfStream(const Inbound::UnitFrame& frame) {
+  return std::holds_alternative<StreamFrame>(frame);
+}
+
+// Header and unit.
+ByteView bytesOf(const Inbound::UnitFrame& frame) {
+  ByteView unit = isOfStream(frame) ? std::get<StreamFrame>(frame).payload : std::get<DataFrame>(frame).payload;
+  return {unit.data() - kDataFrameHeader, unit.size() + kDataFrameHeader};
 }
 }  // namespace
 
@@ -30,18 +45,22 @@ void Inbound::setTunables() {
 bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arrival) {
   Time now = arrival.now;
   bool eliciting = false;
-  std::optional<DataFrame> last;  // the last DATA frame takes over the datagram's buffer
-  ByteView symbol;    // from the first DATA frame to the end of those that follow it without a gap
+  UnitFrame last;  // the last frame with a unit takes over the datagram's buffer
+  ByteView symbol;    // from the first frame with a unit to the end of those that follow it without a gap
   bool whole = true;  // those are all
   size_t costly = 0;
+  auto verdict = StreamLane::Verdict::kTaken;  // on what is of streams
   FrameReader frames(datagram.view());
   while (std::optional<WireFrame> frame = frames.next()) {
     const FrameTraits& traits = traitsOf(*frame);
     eliciting |= traits.eliciting;
-    if (const auto* data = std::get_if<DataFrame>(&*frame)) {
-      if (last) onData(*last, parts_.pool.copy(last->payload), now);
-      last = *data;
-      ByteView bytes = bytesOf(*data);
+    if (traits.symbol) {
+      if (isUnit(last)) {
+        StreamLane::Verdict said = onUnit(last, now);
+        if (isOfStream(last)) verdict = std::max(verdict, said);
+      }
+      last = unitIn(*frame);
+      ByteView bytes = bytesOf(last);
       if (symbol.empty()) symbol = bytes.first(0);
       whole &= bytes.data() == symbol.data() + symbol.size();
       if (whole) symbol = {symbol.data(), symbol.size() + bytes.size()};
@@ -52,32 +71,64 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
     }
   }
   PacketNumber pn = arrival.packetNumber;
-  if (!frames.ok()) {
+  bool good = frames.ok();
+  if (good && isOfStream(last))
+    verdict = std::max(verdict, parts_.streams.admit(std::get<StreamFrame>(last), now));
+  good &= verdict != StreamLane::Verdict::kBad;
+  if (!good || verdict != StreamLane::Verdict::kTaken) {
     subflow.receiver().onMalformed(pn);
+    if (good) drop(Drop::kNoBuffer);
   } else {
     subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
-    if (last && whole) parts_.receiver.onSymbol(subflow.id(), pn, {&symbol, 1});
+    if (isUnit(last) && whole) parts_.receiver.onSymbol(subflow.id(), pn, {&symbol, 1});
     if (!whole) onScattered(subflow.id(), pn, datagram.view());
     takeRestored(now);
-    if (last) {
-      datagram.trimFront(static_cast<size_t>(last->payload.data() - datagram.data()));
-      datagram.setSize(last->payload.size());
-      onData(*last, std::move(datagram), now);
-    }
+    if (isUnit(last)) takeOver(last, std::move(datagram), now);
   }
   deliverWaiting();
-  return frames.ok();
+  return good;
 }
 
-// The symbol of a datagram in which other frames are between the DATA frames: what was
+// The last frame with a unit, which was admitted, takes the datagram's buffer.
+void Inbound::takeOver(const UnitFrame& last, Packet datagram, Time now) {
+  auto keepOnly = [&](ByteView bytes) {
+    datagram.trimFront(static_cast<size_t>(bytes.data() - datagram.data()));
+    datagram.setSize(bytes.size());
+  };
+  if (isOfStream(last)) {
+    const auto& stream = std::get<StreamFrame>(last);
+    keepOnly(stream.bytes);
+    parts_.streams.onFrame(stream, std::move(datagram), now);
+  } else {
+    const auto& data = std::get<DataFrame>(last);
+    keepOnly(data.payload);
+    onData(data, std::move(datagram), now);
+  }
+}
+
+// Of a frame whose unit is copied.
+StreamLane::Verdict Inbound::onUnit(const UnitFrame& frame, Time now) {
+  using Verdict = StreamLane::Verdict;
+  if (!isOfStream(frame)) {
+    const auto& data = std::get<DataFrame>(frame);
+    return onData(data, parts_.pool.copy(data.payload), now) ? Verdict::kTaken : Verdict::kNoRoom;
+  }
+  const auto& stream = std::get<StreamFrame>(frame);
+  Packet bytes = parts_.pool.copy(stream.bytes);
+  if (!bytes) return Verdict::kNoRoom;
+  Verdict verdict = parts_.streams.admit(stream, now);
+  if (verdict == Verdict::kTaken) parts_.streams.onFrame(stream, std::move(bytes), now);
+  return verdict;
+}
+
+// The symbol of a datagram in which other frames are between those with units: what was
 // repeated is followed by an ACK, and that by new data.
 void Inbound::onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram) {
   std::array<ByteView, kMaxSymbolPieces> symbol;
   size_t pieces = 0;
   FrameReader frames(datagram);
   while (std::optional<WireFrame> frame = frames.next()) {
-    const auto* data = std::get_if<DataFrame>(&*frame);
-    if (data && pieces < symbol.size()) symbol[pieces++] = bytesOf(*data);
+    if (traitsOf(*frame).symbol && pieces < symbol.size()) symbol[pieces++] = bytesOf(unitIn(*frame));
   }
   parts_.receiver.onSymbol(subflow, pn, {symbol.data(), pieces});
 }
@@ -103,7 +154,10 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
   auto onBadParity = [&] { drop(Drop::kBadParity); };
   auto act = Overloaded{
       [](const PingFrame&) {},
-      [](const DataFrame&) {},  // onData()
+      [](const DataFrame&) {},    // onUnit()
+      [](const StreamFrame&) {},  // onUnit()
+      [&](const StreamCreditFrame& credit) { parts_.streams.onCredit(credit); },
+      [&](const StreamResetFrame& reset) { parts_.streams.onReset(reset); },
       [&](const AckFrame& ack) {
         Subflow* acked = subflows.find(ack.subflow);
         if (acked && acked->onAck(ack, acked == &subflow, now)) return;
@@ -142,6 +196,7 @@ void Inbound::onParams(const Params& params) {
   if (std::exchange(knowsPeer_, true)) return;
   parts_.paths.setLargestDatagram(params.largestDatagram);
   parts_.protector.setPeer(params);
+  parts_.streams.setPeer(params);
 }
 
 // What decoding gives back is read like a datagram; only frames that belong to a symbol may be in it.
@@ -152,10 +207,11 @@ void Inbound::takeRestored(Time now) {
     bool good = true;
     bool taken = true;
     while (std::optional<WireFrame> frame = frames.next()) {
-      const auto* data = std::get_if<DataFrame>(&*frame);
-      good = data != nullptr;
+      using Verdict = StreamLane::Verdict;
+      Verdict verdict = traitsOf(*frame).symbol ? onUnit(unitIn(*frame), now) : Verdict::kBad;
+      good = verdict != Verdict::kBad;
       if (!good) break;
-      taken &= onData(*data, parts_.pool.copy(data->payload), now);
+      taken &= verdict == Verdict::kTaken;
     }
     good &= frames.ok();
     if (!good) drop(Drop::kBadParity);

@@ -6,6 +6,7 @@
 // concerns is told:
 //
 //     DATA, SKIP                PacketReceiver: it hands out each inner packet once, and in order where that is due
+//     STREAM...                 StreamLane
 //     PARITY, PARITY_TAIL       BlockReceiver; what decoding gives back is read like a datagram
 //     RECOVERED                 Protector: what it has sent need not be repaired
 //     ACK, path frames, status  the subflow that is meant
@@ -19,13 +20,15 @@
 // (PacketReceiver) and no other session needs the room. isClosed() and hasForgedAck() stay once they are said; either
 // is the end of the session.
 //
-// Invariants. Frames take effect in their order, but for the last DATA frame of a datagram: it takes over the
+// Invariants. Frames take effect in their order, but for the last DATA or STREAM frame of a datagram: it takes over the
 // datagram's buffer, so it comes last. Everything is the peer's word and is checked. A malformed datagram is not
-// acknowledged; what its frames said up to there holds, but for that last DATA. Of frames that cost much to act on
+// acknowledged, nor one with bytes of a stream that there is no memory for: those must come again. What its frames said
+// up to there holds, but for that last one. Of frames that cost much to act on
 // a datagram may hold kMaxCostlyFrames; more are ignored and counted.
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 
 #include "base/budget.h"
 #include "tunnel/lane/packet_receiver.h"
@@ -44,6 +47,9 @@ class Inbound final : private Keeper {
     Route from;
     Time now;
   };
+
+  /// A frame that carries a unit of a lane; or none.
+  using UnitFrame = std::variant<std::monostate, DataFrame, StreamFrame>;
 
   explicit Inbound(const SessionParts& parts);
 
@@ -70,6 +76,8 @@ class Inbound final : private Keeper {
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
   void onParams(const Params& params);
   bool onData(const DataFrame& frame, Packet packet, Time now);
+  StreamLane::Verdict onUnit(const UnitFrame& frame, Time now);
+  void takeOver(const UnitFrame& last, Packet datagram, Time now);
   void setPatience(Time now);
   void takeRestored(Time now);
   void deliverWaiting();

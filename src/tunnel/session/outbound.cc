@@ -18,7 +18,7 @@ OptionalFrame noiseOf(const PathToken& token) {
 
 Outbound::Outbound(const SessionParts& parts)
     : parts_(parts),
-      repairs_(parts.subflows, parts.ledger, parts.protector.policies(), parts.owner),
+      repairs_(parts.subflows, parts.ledger, parts.protector.policies(), parts.owner, parts.pool),
       scheduler_(makePathScheduler(parts.options.scheduler)),
       schedulerName_(parts.options.scheduler) {}
 
@@ -88,6 +88,7 @@ Subflow* Outbound::ackCarrier(Subflow& of) {
 bool Outbound::pollControl(Datagram& out, Time now) {
   ControlFrames& controls = parts_.controls;
   while (parts_.ledger.hasSkips() && !controls.isFull()) controls.add(*parts_.ledger.takeSkip());
+  takeStreamWords();
   if (!parts_.receiver.hasWord() && !controls.isWaiting()) return false;
   Subflow* s = parts_.subflows.fastest();
   if (!s || !s->sender().canNumber()) return false;
@@ -99,6 +100,15 @@ bool Outbound::pollControl(Datagram& out, Time now) {
   build.addAck(now);
   if (s->gate().isOpen(now)) addData(build, now);
   return build.finish(parts_.sealer, out, now);
+}
+
+// They wait in the lane while many are on their way, so that others find room among them.
+void Outbound::takeStreamWords() {
+  ControlFrames& controls = parts_.controls;
+  StreamResetFrame reset;
+  while (!controls.isCrowded() && parts_.streams.pollReset(reset)) controls.add(reset);
+  StreamCreditFrame credit;
+  while (!controls.isCrowded() && parts_.streams.pollCredit(credit)) controls.add(credit);
 }
 
 bool Outbound::pollMtuProbe(Datagram& out, Time now) {
@@ -170,14 +180,17 @@ void Outbound::lookAtPaths(Time now) {
   SubflowSet& subflows = parts_.subflows;
   views_.resize(subflows.size());
   Duration slowest{}, patience{};
+  double rate = 0;
   for (size_t i = 0; i < subflows.size(); ++i) {
     views_[i] = subflows[i].view(now);
     if (!views_[i].usable) continue;
     slowest = std::max(slowest, views_[i].srtt);
+    rate += views_[i].rate;
     patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
   parts_.ledger.setPatience(patience > 0s ? patience : kFirstPatience);
   parts_.packets.setTarget(queueTarget(parts_.options, slowest));
+  parts_.streams.setPaths(parts_.paths.innerMtu(), rate, slowest > 0s ? slowest : kFirstPatience);
 }
 
 // Data is left over. Whether a metered path is open that may take it: then the views are of those, too.
@@ -207,7 +220,13 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
       if (takeTurn(round, *offer.flow, out, now)) return Outcome::kSent;
       continue;
     }
-    if (dropTooLarge(round, *offer.unit)) continue;
+    if (!isCarried(offer.unit->size())) {
+      if (offer.flow->delivery() != Delivery::kStream) {
+        dropTooLarge(round, *offer.unit);
+        continue;
+      }
+      if (!offer.flow->lane().cut(*offer.flow, largestUnit())) return Outcome::kLater;
+    }
     if (!parts_.ledger.mayCreate()) return Outcome::kLater;
     if (!anyAhead) return Outcome::kNoPath;
     if (!anyOpen && !offer.flow->burst.isSmall() && !parts_.round.newWaits()) return Outcome::kNoPath;
@@ -232,15 +251,25 @@ bool Outbound::takeTurn(Round& round, Flow& flow, Datagram& out, Time now) {
   return sent;
 }
 
-// Drops the unit that the round offers when no path that is usable carries it.
-bool Outbound::dropTooLarge(Round& round, const Packet& unit) {
+// Whether a path that is usable carries a unit of so many bytes, as far as is known.
+bool Outbound::isCarried(size_t unit) const {
   const SubflowSet& subflows = parts_.subflows;
-  auto carries = [&](const Subflow* s) { return s->gate().takesData() && mayFit(unit.size(), *s); };
-  if (!subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries)) return false;
+  auto carries = [&](const Subflow* s) { return s->gate().takesData() && mayFit(unit, *s); };
+  return !subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries);
+}
+
+size_t Outbound::largestUnit() const {
+  size_t largest = MtuDiscovery::kBaseDatagram;
+  for (const Subflow* s : parts_.subflows)
+    if (s->gate().takesData()) largest = std::max(largest, s->mtu().current());
+  return largest - kDatagramOverhead;
+}
+
+// Drops the unit that the round offers.
+void Outbound::dropTooLarge(Round& round, const Packet& unit) {
   parts_.owner.onTooLarge(unit.view());
   round.take();
   countDrop(drops_, Drop::kTooBig);
-  return true;
 }
 
 // The path for the unit that is offered; nullopt: none is open, or it waits for a better one.
@@ -307,8 +336,10 @@ void Outbound::addNew(DatagramBuilder& build, Round& round, Flow& flow, Time now
   const Datum* datum = parts_.ledger.create(flow, round.take(), now);
   build.addDatum(datum);
   parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
-  ++counts_.innerSentPackets;
-  counts_.innerSentBytes += datum->packet.size();
+  if (datum->frame == 0) {
+    ++counts_.innerSentPackets;
+    counts_.innerSentBytes += datum->packet.size();
+  }
   parts_.protector.onDataSent(*datum, now);
   if (parts_.protector.onNewData(datum)) parts_.round.claim(flow);
 }

@@ -74,6 +74,7 @@ class Outbound {
   bool sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, Packet buffer, Datagram& out,
                      Time now);
   bool pollControl(Datagram& out, Time now);
+  void takeStreamWords();
   bool pollRepair(Datagram& out, Time now);
   bool pollNewData(Datagram& out, Time now);
   bool pollMtuProbe(Datagram& out, Time now);
@@ -83,7 +84,9 @@ class Outbound {
   bool mayTakeTurn(const Flow& flow, Time now) const;
   bool takeTurn(Round& round, Flow& flow, Datagram& out, Time now);
   bool sendData(Subflow& subflow, Round& round, Datagram& out, Time now);
-  bool dropTooLarge(Round& round, const Packet& unit);
+  bool isCarried(size_t unit) const;
+  size_t largestUnit() const;
+  void dropTooLarge(Round& round, const Packet& unit);
   void lookAtPaths(Time now);
   std::optional<size_t> choosePath(const Offer& offer, Time now);
   Subflow* ackCarrier(Subflow& of);

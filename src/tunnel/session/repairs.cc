@@ -21,8 +21,9 @@ const Datum* Repairs::pick(Subflow*& path, Time now) {
   int left = kAnswersAwaited;
   for (int tries = 0; datum && tries < kRepairTries; ++tries) {
     if ((path = pathFor(*datum, now))) return datum;
+    if (datum->frame != 0 && cut(datum) && (path = pathFor(*datum, now))) return datum;
     const Datum* next = DataLedger::repairAfter(datum);
-    if (isTooLarge(*datum)) {
+    if (datum->frame == 0 && isTooLarge(*datum)) {
       owner_.onTooLarge(datum->packet.view());
       ledger_.giveUp(datum, Drop::kTooBig);
     }
@@ -35,6 +36,17 @@ const Datum* Repairs::pick(Subflow*& path, Time now) {
 bool Repairs::isTooLarge(const Datum& datum) const {
   return std::none_of(subflows_.begin(), subflows_.end(),
                       [&](const Subflow* s) { return mayFit(datum.packet.size(), *s) || !s->usable(); });
+}
+
+// To what the largest of the paths that are usable carries, when none carries all of it.
+bool Repairs::cut(const Datum* datum) {
+  size_t largest = 0;
+  for (const Subflow* s : subflows_) {
+    if (!s->gate().takesData()) continue;
+    if (mayFit(datum->packet.size(), *s)) return false;
+    largest = std::max(largest, s->mtu().current());
+  }
+  return largest > 0 && ledger_.cut(datum, largest - kDatagramOverhead, pool_);
 }
 
 // The queue is searched again when it has changed or when the first of those that wait is due.

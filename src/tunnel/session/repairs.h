@@ -12,12 +12,14 @@ namespace braid {
 class Repairs {
  public:
   /// All must outlive it.
-  Repairs(SubflowSet& subflows, DataLedger& ledger, const RecoveryPolicies& policies, SessionOwner& owner)
-      : subflows_(subflows), ledger_(ledger), policies_(policies), owner_(owner) {}
+  Repairs(SubflowSet& subflows, DataLedger& ledger, const RecoveryPolicies& policies, SessionOwner& owner,
+          PacketPool& pool)
+      : subflows_(subflows), ledger_(ledger), policies_(policies), owner_(owner), pool_(pool) {}
 
   /// The first packet that need not wait for the peer's word on its protection; nullptr when there is none.
   const Datum* first(Time now);
-  /// The first such packet that has a path open now, and that path. Gives up packets that no path carries.
+  /// The first such packet that has a path open now, and that path. Gives up packets that no path carries, and cuts
+  /// what is of a stream.
   const Datum* pick(Subflow*& path, Time now);
   /// Whether the packet may go on that path at all.
   bool mayUse(const Datum& datum, const Subflow& path) const;
@@ -28,11 +30,13 @@ class Repairs {
   const Datum* nextReady(const Datum* datum, int& left, Time now);
   Subflow* pathFor(const Datum& datum, Time now) const;
   bool isTooLarge(const Datum& datum) const;
+  bool cut(const Datum* datum);
 
   SubflowSet& subflows_;
   DataLedger& ledger_;
   const RecoveryPolicies& policies_;
   SessionOwner& owner_;
+  PacketPool& pool_;
   Time readyAt_ = kNever;
   uint64_t noneReady_ = UINT64_MAX;  ///< DataLedger::repairChanges() when none was ready before readyAt_
 };

@@ -5,6 +5,7 @@
 #include "base/packet.h"
 #include "tunnel/lane/data_ledger.h"
 #include "tunnel/lane/packet_lane.h"
+#include "tunnel/lane/stream_lane.h"
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
@@ -30,6 +31,7 @@ struct SessionParts {
   DataLedger& ledger;
   FairRound& round;
   PacketLane& packets;
+  StreamLane& streams;
   Protector& protector;
   BlockReceiver& receiver;
   SessionOwner& owner;

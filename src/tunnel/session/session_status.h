@@ -9,6 +9,7 @@
 #include "coding/block_decoder.h"
 #include "tunnel/lane/flow_status.h"
 #include "tunnel/lane/inner_counts.h"
+#include "tunnel/lane/stream_status.h"
 #include "tunnel/subflow/subflow_status.h"
 
 namespace braid {
@@ -27,7 +28,7 @@ inline constexpr auto kFieldsOf<RecoveryStatus> = field::table<RecoveryStatus>(
                    &RecoveryStatus::paritiesReceived));
 
 /// One session, for the operator.
-struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus {
+struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus, StreamCounts {
   Duration age{};
   Duration keyAge{};
   unsigned keyGeneration = 0, keyEpoch = 0;
@@ -40,10 +41,14 @@ struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus {
   std::vector<SubflowStatus> subflows;
   size_t flowCount = 0;
   std::vector<FlowStatus> flows;  ///< as many as were asked for
+  size_t streamCount = 0;
+  uint64_t streamsHeldBytes = 0;
+  std::vector<StreamStatus> streams;  ///< as many as were asked for flows
 };
 template <>
 inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
     field::base<OutboundCounts>(), field::base<InboundCounts>(), field::base<RecoveryStatus>(),
+    field::base<StreamCounts>(),
     field::gauge("age_s", FieldUnit::kSeconds, "age of the session", &SessionStatus::age),
     field::gauge("key_age_s", FieldUnit::kSeconds, "since the last handshake gave the session keys",
                  &SessionStatus::keyAge),
@@ -69,6 +74,10 @@ inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
     field::gauge("subflow_count", FieldUnit::kNone, "subflows", &SessionStatus::subflows),
     field::gauge("flow_count", FieldUnit::kNone, "inner flows that this gateway sends",
                  &SessionStatus::flowCount),
-    field::unlisted(&SessionStatus::flows));
+    field::unlisted(&SessionStatus::flows),
+    field::gauge("stream_count", FieldUnit::kNone, "streams that are open", &SessionStatus::streamCount),
+    field::gauge("streams_held_bytes", FieldUnit::kBytes, "buffers of streams that wait for their readers",
+                 &SessionStatus::streamsHeldBytes),
+    field::unlisted(&SessionStatus::streams));
 
 }  // namespace braid

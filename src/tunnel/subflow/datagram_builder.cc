@@ -61,7 +61,7 @@ void DatagramBuilder::addAck(Subflow& of, Time now) {
 void DatagramBuilder::addDatum(const Datum* datum) {
   headerAt_[dataCount_] = writer_.size();
   std::array<uint8_t, kDataFrameHeader> header;
-  writeDataHeader(datum->slot, datum->dsn, datum->packet.size(), header.data());
+  writeUnitHeader(*datum, header.data());
   writer_.bytes(header);
   data_[dataCount_++] = datum;
   used_ += kDataFrameHeader + datum->packet.size();

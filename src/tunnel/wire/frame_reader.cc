@@ -137,6 +137,25 @@ bool readFields(Reader& in, ParamsFrame& frame) {
   return in.ok() && readParams(entries, frame.params);
 }
 
+bool readFields(Reader& in, StreamFrame& frame) {
+  frame.offset = uint64_t{in.u16()} << 32;
+  frame.offset |= in.u32();
+  ByteView unit = in.take(in.u16());
+  return in.ok() && readStreamUnit(unit, frame);
+}
+
+bool readFields(Reader& in, StreamCreditFrame& credit) {
+  credit.stream = StreamId(in.varint());
+  credit.limit = in.varint();
+  return true;
+}
+
+bool readFields(Reader& in, StreamResetFrame& reset) {
+  reset.stream = StreamId(in.varint());
+  reset.code = in.varint();
+  return true;
+}
+
 bool readFields(Reader& in, OptionalFrame& frame) {
   frame.size = in.u16();
   in.take(frame.size);

@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "tunnel/wire/frames.h"
+#include "tunnel/wire/stream_frames.h"
 
 namespace braid {
 
@@ -30,7 +31,7 @@ struct FrameTraits : FrameFlags {
   uint8_t number;  ///< first byte on the wire
   uint8_t last;    ///< the same; or the first byte of the last type of a range, to which all this applies
   std::string_view name;  ///< as in docs/protocol.md section 5
-  size_t largest;  ///< most bytes that we write; without the payload that DATA, PARITY, PARITY_TAIL end with
+  size_t largest;  ///< most bytes that we write; without the payload that DATA, PARITY, PARITY_TAIL, STREAM end with
 };
 
 /// PADDING is a type byte and nothing else; readers skip it, so it is no WireFrame.
@@ -75,6 +76,9 @@ inline constexpr std::tuple kEntries{
     entry<RenewKeysFrame>(0x0d, "RENEW_KEYS", 5, {.eliciting = true, .control = true}),
     entry<KeysReadyFrame>(0x0e, "KEYS_READY", 6, {.eliciting = true, .control = true}),
     entry<ParamsFrame>(0x10, "PARAMS", 3 + kLargestParams, {.eliciting = true, .control = true}),
+    entry<StreamCreditFrame>(0x11, "STREAM_CREDIT", 17, {.eliciting = true, .control = true}),
+    entry<StreamResetFrame>(0x12, "STREAM_RESET", 17, {.eliciting = true, .control = true}),
+    range<StreamFrame>("STREAM", kDataFrameHeader, {.eliciting = true, .symbol = true}),
     range<OptionalAskingFrame>("OPTIONAL_ASKING", kLargestOptional, {.eliciting = true, .control = true}),
     range<OptionalFrame>("OPTIONAL", kLargestOptional),
 };

@@ -28,4 +28,8 @@ using Dsn = Number<struct DsnTag, uint64_t>;
 /// Which coding block (section 8): counts up with each block of a session and direction, and wraps at 2^16.
 using BlockId = Number<struct BlockIdTag, uint16_t>;
 
+/// Which stream of a session (section 13): even ones are opened by the session's initiator, odd ones by its responder,
+/// each side's in turn from its first on; never used again. Below 2^62.
+using StreamId = Number<struct StreamIdTag, uint64_t>;
+
 }  // namespace braid

@@ -12,12 +12,15 @@ struct KnownParam {
   ParamId id;
   uint64_t Params::*value;
   uint64_t least;
+  bool ofStreams = false;  ///< is said only by who can do streams
 };
 constexpr std::array kKnownParams{
     KnownParam{ParamId::kLargestDatagram, &Params::largestDatagram, Params::kMinDatagram},
     KnownParam{ParamId::kSymbols, &Params::symbols, 0},
     KnownParam{ParamId::kHeldSpan, &Params::heldSpan, 1},
     KnownParam{ParamId::kLanes, &Params::lanes, 0},
+    KnownParam{ParamId::kStreams, &Params::streams, 0, true},
+    KnownParam{ParamId::kStreamCredit, &Params::streamCredit, 0, true},
 };
 
 /// Multiples of 31 among which the id of the entry that means nothing is chosen. Ours.
@@ -43,6 +46,7 @@ bool readValue(ByteView value, const KnownParam& known, Params& params) {
 
 void writeParams(Writer& out, const Params& params, uint64_t grease) {
   for (const KnownParam& known : kKnownParams) {
+    if (known.ofStreams && !params.hasStreams()) continue;
     out.varint(static_cast<uint64_t>(known.id));
     out.varint(varintSize(params.*known.value));
     out.varint(params.*known.value);

@@ -18,7 +18,7 @@ struct RepairsTest : SubflowBench {
     SubflowBench::SetUp();
     protectOptions.recovery = policy;
     policies.set(protectOptions, options.recoveryOptions, random);
-    repairs.emplace(subflows, ledger, policies, owner);
+    repairs.emplace(subflows, ledger, policies, owner, pool);
   }
   /// A packet that was sent on `s` and is lost.
   const Datum* lost(Subflow& s, size_t size = 100) {

@@ -108,7 +108,11 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
             kFrame<SubflowPreferenceFrame>.largest);
   EXPECT_EQ(encode(RenewKeysFrame{0xffffffff}).size(), kFrame<RenewKeysFrame>.largest);
   EXPECT_EQ(encode(KeysReadyFrame{0xffffffff, true}).size(), kFrame<KeysReadyFrame>.largest);
-  Params params{kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint};
+  EXPECT_EQ(encode(StreamCreditFrame{StreamId(kMaxVarint), kMaxVarint}).size(),
+            kFrame<StreamCreditFrame>.largest);
+  EXPECT_EQ(encode(StreamResetFrame{StreamId(kMaxVarint), kMaxVarint}).size(),
+            kFrame<StreamResetFrame>.largest);
+  Params params{kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint};
   EXPECT_EQ(encode(ParamsFrame{params, UINT64_MAX}).size(), kFrame<ParamsFrame>.largest);
   EXPECT_EQ(encode(OptionalFrame{0x60, kMaxGrease}).size(), kFrame<OptionalFrame>.largest);
   EXPECT_EQ(encode(OptionalAskingFrame{0x40, kMaxGrease}).size(), kFrame<OptionalAskingFrame>.largest);

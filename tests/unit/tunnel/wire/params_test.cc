@@ -106,8 +106,23 @@ TEST(OptionalFrames, AreWrittenAsTheyAreRead) {
 
 TEST(OptionalFrames, OtherUnknownTypesAreMalformed) {
   RecordProperty("rule", "frame.type");
-  for (unsigned type : {0x0fu, 0x11u, 0x3fu, 0x80u, 0xffu})
+  for (unsigned type : {0x0fu, 0x13u, 0x18u, 0x3fu, 0x80u, 0xffu})
     EXPECT_TRUE(malformed({static_cast<uint8_t>(type), 0, 0})) << type;
+}
+
+TEST(ParamsTest, OnlyWhoCanDoStreamsSpeaksOfThem) {
+  RecordProperty("rule", "params.streams");
+  Params silent{.streams = 5, .streamCredit = 6};
+  EXPECT_EQ(written(silent, 0), written({}, 0)) << "as before there were streams";
+  Params own{.lanes = Params::kPacketLane | Params::kStreamLane, .streams = 5, .streamCredit = 6};
+  Params read = decodeOne<ParamsFrame>(written(own, 0)).params;
+  EXPECT_TRUE(read.hasStreams());
+  EXPECT_EQ(read.streams, 5u);
+  EXPECT_EQ(read.streamCredit, 6u);
+  Params unsaid = decodeOne<ParamsFrame>({kFrame<ParamsFrame>.number, 0, 3, 4, 1, 3}).params;
+  EXPECT_TRUE(unsaid.hasStreams());
+  EXPECT_EQ(unsaid.streams, 0u);
+  EXPECT_EQ(unsaid.streamCredit, 65536u);
 }
 
 }  // namespace

@@ -1,0 +1,85 @@
+#include "tunnel/lane/stream_desk.h"
+
+namespace braid {
+
+StreamHandle StreamDesk::seat(Stream& stream) {
+  if (free_.empty()) {
+    free_.reserve(seats_.size() + 1);
+    free_.push_back(static_cast<uint32_t>(seats_.size()));
+    seats_.emplace_back();
+  }
+  uint32_t place = free_.back();
+  free_.pop_back();
+  seats_[place].stream = &stream;
+  return {place, seats_[place].generation};
+}
+
+const StreamDesk::Seat* StreamDesk::seatOf(StreamHandle handle) const {
+  if (!handle || handle.place >= seats_.size()) return nullptr;
+  const Seat& seat = seats_[handle.place];
+  return seat.generation == handle.generation ? &seat : nullptr;
+}
+
+void StreamDesk::queue(uint32_t place) {
+  Seat& seat = seats_[place];
+  if (seat.queued) return;
+  seat.queued = true;
+  ready_.pushBack(std::move(place));
+}
+
+void StreamDesk::tell(StreamHandle handle, Word word) {
+  if (!find(handle)) return;
+  seats_[handle.place].words |= static_cast<uint8_t>(word);
+  queue(handle.place);
+}
+
+void StreamDesk::end(StreamHandle handle, std::optional<StreamCause> reset) {
+  if (!find(handle)) return;
+  Seat& seat = seats_[handle.place];
+  seat.stream = nullptr;
+  seat.ended = true;
+  seat.reset = reset;
+  queue(handle.place);
+}
+
+// A place that still waits to be polled is free when its turn has come.
+void StreamDesk::release(StreamHandle handle) {
+  if (!find(handle)) return;
+  Seat& seat = seats_[handle.place];
+  seat.stream = nullptr;
+  if (!seat.queued) free(handle.place);
+}
+
+void StreamDesk::free(uint32_t place) {
+  Seat& seat = seats_[place];
+  uint32_t generation = seat.generation + 1;
+  seat = Seat{};
+  seat.generation = generation ? generation : 1;
+  free_.push_back(place);
+}
+
+bool StreamDesk::poll(StreamEvent& out) {
+  while (!ready_.empty()) {
+    uint32_t place = ready_.front();
+    ready_.popFront();
+    Seat& seat = seats_[place];
+    seat.queued = false;
+    bool isReleased = !seat.stream && !seat.ended;
+    auto said = [&](Word word) { return (seat.words & static_cast<uint8_t>(word)) != 0; };
+    out = StreamEvent{};
+    out.stream = {place, seat.generation};
+    out.opened = said(Word::kOpened);
+    out.readable = said(Word::kReadable) && seat.stream;
+    out.writable = said(Word::kWritable) && seat.stream;
+    out.done = seat.ended && !seat.reset;
+    out.reset = seat.ended ? seat.reset : std::nullopt;
+    seat.words = 0;
+    bool isUnheardOf = out.opened && seat.ended;
+    if (!seat.stream) free(place);
+    // Of a stream that began and ended since, the driver need not know.
+    if (!isReleased && !isUnheardOf) return true;
+  }
+  return false;
+}
+
+}  // namespace braid

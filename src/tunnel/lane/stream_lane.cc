@@ -1,0 +1,294 @@
+#include "tunnel/lane/stream_lane.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace braid {
+
+namespace {
+/// Credit of a stream while much is held, bytes. Ours.
+constexpr size_t kShortCredit = 32 << 10;
+/// Round trip that is taken for granted while no path is known. Ours.
+constexpr Duration kFirstRtt = 100ms;
+/// Bytes of a packet's buffer beside its payload.
+constexpr size_t kBufferExtra = PacketPool::kHeadroom + PacketPool::kTailroom;
+
+StreamCause causeOf(uint64_t code) {
+  return code < kStreamCauses ? static_cast<StreamCause>(code) : StreamCause::kReset;
+}
+}  // namespace
+
+StreamLane::StreamLane(const StreamContext& context)
+    : context_(context),
+      desk_(context.options.desk),
+      upload_(context.options.firstUpload),
+      nextId_(context.isInitiator ? 0 : 1),
+      holdings_(context.options, context.pool),
+      sending_(context.options, context.pool, context.round, desk_, context.session),
+      rtt_(kFirstRtt) {}
+
+StreamLane::~StreamLane() {
+  endAll(StreamCause::kGone, false);
+}
+
+// ---- what the session tells
+
+void StreamLane::describe(Params& own) const {
+  if (!context_.options.on || !desk_) return;
+  own.lanes |= Params::kStreamLane;
+  own.streams = std::max<size_t>(1, context_.options.most / 2);  // the other half is for what this side opens
+  own.streamCredit = upload_;
+}
+
+Stream* StreamLane::find(StreamId id) const {
+  auto found = streams_.find(id);
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+Stream& StreamLane::add(StreamId id, const StreamOpening& opening, bool own, Time now) {
+  auto made = std::make_unique<Stream>(*this, sending_, store_, id, opening, own, now);
+  Stream& stream = *streams_.emplace(id, std::move(made)).first->second;
+  stream.handle_ = desk_->seat(stream);
+  stream.sendLimit_ = own ? peer_.streamCredit : opening.credit;
+  stream.creditLimit_ = own ? opening.credit : upload_;
+  stream.window_ = stream.creditLimit_;
+  own_ += own;
+  ++(own ? counts_.streamsOpened : counts_.streamsAccepted);
+  return stream;
+}
+
+StreamLane::Verdict StreamLane::admit(const StreamFrame& frame, Time now) {
+  Stream* stream = find(frame.stream);
+  if (!stream) return admitNew(frame, now);
+  if (frame.end() > stream->creditLimit_ || !stream->assembly_.agrees(frame.end(), frame.fin()))
+    return Verdict::kBad;
+  size_t buffer = context_.pool.payload() + kBufferExtra;
+  size_t growth = stream->assembly_.growth(frame.offset, frame.bytes.size(), buffer);
+  return growth == 0 || makeRoom(growth) ? Verdict::kTaken : Verdict::kNoRoom;
+}
+
+// Of a stream that this side does not have. Frames of one that has ended are of no use any more.
+StreamLane::Verdict StreamLane::admitNew(const StreamFrame& frame, Time now) {
+  if (!frame.opening || isOwn(frame.stream)) return Verdict::kTaken;
+  StreamIds::Verdict seen = ids_.look(frame.stream);
+  if (seen == StreamIds::Verdict::kSeen) return Verdict::kTaken;
+  if (resets_.size() >= kMostResets) return Verdict::kNoRoom;
+  if (seen == StreamIds::Verdict::kStale) {
+    refuse(frame.stream, StreamCause::kGone);
+    return Verdict::kTaken;
+  }
+  if (!context_.options.on || !desk_ || streams_.size() >= context_.options.most) {
+    ids_.mark(frame.stream);
+    refuse(frame.stream, StreamCause::kLimit);
+    return Verdict::kTaken;
+  }
+  if (frame.end() > upload_) return Verdict::kBad;
+  if (!makeRoom(context_.pool.payload() + kBufferExtra)) return Verdict::kNoRoom;
+  ids_.mark(frame.stream);
+  Stream& stream = add(frame.stream, *frame.opening, false, now);
+  desk_->tell(stream.handle_, StreamDesk::Word::kOpened);
+  return Verdict::kTaken;
+}
+
+void StreamLane::onFrame(const StreamFrame& frame, Packet bytes, Time now) {
+  Stream* stream = find(frame.stream);
+  if (!stream) return;
+  stream->isKnown_ = true;
+  StreamAssembly& assembly = stream->assembly_;
+  if (!assembly.agrees(frame.end(), frame.fin())) return;  // with what came since it was admitted
+  uint64_t arrived = assembly.arrived();
+  bool wasWhole = assembly.isWhole();
+  assembly.add(frame.offset, std::move(bytes), frame.fin());
+  holdings_.onChange(*stream);
+  counts_.streamReceivedBytes += assembly.arrived() - arrived;
+  if (assembly.arrived() > arrived && stream->firstByte_ == kNever) stream->firstByte_ = now;
+  if (assembly.arrived() > arrived || assembly.isWhole() != wasWhole)
+    desk_->tell(stream->handle_, StreamDesk::Word::kReadable);
+  if (assembly.isAtEnd()) sending_.look(*stream);
+}
+
+void StreamLane::onCredit(const StreamCreditFrame& frame) {
+  Stream* stream = find(frame.stream);
+  if (!stream) return;
+  stream->isKnown_ = true;
+  if (frame.limit <= stream->sendLimit_) return;
+  stream->sendLimit_ = frame.limit;
+  sending_.tellWritable(*stream);
+}
+
+// A reset may overtake the opening.
+void StreamLane::onReset(const StreamResetFrame& frame) {
+  if (!isOwn(frame.stream) && ids_.look(frame.stream) == StreamIds::Verdict::kNew) ids_.mark(frame.stream);
+  if (Stream* stream = find(frame.stream)) end(*stream, causeOf(frame.code));
+}
+
+void StreamLane::update(Time now) {
+  while (Stream* stream = sending_.takeLooked()) settle(*stream);
+  sending_.feed(now);
+}
+
+void StreamLane::endAll(StreamCause cause, bool tellPeer) {
+  while (!streams_.empty()) {
+    Stream& stream = *streams_.begin()->second;
+    if (tellPeer) refuse(stream.id_, cause);
+    end(stream, cause);
+  }
+}
+
+// ---- words for the peer
+
+bool StreamLane::pollCredit(StreamCreditFrame& out) {
+  if (owing_.empty()) return false;
+  Stream& stream = *owing_.popFront();
+  stream.owesCredit_ = false;
+  out = {stream.id_, stream.creditLimit_};
+  return true;
+}
+
+bool StreamLane::pollReset(StreamResetFrame& out) {
+  if (resets_.empty()) return false;
+  out = resets_.front();
+  resets_.popFront();
+  return true;
+}
+
+void StreamLane::refuse(StreamId id, StreamCause cause) {
+  resets_.pushBack({id, static_cast<uint64_t>(cause)});
+  if (desk_) desk_->touch(context_.session);
+}
+
+// ---- what is held
+
+// At the bound of this peer the stream goes that holds most: it is the one whose reader is slowest, and no other may wait
+// for it.
+bool StreamLane::makeRoom(size_t bytes) {
+  while (holdings_.exceeds(bytes)) {
+    Stream* most = holdings_.largest();
+    if (!most) return false;
+    reset(*most, StreamCause::kLimit, true);
+  }
+  return holdings_.mayHold(bytes);
+}
+
+size_t StreamLane::firstCredit() const {
+  return holdings_.isShort() ? std::min(kShortCredit, context_.options.firstCredit)
+                             : context_.options.firstCredit;
+}
+
+// As TCP's receive buffer grows: who reads half of the window within two round trips may have more on its way. A limit
+// that was said is never taken back.
+void StreamLane::grant(Stream& stream, Time now) {
+  const StreamAssembly& assembly = stream.assembly_;
+  if (assembly.isWhole()) return;
+  uint64_t ahead = stream.creditLimit_ - assembly.consumed();
+  if (ahead > stream.window_ / 2) return;
+  size_t most = std::min(context_.options.mostCredit, StreamOptions::kCreditBound);
+  if (!holdings_.isShort() && now - stream.granted_ < 2 * rtt_)
+    stream.window_ = std::min(stream.window_ * 2, most);
+  uint64_t limit =
+      assembly.consumed() + (holdings_.isShort() ? std::min(kShortCredit, stream.window_) : stream.window_);
+  if (limit <= stream.creditLimit_) return;
+  stream.granted_ = now;
+  stream.creditLimit_ = limit;
+  if (std::exchange(stream.owesCredit_, true)) return;
+  owing_.pushBack(stream);
+}
+
+// ---- what the driver does
+
+bool StreamLane::canOpen() const {
+  return context_.options.on && desk_ && peer_.hasStreams() && own_ < peer_.streams &&
+         streams_.size() < context_.options.most && resets_.size() < kMostResets &&
+         nextId_ / 2 < (uint64_t{1} << 60);
+}
+
+StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {
+  if (!canOpen()) return {};
+  Stream& stream = add(StreamId(nextId_), {ends, firstCredit()}, true, now);
+  if (!sending_.begin(stream, now)) {
+    desk_->release(stream.handle_);
+    remove(stream);
+    --counts_.streamsOpened;
+    return {};
+  }
+  nextId_ += 2;
+  return stream.handle_;
+}
+
+void StreamLane::consume(Stream& stream, size_t bytes, Time now) {
+  StreamAssembly& assembly = stream.assembly_;
+  assembly.consume(bytes);
+  holdings_.onChange(stream);
+  grant(stream, now);
+  if (stream.owesCredit_) desk_->touch(context_.session);
+  if (assembly.isAtEnd()) settle(stream);
+}
+
+void StreamLane::reset(Stream& stream, StreamCause cause) {
+  reset(stream, cause, false);
+}
+
+// By this side. `tellDriver`: it does not know.
+void StreamLane::reset(Stream& stream, StreamCause cause, bool tellDriver) {
+  refuse(stream.id_, cause);
+  if (!tellDriver) desk_->release(stream.handle_);
+  end(stream, cause);
+}
+
+void StreamLane::end(Stream& stream, StreamCause cause) {
+  counts_.countReset(cause);
+  desk_->end(stream.handle_, cause);
+  remove(stream);
+}
+
+// ---- ends
+
+void StreamLane::settle(Stream& stream) {
+  if (!stream.source_.hasLeft() || stream.sent.unacked() > 0 || !stream.assembly_.isAtEnd()) return;
+  ++counts_.streamsDone;
+  desk_->end(stream.handle_, std::nullopt);
+  remove(stream);
+}
+
+void StreamLane::remove(Stream& stream) {
+  context_.ledger.takeBack(stream, [](Packet) {});
+  sending_.forget(stream);
+  stream.assembly_.clear();
+  holdings_.onChange(stream);
+  if (stream.owesCredit_) owing_.erase(stream);
+  own_ -= stream.isOwn_;
+  streams_.erase(stream.id_);
+  if (streams_.empty()) store_.shrink();
+}
+
+// ---- for the operator
+
+StreamCounts StreamLane::counts() const {
+  StreamCounts counts = counts_;
+  counts.streamSentBytes = sending_.sentBytes();
+  return counts;
+}
+
+std::vector<StreamStatus> StreamLane::list(size_t most, Time now) const {
+  std::vector<StreamStatus> out;
+  for (const auto& [id, stream] : streams_) {
+    if (out.size() >= most) break;
+    const StreamSource& source = stream->source_;
+    const StreamAssembly& assembly = stream->assembly_;
+    StreamStatus& s = out.emplace_back();
+    const FlowKey& key = stream->key();
+    s.name = (stream->isOwn_ ? key : key.reversed()).toString();
+    bool sent = source.isFinished(), received = assembly.isWhole();
+    s.state = sent && received ? "closing" : sent ? "sent" : received ? "received" : "open";
+    s.sentBytes = source.end();
+    s.receivedBytes = assembly.arrived();
+    s.queuedBytes = source.waiting();
+    s.unacked = stream->sent.unacked();
+    s.heldBytes = assembly.footprint();
+    s.age = now - stream->begun_;
+    if (stream->firstByte_ != kNever) s.firstByte = stream->firstByte_ - stream->begun_;
+  }
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,224 @@
+#include "tunnel/lane/stream_sending.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace braid {
+
+namespace {
+/// What the driver may write ahead is what the paths carry in so long. Ours: the driver comes back sooner.
+constexpr Duration kAhead = 8ms;
+/// And no less than so many bytes, so that a burst is not cut where nothing is known of the paths. Ours.
+constexpr size_t kLeastAhead = 32 << 10;
+/// Bytes of a unit while no path is known: what fits 1200 bytes of UDP payload.
+constexpr size_t kFirstUnit = 1165;
+/// A stream that writes nothing for so long is no longer bulk to the path scheduler, as in the packet lane. Ours.
+constexpr Duration kPause = 100ms;
+/// A stream that found no buffer asks again so much later. Ours.
+constexpr Duration kRetry = 5ms;
+}  // namespace
+
+StreamSending::StreamSending(const StreamOptions& options, PacketPool& pool, FairRound& round, StreamDesk* desk,
+                             uint32_t session)
+    : options_(options),
+      pool_(pool),
+      round_(round),
+      desk_(desk),
+      session_(session),
+      queued_(&pool.budget(PacketUse::kQueued)),
+      unit_(kFirstUnit),
+      ahead_(kLeastAhead) {}
+
+void StreamSending::setPaths(size_t unit, double rate) {
+  unit_ = unit;
+  double ahead = std::min(rate * toSeconds(kAhead), static_cast<double>(options_.queuedBytes));
+  ahead_ = std::max(kLeastAhead, static_cast<size_t>(ahead));
+}
+
+// ---- what the driver writes
+
+bool StreamSending::begin(Stream& stream, Time now) {
+  if (!queued_.mayKeep(1)) return false;
+  size_t grown = stream.source_.begin(makeFor(stream));
+  onWritten(stream, grown, 0, 0, now);
+  return grown > 0;
+}
+
+StreamSource::Make StreamSending::makeFor(const Stream& stream) const {
+  return {pool_, unit_, stream.id_, stream.isKnown_ ? nullptr : &stream.opening_};
+}
+
+size_t StreamSending::mayWrite(const Stream& stream) const {
+  const StreamSource& source = stream.source_;
+  if (source.isFinished() || source.waiting() >= ahead_ || stream.sendLimit_ <= source.end()) return 0;
+  uint64_t last = std::min(stream.sendLimit_, StreamFrame::kEnd - 1);
+  return static_cast<size_t>(std::min<uint64_t>(ahead_ - source.waiting(), last - source.end()));
+}
+
+size_t StreamSending::writable(Stream& stream, size_t wanted) {
+  size_t may = mayWrite(stream);
+  if (may > 0 && !queued_.mayKeep(may / unit_ + 1)) {
+    may = 0;
+    starve(stream);
+  }
+  stream.wanted_ = may < wanted ? std::min(wanted, ahead_ / 2) : 0;
+  return may;
+}
+
+// Who waits is told when half of what may wait is free, or all that the credit allows.
+void StreamSending::tellWritable(Stream& stream) {
+  if (stream.wanted_ == 0 || stream.isStarved_) return;
+  size_t may = mayWrite(stream);
+  bool isAll = may > 0 && may == stream.sendLimit_ - stream.source_.end();
+  if (may < stream.wanted_ && !isAll) return;
+  stream.wanted_ = 0;
+  desk_->tell(stream.handle_, StreamDesk::Word::kWritable);
+}
+
+size_t StreamSending::room(Stream& stream, std::span<ByteSpan> buffers) {
+  return stream.source_.room(writable(stream, 1), buffers, makeFor(stream));
+}
+
+void StreamSending::commit(Stream& stream, size_t bytes, Time now) {
+  StreamSource& source = stream.source_;
+  uint64_t end = source.end();
+  size_t packets = source.packets();
+  size_t grown = source.commit(bytes, unit_);
+  onWritten(stream, grown, packets, static_cast<size_t>(source.end() - end), now);
+}
+
+size_t StreamSending::write(Stream& stream, ByteView bytes, Time now) {
+  StreamSource& source = stream.source_;
+  ByteView left = bytes.first(std::min(bytes.size(), writable(stream, bytes.size())));
+  size_t taken = left.size();
+  size_t packets = source.packets();
+  size_t grown = source.write(left, makeFor(stream));
+  taken -= left.size();
+  if (!left.empty()) {
+    stream.wanted_ = std::max<size_t>(stream.wanted_, 1);
+    starve(stream);
+  }
+  onWritten(stream, grown, packets, taken, now);
+  return taken;
+}
+
+void StreamSending::finish(Stream& stream, Time now) {
+  StreamSource& source = stream.source_;
+  if (source.isFinished()) return;
+  size_t packets = source.packets();
+  size_t grown = source.finish(makeFor(stream));
+  stream.wanted_ = 0;
+  stream.finishes_ = true;
+  if (!source.isFinished()) return starve(stream);
+  onWritten(stream, grown, packets, 0, now);
+}
+
+// What was written ends a burst as far as is known: the next call of the driver may not come soon.
+void StreamSending::onWritten(Stream& stream, size_t grown, size_t packets, size_t bytes, Time now) {
+  if (grown == 0) return;
+  Duration quiet = stream.lastWrite_ == Time::min() ? Duration::max() : now - stream.lastWrite_;
+  stream.lastWrite_ = now;
+  bool waits = stream.waiting() > 0;
+  if (!waits && quiet >= kPause) stream.patience.restart();
+  PacketHint hint;
+  hint.push = true;
+  stream.burst.onPacket(grown, true, hint, quiet, waits);
+  queuedPackets_ += stream.source_.packets() - packets;
+  queued_.set(queuedPackets_);
+  sentBytes_ += bytes;
+  round_.onData(stream, grown);
+  desk_->touch(session_);
+}
+
+// ---- buffers are short
+
+void StreamSending::starve(Stream& stream) {
+  if (std::exchange(stream.isStarved_, true)) return;
+  if (hungry_.empty()) retryAt_ = Time::min();
+  hungry_.pushBack(stream);
+  desk_->touch(session_);
+}
+
+void StreamSending::feed(Time now) {
+  if (now < retryAt_) return;
+  retryAt_ = now + kRetry;
+  while (Stream* stream = hungry_.front()) {
+    if (!queued_.mayKeep(ahead_ / unit_ + 1)) return;
+    hungry_.popFront();
+    stream->isStarved_ = false;
+    if (stream->finishes_) {
+      finish(*stream, now);
+      if (stream->isStarved_) return;
+    }
+    tellWritable(*stream);
+  }
+}
+
+// ---- Lane
+
+const Packet* StreamSending::prepare(Flow& flow, Time) {
+  auto& stream = static_cast<Stream&>(flow);
+  size_t grown = 0;
+  size_t packets = stream.source_.packets();
+  const Packet* unit = stream.source_.prepare(stream.unit, makeFor(stream), grown);
+  onCut(stream, packets, grown);
+  return unit;
+}
+
+bool StreamSending::cut(Flow& flow, size_t size) {
+  auto& stream = static_cast<Stream&>(flow);
+  StreamSource::Make make = makeFor(stream);
+  make.unit = size;
+  size_t grown = 0;
+  size_t packets = stream.source_.packets();
+  bool isCut = stream.source_.cut(stream.unit, make, grown);
+  onCut(stream, packets, grown);
+  return isCut;
+}
+
+void StreamSending::onCut(Stream& stream, size_t packetsBefore, size_t grown) {
+  if (grown == 0) return;
+  queuedPackets_ += stream.source_.packets() - packetsBefore;
+  queued_.set(queuedPackets_);
+  round_.onData(stream, grown);
+}
+
+Packet StreamSending::handOut(Flow& flow) {
+  auto& stream = static_cast<Stream&>(flow);
+  Packet unit = stream.source_.handOut();
+  queued_.set(--queuedPackets_);
+  if (stream.source_.packets() == 0) stream.patience.onDrained();
+  tellWritable(stream);
+  return unit;
+}
+
+// All that was sent has arrived, or the stream is being removed.
+void StreamSending::onSettled(Flow& flow) {
+  auto& stream = static_cast<Stream&>(flow);
+  stream.isKnown_ = true;
+  look(stream);
+}
+
+// ---- ends
+
+void StreamSending::look(Stream& stream) {
+  if (std::exchange(stream.isLooked_, true)) return;
+  looked_.pushBack(stream);
+}
+
+Stream* StreamSending::takeLooked() {
+  if (looked_.empty()) return nullptr;
+  Stream* stream = looked_.popFront();
+  stream->isLooked_ = false;
+  return stream;
+}
+
+void StreamSending::forget(Stream& stream) {
+  round_.leave(stream);
+  queuedPackets_ -= stream.source_.packets();
+  queued_.set(queuedPackets_);
+  if (stream.isLooked_) looked_.erase(stream);
+  if (stream.isStarved_) hungry_.erase(stream);
+}
+
+}  // namespace braid

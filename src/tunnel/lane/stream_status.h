@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/field.h"
+#include "base/time.h"
+#include "tunnel/lane/stream_io.h"
+
+namespace braid {
+
+/// Streams of a session so far.
+struct StreamCounts {
+  uint64_t streamsOpened = 0;    ///< by this side
+  uint64_t streamsAccepted = 0;  ///< by the peer
+  uint64_t streamsDone = 0;      ///< both ways to the end
+  uint64_t streamSentBytes = 0, streamReceivedBytes = 0;
+  /// Those that ended before, by cause, whichever side said so.
+  uint64_t streamsReset = 0, streamsRefused = 0, streamsUnreachable = 0, streamsTimedOut = 0, streamsLimited = 0,
+           streamsGone = 0, streamsForbidden = 0;
+
+  void countReset(StreamCause cause) {
+    constexpr std::array kOf{&StreamCounts::streamsReset,       &StreamCounts::streamsRefused,
+                             &StreamCounts::streamsUnreachable, &StreamCounts::streamsTimedOut,
+                             &StreamCounts::streamsLimited,     &StreamCounts::streamsGone,
+                             &StreamCounts::streamsForbidden};
+    static_assert(kOf.size() == kStreamCauses);
+    ++(this->*kOf[static_cast<size_t>(cause)]);
+  }
+};
+template <>
+inline constexpr auto kFieldsOf<StreamCounts> = field::table<StreamCounts>(
+    field::counter("streams_opened", FieldUnit::kNone, "streams that this gateway has opened",
+                   &StreamCounts::streamsOpened),
+    field::counter("streams_accepted", FieldUnit::kNone, "streams that the peer has opened",
+                   &StreamCounts::streamsAccepted),
+    field::counter("streams_done", FieldUnit::kNone, "streams that came to both their ends",
+                   &StreamCounts::streamsDone),
+    field::counter("streams_sent_bytes", FieldUnit::kBytes, "bytes of streams sent, each counted once",
+                   &StreamCounts::streamSentBytes),
+    field::counter("streams_received_bytes", FieldUnit::kBytes,
+                   "bytes of streams that came, in order and each counted once",
+                   &StreamCounts::streamReceivedBytes),
+    field::counter("streams_reset", FieldUnit::kNone, "streams that a host has reset", &StreamCounts::streamsReset),
+    field::counter("streams_refused", FieldUnit::kNone, "streams whose destination refused the connection",
+                   &StreamCounts::streamsRefused),
+    field::counter("streams_unreachable", FieldUnit::kNone, "streams whose destination cannot be reached",
+                   &StreamCounts::streamsUnreachable),
+    field::counter("streams_timed_out", FieldUnit::kNone,
+                   "streams whose destination did not answer, or whose host fell silent",
+                   &StreamCounts::streamsTimedOut),
+    field::counter("streams_limited", FieldUnit::kNone, "streams that ended at a bound on number or memory",
+                   &StreamCounts::streamsLimited),
+    field::counter("streams_gone", FieldUnit::kNone,
+                   "streams that ended with their session, or because it had no path for `repair-time`",
+                   &StreamCounts::streamsGone),
+    field::counter("streams_forbidden", FieldUnit::kNone,
+                   "streams with a source that is none of the peer's, or a destination that is not for streams",
+                   &StreamCounts::streamsForbidden));
+
+/// One stream, for the operator.
+struct StreamStatus {
+  std::string name, state;
+  uint64_t sentBytes = 0, receivedBytes = 0;
+  uint64_t queuedBytes = 0, unacked = 0, heldBytes = 0;
+  Duration age{}, firstByte{};
+};
+template <>
+inline constexpr auto kFieldsOf<StreamStatus> = field::table<StreamStatus>(
+    field::text("name", "source and destination: `tcp 10.0.0.1:50000 > 10.0.0.2:443`", &StreamStatus::name),
+    field::text("state", "`open`, `sent` (this side has finished), `received` (the other has), `closing`",
+                &StreamStatus::state),
+    field::gauge("sent_bytes", FieldUnit::kBytes, "bytes that this gateway has taken for the stream",
+                 &StreamStatus::sentBytes),
+    field::gauge("received_bytes", FieldUnit::kBytes, "bytes that came, in order", &StreamStatus::receivedBytes),
+    field::gauge("queued_bytes", FieldUnit::kBytes, "what waits to be sent", &StreamStatus::queuedBytes),
+    field::gauge("unacked_packets", FieldUnit::kPackets, "units sent and not known delivered",
+                 &StreamStatus::unacked),
+    field::gauge("held_bytes", FieldUnit::kBytes, "buffers that wait for their reader or for order",
+                 &StreamStatus::heldBytes),
+    field::gauge("age_s", FieldUnit::kSeconds, "since it was opened", &StreamStatus::age),
+    field::gauge("first_byte_s", FieldUnit::kSeconds,
+                 "from the opening to the first byte of the other side; 0: none came", &StreamStatus::firstByte));
+
+}  // namespace braid

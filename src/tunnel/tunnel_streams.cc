@@ -1,0 +1,95 @@
+#include "tunnel/tunnel_streams.h"
+
+#include "tunnel/forwarder.h"
+#include "tunnel/lane/stream.h"
+#include "tunnel/lane/stream_lane.h"
+#include "tunnel/peer_set.h"
+
+namespace braid {
+
+void TunnelStreams::wakePeers() {
+  desk_.takeTouched([&](uint32_t session) { peers_.wakeSession(session); });
+}
+
+// nullptr: the destination is for the packet lane now.
+StreamLane* TunnelStreams::laneFor(const Address& destination) const {
+  if (options_.mode != TunnelOptions::Mode::kTun) return nullptr;
+  Peer* peer = forwarder_.peerBehind(destination);
+  Session* session = peer ? peer->session() : nullptr;
+  bool serves = session && session->anyUsable() && session->streams().canOpen();
+  return serves ? &session->streams() : nullptr;
+}
+
+StreamHandle TunnelStreams::open(const StreamEnds& ends, Time now) {
+  if (ends.source.address.family != ends.destination.address.family) return {};
+  StreamLane* lane = laneFor(ends.destination.address);
+  return lane ? lane->open(ends, now) : StreamHandle{};
+}
+
+const StreamEnds* TunnelStreams::ends(StreamHandle stream) const {
+  const Stream* s = desk_.find(stream);
+  return s ? &s->ends() : nullptr;
+}
+
+size_t TunnelStreams::writable(StreamHandle stream, size_t wanted) {
+  Stream* s = desk_.find(stream);
+  return s ? s->of().sending().writable(*s, wanted) : 0;
+}
+
+size_t TunnelStreams::room(StreamHandle stream, std::span<ByteSpan> buffers) {
+  Stream* s = desk_.find(stream);
+  return s ? s->of().sending().room(*s, buffers) : 0;
+}
+
+void TunnelStreams::commit(StreamHandle stream, size_t bytes, Time now) {
+  if (Stream* s = desk_.find(stream)) s->of().sending().commit(*s, bytes, now);
+}
+
+size_t TunnelStreams::write(StreamHandle stream, ByteView bytes, Time now) {
+  Stream* s = desk_.find(stream);
+  return s ? s->of().sending().write(*s, bytes, now) : 0;
+}
+
+void TunnelStreams::finish(StreamHandle stream, Time now) {
+  if (Stream* s = desk_.find(stream)) s->of().sending().finish(*s, now);
+}
+
+void TunnelStreams::reset(StreamHandle stream, StreamCause cause, Time) {
+  if (Stream* s = desk_.find(stream)) s->of().reset(*s, cause);
+}
+
+size_t TunnelStreams::readable(StreamHandle stream) const {
+  const Stream* s = desk_.find(stream);
+  return s ? s->assembly().readable() : 0;
+}
+
+size_t TunnelStreams::peek(StreamHandle stream, std::span<ByteView> views) const {
+  const Stream* s = desk_.find(stream);
+  return s ? s->assembly().peek(views) : 0;
+}
+
+void TunnelStreams::consume(StreamHandle stream, size_t bytes, Time now) {
+  if (Stream* s = desk_.find(stream)) s->of().consume(*s, bytes, now);
+}
+
+bool TunnelStreams::isAtEnd(StreamHandle stream) const {
+  const Stream* s = desk_.find(stream);
+  return s && s->assembly().isAtEnd();
+}
+
+// The peer may open streams from its own addresses only, as it may send packets from these alone.
+bool TunnelStreams::isAllowed(const Stream& stream) const {
+  const Peer* peer = peers_.peerOf(stream.of().session());
+  return peer && forwarder_.ownsSource(*peer, stream.ends().source.address);
+}
+
+bool TunnelStreams::pollStream(StreamEvent& out) {
+  while (desk_.poll(out)) {
+    Stream* stream = out.opened ? desk_.find(out.stream) : nullptr;
+    if (!stream || isAllowed(*stream)) return true;
+    stream->of().reset(*stream, StreamCause::kForbidden);
+  }
+  return false;
+}
+
+}  // namespace braid

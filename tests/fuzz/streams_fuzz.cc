@@ -1,0 +1,244 @@
+// One end of the stream lane, between a peer that says anything and a driver that does anything: what is read is what
+// was sent to each offset, the bounds hold, and nothing is kept at the end.
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
+#include "tunnel/lane/stream_lane.h"
+#include "tunnel/wire/frame_reader.h"
+
+namespace {
+
+using namespace braid;
+
+constexpr size_t kHeld = 40000;
+constexpr size_t kUnits = 64;
+
+uint8_t byteAt(uint64_t stream, uint64_t offset) {
+  return static_cast<uint8_t>((stream * 31 + offset) * 2654435761u >> 9);
+}
+
+class Play {
+ public:
+  Play() {
+    options_.on = true;
+    options_.desk = &desk_;
+    options_.most = 12;
+    options_.firstUpload = 9000;
+    options_.firstCredit = 12000;
+    options_.mostCredit = 50000;
+    options_.heldBytes = kHeld;
+    lane_ = std::make_unique<StreamLane>(StreamContext{options_, pool_, ledger_, round_, 1, true});
+    Params peer;
+    peer.lanes = Params::kPacketLane | Params::kStreamLane;
+    peer.streams = 10;
+    peer.streamCredit = 5000;
+    lane_->setPeer(peer);
+  }
+  ~Play() {
+    for (const Datum* datum : sent_) ledger_.forget(datum);
+    sent_.clear();
+    lane_->endAll(StreamCause::kGone, false);
+    lane_.reset();
+    CHECK(pool_.inUse() == 0);
+    CHECK(ledger_.live() == 0);
+    for (PacketUse use : {PacketUse::kHeld, PacketUse::kSent, PacketUse::kQueued})
+      CHECK(pool_.budget(use).used() == 0);
+  }
+  Play(const Play&) = delete;
+  Play& operator=(const Play&) = delete;
+
+  bool step(Reader& in) {
+    uint8_t what = in.u8();
+    if (!in.ok()) return false;
+    now_ += 1ms;
+    switch (what % 12) {
+      case 0:
+      case 1:
+        frame(in);
+        break;
+      case 2:
+        lane_->onCredit({StreamId(in.u8()), in.varint()});
+        break;
+      case 3:
+        lane_->onReset({StreamId(in.u8()), in.varint()});
+        break;
+      case 4:
+        if (StreamHandle h = lane_->open(ends(in.u8()), now_)) handles_.push_back(h);
+        break;
+      case 5:
+        write(in);
+        break;
+      case 6:
+        if (Stream* s = chosen(in)) lane_->sending().finish(*s, now_);
+        break;
+      case 7:
+        if (Stream* s = chosen(in)) lane_->reset(*s, static_cast<StreamCause>(in.u8() % kStreamCauses));
+        break;
+      case 8:
+        read(in);
+        break;
+      case 9:
+        send(in);
+        break;
+      case 10:
+        fate(in);
+        break;
+      default:
+        lane_->setPaths(900 + in.u8() * 2u, in.u8() * 10000.0, in.u8() * 1ms);
+        raw(in);
+    }
+    lane_->update(now_);
+    look();
+    return true;
+  }
+
+ private:
+  static StreamEnds ends(uint8_t n) {
+    std::array<uint8_t, 4> address{10, 0, 0, n};
+    return {{Address::v4(address), n}, {Address::v4(address), 443}};
+  }
+  Stream* chosen(Reader& in) {
+    uint8_t n = in.u8();
+    return handles_.empty() ? nullptr : desk_.find(handles_[n % handles_.size()]);
+  }
+  void frame(Reader& in) {
+    StreamFrame f;
+    f.type = StreamFrame::kFirst + in.u8() % 4;
+    f.stream = StreamId(in.u8());
+    f.offset = in.u16();
+    size_t size = in.u16() % 1500;
+    if (f.type & StreamFrame::kOpen) f.opening = StreamOpening{ends(in.u8()), in.u16()};
+    if (size == 0 && f.type == StreamFrame::kFirst) size = 1;
+    std::vector<uint8_t> bytes(size);
+    for (size_t i = 0; i < size; ++i) bytes[i] = byteAt(f.stream.value(), f.offset + i);
+    f.bytes = bytes;
+    Packet packet = pool_.copy(bytes);
+    if (packet && lane_->admit(f, now_) == StreamLane::Verdict::kTaken)
+      lane_->onFrame(f, std::move(packet), now_);
+    CHECK(lane_->heldBytes() <= kHeld);
+  }
+  // What the reader of frames takes, the lane bears.
+  void raw(Reader& in) {
+    ByteView bytes = in.take(std::min<size_t>(in.u8(), in.remaining()));
+    FrameReader frames(bytes);
+    while (std::optional<WireFrame> frame = frames.next()) {
+      const auto* f = std::get_if<StreamFrame>(&*frame);
+      if (!f) continue;
+      CHECK(f->end() < StreamFrame::kEnd);
+      Packet unit = pool_.copy(f->payload), rest = pool_.allocate();
+      if (!unit || !rest) return;
+      size_t size = unit.size() / 2;
+      size_t stays = cutStreamUnit(f->type, unit, size, rest);
+      if (stays > 0) CHECK(unit.size() == size && stays < f->bytes.size());
+    }
+  }
+  void write(Reader& in) {
+    Stream* s = chosen(in);
+    std::vector<uint8_t> bytes(in.u16() % 5000);
+    if (!s) return;
+    uint64_t end = s->source().end();
+    if (in.u8() % 2 == 0) {
+      size_t may = lane_->sending().writable(*s, bytes.size());
+      size_t taken = lane_->sending().write(*s, bytes, now_);
+      CHECK(taken <= may && s->source().end() == end + taken);
+      return;
+    }
+    std::array<ByteSpan, 4> buffers;
+    size_t n = lane_->sending().room(*s, buffers), room = 0;
+    for (size_t i = 0; i < n; ++i) room += buffers[i].size();
+    size_t taken = std::min(room, bytes.size());
+    lane_->sending().commit(*s, taken, now_);
+    CHECK(s->source().end() == end + taken);
+  }
+  void read(Reader& in) {
+    Stream* s = chosen(in);
+    size_t most = in.u16();
+    if (!s) return;
+    std::array<ByteView, 8> views;
+    size_t n = s->assembly().peek(views), taken = 0;
+    uint64_t at = s->assembly().consumed();
+    for (size_t i = 0; i < n; ++i)
+      for (uint8_t byte : views[i].first(std::min(views[i].size(), most - taken)))
+        CHECK(byte == byteAt(s->id().value(), at + taken++));
+    CHECK(taken <= s->assembly().readable());
+    lane_->consume(*s, taken, now_);
+  }
+  // The next unit leaves.
+  void send(Reader& in) {
+    Round walk(round_);
+    Offer offer = walk.offer(now_);
+    if (!offer.unit || sent_.size() >= kUnits) return;
+    if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size())
+      offer.flow->lane().cut(*offer.flow, size);
+    Flow& flow = *offer.flow;
+    const Datum* datum = ledger_.create(flow, walk.take(), now_);
+    ledger_.onSent(datum, SubflowId(0), PacketNumber(next_++));
+    check(*datum);
+    sent_.push_back(datum);
+  }
+  static void check(const Datum& datum) {
+    StreamFrame f;
+    f.type = datum.frame;
+    f.offset = datum.dsn.value();
+    CHECK(readStreamUnit(datum.packet.view(), f));
+  }
+  // A datagram arrives, or is lost and its data goes again.
+  void fate(Reader& in) {
+    if (sent_.empty()) return;
+    size_t at = in.u8() % sent_.size();
+    const Datum* datum = sent_[at];
+    sent_.erase(sent_.begin() + static_cast<ptrdiff_t>(at));
+    if (in.u8() % 2 == 0) {
+      ledger_.onDelivered(datum, true);
+    } else {
+      ledger_.onLost(datum, now_);
+    }
+    ledger_.forget(datum);
+    const Datum* repair = ledger_.nextRepair(now_);
+    if (!repair) return;
+    ledger_.cut(repair, 70 + in.u16() % 2000, pool_);
+    ledger_.onSent(repair, SubflowId(0), PacketNumber(next_++));
+    check(*repair);
+    sent_.push_back(repair);
+  }
+  void look() {
+    StreamEvent event;
+    for (size_t n = 0; desk_.poll(event); ++n) {
+      CHECK(n < 10000);
+      if (event.opened) handles_.push_back(event.stream);
+      CHECK(!(event.done && event.reset));
+      CHECK((desk_.find(event.stream) == nullptr) == (event.done || event.reset));
+    }
+    StreamCreditFrame credit;
+    while (lane_->pollCredit(credit)) CHECK(credit.limit < StreamFrame::kEnd);
+    StreamResetFrame reset;
+    while (lane_->pollReset(reset)) CHECK(reset.code < kStreamCauses);
+    desk_.takeTouched([](uint32_t session) { CHECK(session == 1); });
+    CHECK(lane_->size() <= options_.most);
+  }
+
+  PacketPool pool_{2048, 512};
+  StreamOptions options_;
+  StreamDesk desk_;
+  DataLedger ledger_{3s, nullptr, &pool_.budget(PacketUse::kSent)};
+  FairRound round_;
+  std::unique_ptr<StreamLane> lane_;
+  std::vector<StreamHandle> handles_;
+  std::vector<const Datum*> sent_;
+  uint64_t next_ = 0;
+  Time now_{1s};
+};
+
+}  // namespace
+
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
+  Reader in({data, size});
+  Play play;
+  for (size_t steps = 0; steps < 4000 && play.step(in); ++steps) {
+  }
+}

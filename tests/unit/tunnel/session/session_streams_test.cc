@@ -1,0 +1,452 @@
+// Streams between two sessions, byte by byte.
+
+#include <algorithm>
+#include <map>
+
+#include "base/random.h"
+#include "tests/unit/tunnel/session/session_pair_test.h"
+#include "tunnel/lane/stream_desk.h"
+#include "tunnel/wire/frame_reader.h"
+
+namespace braid::session_streams_test {
+namespace {
+
+const StreamEnds kEnds{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")};
+
+uint8_t byteAt(uint64_t offset) {
+  return static_cast<uint8_t>((offset * 2654435761u) >> 11);
+}
+
+struct SessionStreamsTest : test::SessionPairTest {
+  StreamDesk desk;
+  SessionSecrets secrets;
+  Random dice{1};
+  double loss = 0;
+  Duration delay{};
+  std::map<uint64_t, StreamEvent> told;  ///< by place and generation
+  std::vector<StreamHandle> opened;      ///< by the peer
+
+  SessionStreamsTest() {
+    options.streams.on = true;
+    options.streams.desk = &desk;
+    secrets.initiatorSecret.fill(1);
+    secrets.responderSecret.fill(2);
+    secrets.sessionId = 7;
+  }
+  ~SessionStreamsTest() override {
+    edge.reset();
+    hub.reset();
+  }
+  bool carry(Session& from, Session& to, const Route& arrival) override {
+    Datagram d;
+    if (!from.pollDatagram(d, now)) return false;
+    if (cut || dice.chance(loss)) return true;
+    std::optional<DatagramHeader> header = readHeader(d.bytes.view());
+    EXPECT_TRUE(header);
+    if (std::optional<Drop> cause = to.onDatagram(*header, arrival, d.ecn, std::move(d.bytes), now))
+      refused.push_back(*cause);
+    return true;
+  }
+  void begin() {
+    start(secrets);
+    run(1s);
+  }
+  static uint64_t idOf(StreamHandle h) { return uint64_t{h.place} << 32 | h.generation; }
+  void listen() {
+    StreamEvent event;
+    while (desk.poll(event)) {
+      if (event.opened) opened.push_back(event.stream);
+      StreamEvent& sum = told[idOf(event.stream)];
+      sum.stream = event.stream;
+      sum.opened |= event.opened;
+      sum.readable |= event.readable;
+      sum.writable |= event.writable;
+      sum.done |= event.done;
+      if (event.reset) sum.reset = event.reset;
+    }
+  }
+  const StreamEvent& of(StreamHandle h) { return told[idOf(h)]; }
+
+  StreamHandle open(Session& from) { return from.streams().open(kEnds, now); }
+  /// Writes bytes of the pattern from the stream's present end on; returns how many.
+  size_t write(StreamHandle h, size_t size) {
+    Stream* s = desk.find(h);
+    if (!s) return 0;
+    std::vector<uint8_t> bytes(size);
+    for (size_t i = 0; i < size; ++i) bytes[i] = byteAt(s->source().end() + i);
+    return s->of().sending().write(*s, bytes, now);
+  }
+  /// Reads up to so many bytes, which must be those of the pattern; returns how many.
+  size_t read(StreamHandle h, size_t most) {
+    size_t done = 0;
+    for (Stream* s = desk.find(h); s && done < most; s = desk.find(h)) {
+      ByteView view;
+      if (s->assembly().peek({&view, 1}) == 0) break;
+      view = view.first(std::min(view.size(), most - done));
+      uint64_t at = s->assembly().consumed();
+      for (size_t i = 0; i < view.size(); ++i)
+        if (view[i] != byteAt(at + i)) ADD_FAILURE() << "wrong byte at " << at + i;
+      s->of().consume(*s, view.size(), now);
+      done += view.size();
+    }
+    return done;
+  }
+  void finish(StreamHandle h) {
+    if (Stream* s = desk.find(h)) s->of().sending().finish(*s, now);
+  }
+  /// Brings `size` bytes from one end to the other, which reads all at once; how long that took.
+  Duration bring(StreamHandle from, StreamHandle to, size_t size) {
+    Time began = now;
+    for (size_t written = 0, taken = 0; taken < size && now < began + 60s;) {
+      written += write(from, std::min<size_t>(size - written, 65536));
+      run(1ms);
+      taken += read(to, SIZE_MAX);
+      listen();
+    }
+    return now - began;
+  }
+  StreamHandle accepted() {
+    run(2ms);
+    listen();
+    EXPECT_FALSE(opened.empty());
+    return opened.empty() ? StreamHandle{} : opened.back();
+  }
+};
+
+TEST_F(SessionStreamsTest, ARequestTravelsWithTheOpening) {
+  begin();
+  StreamHandle a = open(*edge);
+  ASSERT_TRUE(a);
+  EXPECT_EQ(write(a, 300), 300u);
+  Datagram d;
+  ASSERT_TRUE(edge->pollDatagram(d, now));
+  std::optional<DatagramHeader> header = readHeader(d.bytes.view());
+  EXPECT_FALSE(hub->onDatagram(*header, hubRoute, d.ecn, std::move(d.bytes), now));
+  listen();
+  ASSERT_EQ(opened.size(), 1u);
+  StreamHandle b = opened[0];
+  EXPECT_EQ(desk.find(b)->ends(), kEnds);
+  EXPECT_TRUE(of(b).readable);
+  EXPECT_EQ(read(b, 1000), 300u);
+}
+
+TEST_F(SessionStreamsTest, BothDirectionsEndByThemselvesAndThenAllIsDone) {
+  begin();
+  StreamHandle a = open(*edge);
+  write(a, 1000);
+  finish(a);
+  StreamHandle b = accepted();
+  EXPECT_EQ(read(b, 5000), 1000u);
+  EXPECT_TRUE(desk.find(b)->assembly().isAtEnd());
+  run(50ms);
+  listen();
+  EXPECT_FALSE(of(a).done);
+  bring(b, a, 50000);
+  EXPECT_EQ(desk.find(a)->assembly().consumed(), 50000u);
+  finish(b);
+  run(50ms);
+  read(a, SIZE_MAX);
+  run(50ms);
+  listen();
+  EXPECT_TRUE(of(a).done);
+  EXPECT_TRUE(of(b).done);
+  EXPECT_FALSE(desk.find(a));
+  EXPECT_FALSE(desk.find(b));
+  EXPECT_EQ(edge->streams().size() + hub->streams().size(), 0u);
+  EXPECT_EQ(desk.size(), 0u);
+}
+
+TEST_F(SessionStreamsTest, AStreamIsOpenedByEitherSide) {
+  begin();
+  StreamHandle a = open(*hub);
+  ASSERT_TRUE(a);
+  EXPECT_EQ(desk.find(a)->id(), StreamId(1));
+  write(a, 10);
+  StreamHandle b = accepted();
+  EXPECT_EQ(read(b, 100), 10u);
+}
+
+TEST_F(SessionStreamsTest, MegabytesOverALossyPathAreWhole) {
+  begin();
+  loss = 0.05;
+  StreamHandle a = open(*edge);
+  write(a, 1);
+  StreamHandle b = accepted();
+  while (opened.empty()) b = accepted();
+  bring(a, b, 3'000'000);
+  EXPECT_EQ(desk.find(b)->assembly().consumed(), 3'000'001u);
+  finish(a);
+  finish(b);
+  run(2s);
+  read(a, 1);
+  read(b, 1);
+  run(1s);
+  listen();
+  EXPECT_TRUE(of(a).done && of(b).done);
+  EXPECT_EQ(pool.budget(PacketUse::kHeld).used(), 0u);
+  EXPECT_EQ(pool.budget(PacketUse::kSent).used(), 0u);
+  EXPECT_EQ(pool.budget(PacketUse::kQueued).used(), 0u);
+}
+
+TEST_F(SessionStreamsTest, AReaderThatDoesNotReadIsSentItsCreditAndNoMore) {
+  begin();
+  StreamHandle a = open(*edge);
+  size_t written = 0;
+  for (int i = 0; i < 500; ++i) {
+    written += write(a, 65536);
+    run(1ms);
+  }
+  StreamHandle b = accepted();
+  EXPECT_EQ(written, options.streams.firstUpload);
+  EXPECT_EQ(desk.find(b)->assembly().readable(), written);
+  EXPECT_EQ(read(b, SIZE_MAX), written);
+  run(5ms);
+  listen();
+  EXPECT_TRUE(of(a).writable);
+  EXPECT_GT(write(a, 65536), 0u);
+}
+
+TEST_F(SessionStreamsTest, AFastReadersWindowGrows) {
+  begin();
+  StreamHandle a = open(*edge);
+  write(a, 1);
+  StreamHandle b = accepted();
+  bring(a, b, 4'000'000);
+  Stream* s = desk.find(b);
+  EXPECT_GT(write(a, 1) + s->assembly().consumed(), 4'000'000u);
+  // What may come without another word is more than at first.
+  size_t written = 0;
+  for (int i = 0; i < 2000; ++i) {
+    written += write(a, 65536);
+    run(1ms);
+  }
+  EXPECT_GE(written, 2 * options.streams.firstUpload);
+  EXPECT_LE(written, options.streams.mostCredit);
+}
+
+TEST_F(SessionStreamsTest, AResetEndsBothEndsAtOnceWithItsCause) {
+  begin();
+  StreamHandle a = open(*edge);
+  write(a, 5000);
+  StreamHandle b = accepted();
+  Stream* s = desk.find(b);
+  s->of().reset(*s, StreamCause::kRefused);
+  EXPECT_FALSE(desk.find(b));
+  run(5ms);
+  listen();
+  EXPECT_EQ(of(a).reset, StreamCause::kRefused);
+  EXPECT_FALSE(of(b).reset) << "who resets is not told";
+  EXPECT_EQ(edge->streams().counts().streamsRefused, 1u);
+  EXPECT_EQ(desk.size(), 0u);
+  EXPECT_EQ(pool.budget(PacketUse::kSent).used(), 0u);
+}
+
+TEST_F(SessionStreamsTest, AnUnknownCodeIsAReset) {
+  RecordProperty("rule", "stream.code");
+  begin();
+  StreamHandle a = open(*edge);
+  edge->streams().onReset({desk.find(a)->id(), 4711});
+  listen();
+  EXPECT_EQ(of(a).reset, StreamCause::kReset);
+}
+
+TEST_F(SessionStreamsTest, AResetComesThroughLosses) {
+  begin();
+  std::vector<StreamHandle> mine;
+  for (int i = 0; i < 50; ++i) {
+    mine.push_back(open(*edge));
+    write(mine.back(), 100);
+  }
+  run(20ms);
+  listen();
+  ASSERT_EQ(opened.size(), 50u);
+  loss = 0.5;
+  for (StreamHandle h : mine) {
+    Stream* s = desk.find(h);
+    s->of().reset(*s, StreamCause::kReset);
+  }
+  run(20s);
+  listen();
+  for (StreamHandle h : opened) EXPECT_EQ(of(h).reset, StreamCause::kReset);
+}
+
+TEST_F(SessionStreamsTest, AnOpeningBehindItsResetOpensNothing) {
+  RecordProperty("rule", "stream.known");
+  begin();
+  hub->streams().onReset({StreamId(0), 0});
+  StreamHandle a = open(*edge);
+  ASSERT_TRUE(a);
+  EXPECT_EQ(desk.find(a)->id(), StreamId(0));
+  write(a, 100);
+  run(20ms);
+  listen();
+  EXPECT_TRUE(opened.empty());
+  hub->streams().onCredit({StreamId(44), 5});
+  hub->streams().onReset({StreamId(45), 5});
+  EXPECT_EQ(hub->streams().size(), 0u);
+}
+
+TEST_F(SessionStreamsTest, ADeadPathEndsStreamsAtBothEnds) {
+  begin();
+  StreamHandle a = open(*edge);
+  write(a, 100);
+  StreamHandle b = accepted();
+  cut = true;
+  for (int i = 0; i < 15; ++i) {
+    write(a, 10);
+    write(b, 10);
+    run(1s);
+  }
+  listen();
+  EXPECT_EQ(of(a).reset, StreamCause::kGone);
+  EXPECT_EQ(of(b).reset, StreamCause::kGone);
+  EXPECT_EQ(edge->streams().size(), 0u);
+}
+
+TEST_F(SessionStreamsTest, AnEndedSessionEndsItsStreams) {
+  begin();
+  StreamHandle a = open(*edge);
+  write(a, 100000);
+  edge->handBack(edgeEnd);
+  edge.reset();
+  listen();
+  EXPECT_EQ(of(a).reset, StreamCause::kGone);
+  EXPECT_EQ(edgeEnd.handedBack, 0u);
+  edge = make(secrets, Role::kInitiator, edgeEnd);
+}
+
+TEST_F(SessionStreamsTest, NothingIsOpenedToWhoCannot) {
+  options.streams.on = false;
+  begin();
+  EXPECT_FALSE(edge->streams().canOpen());
+  EXPECT_FALSE(open(*edge));
+}
+
+TEST_F(SessionStreamsTest, OneMoreThanThereMayBeIsRefused) {
+  RecordProperty("rule", "stream.many");
+  begin();
+  options.streams.most = 3;
+  std::vector<StreamHandle> mine;
+  for (int i = 0; i < 3; ++i) mine.push_back(open(*edge));
+  EXPECT_FALSE(open(*edge));
+  run(5ms);
+  StreamHandle back = open(*hub);
+  EXPECT_FALSE(back);
+  options.streams.most = 8;
+  back = open(*hub);
+  ASSERT_TRUE(back);
+  options.streams.most = 3;
+  run(5ms);
+  listen();
+  EXPECT_EQ(of(back).reset, StreamCause::kLimit);
+  for (StreamHandle h : mine) EXPECT_TRUE(desk.find(h));
+}
+
+TEST_F(SessionStreamsTest, AThousandReadersThatDoNotReadHoldNoMoreThanTheBound) {
+  RecordProperty("rule", "stream.memory");
+  options.streams.heldBytes = 2 << 20;
+  begin();
+  std::vector<StreamHandle> mine;
+  for (int i = 0; i < 1000; ++i) mine.push_back(open(*edge));
+  size_t most = 0;
+  for (int round = 0; round < 30; ++round) {
+    for (StreamHandle h : mine) write(h, 4096);
+    run(2ms);
+    listen();
+    most = std::max(most, hub->streams().heldBytes());
+    ASSERT_LE(hub->streams().heldBytes(), options.streams.heldBytes);
+  }
+  EXPECT_GT(most, options.streams.heldBytes / 2);
+  EXPECT_GT(hub->streams().counts().streamsLimited, 0u);
+  // One that reads is not held up by them.
+  StreamHandle a = open(*edge);
+  write(a, 1);
+  run(5ms);
+  listen();
+  StreamHandle b = opened.back();
+  bring(a, b, 300'000);
+  EXPECT_EQ(desk.find(b) ? desk.find(b)->assembly().consumed() : 0, 300'001u);
+}
+
+TEST_F(SessionStreamsTest, BytesBeyondTheCreditAreALie) {
+  RecordProperty("rule", "stream.limit");
+  begin();
+  StreamHandle a = open(*edge);
+  StreamHandle b = accepted();
+  StreamFrame frame;
+  frame.stream = desk.find(b)->id();
+  std::vector<uint8_t> bytes(10);
+  frame.bytes = bytes;
+  frame.offset = options.streams.firstUpload - 10;
+  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  ++frame.offset;
+  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kBad);
+  static_cast<void>(a);
+}
+
+TEST_F(SessionStreamsTest, TwoEndsOfOneStreamAreALie) {
+  RecordProperty("rule", "stream.final");
+  begin();
+  StreamHandle a = open(*edge);
+  write(a, 100);
+  finish(a);
+  StreamHandle b = accepted();
+  StreamFrame frame;
+  frame.stream = desk.find(b)->id();
+  frame.type = StreamFrame::kFirst | StreamFrame::kFin;
+  frame.offset = 99;
+  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kBad);
+  frame.offset = 100;
+  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+}
+
+TEST_F(SessionStreamsTest, AnOpeningFarBehindTheOthersIsAnsweredAndNotForgotten) {
+  RecordProperty("rule", "stream.stale");
+  begin();
+  StreamFrame frame;
+  frame.type = StreamFrame::kFirst | StreamFrame::kOpen;
+  frame.opening = StreamOpening{kEnds, 1000};
+  frame.stream = StreamId(2 * StreamIds::kWindow);
+  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  EXPECT_EQ(hub->streams().size(), 1u);
+  frame.stream = StreamId(0);
+  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  EXPECT_EQ(hub->streams().size(), 1u);
+  StreamResetFrame reset;
+  ASSERT_TRUE(hub->streams().pollReset(reset));
+  EXPECT_EQ(reset.stream, StreamId(0));
+  EXPECT_EQ(reset.code, static_cast<uint64_t>(StreamCause::kGone));
+  frame.stream = StreamId(2);
+  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  EXPECT_EQ(hub->streams().size(), 2u) << "it has only been overtaken";
+}
+
+TEST_F(SessionStreamsTest, RoomToReadIntoIsTheSameAsWriting) {
+  begin();
+  StreamHandle a = open(*edge);
+  size_t filled = 0;
+  for (int i = 0; i < 20; ++i) {
+    Stream* s = desk.find(a);
+    std::array<ByteSpan, 8> buffers;
+    size_t n = s->of().sending().room(*s, buffers);
+    size_t here = 0, want = 1 + dice.below(6000);
+    for (size_t k = 0; k < n; ++k)
+      for (uint8_t& byte : buffers[k].first(std::min(buffers[k].size(), want - here)))
+        byte = byteAt(filled + here++);
+    s->of().sending().commit(*s, here, now);
+    filled += here;
+    EXPECT_EQ(s->source().end(), filled);
+    if (i % 3 == 0) run(1ms);
+  }
+  finish(a);
+  StreamHandle b = accepted();
+  EXPECT_EQ(read(b, SIZE_MAX), filled);
+  EXPECT_TRUE(desk.find(b)->assembly().isAtEnd());
+}
+
+TEST_F(SessionStreamsTest, AnIdleStreamTakesLittleMemory) {
+  EXPECT_LE(sizeof(Stream), 1200u) << "with its place in the table at most 1.5 KB";
+}
+
+}  // namespace
+}  // namespace braid::session_streams_test
