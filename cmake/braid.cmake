@@ -1,7 +1,7 @@
 # Compile options that every target of the project shares, and the two helpers that keep the lists short.
 add_library(braid_options INTERFACE)
 target_compile_options(braid_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough)
-if(NOT BRAID_FUZZ)  # fuzzers are built with clang, which warns of other things
+if(BRAID_WERROR AND NOT BRAID_FUZZ)  # fuzzers are built with clang, which warns of other things
   target_compile_options(braid_options INTERFACE -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -89,14 +89,13 @@ endfunction()
 #         look at. The programs are built on demand only.
 #   slow  what needs speed: the programs end to end, and the long sweeps in virtual time.
 #   all   both.
-if(BRAID_TESTS STREQUAL slow)
-  set(BRAID_FAST_TESTS OFF)
-else()
+#   none  neither: the programs alone, and nothing is needed that only tests need.
+set(BRAID_FAST_TESTS OFF)
+set(BRAID_SLOW_TESTS OFF)
+if(BRAID_TESTS MATCHES "^(fast|all)$")
   set(BRAID_FAST_TESTS ON)
 endif()
-if(BRAID_TESTS STREQUAL fast)
-  set(BRAID_SLOW_TESTS OFF)
-else()
+if(BRAID_TESTS MATCHES "^(slow|all)$")
   set(BRAID_SLOW_TESTS ON)
 endif()
 
@@ -105,10 +104,12 @@ function(braid_program name)
   cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
-  if(NOT BRAID_SLOW_TESTS)
+  if(BRAID_FAST_TESTS AND NOT BRAID_SLOW_TESTS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 endfunction()
+
+add_custom_target(unit_tests)  # what ctest -L unit runs
 
 # braid_test(name LABEL label SOURCES file... LIBS dep... [SHARDS n] [LONG filter LONG_SOURCES file...]): a GoogleTest
 # program as one ctest, or as n of them that run at the same time; starting a process for each TEST would cost more
@@ -131,6 +132,9 @@ function(braid_test name)
   add_executable(${name} ${ARG_SOURCES} ${ARG_LONG_SOURCES})
   braid_unity(${name})
   target_link_libraries(${name} PRIVATE braid_options ${ARG_LIBS} GTest::gtest_main GTest::gmock)
+  if(ARG_LABEL STREQUAL unit)
+    add_dependencies(unit_tests ${name})
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # False alarms on vector::insert, GCC bug 107852.
     target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overread -Wno-stringop-overflow)

@@ -41,6 +41,22 @@ def tree(suite):
     return made
 
 
+def enter(folder, *command, bind=(), directory="/", environment=None, check=True, timeout=600):
+    """Runs a command in a tree that is not booted, with the host's network, and returns what it said. `bind`: (folder
+    of the host, place inside)."""
+    settings = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", **(environment or {})}
+    words = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--as-pid2", "--console=pipe",
+             f"--directory={folder}", f"--chdir={directory}", f"--machine=braid-{os.getpid()}",
+             *(f"--bind={host}:{inside}" for host, inside in bind),
+             *(f"--setenv={name}={value}" for name, value in settings.items()), *map(str, command)]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False, timeout=timeout)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{folder.name}: {' '.join(map(str, command))}: exit {done.returncode}\n"
+                           f"{done.stdout[-6000:]}")
+    return done.stdout
+
+
 def _libraries(program):
     """{name: path} of the shared libraries that a program of ours needs, without those of the C library."""
     found = dict(_LIBRARY.findall(run("ldd", program)))
@@ -56,9 +72,25 @@ class Machine:
         self._zone = zone
         self._process = self._leader = None
 
-    def install(self):
-        """A copy of the suite's tree with programs, unit and user as `cmake --install` puts them."""
+    def prepare(self):
+        """A copy of the suite's tree, with its address."""
         run("cp", "-a", "--reflink=auto", tree(self.suite), self.tree, timeout=600)
+        network = self.tree / "etc/systemd/network"
+        network.mkdir(parents=True, exist_ok=True)
+        (network / "10-host0.network").write_text(
+            f"[Match]\nName=host0\n[Network]\nAddress={self.address}/24\n", encoding="ascii")
+        self._want("systemd-networkd.service", "systemd-networkd.service")
+        (self.tree / "etc/machine-id").write_text("", encoding="ascii")
+
+    def _want(self, unit, file):
+        wants = self.tree / "etc/systemd/system/multi-user.target.wants"
+        wants.mkdir(parents=True, exist_ok=True)
+        (wants / unit).unlink(missing_ok=True)
+        (wants / unit).symlink_to(f"/usr/lib/systemd/system/{file}")
+
+    def install(self):
+        """prepare(), and programs, unit and user as `cmake --install` puts them."""
+        self.prepare()
         for program in ("braidd", "braidctl"):
             shutil.copy(binary(program), self.tree / "usr/bin" / program)
         own = self.tree / "usr/local/lib"
@@ -70,17 +102,7 @@ class Machine:
         shutil.copy(ROOT / "systemd/braid@.service", self.tree / "usr/lib/systemd/system/braid@.service")
         shutil.copy(ROOT / "systemd/braid.sysusers", self.tree / "usr/lib/sysusers.d/braid.conf")
         run("systemd-sysusers", f"--root={self.tree}")
-        network = self.tree / "etc/systemd/network"
-        network.mkdir(parents=True, exist_ok=True)
-        (network / "10-host0.network").write_text(
-            f"[Match]\nName=host0\n[Network]\nAddress={self.address}/24\n", encoding="ascii")
-        wants = self.tree / "etc/systemd/system/multi-user.target.wants"
-        wants.mkdir(parents=True, exist_ok=True)
-        for unit in ("systemd-networkd.service", f"braid@{self.name}.service"):
-            file = unit.replace(f"@{self.name}", "@")
-            (wants / unit).unlink(missing_ok=True)
-            (wants / unit).symlink_to(f"/usr/lib/systemd/system/{file}")
-        (self.tree / "etc/machine-id").write_text("", encoding="ascii")
+        self._want(f"braid@{self.name}.service", "braid@.service")
         (self.tree / "etc/braid").mkdir(exist_ok=True)
 
     def configure(self, config, keys):

@@ -1,18 +1,33 @@
 #include "host/linux/notify.h"
 
+#ifdef BRAID_SYSTEMD
 #include <systemd/sd-daemon.h>
+#endif
 #include <time.h>
 
 namespace braid::notify {
 
 namespace {
 
+#ifdef BRAID_SYSTEMD
 // A word that the service manager does not hear may end the daemon (READY, WATCHDOG), and what refused it (no memory,
 // no free descriptor, a full queue) may be over already.
 void tell(const std::string& words) {
   for (int tries = 0; tries < 3 && sd_notify(0, words.c_str()) < 0; ++tries) {
   }
 }
+
+uint64_t watchdogMicroseconds() {
+  uint64_t us = 0;
+  return sd_watchdog_enabled(0, &us) > 0 ? us : 0;
+}
+#else
+void tell(const std::string&) {}
+
+uint64_t watchdogMicroseconds() {
+  return 0;
+}
+#endif
 
 }  // namespace
 
@@ -39,9 +54,7 @@ void watchdog() {
 }
 
 Duration watchdogInterval() {
-  uint64_t us = 0;
-  if (sd_watchdog_enabled(0, &us) <= 0) return Duration::zero();
-  return std::chrono::microseconds(us / 2);
+  return std::chrono::microseconds(watchdogMicroseconds() / 2);
 }
 
 }  // namespace braid::notify

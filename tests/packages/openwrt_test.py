@@ -1,0 +1,342 @@
+"""OpenWrt: what the packages' script makes of UCI is what braidd reads. Run by busybox, whose shell OpenWrt has."""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from known import sections
+from lab.gateway import binary, make_identities
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FEED = ROOT / "packaging/openwrt"
+FILES = FEED / "braid/files"
+FUNCTIONS = pathlib.Path(__file__).resolve().parent / "uci_functions.sh"
+SHELL = ["busybox", "ash"]
+PIN = "sha256:/2YlCK6pFPNLhHtTHWkd4cGJBBvMTVJx1Yy9oVWjvVs="
+TUN = """
+config device
+    option name 'braid9'
+    option mode 'tun'
+    option mtu '1400'
+    list address '10.99.0.2/30'
+    list address 'fd99::2/64'
+    list route '10.1.0.0/16'
+    list network '10.2.0.0/16'
+"""
+TAP = """
+config device
+    option mode 'tap'
+    option bridge 'br-lan'
+    option mac_age '60s'
+    option flood_limit '2000'
+    list ethertype 'ipv4'
+    list ethertype 'arp'
+"""
+REST = """
+config gateway
+    option key 'edge.key'
+    option certificate 'edge.crt'
+    option workers 'auto'
+    option state '/tmp/braid.state'
+    option socket '/tmp/braid.sock'
+    option group 'root'
+    option log_level 'debug'
+    option offload_device 'on'
+    option offload_sockets 'off'
+    list listen '0.0.0.0:4433'
+    list listen '[::]:4433'
+
+config uplink 'wifi'
+    option network 'wan'
+    option subflows '2'
+    option gateway '192.0.2.254'
+    option source '192.0.2.7'
+    option use 'normal'
+    option weight '3'
+    option limit_up '5Mbit/s'
+    option limit_down '20Mbit/s'
+
+config uplink 'lte'
+    option name 'my-lte'
+    option interface 'wwan0'
+    option cap '50GB'
+    option period 'month'
+    option reset_day '15'
+    option reset_hour '3'
+
+config uplink 'away'
+    option network 'gone'
+
+config peer
+    option name 'other-rack'
+    option pin '%(pin)s'
+    option keepalive '5s'
+    list endpoint '192.0.2.1:4433'
+    list endpoint 'vpn.example.net:4433'
+    list prefix '10.1.0.0/16'
+    list prefix '10.99.0.1/32'
+
+config tunnel
+    option controller 'amp'
+    option initial_window '10'
+    option scheduler 'weighted'
+    option cipher 'aes-128-gcm'
+    option mtu 'auto'
+    option max_mtu '1500'
+    option rekey_after '2h'
+    option rekey_packets '8388608'
+    option codel_target '30ms'
+    option codel_interval '200ms'
+    option ecn_proxy 'on'
+    option queue_limit '4MiB'
+    option hold_time '400ms'
+    option hold_limit '8MiB'
+    option repair_time '2s'
+    option max_flows '2048'
+    option flow_idle '30s'
+    option max_subflows '16'
+    option amp_gamma '3'
+    option amp_tau '9'
+    option amp_bdp '40'
+    option amp_mark_threshold '20'
+    option amp_cwnd_min '3'
+
+config ack_shim
+    option enabled 'on'
+    option alpha '9'
+    option phi '3'
+    option gamma '90kB'
+    option rto_min '200ms'
+    option inactivity '2s'
+    option max_flows '1024'
+    option replay 'off'
+    option sack_gap 'off'
+
+config ack_shim_exclude
+    option ports '873'
+
+config ack_shim_exclude
+    option network '10.1.7.0/24'
+    option ports '5060-5080'
+
+config recovery
+    option policy 'cofuso'
+    option k_max '64'
+    option m_max '2'
+    option alpha '0.4'
+    option beta '0.6'
+    option alpha1 '0.4'
+    option beta1 '0.6'
+    option alpha2 '0.4'
+    option beta2 '0.6'
+    option decode_buffer '512'
+    option trace '/tmp/braid.trace'
+
+config class
+    option protocol 'udp'
+    option ports '5060-5061'
+    option policy 'redundant'
+
+config class
+    option dscp 'ef'
+    option delivery 'timely'
+""" % {"pin": PIN}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.folder = pathlib.Path(self._folder.name)
+        make_identities(self.folder, ["edge"])
+
+    def shell(self, script, uci):
+        """Runs a script that may use OpenWrt's functions, with that text as /etc/config/braid."""
+        (self.folder / "braid").write_text(uci, encoding="utf-8")
+        words = [*SHELL, "-c", f". {FUNCTIONS}\n. {FILES}/uci2yaml.sh\n{script}"]
+        return subprocess.run(words, env={"PATH": "/usr/bin:/bin", "UCI_CONFIG_DIR": str(self.folder)},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+    def translate(self, uci):
+        """The YAML, and what was said meanwhile."""
+        done = self.shell("config_load braid\nbraid_yaml", uci)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
+
+    def check(self, yaml):
+        """What braidd says of it; empty: it is good."""
+        file = self.folder / "edge.yaml"
+        file.write_text(yaml, encoding="utf-8")
+        done = subprocess.run([binary("braidd"), "--check", "--config", file], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode == 0, not done.stderr, done.stderr)
+        return done.stderr.replace(str(self.folder), "")
+
+
+class Translation(Case):
+    def test_what_is_shipped_is_good_once_it_is_filled_in(self):
+        uci = (FILES / "braid.config").read_text(encoding="utf-8").replace("/etc/braid/", f"{self.folder}/")
+        yaml, _ = self.translate(uci)
+        said = self.check(yaml)
+        self.assertEqual(len(said.splitlines()), uci.count("CHANGE_ME"), said)
+        self.assertEqual(said.count("still holds the placeholder"), uci.count("CHANGE_ME"))
+        for name, value in (("REMOTE_NETWORK", "10.1.0.0/16"), ("PEER_PIN", PIN), ("PEER_ADDRESS", "192.0.2.1")):
+            uci = uci.replace(f"CHANGE_ME_{name}", value)
+        self.assertEqual(self.check(self.translate(uci)[0]), "")
+
+    def test_every_setting_gets_through(self):
+        yaml, said = self.translate(TUN + REST)
+        self.assertEqual(self.check(yaml), "")
+        self.assertIn("network gone has no device yet, left out", said)
+        for line in ("  - interface: 'wan0'", "    name: 'wifi'", "    name: 'my-lte'", "  - name: 'other-rack'",
+                     "    metered: {cap: '50GB', period: 'month', reset-day: '15', reset-hour: '3'}",
+                     "    endpoints: ['192.0.2.1:4433', 'vpn.example.net:4433']",
+                     "  amp: {gamma: '3', tau: '9', cwnd-min: '3', bdp: '40', mark-threshold: '20'}",
+                     "      - {ports: '873'}", "    - {dscp: 'ef', delivery: 'timely'}"):
+            self.assertIn(line + "\n", yaml)
+
+    def test_a_bridge(self):
+        rest = re.sub(r"\n +list prefix '10.99.*", "", REST)
+        self.assertEqual(self.check(self.translate(TAP + rest)[0]), "")
+
+    def test_no_key_of_the_reader_is_out_of_reach(self):
+        uci = TUN + TAP + REST.replace("option amp_bdp", "option amp_beta '4'\n\toption amp_bdp")
+        written = set(re.findall(r"(?:^ *(?:- )?|[{,] ?)([a-z][a-z0-9-]*):", self.translate(uci)[0], re.MULTILINE))
+        self.assertEqual(written, set().union(*sections(self.folder).values()))
+
+    def test_little_is_enough(self):
+        uci = f"""
+config gateway
+    option key 'edge.key'
+    option certificate 'edge.crt'
+    list listen '0.0.0.0:4433'
+config peer 'edge'
+    option pin '{PIN}'
+    list prefix '10.2.0.0/16'
+config ack_shim
+    option enabled 'off'
+"""
+        self.assertEqual(self.check(self.translate(uci)[0]), "")
+
+    def test_a_value_is_never_more_than_a_value(self):
+        values = ("it's", "a: b", "x # y", "[1, 2]", "&a", "*a", "!tag x", "$(touch pwned)", "`touch pwned`",
+                  "a\nlisten: ['0.0.0.0:1']", "---", "\\", "\"", "; touch pwned", "% x", "{a: b}", "ü", "-n", "~")
+        uci = TUN + REST
+        for number, value in enumerate(values):
+            quoted = value.replace("'", "'\\''")
+            uci += f"config peer 'bad{number}'\n\toption pin '{quoted}'\n"
+        said = self.check(self.translate(uci)[0])
+        self.assertEqual(re.findall(r": peers\[(\d+)\]\.pin: is no pin", said),
+                         [str(number + 1) for number in range(len(values))], said)
+        self.assertEqual(len(said.splitlines()), len(values), said)
+        self.assertFalse(list(self.folder.glob("pwned")))
+
+
+class Service(Case):
+    def service(self, command, uci):
+        """Runs a command of the init script. procd's functions tell what they were asked for."""
+        text = (FILES / "braid.init").read_text(encoding="utf-8")
+        (self.folder / "network.sh").touch()
+        for place, here in (("/lib/functions/network.sh", f"{self.folder}/network.sh"),
+                            ("/usr/share/braid/uci2yaml.sh", f"{FILES}/uci2yaml.sh"),
+                            ("/usr/sbin/braidd", binary("braidd")), ("/var/etc", f"{self.folder}/var"),
+                            ("/var/run", f"{self.folder}/run"), ("/var/lib", f"{self.folder}/lib")):
+            self.assertIn(place, text)
+            text = text.replace(place, here)
+        stubs = "\n".join(f'{name}() {{ echo "{name} $*"; }}' for name in (
+            "logger", "procd_open_instance", "procd_set_param", "procd_close_instance", "procd_send_signal"))
+        (self.folder / "init").write_text(text, encoding="utf-8")
+        done = self.shell(f"{stubs}\n. {self.folder}/init\n{command}", uci)
+        return done.returncode, done.stdout, done.stderr
+
+    def good(self):
+        return TUN + REST.replace("config gateway", "config gateway\n\toption enabled '1'").replace(
+            "'edge.", f"'{self.folder}/edge.")
+
+    def test_starts_what_is_enabled(self):
+        status, said, _ = self.service("start_service", self.good())
+        self.assertEqual(status, 0, said)
+        self.assertIn(f"procd_set_param command {binary('braidd')} --config {self.folder}/var/braid/braid.yaml", said)
+        yaml = self.folder / "var/braid/braid.yaml"
+        self.assertEqual(yaml.stat().st_mode & 0o777, 0o600)
+
+    def test_starts_nothing_that_is_not(self):
+        status, said, _ = self.service("start_service", self.good().replace("enabled '1'", "enabled '0'"))
+        self.assertEqual(status, 0)
+        self.assertNotIn("procd", said)
+        self.assertIn("no gateway in /etc/config/braid has 'option enabled 1'", said)
+
+    def test_starts_nothing_with_mistakes_and_names_them(self):
+        status, said, errors = self.service("start_service", self.good().replace("weight '3'", "weight '300'"))
+        self.assertEqual(status, 1)
+        self.assertNotIn("procd", said)
+        self.assertIn("uplinks[0].weight: '300' is outside 1 to 100", errors)
+
+    def test_a_reload_with_mistakes_changes_nothing(self):
+        self.service("start_service", self.good())
+        yaml = self.folder / "var/braid/braid.yaml"
+        before = yaml.read_text(encoding="utf-8")
+        status, said, _ = self.service("reload_service", self.good().replace("weight '3'", "weight 'x'"))
+        self.assertEqual((status, "procd" in said, yaml.read_text(encoding="utf-8")), (1, False, before))
+        status, said, _ = self.service("reload_service", self.good().replace("weight '3'", "weight '4'"))
+        self.assertEqual(status, 0)
+        self.assertIn("procd_send_signal braid * HUP", said)
+        self.assertNotEqual(yaml.read_text(encoding="utf-8"), before)
+
+    def test_checks(self):
+        self.assertEqual(self.service("check", self.good())[:2], (0, "/etc/config/braid is good\n"))
+        self.assertEqual(self.service("check", self.good().replace("mtu '1400'", "mtu 'x'"))[0], 1)
+
+
+class Makefiles(unittest.TestCase):
+    """What make makes of them, with next to nothing in place of OpenWrt's own includes."""
+
+    RULES = "INCLUDE_DIR:=$(TOPDIR)\nINSTALL_DIR=dir\nINSTALL_BIN=bin\nINSTALL_DATA=data\nINSTALL_CONF=conf\nCP=cp\n"
+    PACKAGE = """
+define BuildPackage
+$(eval define SHOWN
+$(Package/$(1))
+$(Package/$(1)/install)
+endef)
+$(info name=$(PKG_NAME) version=$(PKG_VERSION) hash=$(PKG_HASH) source=$(PKG_SOURCE_URL)/$(PKG_SOURCE))
+$(info $(SHOWN))
+$(info options=$(CMAKE_OPTIONS))
+all: ;@:
+endef
+"""
+
+    def read(self, name):
+        with tempfile.TemporaryDirectory() as folder:
+            top = pathlib.Path(folder)
+            (top / "rules.mk").write_text(self.RULES, encoding="ascii")
+            (top / "package.mk").write_text(self.PACKAGE, encoding="ascii")
+            (top / "cmake.mk").touch()
+            done = subprocess.run(["make", "-s", "-f", "Makefile", f"TOPDIR={top}", "all"], cwd=FEED / name,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return done.stdout
+
+    def test_what_openwrt_lacks_is_in_the_feed(self):
+        needed = re.search(r"DEPENDS:=(.*)", self.read("braid")).group(1)
+        own = {path.parent.name for path in FEED.glob("*/Makefile")}
+        self.assertEqual(own, {"braid", "cli11", "gf-complete", "jerasure", "yaml-cpp"})
+        for name in ("gf-complete", "jerasure", "yaml-cpp"):
+            self.assertIn(f"+{name}", needed.split())
+
+    def test_sources_are_fixed(self):
+        for name in ("cli11", "gf-complete", "jerasure", "yaml-cpp"):
+            text = self.read(name)
+            self.assertRegex(text, rf"name={name} version=\S+ hash=[0-9a-f]{{64}} source=https://\S+\.tar\.\w+\n")
+
+    def test_braid_is_built_without_what_only_tests_need(self):
+        text = self.read("braid")
+        self.assertIn("-DBRAID_TESTS=none", text)
+        self.assertRegex(text, r"name=braid version=\d[\d.]* ")
+        for file in re.findall(r"\./files/(\S+)", text):
+            self.assertTrue((FILES / file).exists(), file)
+
+
+if __name__ == "__main__":
+    unittest.main()

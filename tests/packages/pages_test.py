@@ -1,0 +1,160 @@
+"""Manual pages and completion say what the programs know: no option, command or key is missing, none is invented."""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from known import commands, options, sections
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAN = ROOT / "docs/man"
+COMPLETION = ROOT / "packaging/completion"
+PAGES = ["braidd.8", "braidctl.8", "braid.yaml.5"]
+_TERM = re.compile(r"^\.It (Fl|Cm) (.*)$", re.MULTILINE)
+
+
+def page(name):
+    return (MAN / name).read_text(encoding="utf-8")
+
+
+def described_options(name):
+    """The options that have an entry of their own: `.It Fl c , -config Ar FILE` is -c and --config."""
+    found = set()
+    for kind, rest in _TERM.findall(page(name)):
+        if kind == "Fl":
+            found |= {"-" + word for word in rest.partition(" Ar ")[0].split(" , ")}
+    return found
+
+
+def described_sections():
+    """{path: {key: default or None}} of braid.yaml(5)."""
+    found = {}
+    text = page("braid.yaml.5").partition(".Sh SECTIONS")[2].partition(".Sh FILES")[0]
+    for part in text.split(".Ss ")[1:]:
+        path, _, body = part.partition("\n")
+        keys = found.setdefault("" if path == "Top" else path, {})
+        for _, rest in _TERM.findall(body):
+            names, _, default = rest.partition(" Pq ")
+            keys.update({key: default or None for key in names.split(" , ")})
+    return found
+
+
+def documented_defaults():
+    """{key: the defaults that docs/operations.md gives to keys of that name}."""
+    text = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    text = text.partition("## The configuration file")[2].partition("\n## ")[0]
+    found, column = {}, None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if not cells:
+            column = None
+        elif cells[0] == "key":
+            column = cells.index("default") if "default" in cells else None
+        elif column is not None and not cells[0].startswith("---"):
+            for key in re.findall(r"`([^`]+)`", cells[0]):
+                found.setdefault(key.rpartition(".")[2], set()).add(cells[column].replace("`", ""))
+    return found
+
+
+def completed(program, *words):
+    """What bash offers behind those words, the last of which is not complete yet."""
+    script = f"""
+      source {COMPLETION / program}
+      COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+      _{program}
+      printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-u", "-c", script, "bash", program, *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=True)
+    assert not done.stderr, done.stderr
+    return {word for word in done.stdout.split("\n") if word}
+
+
+class Pages(unittest.TestCase):
+    def test_are_sound(self):
+        for name in PAGES:
+            done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", MAN / name], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False)
+            # A page of another package may not be installed here, nor its index be up to date.
+            told = [line for line in done.stdout.splitlines() if "mandoc.db" not in line]
+            self.assertEqual(told, [])
+
+    def test_braidd_has_every_option(self):
+        self.assertGreater(len(options("braidd")), 5)
+        self.assertEqual(described_options("braidd.8"), options("braidd"))
+
+    def test_braidctl_has_every_command(self):
+        known = commands("braidctl")
+        self.assertGreater(len(known), 10)
+        described = {}
+        for kind, rest in _TERM.findall(page("braidctl.8")):
+            if kind == "Cm":
+                words, _, argument = rest.replace(" Op Ar ", " Ar ").partition(" Ar ")
+                described[tuple(words.split())] = [argument.split(".")[0]] if argument else []
+        self.assertEqual(described, known)
+
+    def test_braidctl_has_every_option(self):
+        known = set().union(*(options("braidctl", *words) for words in commands("braidctl")))
+        self.assertEqual(described_options("braidctl.8"), known)
+
+
+class Configuration(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            cls.known = sections(pathlib.Path(folder))
+
+    def test_the_reader_was_asked(self):
+        self.assertGreater(len(self.known), 14)
+        self.assertGreater(sum(len(keys) for keys in self.known.values()), 90)
+
+    def test_has_every_key(self):
+        self.assertEqual({path: sorted(keys) for path, keys in described_sections().items()},
+                         {path: sorted(keys) for path, keys in self.known.items()})
+
+    def test_defaults_are_those_of_operations_md(self):
+        documented, compared = documented_defaults(), 0
+        required = {"identity", "peers"}  # "Required at the top", in words
+        for path, keys in described_sections().items():
+            for key, default in keys.items():
+                given = {"required"} if key in required else documented.get(key, set())
+                with self.subTest(f"{path}.{key}"):
+                    if default:
+                        compared += 1
+                        self.assertTrue(any(default in text for text in given), f"{default} is not of {given}")
+                    else:
+                        # A path is told in words; a policy of a class is that of recovery.policy.
+                        told = path == "recovery.classes" or any("/" in text for text in given)
+                        self.assertTrue(not given or told or given & {"", "none", "on", "see below"},
+                                        f"no default here, and {given} there")
+        self.assertGreater(compared, 60)
+
+
+class Completion(unittest.TestCase):
+    def test_offers_every_option_of_braidd(self):
+        self.assertEqual(completed("braidd", "-"), options("braidd"))
+
+    def test_offers_every_command(self):
+        known = commands("braidctl")
+        self.assertEqual({word for word in completed("braidctl", "") if word[0] != "-"}, {words[0] for words in known})
+        self.assertEqual({word for word in completed("braidctl", "trace", "") if word[0] != "-"},
+                         {words[1] for words in known if words[0] == "trace"})
+
+    def test_offers_every_option_of_a_command(self):
+        for words in commands("braidctl"):
+            with self.subTest(" ".join(words)):
+                self.assertEqual(completed("braidctl", *words, "-"), options("braidctl", *words))
+
+    def test_offers_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("edge.yaml", "edge.crt", "edge.key"):
+                (pathlib.Path(folder) / name).touch()
+            self.assertEqual(completed("braidctl", "check", f"{folder}/"), {f"{folder}/edge.yaml"})
+            self.assertEqual(completed("braidctl", "pin", f"{folder}/"), {f"{folder}/edge.crt"})
+            self.assertEqual(completed("braidd", "--config", f"{folder}/"), {f"{folder}/edge.yaml"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,84 @@
+"""Debian packages: built by dpkg-buildpackage in a tree of their suite, looked at by lintian there."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from .trees import NATIVE, Tree
+
+# What is said of a package that nobody explained: packaging/debian has no overrides.
+_COMPLAINT = re.compile(r"^[EW]: .*$", re.MULTILINE)
+
+
+def _ccache():
+    """The host's cache of compilations; None without ccache."""
+    if not shutil.which("ccache"):
+        return None
+    done = subprocess.run(["ccache", "--get-config", "cache_dir"], stdout=subprocess.PIPE, text=True, check=False)
+    folder = pathlib.Path(done.stdout.strip() or "/nowhere")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Build:
+    """One build of a source for a suite and an architecture. `place` is where it happens inside the tree: what is
+    built must not depend on it. `cached` takes objects from ccache."""
+
+    def __init__(self, source, suite, arch, place="/build", cached=True):
+        self.source, self.suite, self.arch = source, suite, arch
+        self._tree = Tree(suite, arch)
+        self._place = place
+        self._cache = _ccache() if cached else None
+        self._name = f"braid_{source.debian_version(suite)}_{arch}"
+
+    def run(self, output, tests=False, sources=False):
+        """Builds into the folder `output`, with the source package on request. `tests` builds and runs the unit tests
+        too, under an emulator when the architecture is foreign. Returns the .deb of the programs and what was said;
+        RuntimeError when anything fails."""
+        self._tree.prepare()
+        output.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="braid-package-", dir="/var/tmp") as work:
+            tree = self.source.unpack(pathlib.Path(work) / "made", self.suite)
+            said = self._buildpackage(tree, tests, sources)
+            for path in tree.parent.iterdir():
+                if path.is_file() and (sources or ".orig." not in path.name):
+                    shutil.copy(path, output / path.name)
+        return output / f"{self._name}.deb", said
+
+    def _buildpackage(self, tree, tests, sources):
+        inside = f"{self._place}/{tree.name}"
+        jobs = os.environ.get("BRAID_JOBS", str(os.cpu_count()))
+        environment = {"DEB_BUILD_OPTIONS": f"parallel={jobs}" + ("" if tests else " nocheck")}
+        bind = [(tree.parent, self._place)]
+        if self._cache:
+            bind.append((self._cache, "/ccache"))
+            environment |= {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": "/ccache", "CCACHE_NOHASHDIR": "1",
+                            "CCACHE_BASEDIR": inside}
+        words = ["dpkg-buildpackage", "--no-sign", "--build=full" if sources else "--build=binary"]
+        if self.arch != NATIVE:
+            words.append(f"--host-arch={self.arch}")
+        return self._tree.run(*words, bind=bind, directory=inside, environment=environment)
+
+    def complaints(self, output):
+        """lintian's errors and warnings about what was built into `output`."""
+        words = ["lintian", "--allow-root", "--tag-display-limit=0", f"/built/{self._name}.changes"]
+        return _COMPLAINT.findall(self._tree.run(*words, bind=[(output, "/built")], check=False))
+
+
+def renumbered(package, version, output):
+    """The package under another version, with a unit that differs, in the folder `output`: an earlier release to
+    upgrade from, where there was none yet."""
+    with tempfile.TemporaryDirectory(prefix="braid-package-", dir="/var/tmp") as work:
+        tree = pathlib.Path(work) / "tree"
+        subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
+        for file, old, new in (("DEBIAN/control", r"^Version: .*", f"Version: {version}"),
+                               ("usr/lib/systemd/system/braid@.service", r"^(Description=.*)", r"\1, before")):
+            text = (tree / file).read_text(encoding="utf-8")
+            (tree / file).write_text(re.sub(old, new, text, count=1, flags=re.MULTILINE), encoding="utf-8")
+        made = output / f"{package.name.partition('_')[0]}_{version}_{package.stem.rpartition('_')[2]}.deb"
+        subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, made], check=True,
+                       stdout=subprocess.DEVNULL)
+    return made

@@ -1,0 +1,91 @@
+"""The source that packages are built from: a commit of this repository, its version, and debian/ in its place."""
+
+import dataclasses
+import email.utils
+import gzip
+import pathlib
+import re
+import shutil
+import tarfile
+
+from lab.netns import run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEBIAN = "packaging/debian"
+RELEASES = {"bookworm": 12, "trixie": 13}
+_DESCRIBED = re.compile(r"v(\d[\w.~]*)-(\d+)-g([0-9a-f]+)")
+
+
+def _git(*words):
+    return run("git", "-C", ROOT, *words).strip()
+
+
+def _version(commit):
+    """The version of a commit by `git describe`: 1.2.0 at the tag v1.2.0, 1.2.0+5.gHASH five commits later; before the
+    first tag 0.1.0~648.gHASH, which sorts before the 0.1.0 of CMakeLists.txt."""
+    described = run("git", "-C", ROOT, "describe", "--long", "--tags", "--match", "v[0-9]*", commit, check=False)
+    if found := _DESCRIBED.fullmatch(described.strip()):
+        tag, since, short = found.groups()
+        return tag if since == "0" else f"{tag}+{since}.g{short}"
+    project = re.search(r"project\(braid VERSION (\S+)", _git("show", f"{commit}:CMakeLists.txt")).group(1)
+    return f"{project}~{_git('rev-list', '--count', commit)}.g{_git('rev-parse', '--short=9', commit)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A commit to be packaged."""
+
+    commit: str
+    version: str  # without Debian's revision
+    epoch: int  # seconds since 1970: when it was committed
+
+    @classmethod
+    def of(cls, commit="HEAD"):
+        commit = _git("rev-parse", "--verify", commit + "^{commit}")
+        return cls(commit, _version(commit), int(_git("show", "-s", "--format=%ct", commit)))
+
+    def before(self):
+        """The release before this commit; None when there is none, or it had no packages."""
+        tag = run("git", "-C", ROOT, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", f"{self.commit}^",
+                  check=False).strip()
+        known = tag and run("git", "-C", ROOT, "ls-tree", "--name-only", tag, f"{DEBIAN}/control").strip()
+        return Source.of(tag) if known else None
+
+    def debian_version(self, suite):
+        """Packages of one suite are replaced by those of the next one."""
+        return f"{self.version}-1~deb{RELEASES[suite]}"
+
+    def unpack(self, folder, suite):
+        """Writes braid_VERSION.orig.tar.gz and the tree for dpkg-buildpackage below `folder`; returns the tree."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        name = f"braid-{self.version}"
+        plain = folder / "source.tar"
+        run("git", "-C", ROOT, "archive", "--format=tar", f"--prefix={name}/", f"--output={plain}", self.commit)
+        original = folder / f"braid_{self.version}.orig.tar.gz"
+        with open(original, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=self.epoch) as packed:
+            packed.write(plain.read_bytes())
+        with tarfile.open(plain) as archive:
+            archive.extractall(folder)
+        plain.unlink()
+        # Not named after the version: paths are part of what ccache compares.
+        tree = (folder / name).rename(folder / "braid")
+        shutil.copytree(tree / DEBIAN, tree / "debian")
+        self._write_changelog(tree, suite)
+        return tree
+
+    def _write_changelog(self, tree, suite):
+        """The one entry that debian/changelog has: what changed for users is in CHANGELOG.md. SOURCE_DATE_EPOCH of the
+        build comes from its date."""
+        maintainer = re.search(r"^Maintainer: (.*)$", (tree / "debian/control").read_text(encoding="utf-8"),
+                               re.MULTILINE).group(1)
+        date = email.utils.formatdate(self.epoch)
+        (tree / "debian/changelog").write_text(
+            f"braid ({self.debian_version(suite)}) {suite}; urgency=medium\n\n"
+            f"  * Built from commit {self.commit[:12]}.\n\n"
+            f" -- {maintainer}  {date.replace('-0000', '+0000')}\n", encoding="utf-8")
+
+
+def uncommitted():
+    """True when tracked files differ from HEAD: packages do not have the difference."""
+    return bool(_git("status", "--porcelain", "--untracked-files=no"))
