@@ -94,8 +94,10 @@ class FairRound {
   size_t held() const { return held_.size(); }
   /// Flows that have a seat.
   size_t seated() const { return seated_; }
-  /// A flow that has just begun waits behind the one that the round has settled on.
-  bool newWaits() const { return !new_.empty() && new_.front() != settled_; }
+  /// A flow that has just begun waits, other than the one that is offered.
+  bool newWaits(const RoundSeat& offered) const {
+    return !new_.empty() && (new_.front() != &offered || new_.back() != &offered);
+  }
 
  private:
   friend class Round;

@@ -121,18 +121,18 @@ TEST(RoundPass, ANewFlowBehindWhatIsOffered) {
   b.in(1, 1000, 4);
   Round walk(b.round);
   ASSERT_EQ(b.look(walk), 1);
-  EXPECT_FALSE(b.round.newWaits());
+  EXPECT_FALSE(b.round.newWaits(b.flow(1)));
   b.take(walk);
   b.take(walk);
   ASSERT_EQ(b.look(walk), 1);
-  EXPECT_FALSE(b.round.newWaits());
+  EXPECT_FALSE(b.round.newWaits(b.flow(1)));
   b.in(2, 1000);
-  EXPECT_TRUE(b.round.newWaits());
+  EXPECT_TRUE(b.round.newWaits(b.flow(1)));
   walk.pass(b.kNow);
   ASSERT_EQ(b.look(walk), 2);
-  EXPECT_FALSE(b.round.newWaits()) << "it is offered";
+  EXPECT_FALSE(b.round.newWaits(b.flow(2))) << "it is offered";
   walk.pass(b.kNow);
-  EXPECT_FALSE(b.round.newWaits());
+  EXPECT_FALSE(b.round.newWaits(b.flow(2)));
 }
 
 // Protection of a flow that has ended may have no path while a small flow behind it has one.

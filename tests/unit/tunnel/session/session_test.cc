@@ -256,6 +256,8 @@ TEST_F(SessionTest, NumbersThatAreLeftOutHarmNoHonestPeer) {
 // A call that has been sent wants a turn to be protected. That turn had to wait for an open window, and everybody behind
 // it with it.
 TEST_F(SessionTest, ATurnBeforeAFullWindowHoldsNoSmallFlowUp) {
+  options.controller = "newreno";
+  options.initialWindow = 40;
   start();
   cut = true;
   auto leaves = [&] {
