@@ -21,8 +21,9 @@
 //
 // Life of a handle: from open() or the event `opened` on, until exactly one of these: the driver calls reset(), it polls
 // an event with `reset`, or one with `done`. `done` comes when the driver has finished and everything it wrote is known
-// to have arrived, and it has read all to the end; the driver may close its socket before. A driver may drop a stream
-// at any time with reset(). With a dead handle every call does nothing and says 0 or false.
+// to have arrived, and it has read all to the end; the driver may close its socket before. With `done` the local
+// connection gets its FIN, if it has not got it: an end without bytes may come together with it. A driver may drop a
+// stream at any time with reset(). With a dead handle every call does nothing and says 0 or false.
 //
 // Calls: after any call but the const ones the driver polls datagrams (Tunnel::pollDatagram) and asks for
 // Tunnel::nextDeadline(), as after every on... call. Events are polled after every batch of calls and datagrams, until
@@ -56,8 +57,8 @@ class StreamLanes {
   // ---- what the driver sends
 
   /// Bytes that write() or commit() would take now: bounded by the peer's credit and by what the paths can send
-  /// soon. 0 after finish(). Asking and finding less than `wanted` bytes makes an event `writable` come when there
-  /// are more; `wanted` is cut to what a stream can ever take at once.
+  /// soon. 0 after finish(). Asking and finding less than `wanted` bytes makes an event `writable` come when half of
+  /// what a stream can take at once is free, or all that the credit allows: so that it is worth a read from a socket.
   virtual size_t writable(StreamHandle stream, size_t wanted = 1) = 0;
   /// Buffers to fill with what is to be sent next, in this order, for a readv() straight from the socket: at most
   /// writable() bytes together. Good until the next call of the core. Returns how many of `buffers` are set.

@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kAhead = 8ms;
 /// And no less than so many bytes, so that a burst is not cut where nothing is known of the paths. Ours.
 constexpr size_t kLeastAhead = 32 << 10;
-/// Bytes of a unit while no path is known: what fits 1200 bytes of UDP payload.
+/// Bytes of a unit while no path is known: what fits MtuDiscovery::kMinDatagram.
 constexpr size_t kFirstUnit = 1165;
 /// A stream that writes nothing for so long is no longer bulk to the path scheduler, as in the packet lane. Ours.
 constexpr Duration kPause = 100ms;
@@ -61,22 +61,28 @@ size_t StreamSending::writable(Stream& stream, size_t wanted) {
     may = 0;
     starve(stream);
   }
-  stream.wanted_ = may < wanted ? std::min(wanted, ahead_ / 2) : 0;
+  stream.waits_ = may < wanted;
   return may;
 }
 
 // Who waits is told when half of what may wait is free, or all that the credit allows.
 void StreamSending::tellWritable(Stream& stream) {
-  if (stream.wanted_ == 0 || stream.isStarved_) return;
+  if (!stream.waits_ || stream.isStarved_) return;
   size_t may = mayWrite(stream);
   bool isAll = may > 0 && may == stream.sendLimit_ - stream.source_.end();
-  if (may < stream.wanted_ && !isAll) return;
-  stream.wanted_ = 0;
+  if (may < ahead_ / 2 && !isAll) return;
+  stream.waits_ = false;
   desk_->tell(stream.handle_, StreamDesk::Word::kWritable);
 }
 
 size_t StreamSending::room(Stream& stream, std::span<ByteSpan> buffers) {
-  return stream.source_.room(writable(stream, 1), buffers, makeFor(stream));
+  size_t may = writable(stream, 1);
+  size_t count = stream.source_.room(may, buffers, makeFor(stream));
+  if (count == 0 && may > 0 && !buffers.empty()) {
+    stream.waits_ = true;
+    starve(stream);
+  }
+  return count;
 }
 
 void StreamSending::commit(Stream& stream, size_t bytes, Time now) {
@@ -95,7 +101,7 @@ size_t StreamSending::write(Stream& stream, ByteView bytes, Time now) {
   size_t grown = source.write(left, makeFor(stream));
   taken -= left.size();
   if (!left.empty()) {
-    stream.wanted_ = std::max<size_t>(stream.wanted_, 1);
+    stream.waits_ = true;
     starve(stream);
   }
   onWritten(stream, grown, packets, taken, now);
@@ -107,7 +113,7 @@ void StreamSending::finish(Stream& stream, Time now) {
   if (source.isFinished()) return;
   size_t packets = source.packets();
   size_t grown = source.finish(makeFor(stream));
-  stream.wanted_ = 0;
+  stream.waits_ = false;
   stream.finishes_ = true;
   if (!source.isFinished()) return starve(stream);
   onWritten(stream, grown, packets, 0, now);
