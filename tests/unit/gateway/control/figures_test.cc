@@ -43,6 +43,7 @@ std::vector<std::vector<FieldInfo>> objects() {
           fieldsOf<ActuatorCounts>(),
           fieldsOf<TunnelStatus>(),
           fieldsOf<TraceStatus>(),
+          fieldsOf<StreamFigures>(),
           drops(),
           fieldsOf<HostDrops>(),
           fieldsOf<HostTraffic>()};
