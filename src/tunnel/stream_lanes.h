@@ -21,8 +21,9 @@
 //
 // Life of a handle: from open() or the event `opened` on, until exactly one of these: the driver calls reset(), it polls
 // an event with `reset`, or one with `done`. `done` comes when the driver has finished and everything it wrote is known
-// to have arrived, and it has read all to the end; the driver may close its socket before. A driver may drop a stream
-// at any time with reset(). With a dead handle every call does nothing and says 0 or false.
+// to have arrived, and it has read all to the end; the driver may close its socket before. With `done` the local
+// connection gets its FIN, if it has not got it: an end without bytes may come together with it. A driver may drop a
+// stream at any time with reset(). With a dead handle every call does nothing and says 0 or false.
 //
 // Calls: after any call but the const ones the driver polls datagrams (Tunnel::pollDatagram) and asks for
 // Tunnel::nextDeadline(), as after every on... call. Events are polled after every batch of calls and datagrams, until

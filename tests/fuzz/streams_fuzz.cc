@@ -173,7 +173,8 @@ class Play {
     Round walk(round_);
     Offer offer = walk.offer(now_);
     if (!offer.unit || sent_.size() >= kUnits) return;
-    if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size()) offer.flow->lane().cut(*offer.flow, size);
+    if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size())
+      offer.flow->lane().cut(*offer.flow, size);
     Flow& flow = *offer.flow;
     const Datum* datum = ledger_.create(flow, walk.take(), now_);
     ledger_.onSent(datum, SubflowId(0), PacketNumber(next_++));

@@ -37,9 +37,9 @@ struct End {
   uint64_t otherKey = 0;  ///< of what it gets
   uint64_t toSend = 0;
   uint64_t sent = 0, received = 0;
-  bool stalls = false;   ///< does not read for now
-  bool waits = false;    ///< sends only when the other has finished
-  bool lost = false;     ///< its gateway has crashed
+  bool stalls = false;  ///< does not read for now
+  bool waits = false;   ///< sends only when the other has finished
+  bool lost = false;    ///< its gateway has crashed
   bool finished = false;
   bool atEnd = false;
   bool done = false;
@@ -57,10 +57,7 @@ struct Connection {
 class StreamChaos {
  public:
   explicit StreamChaos(uint64_t seed)
-      : random_(seed ^ 0x57e4),
-        world_(seed),
-        edge_(world_.addNode("edge")),
-        hub_(world_.addNode("hub")) {}
+      : random_(seed ^ 0x57e4), world_(seed), edge_(world_.addNode("edge")), hub_(world_.addNode("hub")) {}
 
   StreamRunResult run();
 
@@ -151,8 +148,7 @@ void StreamChaos::choose() {
 
 void StreamChaos::chooseTrouble() {
   if (chance(0.3)) return;
-  for (size_t i = random_.below(12); i > 0; --i)
-    world_.after(between(1s, kTrouble), [this] { trouble(); });
+  for (size_t i = random_.below(12); i > 0; --i) world_.after(between(1s, kTrouble), [this] { trouble(); });
 }
 
 void StreamChaos::restart(Node& node) {
@@ -271,7 +267,8 @@ void StreamChaos::onEvent(Node& node, const StreamEvent& event) {
     size_t number = ends->source.port - 1000u;
     if (number >= connections_.size()) return fail("opened: a stream that nobody opened");
     Connection& c = connections_[number];
-    if (c.server.node != &node || c.ends != *ends) return fail("opened: with other ends, " + describe(number));
+    if (c.server.node != &node || c.ends != *ends)
+      return fail("opened: with other ends, " + describe(number));
     if (c.server.handle && !c.server.isOver()) return fail("opened twice: " + describe(number));
     c.server.handle = event.stream;
     if (c.kind == Kind::kRefused) return resetNow(c.server, StreamCause::kRefused);
@@ -304,7 +301,8 @@ void StreamChaos::read(End& end) {
     for (size_t i = 0; i < n && taken < most; ++i) {
       ByteView view = views[i].first(std::min(views[i].size(), most - taken));
       for (uint8_t byte : view) {
-        if (byte != byteOf(end.otherKey, end.received)) return fail("wrong byte at " + std::to_string(end.received));
+        if (byte != byteOf(end.otherKey, end.received))
+          return fail("wrong byte at " + std::to_string(end.received));
         ++end.received;
       }
       taken += view.size();
@@ -378,7 +376,8 @@ void StreamChaos::judge() {
     for (const PeerStatus& p : node->status().peers) {
       if (p.streamCount > 0 || p.streamsHeldBytes > 0) fail("kept: " + node->name() + " keeps streams");
     }
-    if (node->pool().inUse() > 0) fail("kept: " + node->name() + " keeps buffers when idle\n" + world_.report());
+    if (node->pool().inUse() > 0)
+      fail("kept: " + node->name() + " keeps buffers when idle\n" + world_.report());
   }
 }
 

@@ -34,9 +34,9 @@ int main(int argc, char** argv) {
     if (failed++ == 0) firstFailed = seed + i;
     ++causes[result.failure.substr(0, result.failure.find(':'))];
   }
-  nlohmann::json summary = {{"runs", runs},     {"failed", failed}, {"first_failed_seed", firstFailed},
+  nlohmann::json summary = {{"runs", runs},       {"failed", failed}, {"first_failed_seed", firstFailed},
                             {"streams", streams}, {"whole", whole},   {"reset", reset},
-                            {"bytes", bytes},   {"causes", causes}};
+                            {"bytes", bytes},     {"causes", causes}};
   std::cout << summary.dump() << std::endl;
   return failed > 0 ? 1 : 0;
 }

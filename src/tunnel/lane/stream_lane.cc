@@ -36,7 +36,7 @@ StreamLane::~StreamLane() {
 void StreamLane::describe(Params& own) const {
   if (!context_.options.on || !desk_) return;
   own.lanes |= Params::kStreamLane;
-  own.streams = context_.options.most;
+  own.streams = std::max<size_t>(1, context_.options.most / 2);  // the other half is for what this side opens
   own.streamCredit = upload_;
 }
 
@@ -171,7 +171,8 @@ bool StreamLane::makeRoom(size_t bytes) {
 }
 
 size_t StreamLane::firstCredit() const {
-  return holdings_.isShort() ? std::min(kShortCredit, context_.options.firstCredit) : context_.options.firstCredit;
+  return holdings_.isShort() ? std::min(kShortCredit, context_.options.firstCredit)
+                             : context_.options.firstCredit;
 }
 
 // As TCP's receive buffer grows: who reads half of the window within two round trips may have more on its way. A limit
@@ -182,8 +183,10 @@ void StreamLane::grant(Stream& stream, Time now) {
   uint64_t ahead = stream.creditLimit_ - assembly.consumed();
   if (ahead > stream.window_ / 2) return;
   size_t most = std::min(context_.options.mostCredit, StreamOptions::kCreditBound);
-  if (!holdings_.isShort() && now - stream.granted_ < 2 * rtt_) stream.window_ = std::min(stream.window_ * 2, most);
-  uint64_t limit = assembly.consumed() + (holdings_.isShort() ? std::min(kShortCredit, stream.window_) : stream.window_);
+  if (!holdings_.isShort() && now - stream.granted_ < 2 * rtt_)
+    stream.window_ = std::min(stream.window_ * 2, most);
+  uint64_t limit =
+      assembly.consumed() + (holdings_.isShort() ? std::min(kShortCredit, stream.window_) : stream.window_);
   if (limit <= stream.creditLimit_) return;
   stream.granted_ = now;
   stream.creditLimit_ = limit;

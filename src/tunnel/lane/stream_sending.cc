@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kAhead = 8ms;
 /// And no less than so many bytes, so that a burst is not cut where nothing is known of the paths. Ours.
 constexpr size_t kLeastAhead = 32 << 10;
-/// Bytes of a unit while no path is known: what fits 1200 bytes of UDP payload.
+/// Bytes of a unit while no path is known: what fits MtuDiscovery::kMinDatagram.
 constexpr size_t kFirstUnit = 1165;
 /// A stream that writes nothing for so long is no longer bulk to the path scheduler, as in the packet lane. Ours.
 constexpr Duration kPause = 100ms;
@@ -70,13 +70,19 @@ void StreamSending::tellWritable(Stream& stream) {
   if (stream.wanted_ == 0 || stream.isStarved_) return;
   size_t may = mayWrite(stream);
   bool isAll = may > 0 && may == stream.sendLimit_ - stream.source_.end();
-  if (may < stream.wanted_ && !isAll) return;
+  if (may < std::min(stream.wanted_, ahead_ / 2) && !isAll) return;
   stream.wanted_ = 0;
   desk_->tell(stream.handle_, StreamDesk::Word::kWritable);
 }
 
 size_t StreamSending::room(Stream& stream, std::span<ByteSpan> buffers) {
-  return stream.source_.room(writable(stream, 1), buffers, makeFor(stream));
+  size_t may = writable(stream, 1);
+  size_t count = stream.source_.room(may, buffers, makeFor(stream));
+  if (count == 0 && may > 0 && !buffers.empty()) {
+    stream.wanted_ = 1;
+    starve(stream);
+  }
+  return count;
 }
 
 void StreamSending::commit(Stream& stream, size_t bytes, Time now) {

@@ -181,16 +181,19 @@ void Outbound::lookAtPaths(Time now) {
   views_.resize(subflows.size());
   Duration slowest{}, patience{};
   double rate = 0;
+  size_t narrowest = SIZE_MAX;  // of the paths that take data
   for (size_t i = 0; i < subflows.size(); ++i) {
     views_[i] = subflows[i].view(now);
     if (!views_[i].usable) continue;
     slowest = std::max(slowest, views_[i].srtt);
     rate += views_[i].rate;
+    if (subflows[i].gate().takesData()) narrowest = std::min(narrowest, subflows[i].mtu().current());
     patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
   parts_.ledger.setPatience(patience > 0s ? patience : kFirstPatience);
   parts_.packets.setTarget(queueTarget(parts_.options, slowest));
-  parts_.streams.setPaths(parts_.paths.innerMtu(), rate, slowest > 0s ? slowest : kFirstPatience);
+  if (narrowest == SIZE_MAX) narrowest = MtuDiscovery::kMinDatagram;
+  parts_.streams.setPaths(narrowest - kDatagramOverhead, rate, slowest > 0s ? slowest : kFirstPatience);
 }
 
 // Data is left over. Whether a metered path is open that may take it: then the views are of those, too.
@@ -217,12 +220,10 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
       if (takeTurn(round, *offer.flow, out, now)) return Outcome::kSent;
       continue;
     }
-    if (!isCarried(offer.unit->size())) {
-      if (offer.flow->delivery() != Delivery::kStream) {
-        dropTooLarge(round, *offer.unit);
-        continue;
-      }
-      if (!offer.flow->lane().cut(*offer.flow, largestUnit())) return Outcome::kLater;
+    if (offer.flow->delivery() == Delivery::kStream) {
+      if (!cutToFit(offer)) return Outcome::kLater;
+    } else if (dropTooLarge(round, *offer.unit)) {
+      continue;
     }
     if (!parts_.ledger.mayCreate()) return Outcome::kLater;
     if (!anyAhead) return Outcome::kNoPath;
@@ -248,25 +249,24 @@ bool Outbound::takeTurn(Round& round, Flow& flow, Datagram& out, Time now) {
   return sent;
 }
 
-// Whether a path that is usable carries a unit of so many bytes, as far as is known.
-bool Outbound::isCarried(size_t unit) const {
+// Drops the unit that the round offers when no path that is usable carries it.
+bool Outbound::dropTooLarge(Round& round, const Packet& unit) {
   const SubflowSet& subflows = parts_.subflows;
-  auto carries = [&](const Subflow* s) { return s->gate().takesData() && mayFit(unit, *s); };
-  return !subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries);
-}
-
-size_t Outbound::largestUnit() const {
-  size_t largest = MtuDiscovery::kBaseDatagram;
-  for (const Subflow* s : parts_.subflows)
-    if (s->gate().takesData()) largest = std::max(largest, s->mtu().current());
-  return largest - kDatagramOverhead;
-}
-
-// Drops the unit that the round offers.
-void Outbound::dropTooLarge(Round& round, const Packet& unit) {
+  auto carries = [&](const Subflow* s) { return s->gate().takesData() && mayFit(unit.size(), *s); };
+  if (!subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries)) return false;
   parts_.owner.onTooLarge(unit.view());
   round.take();
   countDrop(drops_, Drop::kTooBig);
+  return true;
+}
+
+// Cuts what is offered of a stream, when it fits no path as they are now. False when it could not be cut.
+bool Outbound::cutToFit(const Offer& offer) {
+  size_t largest = 0;
+  for (const Subflow* s : parts_.subflows)
+    if (s->gate().takesData()) largest = std::max(largest, s->mtu().current());
+  if (largest == 0 || dataFits(offer.unit->size(), 0, frameRoom(largest))) return true;
+  return offer.flow->lane().cut(*offer.flow, largest - kDatagramOverhead);
 }
 
 // The path for the unit that is offered; nullopt: none is open, or it waits for a better one.

@@ -84,9 +84,8 @@ class Outbound {
   bool mayTakeTurn(Time now) const;
   bool takeTurn(Round& round, Flow& flow, Datagram& out, Time now);
   bool sendData(Subflow& subflow, Round& round, Datagram& out, Time now);
-  bool isCarried(size_t unit) const;
-  size_t largestUnit() const;
-  void dropTooLarge(Round& round, const Packet& unit);
+  bool dropTooLarge(Round& round, const Packet& unit);
+  bool cutToFit(const Offer& offer);
   void lookAtPaths(Time now);
   std::optional<size_t> choosePath(const Offer& offer, Time now);
   Subflow* ackCarrier(Subflow& of);

@@ -38,12 +38,12 @@ bool Repairs::isTooLarge(const Datum& datum) const {
                       [&](const Subflow* s) { return mayFit(datum.packet.size(), *s) || !s->usable(); });
 }
 
-// To what the largest of the paths that are usable carries, when none carries all of it.
+// To what the largest of the paths that are usable carries, when none carries all of it now.
 bool Repairs::cut(const Datum* datum) {
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
     if (!s->gate().takesData()) continue;
-    if (mayFit(datum->packet.size(), *s)) return false;
+    if (fits(datum->packet.size(), *s)) return false;
     largest = std::max(largest, s->mtu().current());
   }
   return largest > 0 && ledger_.cut(datum, largest - kDatagramOverhead, pool_);

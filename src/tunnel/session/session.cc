@@ -68,22 +68,19 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       sealer_(secrets.sessionId, keys_, options.sealLater),
       trace_(options.trace, secrets.sessionId),
       ledger_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
-      flows_(innerFlowOptions(options), random_.next()),
-      packets_(packetLaneOptions(options), flows_, round_, &owner, &pool.budget(PacketUse::kQueued)),
-      streams_({options.streams, pool, ledger_, round_, secrets.sessionId,
-                role == KeySchedule::Role::kInitiator}),
+      lanes_(options, pool, ledger_, owner, random_.next(), secrets.sessionId, role),
       renewal_(keys_, controls_),
       paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
-      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
-                 packets_, streams_, protector_, receiver_, owner, secrets.version}),
-      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, round_,
-                packets_, streams_, protector_, receiver_, owner, secrets.version}),
+      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, lanes_.round,
+                 lanes_.packets, lanes_.streams, protector_, receiver_, owner, secrets.version}),
+      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, lanes_.round,
+                lanes_.packets, lanes_.streams, protector_, receiver_, owner, secrets.version}),
       start_(now) {
   protector_.setPolicies(random_);
-  flows_.limitClasses(protector_.policies().size());
-  controls_.add(ParamsFrame{ownParams(options, pool, streams_), random_.next()});
+  lanes_.flows.limitClasses(protector_.policies().size());
+  controls_.add(ParamsFrame{ownParams(options, pool, lanes_.streams), random_.next()});
   controls_.add(greaseFrame(random_.next()));
 }
 
@@ -93,7 +90,7 @@ Session::~Session() {
 
 // Subflows hand their data back to the ledger, and the ledger to the flows.
 void Session::giveUp() {
-  streams_.endAll(StreamCause::kGone, false);
+  lanes_.streams.endAll(StreamCause::kGone, false);
   protector_.clear();
   paths_.clear();
   ledger_.giveUpAll(Drop::kPeerDown);
@@ -102,10 +99,10 @@ void Session::giveUp() {
 void Session::setTunables() {
   outbound_.setTunables();
   protector_.setPolicies(random_);
-  flows_.limitClasses(protector_.policies().size());
+  lanes_.flows.limitClasses(protector_.policies().size());
   ledger_.setRepairTime(options_.repairTime);
-  flows_.setOptions(innerFlowOptions(options_));
-  packets_.setOptions(packetLaneOptions(options_));
+  lanes_.flows.setOptions(innerFlowOptions(options_));
+  lanes_.packets.setOptions(packetLaneOptions(options_));
   inbound_.setTunables();
   keys_.setRekey(options_.rekeyPackets, options_.rekeyAfter);
 }
@@ -189,15 +186,15 @@ bool Session::onTooBig(const Route& route, size_t size, Time now) {
 void Session::onTimer(Time now) {
   paths_.onTimer(now);
   keys_.onTimer(now);
-  flows_.onTimer(now);
+  lanes_.flows.onTimer(now);
   inbound_.onTimer(now);
   refresh(now);
 }
 
 Time Session::nextDeadline(Time now) const {
-  Time next = std::min({keys_.deadline(), flows_.nextDeadline(), inbound_.nextDeadline(), streams_.nextDeadline(),
+  Time next = std::min({keys_.deadline(), lanes_.flows.nextDeadline(), inbound_.nextDeadline(), lanes_.streams.nextDeadline(),
                         outbound_.nextDeadline(now), paths_.nextDeadline(now)});
-  if (unusableSince() != kNever && streams_.size() > 0)
+  if (unusableSince() != kNever && lanes_.streams.size() > 0)
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime + 1ns));
   if (unusableSince() != kNever && outbound_.hasWaiting())
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime));
@@ -207,30 +204,30 @@ Time Session::nextDeadline(Time now) const {
 // What follows from the states of the subflows.
 void Session::refresh(Time now) {
   paths_.update(now);
-  streams_.update(now);
+  lanes_.streams.update(now);
   if (unusableSince() != kNever && now - unusableSince() > options_.repairTime) clearQueues(now);
 }
 
 // All uplinks have been gone for the repair time: nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
-  streams_.endAll(StreamCause::kGone, true);
+  lanes_.streams.endAll(StreamCause::kGone, true);
   ledger_.giveUpAll(Drop::kPeerDown);
   if (ledger_.live() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
-  drain(round_, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });
+  drain(lanes_.round, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });
 }
 
 // Datagrams that were sent are not handed back: they may have arrived, and UDP's hosts see it when they come twice.
 void Session::handBack(SessionOwner& owner) {
   inbound_.releaseHeld();
-  streams_.endAll(StreamCause::kGone, false);
+  lanes_.streams.endAll(StreamCause::kGone, false);
   auto take = [&](Packet packet) { owner.onHandedBack(std::move(packet)); };
-  flows_.forEach([&](Flow& flow) {
+  lanes_.flows.forEach([&](Flow& flow) {
     if (flow.reliable()) ledger_.takeBack(flow, take);
   });
   // At a time before all others no packet has waited for long: what the end of the path held up is no congestion.
-  drain(round_, Time{}, take);
+  drain(lanes_.round, Time{}, take);
 }
 
 // ---- what leaves
@@ -249,7 +246,7 @@ bool Session::pollDatagram(Datagram& out, Time now) {
 DropCounts Session::drops() const {
   DropCounts sum = drops_;
   addDrops(sum, ledger_.drops());
-  addDrops(sum, packets_.drops());
+  addDrops(sum, lanes_.packets.drops());
   addDrops(sum, inbound_.drops());
   addDrops(sum, outbound_.drops());
   return sum;
@@ -273,12 +270,12 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.blocks = protector_.blocks();
   status.paritiesReceived = receiver_.parities();
   static_cast<BlockDecoder::Counts&>(status) = receiver_.counts();
-  static_cast<StreamCounts&>(status) = streams_.counts();
-  status.streamCount = streams_.size();
-  status.streamsHeldBytes = streams_.heldBytes();
-  status.streams = streams_.list(flows, now);
-  status.flowCount = flows_.size();
-  for (const Flow* flow : flows_.largest(flows)) {
+  static_cast<StreamCounts&>(status) = lanes_.streams.counts();
+  status.streamCount = lanes_.streams.size();
+  status.streamsHeldBytes = lanes_.streams.heldBytes();
+  status.streams = lanes_.streams.list(flows, now);
+  status.flowCount = lanes_.flows.size();
+  for (const Flow* flow : lanes_.flows.largest(flows)) {
     const FlowQueue& queue = flow->queue;
     status.flows.push_back({queue.counts(), flow->key().toString(),
                             std::string(deliveryName(flow->delivery())), queue.bytes(),

@@ -29,8 +29,6 @@
 #include <string>
 
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/lane/packet_lane.h"
-#include "tunnel/lane/stream_lane.h"
 #include "tunnel/protect/block_receiver.h"
 #include "tunnel/protect/protector.h"
 #include "tunnel/session/control_frames.h"
@@ -39,6 +37,7 @@
 #include "tunnel/session/outbound.h"
 #include "tunnel/session/path_manager.h"
 #include "tunnel/session/peer_events.h"
+#include "tunnel/session/session_lanes.h"
 #include "tunnel/session/session_options.h"
 #include "tunnel/session/session_owner.h"
 #include "tunnel/session/session_status.h"
@@ -103,16 +102,15 @@ class Session final {
   /// Queues an inner packet. nullopt when it was taken.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
                                     Time now, PacketHint hint = {}) {
-    return packets_.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
+    return lanes_.packets.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
   }
   /// Packets of this inner flow wait here, or were sent and are not known to have come out at the other end.
   bool isCarrying(const FlowKey& key) const {
-    const Flow* flow = flows_.find(key);
+    const Flow* flow = lanes_.flows.find(key);
     return flow && flow->isCarried();
   }
   /// Its streams.
-  StreamLane& streams() { return streams_; }
-  const StreamLane& streams() const { return streams_; }
+  StreamLane& streams() { return lanes_.streams; }
   /// The kernel refused to send on the route. True when a subflow is there.
   bool onSendError(const Route& route, Time now);
   /// A datagram of that size was too large for the route. True when a subflow is there.
@@ -152,10 +150,7 @@ class Session final {
   DatagramSealer sealer_;
   RecoveryTrace trace_;
   DataLedger ledger_;
-  InnerFlows flows_;
-  FairRound round_;  ///< of all lanes
-  PacketLane packets_;
-  StreamLane streams_;
+  SessionLanes lanes_;
   ControlFrames controls_;
   KeyRenewal renewal_;
   PathManager paths_;

@@ -26,7 +26,7 @@ bool isQuiet(Node& node) {
       if (sent.at(pn).state == SentPacket::State::kInFlight) return false;
     }
   }
-  for (const Flow& flow : session.flows_.table_) {
+  for (const Flow& flow : session.lanes_.flows.table_) {
     if (flow.sent.unacked() > 0) return false;
   }
   return session.inbound_.packets_.heldPackets() == 0;
@@ -39,7 +39,7 @@ void jump(Node& from, Node& to, PacketNumber packets, Dsn ordered, Dsn timely) {
     sender.flight_.sent_.first_ = sender.flight_.sent_.next_ = packets;
     sender.skipped_.due_ = packets + 300;
   }
-  for (Flow& flow : sessionOf(from).flows_.table_) flow.sent.nextDsn_ = {ordered, ordered, timely};
+  for (Flow& flow : sessionOf(from).lanes_.flows.table_) flow.sent.nextDsn_ = {ordered, ordered, timely};
   for (Subflow* f : sessionOf(to).paths_.subflows_.order_) {
     SubflowReceiver& receiver = f->receiver_;
     receiver.replay_.commit(packets - 1);

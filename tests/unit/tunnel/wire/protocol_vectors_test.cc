@@ -285,7 +285,8 @@ TEST(ProtocolVectors, CallToReturn) {
 }
 
 /// A STREAM frame of these parts.
-Bytes streamFrame(uint8_t type, uint64_t offset, StreamId stream, const StreamOpening* opening, const Bytes& data) {
+Bytes streamFrame(uint8_t type, uint64_t offset, StreamId stream, const StreamOpening* opening,
+                  const Bytes& data) {
   Bytes unit(kLargestStreamPrefix + data.size());
   Writer out(unit);
   writeStreamPrefix(out, stream, opening);
@@ -300,16 +301,19 @@ Bytes streamFrame(uint8_t type, uint64_t offset, StreamId stream, const StreamOp
 TEST(ProtocolVectors, Streams) {
   Vector v("V8");
   StreamOpening v4{{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")}, 262144};
-  StreamOpening v6{{*Endpoint::parse("[2001:db8::1]:50000"), *Endpoint::parse("[2001:db8:1::7]:8443")}, 16000};
+  StreamOpening v6{{*Endpoint::parse("[2001:db8::1]:50000"), *Endpoint::parse("[2001:db8:1::7]:8443")},
+                   16000};
   EXPECT_EQ(streamFrame(0x16, 0, StreamId(6), &v4, {'G', 'E', 'T'}), v["opening_v4"]);
   EXPECT_EQ(streamFrame(0x17, 0, StreamId(7), &v6, {}), v["opening_v6"]);
-  EXPECT_EQ(streamFrame(0x14, 0x123456789a, StreamId(1000000), nullptr, {0xde, 0xad, 0xbe, 0xef}), v["range"]);
+  EXPECT_EQ(streamFrame(0x14, 0x123456789a, StreamId(1000000), nullptr, {0xde, 0xad, 0xbe, 0xef}),
+            v["range"]);
   EXPECT_EQ(streamFrame(0x15, 65536, StreamId(70), nullptr, {}), v["last"]);
   for (const char* name : {"opening_v4", "opening_v6", "range", "last"}) {
-    auto frame = decodeOne<StreamFrame>(v[name]);
+    Bytes bytes = v[name];
+    auto frame = decodeOne<StreamFrame>(bytes);
     const StreamOpening* opening = frame.opening ? &*frame.opening : nullptr;
     Bytes data(frame.bytes.begin(), frame.bytes.end());
-    EXPECT_EQ(streamFrame(frame.type, frame.offset, frame.stream, opening, data), v[name]);
+    EXPECT_EQ(streamFrame(frame.type, frame.offset, frame.stream, opening, data), bytes);
   }
   EXPECT_EQ(encode(StreamCreditFrame{StreamId(6), 1048576}), v["credit"]);
   EXPECT_EQ(encode(StreamResetFrame{StreamId(70), 1}), v["reset"]);

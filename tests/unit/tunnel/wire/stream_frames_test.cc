@@ -44,8 +44,8 @@ TEST(StreamFrames, ARangeSaysWhereItsBytesBelong) {
 TEST(StreamFrames, AnOpeningTellsBothEndsAndTheCredit) {
   for (const StreamEnds& ends : {kV4, kV6}) {
     StreamOpening opening{ends, 300000};
-    auto frame = decodeOne<StreamFrame>(
-        framed(StreamFrame::kFirst | StreamFrame::kOpen, 0, unitOf(6, &opening, 0)));
+    auto frame =
+        decodeOne<StreamFrame>(framed(StreamFrame::kFirst | StreamFrame::kOpen, 0, unitOf(6, &opening, 0)));
     ASSERT_TRUE(frame.opening);
     EXPECT_EQ(frame.opening->ends, ends);
     EXPECT_EQ(frame.opening->credit, 300000u);

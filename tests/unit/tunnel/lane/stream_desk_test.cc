@@ -1,0 +1,96 @@
+#include "tunnel/lane/stream_desk.h"
+
+#include <gtest/gtest.h>
+
+#include "tunnel/lane/stream_ids.h"
+
+namespace braid::stream_desk_test {
+namespace {
+
+using Word = StreamDesk::Word;
+
+struct StreamDeskTest : testing::Test {
+  StreamDesk desk;
+  StreamEvent event;
+  char streams[2] = {};
+  /// The desk does not look into streams.
+  Stream& stream(size_t i) { return reinterpret_cast<Stream&>(streams[i]); }
+};
+
+TEST_F(StreamDeskTest, WhatHappensBetweenTwoPollsIsOneEvent) {
+  StreamHandle a = desk.seat(stream(0));
+  StreamHandle b = desk.seat(stream(1));
+  desk.tell(a, Word::kOpened);
+  desk.tell(b, Word::kReadable);
+  desk.tell(a, Word::kReadable);
+  ASSERT_TRUE(desk.poll(event));
+  EXPECT_EQ(event.stream, a);
+  EXPECT_TRUE(event.opened && event.readable);
+  EXPECT_FALSE(event.writable || event.done || event.reset);
+  ASSERT_TRUE(desk.poll(event));
+  EXPECT_EQ(event.stream, b);
+  EXPECT_FALSE(desk.poll(event));
+}
+
+TEST_F(StreamDeskTest, AnEndIsTheLastThatIsHeard) {
+  StreamHandle a = desk.seat(stream(0));
+  desk.tell(a, Word::kReadable);
+  desk.end(a, StreamCause::kTimedOut);
+  EXPECT_FALSE(desk.find(a));
+  desk.tell(a, Word::kWritable);
+  ASSERT_TRUE(desk.poll(event));
+  EXPECT_EQ(event.reset, StreamCause::kTimedOut);
+  EXPECT_FALSE(event.readable || event.writable || event.done);
+  EXPECT_FALSE(desk.poll(event));
+  EXPECT_EQ(desk.size(), 0u);
+}
+
+TEST_F(StreamDeskTest, AHandleIsNeverGivenTwice) {
+  StreamHandle a = desk.seat(stream(0));
+  desk.end(a, std::nullopt);
+  StreamHandle b = desk.seat(stream(1));
+  EXPECT_NE(b.place, a.place) << "its end was not heard yet";
+  ASSERT_TRUE(desk.poll(event));
+  EXPECT_TRUE(event.done);
+  StreamHandle c = desk.seat(stream(0));
+  EXPECT_EQ(c.place, a.place);
+  EXPECT_NE(c, a);
+  EXPECT_FALSE(desk.find(a));
+  EXPECT_EQ(desk.find(c), &stream(0));
+  EXPECT_FALSE(desk.find({})) << "nor is none";
+  EXPECT_FALSE(desk.find({99, 1}));
+}
+
+TEST_F(StreamDeskTest, WhoLetsGoHearsNothingMore) {
+  StreamHandle a = desk.seat(stream(0));
+  desk.tell(a, Word::kReadable);
+  desk.release(a);
+  desk.end(a, StreamCause::kReset);
+  EXPECT_FALSE(desk.poll(event));
+  EXPECT_EQ(desk.size(), 0u);
+}
+
+TEST_F(StreamDeskTest, AStreamThatBeganAndEndedUnheardIsNotSpokenOf) {
+  StreamHandle a = desk.seat(stream(0));
+  desk.tell(a, Word::kOpened);
+  desk.end(a, StreamCause::kReset);
+  EXPECT_FALSE(desk.poll(event));
+  EXPECT_EQ(desk.size(), 0u);
+}
+
+TEST(StreamIds, EachIsNewOnceWhateverTheOrder) {
+  StreamIds ids;
+  for (uint64_t id : {8u, 0u, 4u, 2u}) {
+    EXPECT_EQ(ids.look(StreamId(id)), StreamIds::Verdict::kNew);
+    ids.mark(StreamId(id));
+    EXPECT_EQ(ids.look(StreamId(id)), StreamIds::Verdict::kSeen);
+  }
+  EXPECT_EQ(ids.look(StreamId(6)), StreamIds::Verdict::kNew);
+  ids.mark(StreamId(8 + 2 * StreamIds::kWindow));
+  EXPECT_EQ(ids.look(StreamId(6)), StreamIds::Verdict::kStale);
+  EXPECT_EQ(ids.look(StreamId(10)), StreamIds::Verdict::kNew) << "the bits of those before are gone";
+  EXPECT_EQ(ids.look(StreamId(8)), StreamIds::Verdict::kStale);
+}
+
+}  // namespace
+}  // namespace braid::stream_desk_test
