@@ -57,8 +57,8 @@ class StreamLanes {
   // ---- what the driver sends
 
   /// Bytes that write() or commit() would take now: bounded by the peer's credit and by what the paths can send
-  /// soon. 0 after finish(). Asking and finding less than `wanted` bytes makes an event `writable` come when there
-  /// are more; `wanted` is cut to what a stream can ever take at once.
+  /// soon. 0 after finish(). Asking and finding less than `wanted` bytes makes an event `writable` come when half of
+  /// what a stream can take at once is free, or all that the credit allows: so that it is worth a read from a socket.
   virtual size_t writable(StreamHandle stream, size_t wanted = 1) = 0;
   /// Buffers to fill with what is to be sent next, in this order, for a readv() straight from the socket: at most
   /// writable() bytes together. Good until the next call of the core. Returns how many of `buffers` are set.

@@ -69,13 +69,13 @@ class Stream final : public Flow {
   uint64_t creditLimit_ = 0;  ///< and this one
   size_t window_ = 0;        ///< bytes by which that is ahead of what was read
   size_t heldBytes_ = 0, heldPackets_ = 0;  ///< of the assembly, as StreamHoldings counts them
-  size_t wanted_ = 0;        ///< the driver waits until it may write so many bytes; 0: it does not
   Time begun_;
   Time granted_;              ///< when the window was last moved on
   Time firstByte_ = kNever;
   Time lastWrite_ = Time::min();
   bool isOwn_;
   bool isKnown_;               ///< the other side has the stream, too
+  bool waits_ = false;         ///< the driver waits until it may write more
   bool finishes_ = false;      ///< the driver has written all
   bool isLooked_ = false;      ///< in the lane's list of those to look at
   bool owesCredit_ = false;    ///< in the list of those whose credit is to be said

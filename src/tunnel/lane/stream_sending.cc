@@ -61,17 +61,17 @@ size_t StreamSending::writable(Stream& stream, size_t wanted) {
     may = 0;
     starve(stream);
   }
-  stream.wanted_ = may < wanted ? std::min(wanted, ahead_ / 2) : 0;
+  stream.waits_ = may < wanted;
   return may;
 }
 
 // Who waits is told when half of what may wait is free, or all that the credit allows.
 void StreamSending::tellWritable(Stream& stream) {
-  if (stream.wanted_ == 0 || stream.isStarved_) return;
+  if (!stream.waits_ || stream.isStarved_) return;
   size_t may = mayWrite(stream);
   bool isAll = may > 0 && may == stream.sendLimit_ - stream.source_.end();
-  if (may < std::min(stream.wanted_, ahead_ / 2) && !isAll) return;
-  stream.wanted_ = 0;
+  if (may < ahead_ / 2 && !isAll) return;
+  stream.waits_ = false;
   desk_->tell(stream.handle_, StreamDesk::Word::kWritable);
 }
 
@@ -79,7 +79,7 @@ size_t StreamSending::room(Stream& stream, std::span<ByteSpan> buffers) {
   size_t may = writable(stream, 1);
   size_t count = stream.source_.room(may, buffers, makeFor(stream));
   if (count == 0 && may > 0 && !buffers.empty()) {
-    stream.wanted_ = 1;
+    stream.waits_ = true;
     starve(stream);
   }
   return count;
@@ -101,7 +101,7 @@ size_t StreamSending::write(Stream& stream, ByteView bytes, Time now) {
   size_t grown = source.write(left, makeFor(stream));
   taken -= left.size();
   if (!left.empty()) {
-    stream.wanted_ = std::max<size_t>(stream.wanted_, 1);
+    stream.waits_ = true;
     starve(stream);
   }
   onWritten(stream, grown, packets, taken, now);
@@ -113,7 +113,7 @@ void StreamSending::finish(Stream& stream, Time now) {
   if (source.isFinished()) return;
   size_t packets = source.packets();
   size_t grown = source.finish(makeFor(stream));
-  stream.wanted_ = 0;
+  stream.waits_ = false;
   stream.finishes_ = true;
   if (!source.isFinished()) return starve(stream);
   onWritten(stream, grown, packets, 0, now);

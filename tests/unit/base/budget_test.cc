@@ -83,6 +83,24 @@ TEST(Budget, WhatCannotBeGivenBackEndsTheSearch) {
   EXPECT_FALSE(b.hasRoom(1));
 }
 
+TEST(Budget, WhoCannotGiveIsNotAskedHoweverMuchItKeeps) {
+  struct Firm final : Keeper {
+    explicit Firm(Budget* budget) : Keeper(budget, false) {}
+    using Keeper::keep;
+    void giveBack() override { ADD_FAILURE(); }
+  };
+  Budget budget(100);
+  Firm firm(&budget);
+  Holder a(&budget);
+  firm.keep(70);
+  a.keep(40);
+  EXPECT_EQ(a.kept(), 30u);
+  EXPECT_EQ(firm.kept(), 70u);
+  firm.keep(101);
+  EXPECT_EQ(a.kept(), 0u);
+  EXPECT_EQ(budget.used(), 101u) << "nobody is left who could";
+}
+
 TEST(Budget, AQuarterIsDividedAmongAll) {
   Budget budget(400);
   Holder a(&budget), b(&budget), c(&budget), d(&budget);

@@ -484,5 +484,68 @@ TEST_F(DataLedgerTest, EverySessionHasRoomForItsPart) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
+/// A stream's flow, and a unit of it with this many bytes of the stream.
+struct RangeTest : DataLedgerTest {
+  PacketPool large{2048, 100};
+  DataLedger ranges{kRepairTime, nullptr, &large.budget(PacketUse::kSent)};
+  Flow stream{flows, {}};
+
+  const Datum* send(uint64_t offset, size_t bytes, uint8_t frame) {
+    Packet unit = large.allocate();
+    Writer out(unit.room());
+    writeStreamPrefix(out, StreamId(6), nullptr);
+    for (size_t i = 0; i < bytes; ++i) out.u8(static_cast<uint8_t>(offset + i));
+    unit.setSize(out.size());
+    stream.unit = {offset, frame};
+    const Datum* d = ranges.create(stream, std::move(unit), now);
+    ranges.onSent(d, 0_subflow, 0_pn);
+    return d;
+  }
+};
+
+TEST_F(RangeTest, OfAStreamIsNeverTooLate) {
+  const Datum* d = send(1000, 500, StreamFrame::kFirst);
+  EXPECT_EQ(d->dsn, Dsn(1000));
+  now += 1h;
+  ranges.onLost(d, now);
+  EXPECT_EQ(ranges.nextRepair(now), d);
+  ranges.onSent(d, 0_subflow, 1_pn);
+  ranges.forget(d);
+  now += 1h;
+  ranges.onMoved(d, now);
+  EXPECT_EQ(ranges.nextRepair(now), d);
+  ranges.giveUp(d, Drop::kPeerDown);
+  EXPECT_FALSE(ranges.hasSkips()) << "there is no SKIP for streams";
+  ranges.forget(d);
+  EXPECT_EQ(ranges.live(), 0u);
+}
+
+TEST_F(RangeTest, IsCutInTwoThatAreSentOneAfterTheOther) {
+  const Datum* d = send(1000, 500, StreamFrame::kFirst | StreamFrame::kFin);
+  EXPECT_FALSE(ranges.cut(d, 200, large)) << "it is on its way";
+  ranges.onLost(d, now);
+  ranges.forget(d);
+  EXPECT_FALSE(ranges.cut(d, 501, large)) << "it is not larger";
+  ASSERT_TRUE(ranges.cut(d, 201, large));
+  EXPECT_EQ(stream.sent.unacked(), 2u);
+  EXPECT_EQ(d->packet.size(), 201u);
+  EXPECT_EQ(d->frame, StreamFrame::kFirst);
+  const Datum* rest = DataLedger::repairAfter(d);
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(rest->dsn, Dsn(1200));
+  EXPECT_EQ(rest->frame, StreamFrame::kFirst | StreamFrame::kFin);
+  EXPECT_EQ(rest->packet.size(), 301u);
+  EXPECT_TRUE(d->coded && rest->coded) << "the number that they left under stands for other bytes";
+  for (const Datum* each : {d, rest}) {
+    EXPECT_EQ(ranges.nextRepair(now), each);
+    ranges.onSent(each, 0_subflow, 5_pn);
+    ranges.onDelivered(each, true);
+    ranges.forget(each);
+  }
+  EXPECT_EQ(ranges.live(), 0u);
+  EXPECT_EQ(large.inUse(), 0u);
+  EXPECT_EQ(large.budget(PacketUse::kSent).used(), 0u);
+}
+
 }  // namespace
 }  // namespace braid::data_ledger_test

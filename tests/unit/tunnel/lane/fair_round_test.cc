@@ -312,5 +312,29 @@ TEST(FairRound, AClaimBringsAFlowBack) {
   EXPECT_EQ(b.serve(1), Order{-1}) << "as a new flow";
 }
 
+TEST(FairRound, WhoLeavesTakesAllAlong) {
+  RoundBench b;
+  for (int n : {1, 2, 3}) b.in(n, 500, 3);
+  b.round.claim(b.flow(2));
+  {
+    Round walk(b.round);
+    ASSERT_EQ(RoundBench::look(walk), 1);
+    ASSERT_TRUE(walk.pass(RoundBench::kNow));
+    ASSERT_EQ(RoundBench::look(walk), 2);
+  }
+  b.round.leave(b.flow(2));  // the one that the round has settled on
+  EXPECT_EQ(b.round.bytes(), 3000u);
+  EXPECT_EQ(b.round.claims(), 0u);
+  EXPECT_EQ(b.round.seated(), 2u);
+  b.round.leave(b.flow(1));  // one that is held
+  EXPECT_EQ(b.round.held(), 0u);
+  EXPECT_EQ(b.round.bytes(), 1500u);
+  EXPECT_EQ(b.serve(4), (RoundBench::Order{3, 3, 3, 0}));
+  b.round.leave(b.flow(3));
+  b.round.leave(b.flow(3));
+  EXPECT_EQ(b.round.seated(), 0u);
+  EXPECT_FALSE(b.round.hasWork());
+}
+
 }  // namespace
 }  // namespace braid::fair_round_test
