@@ -19,7 +19,7 @@ StreamHandle streamOf(uint64_t tag) {
 }
 
 bool wantsPause(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+  return error == ENOBUFS || error == ENOMEM;
 }
 
 // New ones are taken over again when a tenth of the bound is free, so that the rules are not changed for each connection.
@@ -39,7 +39,7 @@ Streams::Streams(Host& host, const std::string& device, StreamLanes& lanes, LogL
 Streams::~Streams() = default;
 
 void Streams::configure(const Config& config, int index, Time now) {
-  most_ = std::min(config.streams.most, host_->most());
+  most_ = bound_ = std::min(config.streams.most, host_->most());
   clientsSource_ = config.streams.source == StreamsConfig::Source::kClient;
   gate_.configure(config, device_, index);
   watchRoom(now);
@@ -82,6 +82,9 @@ void Streams::onAcceptable() {
       take(std::move(*accepted), now);
     } else if (error == EAGAIN) {
       break;
+    } else if (error == EMFILE) {
+      ++figures_.refusedHere;
+      bound_ = std::min(bound_, open_);
     } else if (wantsPause(error)) {
       return pause(now);
     }
@@ -111,9 +114,10 @@ void Streams::pause(Time now) {
 
 // The packet lane takes over before the bound: what waits to be accepted by then still finds room.
 void Streams::watchRoom(Time now) {
-  bool full = acceptAgain_ != kNever || open_ >= (full_ ? enough(most_) : most_);
+  bool full = acceptAgain_ != kNever || open_ >= (full_ ? enough(bound_) : bound_);
   if (full == full_) return;
   full_ = full;
+  if (!full) bound_ = most_;
   gate_.update(!full_, now);
 }
 

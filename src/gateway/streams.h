@@ -65,7 +65,7 @@ class Streams : private StreamObserver {
   void drop(StreamHandle stream);
   void expire(Time now);
   void pause(Time now);
-  bool hasRoom() const { return open_ < most_; }
+  bool hasRoom() const { return open_ < bound_; }
   void watchRoom(Time now);
 
   const Clock& clock_;
@@ -77,6 +77,7 @@ class Streams : private StreamObserver {
   std::vector<StreamHandle> ready_, moving_;        ///< those that have something to do
   std::deque<Attempt> attempts_;                    ///< connections being opened, oldest first
   size_t open_ = 0, most_ = 0;
+  size_t bound_ = 0;  ///< at most `most_`; less when there were no more descriptors
   bool clientsSource_ = true;
   bool full_ = false;
   Time acceptAgain_ = kNever;  ///< kNever: connections are accepted

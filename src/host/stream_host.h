@@ -98,7 +98,8 @@ class StreamHost {
   /// The interception ends; connections that are open get no packets any more.
   virtual void stopIntercepting() = 0;
 
-  /// The next connection that waits; none: `error` is EAGAIN, or why the host cannot give it (EMFILE and the like).
+  /// The next connection that waits; none: `error` is EAGAIN, EMFILE when one was reset because there are no descriptors,
+  /// or why the host cannot give it.
   /// `tag`: what onReady() says of it.
   virtual std::optional<Accepted> accept(uint64_t tag, int& error) = 0;
   /// Whether onAcceptable() is wanted; it is at first.

@@ -73,6 +73,10 @@ void FakeStreamHost::intercept(const Interception& what, bool takeNew) {
 
 std::optional<StreamHost::Accepted> FakeStreamHost::accept(uint64_t tag, int& error) {
   error = waiting_.empty() ? EAGAIN : acceptError_;
+  if (error == EMFILE) {
+    waiting_.front()->reset = true;
+    waiting_.pop_front();
+  }
   if (error) return std::nullopt;
   Connection connection = std::move(waiting_.front());
   waiting_.pop_front();

@@ -1,5 +1,6 @@
 #include "host/linux/linux_stream_host.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -23,10 +24,17 @@ namespace {
 constexpr uint64_t kListenerTag = UINT64_MAX;
 // What waits to be accepted, of each family; the kernel takes net.core.somaxconn (4096) at most.
 constexpr int kBacklog = 4096;
-// Descriptors for everything else: uplinks' sockets, peers' files, clients of the control socket, the log. Ours.
+// Descriptors beside those that are open when streams begin: uplinks that come later, clients of the control socket, files
+// that are read again. Ours: kMaxUplinks of eight sockets each, and as many more.
 constexpr size_t kOtherDescriptors = 512;
-constexpr size_t kFewDescriptors = 64;  // where there are not many at all
+constexpr size_t kFewDescriptors = 32;  // where there are not many at all
 constexpr int kEvents = 256;            // told in one go
+
+// The lowest number that is free: all below it are in use.
+size_t descriptorsInUse() {
+  UniqueFd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return next ? static_cast<size_t>(next.get()) : 0;
+}
 
 // As many as the service manager allows; the soft limit is for programs that use select().
 size_t raiseDescriptors() {
@@ -36,8 +44,12 @@ size_t raiseDescriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
   ::getrlimit(RLIMIT_NOFILE, &limit);
   size_t all = limit.rlim_cur;
-  size_t others = all > 4 * kOtherDescriptors ? kOtherDescriptors : kFewDescriptors;
+  size_t others = descriptorsInUse() + (all > 4 * kOtherDescriptors ? kOtherDescriptors : kFewDescriptors);
   return all > others ? all - others : 0;
+}
+
+UniqueFd makeSpare() {
+  return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 [[noreturn]] void fail(const std::string& what) {
@@ -58,6 +70,7 @@ LinuxStreamHost::LinuxStreamHost(Loop& loop, const std::string& device, StreamOb
     : observer_(observer),
       most_(raiseDescriptors()),
       epoll_(makeEpoll()),
+      spare_(makeSpare()),
       listeners_{listen(Address::Family::kV4), listen(Address::Family::kV6)},
       table_(device),
       watcher_(loop, epoll_.get(), [this] { onReady(); }) {
@@ -129,6 +142,7 @@ std::optional<StreamHost::Accepted> LinuxStreamHost::accept(uint64_t tag, int& e
     socklen_t length = sizeof source;
     UniqueFd fd(::accept4(listener.fd.get(), &source.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
+      if (errno == EMFILE || errno == ENFILE) return turnAway(listener.fd.get(), error), std::nullopt;
       if (errno != EAGAIN) error = errno;
       continue;
     }
@@ -148,6 +162,15 @@ std::optional<StreamHost::Accepted> LinuxStreamHost::accept(uint64_t tag, int& e
     return Accepted{std::move(socket), fromSocketAddress(source), to};
   }
   return std::nullopt;
+}
+
+// Without a descriptor a connection can be neither taken nor refused, and its client would wait: so one is kept for that.
+void LinuxStreamHost::turnAway(int listener, int& error) {
+  spare_ = UniqueFd();
+  UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  error = fd ? EMFILE : ENOBUFS;
+  if (fd) TcpSocket reset(std::move(fd));
+  spare_ = makeSpare();
 }
 
 void LinuxStreamHost::retag(StreamSocket& socket, uint64_t tag) {

@@ -39,10 +39,12 @@ class LinuxStreamHost final : public StreamHost {
   /// False: the kernel has no memory for it.
   bool watch(int fd, uint64_t tag, bool again);
   void onReady();
+  void turnAway(int listener, int& error);
 
   StreamObserver& observer_;
   size_t most_;
   UniqueFd epoll_;
+  UniqueFd spare_;  ///< a descriptor to give up when there are no others
   Listener listeners_[2];  ///< IPv4, IPv6
   NftTable table_;
   IoWatcher watcher_;

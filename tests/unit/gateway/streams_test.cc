@@ -318,9 +318,26 @@ TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
   EXPECT_EQ(streams_->figures().open, 18u);
 }
 
-TEST_F(StreamsTest, WithoutDescriptorsNothingIsAcceptedForAWhile) {
+TEST_F(StreamsTest, WithoutDescriptorsTheBoundIsWhatIsOpen) {
   start();
+  std::vector<Connection> clients;
+  for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
   tcp().refuseAccept(EMFILE);
+  EXPECT_TRUE(arrive(2000)->reset);
+  EXPECT_EQ(streams_->figures().refusedHere, 1u);
+  EXPECT_FALSE(tcp().taking());
+  EXPECT_TRUE(tcp().accepts());
+  tcp().refuseAccept(0);
+  clients[0]->error = ECONNRESET;
+  tcp().tell(*clients[0], {.failed = true});
+  settle();
+  EXPECT_TRUE(tcp().taking()) << "two of twenty are free again";
+  EXPECT_EQ(streams_->figures().most, 1000u);
+}
+
+TEST_F(StreamsTest, WithoutMemoryNothingIsAcceptedForAWhile) {
+  start();
+  tcp().refuseAccept(ENOBUFS);
   Connection client = arrive();
   EXPECT_FALSE(tcp().accepts());
   EXPECT_FALSE(tcp().taking());
