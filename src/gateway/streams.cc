@@ -84,7 +84,7 @@ void Streams::onAcceptable() {
       break;
     } else if (error == EMFILE) {
       ++figures_.refusedHere;
-      bound_ = std::min(bound_, open_);
+      bound_ = std::max<size_t>(1, std::min(bound_, open_));
     } else if (wantsPause(error)) {
       return pause(now);
     }
@@ -114,7 +114,7 @@ void Streams::pause(Time now) {
 
 // The packet lane takes over before the bound: what waits to be accepted by then still finds room.
 void Streams::watchRoom(Time now) {
-  bool full = acceptAgain_ != kNever || open_ >= (full_ ? enough(bound_) : bound_);
+  bool full = acceptAgain_ != kNever || (full_ ? open_ > enough(bound_) : open_ >= bound_);
   if (full == full_) return;
   full_ = full;
   if (!full) bound_ = most_;
