@@ -195,7 +195,7 @@ void Gateway::applyDevice(const DeviceConfig& device) {
 void Gateway::openStreams() {
   if (!config_.tunnel.streams.on) return;
   try {
-    streams_ = std::make_unique<Streams>(host_, device_.name(), tunnel_.streams(), log_);
+    streams_ = std::make_unique<Streams>(host_, monitor_, device_.name(), tunnel_.streams(), log_);
     configureStreams();
   } catch (const SystemError& e) {
     spdlog::warn("no streams: {}; all connections are carried as packets", e.what());

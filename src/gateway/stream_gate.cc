@@ -40,6 +40,9 @@ void StreamGate::configure(const Config& config, const std::string& device, int 
   for (const PeerConfig& peer : config.peers)
     prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());
   peers_ = rangesOf(std::move(prefixes));
+  // A single address is, as a rule, that of the gateway at the other end: its own services are no hosts behind it, and
+  // streams to them are refused there.
+  std::erase_if(peers_, [](const AddressRange& range) { return range.first == range.last; });
   again_ = Time::min();
 }
 

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "gateway/stream_targets.h"
+
 namespace braid {
 
 namespace {
@@ -29,8 +31,10 @@ size_t enough(size_t most) {
 
 }  // namespace
 
-Streams::Streams(Host& host, const std::string& device, StreamLanes& lanes, LogLimiter& log)
+Streams::Streams(Host& host, const NetworkMonitor& monitor, const std::string& device, StreamLanes& lanes,
+                 LogLimiter& log)
     : clock_(host.clock()),
+      monitor_(monitor),
       lanes_(lanes),
       device_(device),
       host_(host.openStreams(device, *this)),
@@ -126,6 +130,9 @@ void Streams::watchRoom(Time now) {
 void Streams::connect(StreamHandle stream, Time now) {
   const StreamEnds* ends = lanes_.ends(stream);
   if (!ends) return;
+  // What a peer's packets for this host meet at its firewall, a connection of the host to itself would not.
+  if (!isOfHosts(ends->destination.address) || isOwn(ends->destination.address))
+    return refuse(stream, StreamCause::kForbidden, now);
   int error = EMFILE;
   std::unique_ptr<StreamSocket> socket;
   if (hasRoom()) {
@@ -139,23 +146,32 @@ void Streams::connect(StreamHandle stream, Time now) {
       socket = host_->connect(source, ends->destination, tagOf(stream), error);
     }
   }
-  if (!socket) {
-    StreamCause cause = causeOf(error);
-    figures_.count(cause);
-    return lanes_.reset(stream, cause, now);
-  }
+  if (!socket) return refuse(stream, causeOf(error), now);
   ++figures_.connected;
   add(stream, std::move(socket), true);
   attempts_.push_back({stream, now + kConnectTime});
+}
+
+void Streams::refuse(StreamHandle stream, StreamCause cause, Time now) {
+  figures_.count(cause);
+  lanes_.reset(stream, cause, now);
+}
+
+bool Streams::isOwn(const Address& address) const {
+  for (const auto& [index, link] : monitor_.table().links()) {
+    for (const LinkAddress& own : link.addresses)
+      if (own.address == address) return true;
+  }
+  return false;
 }
 
 void Streams::expire(Time now) {
   for (; !attempts_.empty() && attempts_.front().until <= now; attempts_.pop_front()) {
     StreamPump* pump = find(attempts_.front().stream);
     if (!pump || !pump->connecting()) continue;
-    figures_.count(StreamCause::kTimedOut);
-    lanes_.reset(pump->stream(), StreamCause::kTimedOut, now);
-    drop(pump->stream());
+    StreamHandle stream = pump->stream();
+    refuse(stream, StreamCause::kTimedOut, now);
+    drop(stream);
   }
 }
 

@@ -29,7 +29,8 @@ class Streams : private StreamObserver {
   static constexpr Duration kPause = 100ms;
 
   /// `device`: name of the gateway's interface. All others must outlive this. Throws SystemError.
-  Streams(Host& host, const std::string& device, StreamLanes& lanes, LogLimiter& log);
+  Streams(Host& host, const NetworkMonitor& monitor, const std::string& device, StreamLanes& lanes,
+          LogLimiter& log);
   ~Streams() override;
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
@@ -58,6 +59,8 @@ class Streams : private StreamObserver {
   void take(StreamHost::Accepted&& accepted, Time now);
   void onEvent(const StreamEvent& event, Time now);
   void connect(StreamHandle stream, Time now);
+  void refuse(StreamHandle stream, StreamCause cause, Time now);
+  bool isOwn(const Address& address) const;
   void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, bool connecting);
   StreamPump* find(StreamHandle stream);
   void list(StreamPump& pump);
@@ -69,6 +72,7 @@ class Streams : private StreamObserver {
   void watchRoom(Time now);
 
   const Clock& clock_;
+  const NetworkMonitor& monitor_;
   StreamLanes& lanes_;
   std::string device_;
   std::unique_ptr<StreamHost> host_;

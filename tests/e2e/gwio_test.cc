@@ -782,7 +782,7 @@ TEST_F(Config, StaleRoutesOfATableAreRemovedButNotOthers) {
 TEST_F(Config, RulesForMarksOfInterfacesThatAreGoneAreRemoved) {
   ip("rule add fwmark 0x42ffffff lookup 77 protocol 66 priority 6500");
   ip("-6 rule add fwmark 0x42ffffff lookup 77 protocol 66 priority 6500");
-  ip("rule add fwmark 0x42000001 lookup 77 protocol 66 priority 6500");       // the loopback interface is there
+  ip("rule add fwmark 0x42000001 lookup 77 protocol 66 priority 6500");  // the loopback interface is there
   ip("rule add fwmark 0x42fffffe lookup 77 protocol static priority 6500");  // another's
   ip("rule add fwmark 0x43ffffff lookup 77 protocol 66 priority 6500");
   NetlinkConfig c;

@@ -225,6 +225,20 @@ class Streams(PairCase):
                 self.assertLess(time.monotonic() - began, PROMPT)
                 self.eventually(lambda: self.figures()["ended_refused"] == before["ended_refused"] + 1, "counted")
 
+    def test_no_stream_reaches_the_gateway_itself(self):
+        """Neither by its LAN's address, which lies in a network of the peer, nor by the tunnel's."""
+        before = self.figures(self.lab.gateway)
+        with listen(self.lab.concentrator, "192.168.100.1"), \
+                connect(self.lab.client, "192.168.100.1") as client:
+            self.assertEqual(rest(client), ("reset", 0))
+        self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
+        with listen(self.lab.concentrator, "10.255.0.1") as listener, \
+                connect(self.lab.client, "10.255.0.1") as client:
+            server, _ = listener.accept()
+            with server:
+                client.sendall(b"as packets")
+                self.assertEqual(receive(server, 10), b"as packets")
+
     def test_unreachable(self):
         """A router behind the concentrator says so."""
         self.lab.server.run("nft", "add table ip stop; add chain ip stop in { type filter hook input priority 0; }; "

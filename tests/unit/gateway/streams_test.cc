@@ -37,7 +37,7 @@ class StreamsTest : public testing::Test {
   ~StreamsTest() override { setLogLevel("info"); }
 
   void start() {
-    streams_ = std::make_unique<Streams>(host_, "braid0", lanes_, log_);
+    streams_ = std::make_unique<Streams>(host_, host_.net(), "braid0", lanes_, log_);
     streams_->configure(config_, kIndex, clock_.now());
   }
   FakeStreamHost& tcp() { return *host_.streams(); }
@@ -162,6 +162,27 @@ TEST_F(StreamsTest, ARefusalOfThisHostItselfIsToldToo) {
   EXPECT_THAT(lanes_.resets, ElementsAre(StreamCause::kUnreachable));
 }
 
+// Found by review: packets for the gateway itself meet its firewall, its own connections do not.
+TEST_F(StreamsTest, NoPeerReachesTheGatewayItself) {
+  Link link;
+  link.index = 3;
+  link.name = "lan0";
+  link.addresses.insert({*Address::parse("10.2.0.1"), 24, 0, true, false, false});
+  host_.net().edit().setLink(link);
+  host_.net().process(clock_.now());
+  start();
+  for (const char* own : {"10.2.0.1:443", "127.0.0.1:443", "[::1]:443", "[::ffff:127.0.0.1]:443",
+                          "169.254.1.1:443", "224.0.0.1:443", "0.0.0.0:443", "[fe80::1]:443"}) {
+    server_ = end(own);
+    EXPECT_TRUE(arrive()->reset) << own;
+  }
+  EXPECT_THAT(tcp().opened(), IsEmpty());
+  EXPECT_THAT(lanes_.resets, testing::Each(StreamCause::kForbidden));
+  server_ = end("10.2.0.2:443");
+  arrive();
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+}
+
 TEST_F(StreamsTest, AServerThatSaysNothingTimesOut) {
   start();
   Connection client = arrive(1), other = arrive(2);
@@ -267,6 +288,14 @@ TEST_F(StreamsTest, APeerThatCannotKeepsItsPackets) {
   lanes_.closed.clear();
   streams_->onPeers(clock_.now());
   EXPECT_THAT(tcp().taking()->destinations, SizeIs(2)) << "what touches is one";
+}
+
+TEST_F(StreamsTest, ASingleAddressOfAPeerKeepsItsPackets) {
+  config_.peers[0].options.prefixes = {*Prefix::parse("10.2.0.1/32"), *Prefix::parse("10.2.0.0/30")};
+  start();
+  EXPECT_THAT(tcp().taking()->destinations,
+              ElementsAre(AddressRange{*Address::parse("10.2.0.2"), *Address::parse("10.2.0.3")}))
+      << "10.2.0.0 alone is left, too";
 }
 
 TEST_F(StreamsTest, NothingIsTakenOverWhileNoPeerCan) {
