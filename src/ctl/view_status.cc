@@ -67,6 +67,25 @@ std::string shimText(const nlohmann::json& shim) {
          ", helpless " + cell<&ShimCounters::helpless>(shim) + "\n";
 }
 
+// "streams on, new connections are taken over; 12 open of 65536, 100 accepted, 20 connected, 108 closed"
+std::string streamsText(const nlohmann::json& streams) {
+  if (!flagOf(streams, kKeyOf<&StreamFigures::on>)) return "";
+  bool taking = flagOf(streams, kKeyOf<&StreamFigures::taking>);
+  std::string text =
+      std::string("\nstreams on, new connections ") + (taking ? "are taken over" : "stay packets") + "; " +
+      cell<&StreamFigures::open>(streams) + " open of " + cell<&StreamFigures::most>(streams) + ", " +
+      cell<&StreamFigures::accepted>(streams) + " accepted, " + cell<&StreamFigures::connected>(streams) +
+      " connected, " + cell<&StreamFigures::closed>(streams) + " closed\n";
+  nlohmann::json ends = nlohmann::json::object();
+  for (const char* key :
+       {kKeyOf<&StreamFigures::refusedHere>, kKeyOf<&StreamFigures::lifts>, kKeyOf<&StreamFigures::reset>,
+        kKeyOf<&StreamFigures::refused>, kKeyOf<&StreamFigures::unreachable>,
+        kKeyOf<&StreamFigures::timedOut>, kKeyOf<&StreamFigures::limit>, kKeyOf<&StreamFigures::gone>,
+        kKeyOf<&StreamFigures::forbidden>})
+    ends[key] = fieldOf(streams, key);
+  return text + dropsText("streams that ended otherwise", ends);
+}
+
 }  // namespace
 
 std::string statusText(const nlohmann::json& answer) {
@@ -81,7 +100,7 @@ std::string statusText(const nlohmann::json& answer) {
     text += "listen  " + joined(listen) + "\n";
   text += "pin     " + cell<&GatewayStatus::pin>(gateway) + "\n";
   return text + uplinksText(gateway) + "\n" + peersText(answer) + "\n" + pathsText(answer) +
-         shimText(fieldOf(answer, kKeyOf<&TunnelStatus::shim>)) +
+         shimText(fieldOf(answer, kKeyOf<&TunnelStatus::shim>)) + streamsText(fieldOf(answer, "streams")) +
          dropsText("dropped", fieldOf(answer, kKeyOf<&TunnelStatus::drops>)) +
          dropsText("dropped between kernel and tunnel", fieldOf(answer, "host_drops"));
 }

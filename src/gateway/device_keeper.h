@@ -25,6 +25,7 @@ class DeviceKeeper {
   void setMtu(size_t mtu, LogLimiter& log, Time now);
   /// When to call setMtu() again.
   Time deadline() const { return mtuAgain_; }
+  const std::string& name() const { return name_; }
   /// The MTU that was asked for last, in bytes.
   size_t mtu() const { return mtu_; }
 

@@ -10,6 +10,7 @@
 
 #include "gateway/config/config_restart.h"
 #include "gateway/decode_time.h"
+#include "host/system_error.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid {
@@ -85,7 +86,8 @@ bool changesCallers(Event::Kind kind) {
 }  // namespace
 
 Gateway::Gateway(Config config, LoadOptions loading, Host& host)
-    : clock_(host.clock()),
+    : host_(host),
+      clock_(host.clock()),
       config_(withDecodeTimes(std::move(config), clock_)),
       loading_(std::move(loading)),
       started_(clock_.now()),
@@ -111,6 +113,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
   uplinks_.configure(config_.uplinks, monitor_.table());
+  openStreams();
   updateUplinks(true);
   callers_.begin(config_, now);
 }
@@ -128,7 +131,10 @@ void Gateway::start() {
 bool Gateway::turn() {
   Time now = clock_.now();
   onTimers(now);
-  bool more = pump_.turn(now);
+  bool more = streams_ && streams_->turn(now);
+  more |= pump_.turn(now);
+  // What was sent may have made room for more.
+  if (streams_) more |= streams_->turn(now);
   logEvents(now);
   followMtu(now);
   if (shrink_ == kNever && pool_.hasSpare()) shrink_ = now + kShrinkAfter;
@@ -137,7 +143,8 @@ bool Gateway::turn() {
 
 Time Gateway::nextDeadline() const {
   return std::min({tunnel_.nextDeadline(), uplinkRetry_, shrink_, monitor_.deadline(), changes_.deadline(),
-                   names_.deadline(), meters_.deadline(), callers_.deadline(), device_.deadline()});
+                   names_.deadline(), meters_.deadline(), callers_.deadline(), device_.deadline(),
+                   streams_ ? streams_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
@@ -160,6 +167,7 @@ void Gateway::stop() {
   constexpr int kRounds = 16;  // enough for a farewell on each subflow of many peers
   spdlog::info("braid stops");
   callers_.keep(clock_.now());
+  if (streams_) streams_->stop();
   tunnel_.close();
   for (int i = 0; i < kRounds && pump_.sendDatagrams(clock_.now()); ++i) {
   }
@@ -181,6 +189,25 @@ void Gateway::applyDevice(const DeviceConfig& device) {
   }
   tunnel_.setOwnAddresses(v4, v6);
   tunnel_.setLocalNetworks(std::move(local));
+}
+
+// A host that cannot do it carries packets.
+void Gateway::openStreams() {
+  if (!config_.tunnel.streams.on) return;
+  try {
+    streams_ = std::make_unique<Streams>(host_, monitor_, device_.name(), tunnel_.streams(), log_);
+    configureStreams();
+  } catch (const SystemError& e) {
+    spdlog::warn("no streams: {}; all connections are carried as packets", e.what());
+    TunnelOptions options = tunnelOptions(config_);
+    options.streams.on = false;
+    tunnel_.setTunables(options);
+  }
+}
+
+void Gateway::configureStreams() {
+  const Link* device = monitor_.table().find(device_.name());
+  streams_->configure(config_, device ? device->index : 0, clock_.now());
 }
 
 void Gateway::followMtu(Time now) {
@@ -226,6 +253,7 @@ void Gateway::logEvents(Time now) {
     std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
     spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
   }
+  if (callersChanged && streams_) streams_->onPeers(now);
   if (callersChanged || polled >= EventQueue::kMost) callers_.onChange(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost what came then
   peersUp_ = tunnel_.peersUp();
@@ -276,12 +304,15 @@ std::string Gateway::apply(Config next) {
     if (std::string problem = trace(std::move(traceFile)); !problem.empty()) spdlog::error("{}", problem);
   }
   setLogLevel(config_.logLevel);
-  tunnel_.setTunables(config_.tunnel);
+  TunnelOptions tunables = config_.tunnel;
+  tunables.streams.on &= streams_ != nullptr;
+  tunnel_.setTunables(tunables);
   updatePeers();
   meters_.keep(config_.uplinks, clock_.now());
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
   callers_.configure(config_, clock_.now());
+  if (streams_) configureStreams();
   peersUp_ = tunnel_.peersUp();
   names_.resolve(config_.peers, {});
   return {};
@@ -303,6 +334,7 @@ GatewayStatus Gateway::status() const {
   out.drops = pump_.drops();
   out.traffic = pump_.traffic();
   out.recovery = config_.tunnel.recoveryOptions;
+  if (streams_) out.streams = streams_->figures();
   if (trace_) out.trace = trace_->status();
   return out;
 }

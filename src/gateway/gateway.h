@@ -16,6 +16,7 @@
 #include "gateway/meter_keeper.h"
 #include "gateway/name_keeper.h"
 #include "gateway/packet_pump.h"
+#include "gateway/streams.h"
 #include "gateway/trace_writer.h"
 #include "gateway/uplink.h"
 #include "host/host.h"
@@ -66,6 +67,8 @@ class Gateway {
   /// Gives what is wrong with the configuration, one line each; empty: it holds now.
   std::string apply(Config next);
   void applyDevice(const DeviceConfig& device);
+  void openStreams();
+  void configureStreams();
   void updatePeers();
   void updateUplinks(bool changed);
   void onNetworkChange();
@@ -75,6 +78,7 @@ class Gateway {
   std::string startTrace(UniqueFd file);
   void endTrace();
 
+  Host& host_;
   const Clock& clock_;
   Config config_;
   LoadOptions loading_;
@@ -95,6 +99,7 @@ class Gateway {
   CallerKeeper callers_;
   MeterKeeper meters_;
   Uplinks uplinks_;
+  std::unique_ptr<Streams> streams_;  ///< null: there are none
   Time uplinkRetry_ = kNever;
   Time shrink_ = kNever;  ///< packet buffers that are spare until then are given back
   NameKeeper names_;

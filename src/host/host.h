@@ -9,6 +9,7 @@
 #include "host/host_network.h"
 #include "host/network_monitor.h"
 #include "host/resolver.h"
+#include "host/stream_host.h"
 #include "host/tun_device.h"
 #include "tunnel/wire/secret_random.h"
 
@@ -31,6 +32,8 @@ class Host {
   /// Throws SystemError.
   virtual std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                                      SocketCallbacks callbacks) = 0;
+  /// TCP connections that end here, for the gateway with this device. Throws SystemError.
+  virtual std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) = 0;
   virtual HostNetwork& network() = 0;
   /// To be called once. Throws SystemError.
   virtual NetworkMonitor& watchNetwork(Callback onChange) = 0;

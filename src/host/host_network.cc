@@ -20,6 +20,7 @@ std::string InterfaceAddress::toString() const {
 }
 
 std::string RouteSpec::toString() const {
+  if (local) return "local route " + destination.toString() + where(via, device, table, metric);
   return "route " + (destination.length ? destination.toString() : "default") +
          where(via, device, table, metric);
 }
@@ -29,6 +30,7 @@ std::string RuleSpec::toString() const {
   out += " " + std::to_string(priority) + ":";
   if (from.length) out += " from " + from.toString();
   if (!outInterface.empty()) out += " oif " + outInterface;
+  if (mark) out += " fwmark " + std::to_string(mark);
   out += " lookup " + std::to_string(table);
   if (suppressPrefixLength) out += " suppress_prefixlength " + std::to_string(*suppressPrefixLength);
   return out;

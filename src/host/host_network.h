@@ -31,6 +31,7 @@ struct RouteSpec {
   uint32_t table = kMainTable;
   uint32_t metric = 0;  ///< 0: the kernel's default
   bool onLink = false;  ///< `via` is taken as reachable on `device` without a route to it
+  bool local = false;   ///< what it leads is delivered to this host
   std::string toString() const;
   bool operator==(const RouteSpec&) const = default;
 };
@@ -44,6 +45,7 @@ struct RuleSpec {
   uint32_t table = kMainTable;
   /// Ignore what the lookup finds when its prefix is that long or shorter (0: ignore default routes).
   std::optional<uint32_t> suppressPrefixLength;
+  uint32_t mark = 0;  ///< only packets with this mark; 0: any
   std::string toString() const;
   bool operator==(const RuleSpec&) const = default;
 };
@@ -70,6 +72,9 @@ class HostNetwork {
   virtual void removeRule(const RuleSpec& rule) = 0;
   /// Removes Braid's routes of this table that a process before this one left.
   virtual void removeStaleRoutes(uint32_t table) = 0;
+  /// Removes Braid's rules for marks that begin with the upper byte of `kind` and end with the index of an interface that
+  /// there is not: a process before this one left them.
+  virtual void removeStaleMarks(uint32_t kind) = 0;
 
   /// What restore() found.
   struct Restored {

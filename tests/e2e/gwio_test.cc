@@ -779,6 +779,42 @@ TEST_F(Config, StaleRoutesOfATableAreRemovedButNotOthers) {
   EXPECT_THAT(left, HasSubstr("10.2.0.0/16"));
 }
 
+TEST_F(Config, RulesForMarksOfInterfacesThatAreGoneAreRemoved) {
+  ip("rule add fwmark 0x42ffffff lookup 77 protocol 66 priority 6500");
+  ip("-6 rule add fwmark 0x42ffffff lookup 77 protocol 66 priority 6500");
+  ip("rule add fwmark 0x42000001 lookup 77 protocol 66 priority 6500");  // the loopback interface is there
+  ip("rule add fwmark 0x42fffffe lookup 77 protocol static priority 6500");  // another's
+  ip("rule add fwmark 0x43ffffff lookup 77 protocol 66 priority 6500");
+  NetlinkConfig c;
+  c.removeStaleMarks(0x42000000);
+  std::string left = ip("rule") + ip("-6 rule");
+  EXPECT_THAT(left, Not(HasSubstr("0x42ffffff")));
+  for (const char* mark : {"0x42000001", "0x42fffffe", "0x43ffffff"}) EXPECT_THAT(left, HasSubstr(mark));
+}
+
+TEST_F(Config, PacketsWithAMarkAreDeliveredHere) {
+  ip("link set eth1 up");
+  std::string before = everything();
+  NetlinkConfig c;
+  for (const char* all : {"0.0.0.0/0", "::/0"}) {
+    RouteSpec here = route(all, "eth1");
+    here.table = 0x42000007;
+    here.local = true;
+    RuleSpec marked;
+    marked.family = here.destination.address.family;
+    marked.priority = 6500;
+    marked.table = marked.mark = 0x42000007;
+    for (int times = 0; times < 2; ++times) {  // what is there already is taken over
+      c.addRoute(here);
+      c.addRule(marked);
+    }
+  }
+  EXPECT_THAT(ip("route get 203.0.113.9 mark 0x42000007"), HasSubstr("local 203.0.113.9"));
+  EXPECT_THAT(ip("route get 2001:db8:7::9 mark 0x42000007"), HasSubstr("local 2001:db8:7::9"));
+  EXPECT_THAT(c.undo(), IsEmpty());
+  EXPECT_EQ(everything(), before);
+}
+
 TEST_F(Config, WhatOthersSetIsNamedAndLeftAlone) {
   ip("link set eth1 up");
   ip("addr add 10.66.0.1/24 dev eth1");

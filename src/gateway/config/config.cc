@@ -106,7 +106,7 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
   config.path = path;
   ConfigSection root({&std::get<ConfigNode>(tree), ""},
                      {"identity", "device", "offloads", "workers", "uplinks", "listen", "peers", "control",
-                      "recovery", "tunnel", "state", "log"},
+                      "recovery", "tunnel", "streams", "state", "log"},
                      out);
   std::optional<Pin> ownPin =
       readIdentity(root.require("identity",
@@ -122,6 +122,7 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
             out);
   readControl(root.find("control"), config, out);
   readTunnel(root.find("tunnel"), config, out);
+  readStreams(root.find("streams"), config, out);
   readRecovery(root.find("recovery"), config, out);
   readState(root.find("state"), config, out);
   readLog(root.find("log"), config, out);

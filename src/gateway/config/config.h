@@ -15,6 +15,7 @@
 #include "gateway/config/meter_period.h"
 #include "host/host_network.h"
 #include "host/resolver.h"
+#include "host/stream_host.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
 #include "scheduler/path/path_tiers.h"
@@ -87,6 +88,20 @@ struct PeerConfig {
   std::vector<HostPort> hosts;
 };
 
+/// `streams`: which TCP connections end at the gateways. What streams may hold is TunnelOptions::streams, and whether
+/// there are any.
+struct StreamsConfig {
+  /// What a server sees as the client.
+  enum class Source : uint8_t {
+    kClient,  ///< the client's address and port
+    kOwn,     ///< the far gateway's
+  };
+  std::vector<StreamRule> match;  ///< of the destinations; empty: none
+  std::vector<StreamRule> exclude;
+  Source source = Source::kClient;
+  size_t most = 65536;  ///< connections at once; fewer where the process may open fewer files
+};
+
 /// `control`: the socket that braidctl talks to; its mode is 0660.
 struct ControlConfig {
   std::string socket;  ///< default: /run/braid/NAME.sock for a file NAME.yaml
@@ -108,6 +123,7 @@ struct Config {
   std::vector<PeerConfig> peers;
   ControlConfig control;
   TunnelOptions tunnel;
+  StreamsConfig streams;
   std::optional<AeadKind> cipher;  ///< nullopt: what both sides' processors do fastest
   std::string state;               ///< file of the counts of metered uplinks, a complete path
   std::string trace;               ///< file of the recovery trace, a complete path; empty: none

@@ -113,6 +113,13 @@ void checkTap(const ConfigSection& root, const Config& config, ConfigDiagnostics
   }
 }
 
+// Connections are taken over by their destinations' routes into the device, which a bridge does not have.
+void checkStreams(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  if (config.tunnel.mode != TunnelOptions::Mode::kTap || !config.tunnel.streams.on) return;
+  out.add(root.find("streams"), "a TAP device carries frames, and no streams",
+          "set device.mode to tun, or streams.enabled to off");
+}
+
 void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
   ConfigValue device = root.find("device");
   bool ipv6 = std::any_of(config.device.addresses.begin(), config.device.addresses.end(),
@@ -183,6 +190,7 @@ void checkTogether(const ConfigSection& root, const Config& config, const std::o
   }
   checkReach(root, config, out);
   checkSubflows(root, config, out);
+  checkStreams(root, config, out);
   checkDevice(root, config, out);
   checkNetworks(root, config, out);
   checkLoops(root, config, out);

@@ -28,6 +28,9 @@ std::vector<std::string> needsRestart(const Config& before, const Config& after,
   fixed(before.control.socket == after.control.socket && before.control.group == after.control.group,
         "control");
   fixed(before.cipher == after.cipher, "tunnel.cipher");
+  const StreamOptions &lane = before.tunnel.streams, &nextLane = after.tunnel.streams;
+  fixed(lane.on == nextLane.on, "streams.enabled");
+  fixed(lane.allHeldBytes == nextLane.allHeldBytes, "streams.total-hold-limit");
   fixed(before.state == after.state, "state");
   return out;
 }

@@ -24,6 +24,8 @@ void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out)
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// `tunnel.ack-shim`.
 void readAckShim(const ConfigValue& value, TunnelOptions& tunnel, ConfigDiagnostics& out);
+/// `streams`; after `tunnel`.
+void readStreams(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readRecovery(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 
 /// What must hold between the parts of a file; `root` gives the places. Call when each part alone is right.

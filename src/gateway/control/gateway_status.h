@@ -7,6 +7,7 @@
 
 #include "base/field.h"
 #include "base/time.h"
+#include "gateway/control/stream_figures.h"
 #include "host/datagram_socket.h"
 #include "host/tun_device.h"
 #include "scheduler/recovery/recovery.h"
@@ -97,6 +98,7 @@ struct GatewayStatus {
   HostTraffic traffic;
   RecoveryOptions recovery;  ///< with the decode times that were measured
   TraceStatus trace;
+  StreamFigures streams;
 };
 template <>
 inline constexpr auto kFieldsOf<GatewayStatus> = field::table<GatewayStatus>(
@@ -115,6 +117,6 @@ inline constexpr auto kFieldsOf<GatewayStatus> = field::table<GatewayStatus>(
     field::object("uplinks", "the uplinks, a list", &GatewayStatus::uplinks),
     field::unlisted(&GatewayStatus::drops),  // these stand beside the gateway
     field::unlisted(&GatewayStatus::traffic), field::unlisted(&GatewayStatus::recovery),
-    field::unlisted(&GatewayStatus::trace));
+    field::unlisted(&GatewayStatus::trace), field::unlisted(&GatewayStatus::streams));
 
 }  // namespace braid

@@ -183,6 +183,7 @@ json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
   });
   out.update(toJson(tunnel));
   out["gateway"] = gatewayJson(gateway);
+  out["streams"] = toJson(gateway.streams);
   out["host_drops"] = toJson(gateway.drops);
   out["host_traffic"] = toJson(gateway.traffic);
   return out;

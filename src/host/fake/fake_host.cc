@@ -47,6 +47,13 @@ std::unique_ptr<DatagramSocket> FakeHost::openSocket(SocketId id, const SocketOp
   return socket;
 }
 
+std::unique_ptr<StreamHost> FakeHost::openStreams(const std::string&, StreamObserver& observer) {
+  if (refuseStreams_) throw SystemError(EOPNOTSUPP, "refused streams");
+  auto streams = std::make_unique<FakeStreamHost>(observer);
+  streams_ = streams.get();
+  return streams;
+}
+
 bool FakeHost::deliver(const FakeDatagram& datagram) {
   auto fits = [&](const auto& entry) {
     const Endpoint& local = entry.second->local();

@@ -10,6 +10,7 @@
 #include "host/fake/fake_clock.h"
 #include "host/fake/fake_datagram_socket.h"
 #include "host/fake/fake_host_network.h"
+#include "host/fake/fake_stream_host.h"
 #include "host/fake/fake_tun_device.h"
 #include "host/host.h"
 
@@ -25,6 +26,10 @@ class FakeHost final : public Host {
   /// The device that was opened last; nullptr: none.
   FakeTunDevice* device() { return device_; }
   FakeHostNetwork& net() { return network_; }
+  /// Where streams end; nullptr: the gateway has none.
+  FakeStreamHost* streams() { return streams_; }
+  /// Streams are refused from now on.
+  void refuseStreams(bool on) { refuseStreams_ = on; }
   const std::map<SocketId, FakeDatagramSocket*>& sockets() const { return sockets_; }
   /// All that were ever opened, in their order.
   const std::vector<SocketId>& everOpened() const { return everOpened_; }
@@ -45,6 +50,7 @@ class FakeHost final : public Host {
   std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
+  std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) override;
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
@@ -54,6 +60,8 @@ class FakeHost final : public Host {
   uint64_t seed_;
   FakeHostNetwork network_;
   FakeTunDevice* device_ = nullptr;
+  FakeStreamHost* streams_ = nullptr;
+  bool refuseStreams_ = false;
   std::map<SocketId, FakeDatagramSocket*> sockets_;
   std::vector<SocketId> everOpened_;
   std::set<Address> refused_;

@@ -51,6 +51,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void removeRoute(const RouteSpec& route) override { remove(route.toString()); }
   void removeRule(const RuleSpec& rule) override { remove(rule.toString()); }
   void removeStaleRoutes(uint32_t) override {}
+  void removeStaleMarks(uint32_t) override {}
   Restored restore() override;
   std::vector<std::string> undo() override;
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "host/linux/linux_stream_host.h"
 #include "host/linux/linux_tun_device.h"
 #include "host/linux/system_resolver.h"
 #include "host/linux/udp_socket.h"
@@ -30,6 +31,10 @@ std::unique_ptr<DatagramSocket> LinuxHost::openSocket(SocketId id, const SocketO
   auto socket = std::make_unique<UdpSocket>(id, options);
   socket->watch(loop_, std::move(callbacks), &workers_);
   return socket;
+}
+
+std::unique_ptr<StreamHost> LinuxHost::openStreams(const std::string& device, StreamObserver& observer) {
+  return std::make_unique<LinuxStreamHost>(loop_, device, observer);
 }
 
 NetworkMonitor& LinuxHost::watchNetwork(Callback onChange) {

@@ -24,6 +24,7 @@ class LinuxHost final : public Host {
   std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
+  std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) override;
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;

@@ -277,6 +277,21 @@ void NetlinkConfig::removeStaleRoutes(uint32_t table) {
   for (const RouteSpec& route : stale) deleteRoute(route);
 }
 
+// An index is not given again before some 2^31 interfaces have come and gone.
+void NetlinkConfig::removeStaleMarks(uint32_t kind) {
+  constexpr uint32_t kIndexBits = 0x00ffffff;
+  std::vector<RuleSpec> stale;
+  for (uint8_t family : {AF_INET, AF_INET6}) {
+    socket_.dump(RTM_GETRULE, family, [&](const nlmsghdr& m) {
+      auto found = parseRule(m);
+      if (!found || found->protocol != kBraidProtocol || (found->spec.mark & ~kIndexBits) != kind) return;
+      char name[IF_NAMESIZE];
+      if (!if_indextoname(found->spec.mark & kIndexBits, name)) stale.push_back(found->spec);
+    });
+  }
+  for (const RuleSpec& rule : stale) deleteRule(rule);
+}
+
 void NetlinkConfig::addRule(const RuleSpec& rule) {
   Step step{rule.toString(), [=, this] { deleteRule(rule); },
             [=, this] {

@@ -33,6 +33,7 @@ class NetlinkConfig final : public HostNetwork {
   void removeRoute(const RouteSpec& route) override;
   void removeRule(const RuleSpec& rule) override;
   void removeStaleRoutes(uint32_t table) override;
+  void removeStaleMarks(uint32_t kind) override;
 
   Restored restore() override;
   std::vector<std::string> undo() override;

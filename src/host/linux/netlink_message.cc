@@ -66,8 +66,9 @@ NetlinkRequest routeRequest(uint16_t type, const RouteSpec& route, int device) {
   body.rtm_dst_len = static_cast<uint8_t>(route.destination.length);
   body.rtm_table = shortTable(route.table);
   body.rtm_protocol = kBraidProtocol;
-  body.rtm_type = RTN_UNICAST;
+  body.rtm_type = route.local ? RTN_LOCAL : RTN_UNICAST;
   body.rtm_scope = v4 && route.via.bits() == 0 ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  if (v4 && route.local) body.rtm_scope = RT_SCOPE_HOST;
   if (route.onLink) body.rtm_flags = RTNH_F_ONLINK;
   if (route.destination.length > 0) request.put(RTA_DST, route.destination.address);
   request.put(RTA_TABLE, route.table);
@@ -89,6 +90,10 @@ NetlinkRequest ruleRequest(uint16_t type, const RuleSpec& rule) {
   request.put(FRA_PROTOCOL, kBraidProtocol);
   if (!rule.outInterface.empty()) request.put(FRA_OIFNAME, rule.outInterface);
   if (rule.from.length > 0) request.put(FRA_SRC, rule.from.address);
+  if (rule.mark) {
+    request.put(FRA_FWMARK, rule.mark);
+    request.put(FRA_FWMASK, uint32_t{UINT32_MAX});
+  }
   if (rule.suppressPrefixLength) request.put(FRA_SUPPRESS_PREFIXLEN, *rule.suppressPrefixLength);
   return request;
 }
@@ -115,6 +120,7 @@ std::optional<FoundRoute> parseRoute(const nlmsghdr& message) {
   out.spec.table = body->rtm_table;
   out.spec.destination = {anyAddress(body->rtm_family), body->rtm_dst_len};
   out.spec.onLink = (body->rtm_flags & RTNH_F_ONLINK) != 0;
+  out.spec.local = body->rtm_type == RTN_LOCAL;
   forEachAttribute(message, sizeof *body, [&](const nlattr* a) {
     switch (mnl_attr_get_type(a)) {
       case RTA_DST:
@@ -151,6 +157,9 @@ std::optional<FoundRule> parseRule(const nlmsghdr& message) {
         break;
       case FRA_PRIORITY:
         out.spec.priority = readU32(a);
+        break;
+      case FRA_FWMARK:
+        out.spec.mark = readU32(a);
         break;
       case FRA_PROTOCOL:
         out.protocol = readU8(a);

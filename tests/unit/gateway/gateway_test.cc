@@ -523,5 +523,81 @@ TEST_F(GatewayTest, APeerWhoseEventWasLostIsNotTakenToBeUp) {
   EXPECT_EQ(edge_.gateway->peersUp(), 0u);
 }
 
+// ---- streams
+
+class GatewayStreamsTest : public GatewayTest {
+ protected:
+  GatewayStreamsTest() {
+    for (Site* site : {&edge_, &hub_}) {
+      site->config.tunnel.streams.on = true;
+      site->config.streams.match = {{std::nullopt, 443, 443}};
+    }
+  }
+  // A client behind the edge, and what the hub opened for it.
+  void join() {
+    client_ =
+        edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:50000"), *Endpoint::parse("10.2.0.9:443"));
+    run(100ms);
+    ASSERT_EQ(hub_.host.streams()->opened().size(), 1u);
+    server_ = hub_.host.streams()->opened()[0];
+    server_->connectError = 0;
+    hub_.host.streams()->tell(*server_, {.writable = true});
+    run(100ms);
+  }
+  void say(Site& site, FakeConnection& who, const std::string& text, bool end) {
+    who.toGateway += text;
+    who.ended = end;
+    site.host.streams()->tell(who, {.readable = true});
+    run(1s);
+  }
+
+  FakeStreamHost::Connection client_, server_;
+};
+
+TEST_F(GatewayStreamsTest, ATcpConnectionCrossesAsAStreamAndEndsInOrder) {
+  start();
+  ASSERT_TRUE(edge_.host.streams()->taking());
+  join();
+  EXPECT_EQ(server_->source, client_->source);
+  EXPECT_EQ(server_->destination, client_->destination);
+  std::string question(100'000, 'q'), answer(1'000'000, 'a');
+  say(edge_, *client_, question, true);
+  EXPECT_EQ(server_->fromGateway, question);
+  EXPECT_TRUE(server_->shut);
+  say(hub_, *server_, answer, true);
+  EXPECT_EQ(client_->fromGateway, answer);
+  EXPECT_TRUE(client_->shut && client_->closed && server_->closed);
+  for (Site* site : {&edge_, &hub_}) {
+    EXPECT_EQ(site->gateway->status().streams.closed, 1u);
+    EXPECT_EQ(site->gateway->status().streams.open, 0u);
+  }
+}
+
+TEST_F(GatewayStreamsTest, AResetCrosses) {
+  start();
+  join();
+  server_->error = ECONNRESET;
+  hub_.host.streams()->tell(*server_, {.failed = true});
+  run(100ms);
+  EXPECT_TRUE(client_->reset);
+}
+
+TEST_F(GatewayStreamsTest, TheEndOfAGatewayResetsBothEnds) {
+  start();
+  join();
+  hub_.gateway->stop();
+  run(1s);
+  EXPECT_TRUE(server_->reset);
+  EXPECT_TRUE(client_->reset);
+  EXPECT_FALSE(edge_.host.streams()->taking()) << "without the peer all stay packets";
+}
+
+TEST_F(GatewayStreamsTest, AHostThatCannotCarriesPackets) {
+  hub_.host.refuseStreams(true);
+  start();
+  EXPECT_FALSE(edge_.host.streams()->taking());
+  EXPECT_FALSE(hub_.gateway->status().streams.on);
+}
+
 }  // namespace
 }  // namespace braid::gateway_test

@@ -32,11 +32,21 @@ std::vector<FieldInfo> drops() {
 
 /// Those of each object of an answer.
 std::vector<std::vector<FieldInfo>> objects() {
-  return {fieldsOf<GatewayStatus>(), fieldsOf<UplinkStatus>(),  fieldsOf<MeterPeriodStatus>(),
-          fieldsOf<PeerStatus>(),    fieldsOf<SubflowStatus>(), fieldsOf<FlowStatus>(),
-          fieldsOf<StreamStatus>(),  fieldsOf<ShimStatus>(),    fieldsOf<ActuatorCounts>(),
-          fieldsOf<TunnelStatus>(),  fieldsOf<TraceStatus>(),   drops(),
-          fieldsOf<HostDrops>(),     fieldsOf<HostTraffic>()};
+  return {fieldsOf<GatewayStatus>(),
+          fieldsOf<UplinkStatus>(),
+          fieldsOf<MeterPeriodStatus>(),
+          fieldsOf<PeerStatus>(),
+          fieldsOf<SubflowStatus>(),
+          fieldsOf<FlowStatus>(),
+          fieldsOf<StreamStatus>(),
+          fieldsOf<ShimStatus>(),
+          fieldsOf<ActuatorCounts>(),
+          fieldsOf<TunnelStatus>(),
+          fieldsOf<TraceStatus>(),
+          fieldsOf<StreamFigures>(),
+          drops(),
+          fieldsOf<HostDrops>(),
+          fieldsOf<HostTraffic>()};
 }
 
 std::string documented(const std::vector<FieldInfo>& fields) {

@@ -240,10 +240,21 @@ TEST(NetlinkMessage, RoutesAndRulesSurviveTheirWireForm) {
   rule.from = *Prefix::parse("192.0.2.5");
   rule.table = 6600;
   rule.suppressPrefixLength = 0;
+  rule.mark = 0x42000007;
   auto found = parseRule(ruleRequest(RTM_NEWRULE, rule).header());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->spec, rule);
   EXPECT_EQ(found->protocol, kBraidProtocol);
+
+  for (const char* everything : {"0.0.0.0/0", "::/0"}) {
+    RouteSpec here;
+    here.destination = *Prefix::parse(everything);
+    here.table = 0x42000007;
+    here.local = true;
+    auto local = parseRoute(routeRequest(RTM_NEWROUTE, here, 5).header());
+    ASSERT_TRUE(local);
+    EXPECT_EQ(local->spec, here);
+  }
 
   InterfaceAddress a{ip("10.1.2.3"), 24};
   auto address = parseAddress(addressRequest(RTM_NEWADDR, a, 5).header());
@@ -262,6 +273,11 @@ TEST(NetlinkMessage, SpecsReadAsTheIpCommandPrintsThem) {
   rule.priority = 7;
   rule.table = 100;
   EXPECT_EQ(rule.toString(), "IPv6 rule 7: lookup 100");
+  rule.mark = 9;
+  EXPECT_EQ(rule.toString(), "IPv6 rule 7: fwmark 9 lookup 100");
+  r.destination = *Prefix::parse("::/0");
+  r.local = true;
+  EXPECT_EQ(r.toString(), "local route ::/0 dev braid0");
 }
 
 // ---------------------------------------------------------------- what may be ours

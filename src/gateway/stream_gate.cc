@@ -1,0 +1,108 @@
+#include "gateway/stream_gate.h"
+
+#include <spdlog/spdlog.h>
+
+#include "gateway/stream_targets.h"
+#include "host/system_error.h"
+
+namespace braid {
+
+namespace {
+
+// "B" in the upper byte, and the index of the gateway's interface: no other gateway of the host has it. The routing table
+// of these packets has the same number.
+constexpr uint32_t kMark = 0x42000000;
+// Before the uplinks' rules (kUplinkRulePriority), which are for packets of this host.
+constexpr uint32_t kPriority = 6500;
+
+Prefix everything(Address::Family family) {
+  Address any;
+  any.family = family;
+  return {any, 0};
+}
+
+// An address of the range that a host may have: the first one may be that of a network.
+Address inside(const AddressRange& range) {
+  Address a = range.first;
+  if (range.first != range.last)
+    ++a.bytes[a.view().size() - 1];  // ranges of several begin with an even one, or behind
+  return a <= range.last && range.first <= a ? a : range.first;
+}
+
+}  // namespace
+
+void StreamGate::configure(const Config& config, const std::string& device, int index) {
+  wanted_.device = device;
+  wanted_.mark = kMark | static_cast<uint32_t>(index);
+  wanted_.match = config.streams.match;
+  wanted_.exclude = config.streams.exclude;
+  std::vector<Prefix> prefixes;
+  for (const PeerConfig& peer : config.peers)
+    prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());
+  peers_ = rangesOf(std::move(prefixes));
+  // A single address is, as a rule, that of the gateway at the other end: its own services are no hosts behind it, and
+  // streams to them are refused there.
+  std::erase_if(peers_, [](const AddressRange& range) { return range.first == range.last; });
+  again_ = Time::min();
+}
+
+// Packets with the mark are this host's, whatever their destination.
+void StreamGate::steer() {
+  if (steered_) return;
+  network_.removeStaleMarks(kMark);
+  for (Address::Family family : {Address::Family::kV4, Address::Family::kV6}) {
+    RouteSpec route;
+    route.destination = everything(family);
+    route.device = wanted_.device;
+    route.table = wanted_.mark;
+    route.local = true;
+    RuleSpec rule;
+    rule.family = family;
+    rule.priority = kPriority;
+    rule.table = rule.mark = wanted_.mark;
+    try {
+      network_.addRoute(route);
+      network_.addRule(rule);
+    } catch (const SystemError& e) {
+      if (family == Address::Family::kV4) throw;
+      spdlog::warn("streams: only for IPv4: {}", e.what());  // a machine without IPv6
+    }
+  }
+  steered_ = true;
+}
+
+void StreamGate::update(bool room, Time now) {
+  deadline_ = now + kLook;
+  if (now < again_) return;
+  std::vector<AddressRange> able;
+  for (const AddressRange& range : peers_)
+    if (lanes_.canOpen(inside(range))) able.push_back(range);
+  wanted_.destinations = joined(able);
+  bool takeNew = room && !wanted_.destinations.empty();
+  if (made_ && takeNew == open_ && wanted_ == applied_) return;
+  if (open_ && !room) ++lifts_;
+  apply(takeNew, now);
+}
+
+void StreamGate::apply(bool takeNew, Time now) {
+  try {
+    steer();
+    host_.intercept(wanted_, takeNew);
+    applied_ = wanted_;
+    made_ = true;
+    if (open_ != takeNew)
+      spdlog::info("streams: new connections {}", takeNew ? "are taken over" : "stay packets");
+    open_ = takeNew;
+  } catch (const SystemError& e) {
+    log_.warn(LogKind::kNetwork, now, std::string(e.what()) + "; all connections stay packets");
+    again_ = now + kRetry;
+  }
+}
+
+void StreamGate::stop() {
+  host_.stopIntercepting();
+  made_ = open_ = false;
+  deadline_ = kNever;
+}
+
+}  // namespace braid

@@ -1,0 +1,257 @@
+#include "gateway/streams.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "gateway/stream_targets.h"
+
+namespace braid {
+
+namespace {
+
+// Nobody's: a connection that has no stream yet.
+constexpr uint64_t kNoTag = 0;
+
+uint64_t tagOf(StreamHandle stream) {
+  return uint64_t{stream.generation} << 32 | stream.place;
+}
+StreamHandle streamOf(uint64_t tag) {
+  return {static_cast<uint32_t>(tag), static_cast<uint32_t>(tag >> 32)};
+}
+
+bool wantsPause(int error) {
+  return error == ENOBUFS || error == ENOMEM;
+}
+
+// New ones are taken over again when a tenth of the bound is free, so that the rules are not changed for each connection.
+size_t enough(size_t most) {
+  return most - most / 10;
+}
+
+}  // namespace
+
+Streams::Streams(Host& host, const NetworkMonitor& monitor, const std::string& device, StreamLanes& lanes,
+                 LogLimiter& log)
+    : clock_(host.clock()),
+      monitor_(monitor),
+      lanes_(lanes),
+      device_(device),
+      host_(host.openStreams(device, *this)),
+      gate_(*host_, host.network(), lanes, log) {}
+
+Streams::~Streams() = default;
+
+void Streams::configure(const Config& config, int index, Time now) {
+  most_ = bound_ = std::min(config.streams.most, host_->most());
+  clientsSource_ = config.streams.source == StreamsConfig::Source::kClient;
+  gate_.configure(config, device_, index);
+  watchRoom(now);
+  gate_.update(!full_, now);
+}
+
+void Streams::onPeers(Time now) {
+  gate_.update(!full_, now);
+}
+
+Time Streams::deadline() const {
+  return std::min({gate_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until});
+}
+
+void Streams::stop() {
+  gate_.stop();
+  host_->wantAccept(false);
+  pumps_.clear();
+  open_ = 0;
+}
+
+StreamFigures Streams::figures() const {
+  StreamFigures out = figures_;
+  out.on = true;
+  out.taking = gate_.open();
+  out.open = open_;
+  out.most = most_;
+  out.lifts = gate_.lifts();
+  return out;
+}
+
+// ---- connections of hosts here
+
+void Streams::onAcceptable() {
+  Time now = clock_.now();
+  for (size_t n = 0; n < kAccepts; ++n) {
+    int error = 0;
+    std::optional<StreamHost::Accepted> accepted = host_->accept(kNoTag, error);
+    if (accepted) {
+      take(std::move(*accepted), now);
+    } else if (error == EAGAIN) {
+      break;
+    } else if (error == EMFILE) {
+      ++figures_.refusedHere;
+      bound_ = std::max<size_t>(1, std::min(bound_, open_));
+    } else if (wantsPause(error)) {
+      return pause(now);
+    }
+  }
+  watchRoom(now);
+}
+
+// The socket of one that is turned away goes at the end, and with it the connection, by a reset.
+void Streams::take(StreamHost::Accepted&& accepted, Time now) {
+  StreamHandle stream;
+  if (hasRoom()) stream = lanes_.open({accepted.source, accepted.destination}, now);
+  if (!stream) {
+    ++figures_.refusedHere;
+    return;
+  }
+  ++figures_.accepted;
+  host_->retag(*accepted.socket, tagOf(stream));  // and tells what has come meanwhile
+  add(stream, std::move(accepted.socket), false);
+}
+
+void Streams::pause(Time now) {
+  host_->wantAccept(false);
+  acceptAgain_ = now + kPause;
+  full_ = true;
+  gate_.update(false, now);
+}
+
+// The packet lane takes over before the bound: what waits to be accepted by then still finds room.
+void Streams::watchRoom(Time now) {
+  bool full = acceptAgain_ != kNever || (full_ ? open_ > enough(bound_) : open_ >= bound_);
+  if (full == full_) return;
+  full_ = full;
+  if (!full) bound_ = most_;
+  gate_.update(!full_, now);
+}
+
+// ---- connections to hosts here
+
+void Streams::connect(StreamHandle stream, Time now) {
+  const StreamEnds* ends = lanes_.ends(stream);
+  if (!ends) return;
+  // What a peer's packets for this host meet at its firewall, a connection of the host to itself would not.
+  if (!isOfHosts(ends->destination.address) || isOwn(ends->destination.address))
+    return refuse(stream, StreamCause::kForbidden, now);
+  int error = EMFILE;
+  std::unique_ptr<StreamSocket> socket;
+  if (hasRoom()) {
+    std::optional<Endpoint> source;
+    if (clientsSource_) source = ends->source;
+    socket = host_->connect(source, ends->destination, tagOf(stream), error);
+    // The kernel still keeps a connection with these ports that has ended (TIME-WAIT), or the port is below 1024 and not
+    // allowed: the client's address must do.
+    if (!socket && source && (error == EADDRNOTAVAIL || error == EADDRINUSE || error == EACCES)) {
+      source->port = 0;
+      socket = host_->connect(source, ends->destination, tagOf(stream), error);
+    }
+  }
+  if (!socket) return refuse(stream, causeOf(error), now);
+  ++figures_.connected;
+  add(stream, std::move(socket), true);
+  attempts_.push_back({stream, now + kConnectTime});
+}
+
+void Streams::refuse(StreamHandle stream, StreamCause cause, Time now) {
+  figures_.count(cause);
+  lanes_.reset(stream, cause, now);
+}
+
+bool Streams::isOwn(const Address& address) const {
+  for (const auto& [index, link] : monitor_.table().links()) {
+    for (const LinkAddress& own : link.addresses)
+      if (own.address == address) return true;
+  }
+  return false;
+}
+
+void Streams::expire(Time now) {
+  for (; !attempts_.empty() && attempts_.front().until <= now; attempts_.pop_front()) {
+    StreamPump* pump = find(attempts_.front().stream);
+    if (!pump || !pump->connecting()) continue;
+    StreamHandle stream = pump->stream();
+    refuse(stream, StreamCause::kTimedOut, now);
+    drop(stream);
+  }
+}
+
+// ---- all
+
+void Streams::add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, bool connecting) {
+  if (pumps_.size() <= stream.place) pumps_.resize(size_t{stream.place} + 1);
+  std::unique_ptr<StreamPump>& slot = pumps_[stream.place];
+  if (!slot) ++open_;
+  slot = std::make_unique<StreamPump>(lanes_, stream, std::move(socket), connecting);
+}
+
+StreamPump* Streams::find(StreamHandle stream) {
+  if (stream.place >= pumps_.size()) return nullptr;
+  StreamPump* pump = pumps_[stream.place].get();
+  return pump && pump->stream() == stream ? pump : nullptr;
+}
+
+void Streams::drop(StreamHandle stream) {
+  if (!find(stream)) return;
+  pumps_[stream.place].reset();
+  --open_;
+}
+
+void Streams::list(StreamPump& pump) {
+  if (std::exchange(pump.listed, true)) return;
+  ready_.push_back(pump.stream());
+}
+
+void Streams::onReady(uint64_t tag, Ready ready) {
+  StreamPump* pump = find(streamOf(tag));
+  if (!pump) return;
+  pump->note(ready);
+  list(*pump);
+}
+
+void Streams::onEvent(const StreamEvent& event, Time now) {
+  if (event.opened) connect(event.stream, now);
+  StreamPump* pump = find(event.stream);
+  if (!pump) return;
+  if (event.reset) {
+    figures_.count(*event.reset);
+    return drop(event.stream);
+  }
+  if (event.done) {
+    ++figures_.closed;
+    pump->close();
+    return drop(event.stream);
+  }
+  list(*pump);
+}
+
+bool Streams::turn(Time now) {
+  if (acceptAgain_ <= now) {
+    acceptAgain_ = kNever;
+    host_->wantAccept(true);
+  }
+  expire(now);
+  for (StreamEvent event; lanes_.pollStream(event);) onEvent(event, now);
+  std::swap(ready_, moving_);
+  for (StreamHandle stream : moving_)
+    if (StreamPump* pump = find(stream)) move(*pump, now);
+  moving_.clear();
+  for (StreamEvent event; lanes_.pollStream(event);) onEvent(event, now);
+  watchRoom(now);
+  if (gate_.deadline() <= now) gate_.update(!full_, now);
+  return !ready_.empty();
+}
+
+void Streams::move(StreamPump& pump, Time now) {
+  pump.listed = false;
+  switch (pump.move(now)) {
+    case StreamPump::Next::kWait:
+      return;
+    case StreamPump::Next::kMore:
+      return list(pump);
+    case StreamPump::Next::kFailed:
+      figures_.count(pump.cause());
+      return drop(pump.stream());
+  }
+}
+
+}  // namespace braid

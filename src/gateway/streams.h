@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "gateway/config/config.h"
+#include "gateway/control/stream_figures.h"
+#include "gateway/log.h"
+#include "gateway/stream_gate.h"
+#include "gateway/stream_pump.h"
+#include "host/host.h"
+#include "tunnel/stream_lanes.h"
+
+namespace braid {
+
+/// The TCP connections at the ends of this gateway's streams: takes over those of the hosts here, opens those to the hosts
+/// here, and keeps each with its stream.
+class Streams : private StreamObserver {
+ public:
+  /// Connections accepted in one turn of the loop. Ours: others have to wait no longer than for a millisecond.
+  static constexpr size_t kAccepts = 64;
+  /// Until a host here must have answered a SYN. Ours: five SYNs of Linux, the last of them 15 s after the first.
+  static constexpr Duration kConnectTime = 20s;
+  /// Until connections are accepted again after the system had no descriptor or no memory for one. Ours.
+  static constexpr Duration kPause = 100ms;
+
+  /// `device`: name of the gateway's interface. All others must outlive this. Throws SystemError.
+  Streams(Host& host, const NetworkMonitor& monitor, const std::string& device, StreamLanes& lanes,
+          LogLimiter& log);
+  ~Streams() override;
+  Streams(const Streams&) = delete;
+  Streams& operator=(const Streams&) = delete;
+
+  /// `index`: of the gateway's interface.
+  void configure(const Config& config, int index, Time now);
+  /// What the peers can may have changed.
+  void onPeers(Time now);
+  /// Does what is due. True: there is more; call again at once.
+  bool turn(Time now);
+  Time deadline() const;
+  /// Ends every connection with a reset.
+  void stop();
+
+  StreamFigures figures() const;
+
+ private:
+  struct Attempt {
+    StreamHandle stream;
+    Time until;
+  };
+
+  void onAcceptable() override;
+  void onReady(uint64_t tag, Ready ready) override;
+
+  void take(StreamHost::Accepted&& accepted, Time now);
+  void onEvent(const StreamEvent& event, Time now);
+  void connect(StreamHandle stream, Time now);
+  void refuse(StreamHandle stream, StreamCause cause, Time now);
+  bool isOwn(const Address& address) const;
+  void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, bool connecting);
+  StreamPump* find(StreamHandle stream);
+  void list(StreamPump& pump);
+  void move(StreamPump& pump, Time now);
+  void drop(StreamHandle stream);
+  void expire(Time now);
+  void pause(Time now);
+  bool hasRoom() const { return open_ < bound_; }
+  void watchRoom(Time now);
+
+  const Clock& clock_;
+  const NetworkMonitor& monitor_;
+  StreamLanes& lanes_;
+  std::string device_;
+  std::unique_ptr<StreamHost> host_;
+  StreamGate gate_;
+  std::vector<std::unique_ptr<StreamPump>> pumps_;  ///< by StreamHandle::place
+  std::vector<StreamHandle> ready_, moving_;        ///< those that have something to do
+  std::deque<Attempt> attempts_;                    ///< connections being opened, oldest first
+  size_t open_ = 0, most_ = 0;
+  size_t bound_ = 0;  ///< at most `most_`; less when there were no more descriptors
+  bool clientsSource_ = true;
+  bool full_ = false;
+  Time acceptAgain_ = kNever;  ///< kNever: connections are accepted
+  StreamFigures figures_;
+};
+
+}  // namespace braid

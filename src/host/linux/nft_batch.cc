@@ -1,0 +1,279 @@
+#include "host/linux/nft_batch.h"
+
+#include <arpa/inet.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+namespace braid {
+
+namespace {
+
+constexpr uint32_t kTcpPorts = 2;   // offset of the destination port (RFC 9293 section 3.1)
+constexpr uint32_t kTcpFlags = 13;  // and of the flags
+constexpr uint32_t kV4Destination = 16, kV6Destination = 24;  // RFC 791, RFC 8200
+
+std::array<uint8_t, 2> network16(uint16_t v) {
+  return {static_cast<uint8_t>(v >> 8), static_cast<uint8_t>(v)};
+}
+
+// As the kernel keeps names of interfaces in registers.
+std::array<uint8_t, IFNAMSIZ> padded(const std::string& name) {
+  std::array<uint8_t, IFNAMSIZ> out{};
+  std::memcpy(out.data(), name.data(), std::min(name.size(), out.size() - 1));
+  return out;
+}
+
+template <typename T>
+ByteView bytesOf(const T& value) {
+  return {reinterpret_cast<const uint8_t*>(&value), sizeof value};
+}
+
+}  // namespace
+
+NftBatch::NftBatch() {
+  header(NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, htons(NFNL_SUBSYS_NFTABLES));
+}
+
+void NftBatch::header(uint16_t type, uint16_t flags, uint8_t family, uint16_t resource) {
+  message_ = bytes_.size();
+  bytes_.resize(message_ + NLMSG_ALIGN(sizeof(nlmsghdr)) + NLMSG_ALIGN(sizeof(nfgenmsg)));
+  nlmsghdr& h = message();
+  h.nlmsg_len = static_cast<uint32_t>(bytes_.size() - message_);
+  h.nlmsg_type = type;
+  h.nlmsg_flags = static_cast<uint16_t>(flags | NLM_F_REQUEST);
+  h.nlmsg_seq = sequence_++;
+  nfgenmsg body{};
+  body.nfgen_family = family;
+  body.version = NFNETLINK_V0;
+  body.res_id = resource;
+  std::memcpy(bytes_.data() + message_ + NLMSG_HDRLEN, &body, sizeof body);
+}
+
+void NftBatch::begin(uint16_t type, uint16_t flags) {
+  header(static_cast<uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | type), flags, NFPROTO_INET, 0);
+}
+
+void NftBatch::end() {
+  message().nlmsg_flags |= NLM_F_ACK;
+  header(NFNL_MSG_BATCH_END, 0, AF_UNSPEC, htons(NFNL_SUBSYS_NFTABLES));
+  --sequence_;  // the end has no answer
+}
+
+void NftBatch::attribute(uint16_t type, const void* data, size_t length) {
+  size_t at = bytes_.size();
+  nlattr head{static_cast<uint16_t>(sizeof head + length), type};
+  bytes_.resize(at + NLA_ALIGN(head.nla_len));
+  std::memcpy(bytes_.data() + at, &head, sizeof head);
+  if (length > 0) std::memcpy(bytes_.data() + at + sizeof head, data, length);
+  message().nlmsg_len = static_cast<uint32_t>(bytes_.size() - message_);
+}
+
+void NftBatch::put(uint16_t type, const std::string& text) {
+  attribute(type, text.c_str(), text.size() + 1);
+}
+void NftBatch::put(uint16_t type, ByteView bytes) {
+  attribute(type, bytes.data(), bytes.size());
+}
+void NftBatch::put32(uint16_t type, uint32_t value) {
+  value = htonl(value);
+  attribute(type, &value, sizeof value);
+}
+void NftBatch::put64(uint16_t type, uint64_t value) {
+  std::array<uint8_t, 8> bytes;
+  store64(bytes.data(), value);
+  attribute(type, bytes.data(), bytes.size());
+}
+
+size_t NftBatch::nest(uint16_t type) {
+  size_t at = bytes_.size();
+  attribute(static_cast<uint16_t>(type | NLA_F_NESTED), nullptr, 0);
+  return at;
+}
+
+void NftBatch::endNest(size_t place) {
+  auto length = static_cast<uint16_t>(bytes_.size() - place);
+  std::memcpy(bytes_.data() + place + offsetof(nlattr, nla_len), &length, sizeof length);
+}
+
+// ---- rules
+
+/// One expression of a rule's list: its name, and its own attributes.
+class NftRule::Expression {
+ public:
+  Expression(NftBatch& batch, const char* name) : batch_(batch), element_(batch.nest(NFTA_LIST_ELEM)) {
+    batch.put(NFTA_EXPR_NAME, std::string(name));
+    data_ = batch.nest(NFTA_EXPR_DATA);
+  }
+  ~Expression() {
+    batch_.endNest(data_);
+    batch_.endNest(element_);
+  }
+  Expression(const Expression&) = delete;
+  Expression& operator=(const Expression&) = delete;
+
+  Expression& number(uint16_t type, uint32_t value) {
+    batch_.put32(type, value);
+    return *this;
+  }
+  Expression& text(uint16_t type, const std::string& value) {
+    batch_.put(type, value);
+    return *this;
+  }
+  Expression& value(uint16_t type, ByteView bytes) {
+    size_t data = batch_.nest(type);
+    batch_.put(NFTA_DATA_VALUE, bytes);
+    batch_.endNest(data);
+    return *this;
+  }
+
+ private:
+  NftBatch& batch_;
+  size_t element_, data_ = 0;
+};
+
+NftRule::NftRule(NftBatch& batch, const std::string& table, const std::string& chain) : batch_(batch) {
+  batch.begin(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
+  batch.put(NFTA_RULE_TABLE, table);
+  batch.put(NFTA_RULE_CHAIN, chain);
+  list_ = batch.nest(NFTA_RULE_EXPRESSIONS);
+}
+
+NftRule::~NftRule() {
+  batch_.endNest(list_);
+}
+
+void NftRule::compare(uint32_t op, ByteView value) {
+  Expression(batch_, "cmp")
+      .number(NFTA_CMP_SREG, NFT_REG_1)
+      .number(NFTA_CMP_OP, op)
+      .value(NFTA_CMP_DATA, value);
+}
+
+void NftRule::load(uint32_t reg, ByteView value) {
+  Expression(batch_, "immediate").number(NFTA_IMMEDIATE_DREG, reg).value(NFTA_IMMEDIATE_DATA, value);
+}
+
+void NftRule::payload(uint32_t base, uint32_t offset, uint32_t length) {
+  Expression(batch_, "payload")
+      .number(NFTA_PAYLOAD_DREG, NFT_REG_1)
+      .number(NFTA_PAYLOAD_BASE, base)
+      .number(NFTA_PAYLOAD_OFFSET, offset)
+      .number(NFTA_PAYLOAD_LEN, length);
+}
+
+void NftRule::mask(ByteView mask) {
+  std::array<uint8_t, 16> zeros{};
+  Expression(batch_, "bitwise")
+      .number(NFTA_BITWISE_SREG, NFT_REG_1)
+      .number(NFTA_BITWISE_DREG, NFT_REG_1)
+      .number(NFTA_BITWISE_LEN, static_cast<uint32_t>(mask.size()))
+      .value(NFTA_BITWISE_MASK, mask)
+      .value(NFTA_BITWISE_XOR, ByteView(zeros).first(mask.size()));
+}
+
+NftRule& NftRule::metaIs(uint32_t key, ByteView value) {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, key);
+  compare(NFT_CMP_EQ, value);
+  return *this;
+}
+NftRule& NftRule::protocolIs(uint8_t ipProtocol) {
+  return metaIs(NFT_META_L4PROTO, bytesOf(ipProtocol));
+}
+NftRule& NftRule::familyIs(uint8_t family) {
+  return metaIs(NFT_META_NFPROTO, bytesOf(family));
+}
+NftRule& NftRule::interfaceIs(const std::string& name) {
+  return metaIs(NFT_META_IIFNAME, padded(name));
+}
+
+NftRule& NftRule::tcpFlagsAre(uint8_t mask, uint8_t flags) {
+  payload(NFT_PAYLOAD_TRANSPORT_HEADER, kTcpFlags, 1);
+  this->mask(bytesOf(mask));
+  compare(NFT_CMP_EQ, bytesOf(flags));
+  return *this;
+}
+
+NftRule& NftRule::portsAre(uint16_t first, uint16_t last) {
+  payload(NFT_PAYLOAD_TRANSPORT_HEADER, kTcpPorts, 2);
+  if (first == last) {
+    compare(NFT_CMP_EQ, network16(first));
+  } else {
+    compare(NFT_CMP_GTE, network16(first));
+    compare(NFT_CMP_LTE, network16(last));
+  }
+  return *this;
+}
+
+NftRule& NftRule::destinationIn(ByteView address, unsigned length) {
+  bool v6 = address.size() == 16;
+  familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4);
+  if (length == 0) return *this;
+  std::array<uint8_t, 16> bits{};
+  for (unsigned i = 0; i < length; ++i) bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | 0x80 >> i % 8);
+  payload(NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Destination : kV4Destination,
+          static_cast<uint32_t>(address.size()));
+  mask(ByteView(bits).first(address.size()));
+  compare(NFT_CMP_EQ, address);
+  return *this;
+}
+
+NftRule& NftRule::destinationInSet(const std::string& set, bool v6) {
+  payload(NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Destination : kV4Destination, v6 ? 16 : 4);
+  Expression(batch_, "lookup").text(NFTA_LOOKUP_SET, set).number(NFTA_LOOKUP_SREG, NFT_REG_1);
+  return *this;
+}
+
+NftRule& NftRule::routedTo(const std::string& interface) {
+  Expression(batch_, "fib")
+      .number(NFTA_FIB_DREG, NFT_REG_1)
+      .number(NFTA_FIB_RESULT, NFT_FIB_RESULT_OIFNAME)
+      .number(NFTA_FIB_FLAGS, NFTA_FIB_F_DADDR);
+  compare(NFT_CMP_EQ, padded(interface));
+  return *this;
+}
+
+NftRule& NftRule::hasTransparentSocket() {
+  Expression(batch_, "socket")
+      .number(NFTA_SOCKET_KEY, NFT_SOCKET_TRANSPARENT)
+      .number(NFTA_SOCKET_DREG, NFT_REG_1);
+  uint8_t yes = 1;
+  compare(NFT_CMP_EQ, bytesOf(yes));
+  return *this;
+}
+
+NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
+  load(NFT_REG_1, address);
+  load(NFT_REG_2, network16(port));
+  Expression(batch_, "tproxy")
+      .number(NFTA_TPROXY_FAMILY, address.size() == 16 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+      .number(NFTA_TPROXY_REG_ADDR, NFT_REG_1)
+      .number(NFTA_TPROXY_REG_PORT, NFT_REG_2);
+  return *this;
+}
+
+// The mark is a number of this machine's order.
+NftRule& NftRule::setMark(uint32_t mark) {
+  load(NFT_REG_1, bytesOf(mark));
+  Expression(batch_, "meta").number(NFTA_META_KEY, NFT_META_MARK).number(NFTA_META_SREG, NFT_REG_1);
+  return *this;
+}
+
+NftRule& NftRule::verdict(int32_t code, const std::string& chain) {
+  Expression e(batch_, "immediate");
+  e.number(NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
+  size_t data = batch_.nest(NFTA_IMMEDIATE_DATA), verdict = batch_.nest(NFTA_DATA_VERDICT);
+  batch_.put32(NFTA_VERDICT_CODE, static_cast<uint32_t>(code));
+  if (!chain.empty()) batch_.put(NFTA_VERDICT_CHAIN, chain);
+  batch_.endNest(verdict);
+  batch_.endNest(data);
+  return *this;
+}
+
+}  // namespace braid

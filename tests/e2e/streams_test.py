@@ -1,0 +1,484 @@
+"""TCP connections that end at the gateways and cross the tunnel as streams: real kernels, sockets and rules."""
+
+import contextlib
+import json
+import select
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+import unittest
+
+from lab import Link
+from lab.measure import iperf3
+from lab.services import Iperf3, Sshd
+from pair_case import V4, V6, PairCase
+
+PORT = 8080  # taken over by default
+PACKETS = 2323  # not taken over
+PROMPT = 2  # seconds: what is told at once takes a round trip, and a lost datagram one repair more
+RESET = struct.pack("ii", 1, 0)
+STREAMS = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}]}}
+ADDRESSES = (V4, V6)
+CLIENT = {V4: "192.168.10.2", V6: "fd00:0:0:10::2"}
+
+
+def family(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def listen(namespace, address, port=PORT, backlog=1024):
+    def make():
+        listener = socket.socket(family(address), socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(backlog)
+        listener.settimeout(10)
+        return listener
+
+    return namespace.inside(make)
+
+
+def connect(namespace, address, port=PORT, timeout=10):
+    def make():
+        client = socket.socket(family(address), socket.SOCK_STREAM)
+        client.settimeout(timeout)
+        client.connect((address, port))
+        return client
+
+    return namespace.inside(make)
+
+
+def receive(end, size):
+    """All of so many bytes, or what came before the end."""
+    data = b""
+    while len(data) < size:
+        part = end.recv(min(size - len(data), 1 << 16))
+        if not part:
+            break
+        data += part
+    return data
+
+
+def reset(end):
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    end.close()
+
+
+def rest(end):
+    """How the connection ends: "end" or "reset", and how many bytes came before that."""
+    count = 0
+    try:
+        while part := end.recv(1 << 16):
+            count += len(part)
+        return "end", count
+    except (ConnectionResetError, BrokenPipeError):
+        return "reset", count
+
+
+class Streams(PairCase):
+    LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
+    EDGE = CONCENTRATOR = STREAMS
+
+    def setUp(self):
+        for gateway in self.lab.gateways():
+            if gateway.process is None or gateway.process.poll() is not None:
+                gateway.start()
+        self.lab.edge_gateway.wait_up(subflows=2)
+        self.wait_taking()
+
+    def wait_taking(self):
+        for gateway in self.lab.gateways():
+            self.eventually(lambda: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+                            f"{gateway.name} takes connections over")
+
+    def figures(self, gateway=None):
+        return (gateway or self.lab.edge_gateway).status()["streams"]
+
+    @contextlib.contextmanager
+    def pair(self, address=V4, port=PORT):
+        """(client, server): both ends of a connection."""
+        with listen(self.lab.server, address, port) as listener, \
+                connect(self.lab.client, address, port) as client:
+            server, self.peer_name = listener.accept()
+            with server:
+                server.settimeout(10)
+                yield client, server
+
+    def assert_streams(self, before, count=1):
+        self.assertEqual(self.figures()["accepted"] - before["accepted"], count)
+
+    # ---- what crosses
+
+    def test_the_server_sees_the_clients_address_and_the_client_the_servers(self):
+        for address in ADDRESSES:
+            with self.subTest(address=address):
+                before = self.figures()
+                with self.pair(address) as (client, server):
+                    self.assertEqual(self.peer_name[0], CLIENT[address])
+                    self.assertEqual(self.peer_name[1], client.getsockname()[1])
+                    self.assertEqual(client.getpeername()[0], address)
+                    client.sendall(b"question")
+                    self.assertEqual(receive(server, 8), b"question")
+                    server.sendall(b"answer")
+                    self.assertEqual(receive(client, 6), b"answer")
+                self.assert_streams(before)
+
+    def test_the_other_direction(self):
+        """A host behind the concentrator connects to one behind the edge."""
+        address = CLIENT[V4]
+        before = self.figures(self.lab.gateway)
+        with listen(self.lab.client, address) as listener, connect(self.lab.server, address) as client:
+            server, name = listener.accept()
+            with server:
+                self.assertEqual(name[0], V4)
+                client.sendall(b"x" * 100_000)
+                self.assertEqual(len(receive(server, 100_000)), 100_000)
+        self.assertEqual(self.figures(self.lab.gateway)["accepted"] - before["accepted"], 1)
+
+    def test_downloads_are_whole(self):
+        before = self.figures()
+        for address in ADDRESSES:
+            for size in (0, 1, 100_000, 5_000_000):
+                with self.subTest(address=address, size=size):
+                    self.verify(self.download(self.file(size), address))
+        self.assert_streams(before, 8)
+
+    def test_connect_takes_no_round_trip(self):
+        def experiment():
+            began = time.monotonic()
+            with connect(self.lab.client, V4, 80):
+                took = time.monotonic() - began
+            self.in_time(took < 0.015, f"connect() took {took * 1000:.1f} ms")
+
+        self.attempts(experiment)
+
+    def test_other_ports_stay_packets(self):
+        before = self.figures()
+        with self.pair(V4, PACKETS) as (client, server):
+            client.sendall(b"x")
+            self.assertEqual(receive(server, 1), b"x")
+        self.assert_streams(before, 0)
+
+    def test_a_masquerading_concentrator(self):
+        """The host's NAT changes the source of what leaves, and Braid's sockets get the answers."""
+        space = self.lab.concentrator
+        space.run("nft", "add table ip nat; add chain ip nat out { type nat hook postrouting priority 100; }; "
+                  "add rule ip nat out oifname lan0 masquerade")
+        self.addCleanup(space.run, "nft", "delete table ip nat")
+        with self.pair() as (client, server):
+            self.assertEqual(self.peer_name[0], "192.168.100.1")
+            client.sendall(b"question")
+            self.assertEqual(receive(server, 8), b"question")
+
+    def test_hosts_own_rules_are_not_touched(self):
+        rules = self.lab.edge.run("nft", "-j", "list", "ruleset")
+        tables = [item["table"]["name"] for item in json.loads(rules)["nftables"] if "table" in item]
+        self.assertEqual(tables, ["braid-braid0"])
+
+    # ---- how it ends
+
+    def test_half_close_both_ways(self):
+        for address in ADDRESSES:
+            for reverse in (False, True):
+                with self.subTest(address=address, reverse=reverse), self.pair(address) as ends:
+                    first, second = reversed(ends) if reverse else ends
+                    first.sendall(b"last words")
+                    first.shutdown(socket.SHUT_WR)
+                    self.assertEqual(rest(second), ("end", 10))
+                    second.sendall(b"z" * 1_000_000)
+                    second.shutdown(socket.SHUT_WR)
+                    self.assertEqual(rest(first), ("end", 1_000_000))
+
+    def test_reset_both_ways(self):
+        for reverse in (False, True):
+            with self.subTest(reverse=reverse), self.pair() as ends:
+                first, second = reversed(ends) if reverse else ends
+                first.sendall(b"x")
+                self.assertEqual(receive(second, 1), b"x")
+                began = time.monotonic()
+                reset(first)
+                self.assertEqual(rest(second)[0], "reset")
+                self.assertLess(time.monotonic() - began, PROMPT)
+
+    def test_a_reset_crosses_while_the_reader_sleeps(self):
+        with self.pair() as (client, server):
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                for _ in range(2000):
+                    client.send(b"x" * (1 << 16))
+            time.sleep(1)
+            reset(client)
+            poll = select.poll()
+            poll.register(server, select.POLLERR)
+            self.assertTrue(poll.poll(PROMPT * 1000), "the server hears of it without reading")
+
+    def test_refused(self):
+        for address in ADDRESSES:
+            with self.subTest(address=address):
+                before = self.figures()
+                began = time.monotonic()
+                with connect(self.lab.client, address, 8089) as client:
+                    self.assertEqual(rest(client), ("reset", 0))
+                self.assertLess(time.monotonic() - began, PROMPT)
+                self.eventually(lambda: self.figures()["ended_refused"] == before["ended_refused"] + 1, "counted")
+
+    def test_no_stream_reaches_the_gateway_itself(self):
+        """Neither by its LAN's address, which lies in a network of the peer, nor by the tunnel's."""
+        before = self.figures(self.lab.gateway)
+        with listen(self.lab.concentrator, "192.168.100.1"), \
+                connect(self.lab.client, "192.168.100.1") as client:
+            self.assertEqual(rest(client), ("reset", 0))
+        self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
+        with listen(self.lab.concentrator, "10.255.0.1") as listener, \
+                connect(self.lab.client, "10.255.0.1") as client:
+            server, _ = listener.accept()
+            with server:
+                client.sendall(b"as packets")
+                self.assertEqual(receive(server, 10), b"as packets")
+
+    def test_unreachable(self):
+        """A router behind the concentrator says so."""
+        self.lab.server.run("nft", "add table ip stop; add chain ip stop in { type filter hook input priority 0; }; "
+                            "add rule ip stop in tcp dport 8088 reject with icmp type host-unreachable")
+        self.addCleanup(self.lab.server.run, "nft", "delete table ip stop")
+        before = self.figures()
+        with connect(self.lab.client, V4, 8088) as client:
+            self.assertEqual(rest(client), ("reset", 0))
+        self.eventually(lambda: self.figures()["ended_unreachable"] > before["ended_unreachable"], "counted")
+
+    def test_a_reader_that_sleeps_holds_nobody_else(self):
+        with self.pair() as (client, server):
+            client.setblocking(False)
+            sent = 0
+            for _ in range(50):
+                try:
+                    sent += client.send(b"x" * (1 << 20))
+                except BlockingIOError:
+                    time.sleep(0.05)
+            began = time.monotonic()
+            self.verify(self.download(self.file(1_000_000)))
+            self.assertLess(time.monotonic() - began, 5)
+            client.setblocking(True)
+            client.settimeout(20)
+            client.shutdown(socket.SHUT_WR)
+            self.assertEqual(rest(server), ("end", sent))
+
+    # ---- many, and bounds
+
+    def test_a_thousand_quick_connections(self):
+        size = 2000
+        with listen(self.lab.server, V4) as listener:
+            def serve():
+                for _ in range(1000):
+                    end, _ = listener.accept()
+                    with end:
+                        end.settimeout(20)
+                        end.sendall(receive(end, size))
+
+            server = threading.Thread(target=serve, daemon=True)
+            server.start()
+            before = self.figures()
+            wrong = []
+
+            def ask(number):
+                payload = number.to_bytes(4, "big") * (size // 4)
+                with connect(self.lab.client, V4) as client:
+                    client.sendall(payload)
+                    if receive(client, size) != payload or client.recv(1):
+                        wrong.append(number)
+
+            def some(numbers):
+                for number in numbers:
+                    ask(number)
+
+            threads = [threading.Thread(target=some, args=(range(first, 1000, 20),)) for first in range(20)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+            server.join(10)
+        self.assertEqual(wrong, [])
+        self.assert_streams(before, 1000)
+        self.eventually(lambda: self.figures()["open"] == 0 and self.figures(self.lab.gateway)["open"] == 0, "all end")
+
+    def test_at_the_bound_connections_stay_packets(self):
+        gateway = self.lab.edge_gateway
+        gateway.config["streams"] = {**STREAMS["streams"], "max-connections": 10}
+        self.addCleanup(self.reload_streams)
+        gateway.reload()
+        self.eventually(lambda: self.figures()["limit"] == 10, "reloaded")
+        before = self.figures()
+        with contextlib.ExitStack() as all_ends, listen(self.lab.server, V4) as listener:
+            for count in range(30):
+                client = all_ends.enter_context(connect(self.lab.client, V4))
+                server, _ = listener.accept()
+                all_ends.enter_context(server)
+                client.sendall(b"x")
+                self.assertEqual(receive(server, 1), b"x", count)
+                if count == 9:
+                    self.eventually(lambda: not self.figures()["taking"], "the bound")
+        self.assert_streams(before, 10)
+        self.wait_taking()
+
+    def reload_streams(self):
+        self.lab.edge_gateway.config["streams"] = STREAMS["streams"]
+        self.lab.edge_gateway.reload()
+
+    def test_few_descriptors(self):
+        gateway = self.lab.edge_gateway
+        gateway.stop()
+        gateway.wrapper = ["prlimit", "--nofile=200"]
+        try:
+            gateway.start()
+            gateway.wait_up(subflows=2)
+            self.wait_taking()
+            most = self.figures()["limit"]
+            self.assertLess(most, 200)
+            with contextlib.ExitStack() as all_ends, listen(self.lab.server, V4) as listener:
+                for count in range(200):
+                    client = all_ends.enter_context(connect(self.lab.client, V4))
+                    server, _ = listener.accept()
+                    all_ends.enter_context(server)
+                    client.sendall(b"x")
+                    self.assertEqual(receive(server, 1), b"x", count)
+                    if count == most - 1:
+                        self.eventually(lambda: not self.figures()["taking"], "the bound")
+            self.assertEqual(self.figures()["accepted"], most)
+        finally:
+            gateway.wrapper = []
+            gateway.restart()
+
+    # ---- the daemons' ends
+
+    def test_kill_of_either_gateway_resets_both_ends(self):
+        for gateway in self.lab.gateways():
+            with self.subTest(gateway=gateway.name), self.pair() as (client, server):
+                client.sendall(b"x")
+                self.assertEqual(receive(server, 1), b"x")
+                began = time.monotonic()
+                gateway.kill_and_supervise()
+                self.assertEqual(rest(client)[0], "reset")
+                self.assertEqual(rest(server)[0], "reset")
+                self.assertLess(time.monotonic() - began, 8)
+                self.setUp()
+
+    def test_after_a_kill_nothing_is_left(self):
+        gateway = self.lab.edge_gateway
+        gateway.stop(signal.SIGKILL)
+        self.assertNotIn("braid", self.lab.edge.run("nft", "list", "ruleset"))
+        gateway.start()
+        rules = self.lab.edge.ip("rule") + self.lab.edge.ip("-6", "rule")
+        self.assertEqual(rules.count("fwmark"), 2, rules)
+        gateway.stop()
+        rules = self.lab.edge.ip("rule") + self.lab.edge.ip("-6", "rule")
+        self.assertEqual(rules.count("fwmark"), 0, rules)
+        self.assertEqual(self.lab.edge.run("nft", "list", "ruleset"), "")
+
+    def test_a_stop_resets_and_the_peer_goes_on_with_packets(self):
+        with self.pair() as (client, server):
+            self.lab.gateway.stop()
+            self.assertEqual(rest(server)[0], "reset")
+            self.assertEqual(rest(client)[0], "reset")
+        self.eventually(lambda: not self.figures()["taking"], "nothing is taken over without the peer")
+
+    def test_switched_off_at_the_peer_all_stay_packets(self):
+        gateway = self.lab.gateway
+        gateway.stop()
+        gateway.config["streams"] = {"enabled": "off"}
+        try:
+            gateway.start()
+            self.lab.edge_gateway.wait_up(subflows=2)
+            before = self.figures()
+            self.verify(self.download(self.file(1_000_000)))
+            self.assert_streams(before, 0)
+        finally:
+            gateway.config["streams"] = STREAMS["streams"]
+            gateway.restart()
+
+    def test_two_daemons_on_a_host(self):
+        """A second gateway beside the edge's: each has a table, rules and routes of its own."""
+        edge = self.lab.edge_gateway
+        config = json.loads(json.dumps(edge.config))
+        config["device"].update(name="braid1", addresses=["10.254.0.2/24"], routes=["10.77.0.0/24"])
+        config["peers"][0]["prefixes"] = ["10.77.0.0/24"]
+        config["control"]["socket"] = str(self.lab.directory / "second.sock")
+        config["state"] = str(self.lab.directory / "second.state")
+        path = self.lab.directory / "second.yaml"
+        path.write_text(json.dumps(config), encoding="utf-8")
+        second = self.lab.start(self.lab.edge, "second", [self.lab.binary("braidd"), "--config", path])
+        self.addCleanup(self.lab.stop, second)
+        # The concentrator knows one gateway by that key: the second one's session takes the place of the first.
+        self.eventually(lambda: self.lab.edge.ip("rule").count("fwmark") == 2, "both have a rule")
+        self.assertEqual(self.lab.stop(second), 0)
+        self.assertEqual(self.lab.edge.ip("rule").count("fwmark"), 1)
+        edge.restart()
+        edge.wait_up(subflows=2)
+        self.wait_taking()
+        self.verify(self.download(self.file(100_000)))
+
+
+class Legs(PairCase):
+    """A loss between client and gateway is the gateway's to repair."""
+
+    LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
+    EDGE = CONCENTRATOR = STREAMS
+
+    def test_a_lost_answer_in_the_lan_is_repaired_before_200_ms(self):
+        """The last segment of an answer is lost once, on the way from the edge to the client."""
+        self.lab.client.run("nft", "add table ip lose; add chain ip lose in { type filter hook input priority 0; }; "
+                            "add rule ip lose in tcp sport 8080 tcp flags & (syn|fin|rst) == 0 meta length > 1000 "
+                            "limit rate 1/hour burst 1 packets drop")
+        self.addCleanup(self.lab.client.run, "nft", "delete table ip lose")
+        with listen(self.lab.server, V4) as listener, connect(self.lab.client, V4) as client:
+            server, _ = listener.accept()
+            with server:
+                client.sendall(b"x")
+                receive(server, 1)
+                began = time.monotonic()
+                server.sendall(b"y" * 1200)
+                self.assertEqual(len(receive(client, 1200)), 1200)
+                took = time.monotonic() - began
+        dropped = self.lab.client.run("nft", "list", "table", "ip", "lose")
+        self.assertIn("drop", dropped)
+        print(f"a lost last segment of an answer came after {took * 1000:.0f} ms")
+        self.assertLess(took, 0.17)
+
+
+class Programs(PairCase):
+    """Unmodified programs."""
+
+    LINKS = [Link("wifi", 50, 20, 0.01), Link("lte", 30, 60, 0.001)]
+    OFFLOADS = True
+    EDGE = CONCENTRATOR = {"streams": {"match": [{"ports": 80}, {"ports": 5201}]}}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        Iperf3(cls.lab)
+        cls.sshd = Sshd(cls.lab)
+
+    def test_iperf3_both_ways(self):
+        before = self.lab.edge_gateway.status()["streams"]["accepted"]
+        for options in ([], ["-R"]):
+            rate = iperf3(self.lab, V4, *options)["end"]["sum_received"]["bits_per_second"]
+            print(f"iperf3 {options}: {rate / 1e6:.1f} Mbit/s")
+            self.assertGreater(rate, 5e6)
+        self.assertGreater(self.lab.edge_gateway.status()["streams"]["accepted"], before)
+
+    def test_curl_and_nginx(self):
+        for address in ADDRESSES:
+            self.verify(self.download(self.file(3_000_000), address))
+
+    def test_ssh_stays_in_the_packet_lane(self):
+        before = self.lab.edge_gateway.status()["streams"]["accepted"]
+        got = subprocess.run(self.lab.client.words(*self.sshd.words(V4, "head -c 300000 /dev/zero")),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=60).stdout
+        self.assertEqual(len(got), 300_000)
+        self.assertEqual(self.lab.edge_gateway.status()["streams"]["accepted"], before)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,398 @@
+// The ends of streams on a fake host, joined by streams without a tunnel: one gateway is near and far at once.
+
+#include "gateway/streams.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "host/fake/fake_host.h"
+#include "tests/unit/gateway/loop_lanes.h"
+
+namespace braid::gateway_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+using Connection = FakeStreamHost::Connection;
+constexpr int kIndex = 5;  // of the device
+
+Endpoint end(const char* text) {
+  return *Endpoint::parse(text);
+}
+
+class StreamsTest : public testing::Test {
+ protected:
+  StreamsTest() {
+    setLogLevel("error");
+    config_.tunnel.streams.on = true;
+    config_.streams.match = {{std::nullopt, 443, 443}};
+    PeerOptions& peer = config_.peers.emplace_back().options;
+    peer.name = "hub";
+    peer.prefixes = {*Prefix::parse("10.2.0.0/24"), *Prefix::parse("fd02::/64")};
+  }
+  ~StreamsTest() override { setLogLevel("info"); }
+
+  void start() {
+    streams_ = std::make_unique<Streams>(host_, host_.net(), "braid0", lanes_, log_);
+    streams_->configure(config_, kIndex, clock_.now());
+  }
+  FakeStreamHost& tcp() { return *host_.streams(); }
+  void settle() {
+    while (streams_->turn(clock_.now())) {
+    }
+  }
+  void wait(Duration time) {
+    clock_.advance(time);
+    settle();
+  }
+  Connection arrive(uint16_t port = 50'000) {
+    Connection client = tcp().arrive({end("10.1.0.7:0").address, port}, server_);
+    settle();
+    return client;
+  }
+  void answer(const Connection& server, int error = 0) {
+    server->connectError = error;
+    tcp().tell(*server, {.writable = error == 0, .failed = error != 0});
+    settle();
+  }
+  // A client and its server, joined.
+  std::pair<Connection, Connection> join(uint16_t port = 50'000) {
+    Connection client = arrive(port);
+    Connection server = tcp().opened().back();
+    answer(server);
+    return {client, server};
+  }
+  void say(const Connection& who, const std::string& text, bool end = false) {
+    who->toGateway += text;
+    who->ended |= end;
+    tcp().tell(*who, {.readable = true});
+    settle();
+  }
+
+  Endpoint server_ = end("10.2.0.9:443");
+  FakeClock clock_;
+  FakeHost host_{clock_, 1};
+  LogLimiter log_;
+  LoopLanes lanes_;
+  Config config_;
+  std::unique_ptr<Streams> streams_;
+};
+
+TEST_F(StreamsTest, BytesCrossBothWays) {
+  start();
+  auto [client, server] = join();
+  EXPECT_EQ(server->source, end("10.1.0.7:50000"));
+  EXPECT_EQ(server->destination, server_);
+  say(client, "question");
+  EXPECT_EQ(server->fromGateway, "question");
+  say(server, "answer");
+  EXPECT_EQ(client->fromGateway, "answer");
+}
+
+TEST_F(StreamsTest, WhatTheClientSaysBeforeTheServerHasAnsweredIsKept) {
+  start();
+  Connection client = arrive();
+  say(client, "at once", true);
+  Connection server = tcp().opened().back();
+  EXPECT_EQ(server->fromGateway, "");
+  answer(server);
+  EXPECT_EQ(server->fromGateway, "at once");
+  EXPECT_TRUE(server->shut);
+}
+
+TEST_F(StreamsTest, EachWayEndsForItself) {
+  start();
+  auto [client, server] = join();
+  say(client, "last words", true);
+  EXPECT_EQ(server->fromGateway, "last words");
+  EXPECT_TRUE(server->shut);
+  EXPECT_FALSE(client->shut);
+  say(server, "much later", false);
+  EXPECT_EQ(client->fromGateway, "much later");
+  say(server, "", true);
+  EXPECT_TRUE(client->shut);
+  EXPECT_TRUE(client->closed);
+  EXPECT_TRUE(server->closed);
+  EXPECT_FALSE(client->reset || server->reset);
+  EXPECT_EQ(streams_->figures().open, 0u);
+  EXPECT_EQ(streams_->figures().closed, 2u);
+  EXPECT_EQ(lanes_.alive(), 0u);
+}
+
+TEST_F(StreamsTest, AResetCrossesFromEitherEnd) {
+  start();
+  for (bool byClient : {true, false}) {
+    auto [client, server] = join();
+    Connection who = byClient ? client : server, other = byClient ? server : client;
+    who->error = ECONNRESET;
+    tcp().tell(*who, {.readable = true, .writable = true, .failed = true});
+    settle();
+    EXPECT_TRUE(other->reset) << byClient;
+    EXPECT_FALSE(other->closed);
+  }
+  EXPECT_THAT(lanes_.resets, ElementsAre(StreamCause::kReset, StreamCause::kReset));
+  EXPECT_EQ(streams_->figures().reset, 4u) << "two streams, an end of each side";
+}
+
+TEST_F(StreamsTest, WhatTheServersHostSaysIsToldToTheClient) {
+  start();
+  for (auto [error, cause] : {std::pair{ECONNREFUSED, StreamCause::kRefused},
+                              {EHOSTUNREACH, StreamCause::kUnreachable},
+                              {ENETUNREACH, StreamCause::kUnreachable},
+                              {ETIMEDOUT, StreamCause::kTimedOut}}) {
+    lanes_.resets.clear();
+    Connection client = arrive();
+    answer(tcp().opened().back(), error);
+    EXPECT_TRUE(client->reset) << error;
+    EXPECT_THAT(lanes_.resets, ElementsAre(cause)) << error;
+  }
+  EXPECT_EQ(streams_->figures().refused, 2u);
+  EXPECT_EQ(streams_->figures().unreachable, 4u);
+  EXPECT_EQ(streams_->figures().timedOut, 2u);
+}
+
+TEST_F(StreamsTest, ARefusalOfThisHostItselfIsToldToo) {
+  start();
+  tcp().refuseConnect({ENETUNREACH});
+  EXPECT_TRUE(arrive()->reset);
+  EXPECT_THAT(lanes_.resets, ElementsAre(StreamCause::kUnreachable));
+}
+
+// Found by review: packets for the gateway itself meet its firewall, its own connections do not.
+TEST_F(StreamsTest, NoPeerReachesTheGatewayItself) {
+  Link link;
+  link.index = 3;
+  link.name = "lan0";
+  link.addresses.insert({*Address::parse("10.2.0.1"), 24, 0, true, false, false});
+  host_.net().edit().setLink(link);
+  host_.net().process(clock_.now());
+  start();
+  for (const char* own : {"10.2.0.1:443", "127.0.0.1:443", "[::1]:443", "[::ffff:127.0.0.1]:443",
+                          "169.254.1.1:443", "224.0.0.1:443", "0.0.0.0:443", "[fe80::1]:443"}) {
+    server_ = end(own);
+    EXPECT_TRUE(arrive()->reset) << own;
+  }
+  EXPECT_THAT(tcp().opened(), IsEmpty());
+  EXPECT_THAT(lanes_.resets, testing::Each(StreamCause::kForbidden));
+  server_ = end("10.2.0.2:443");
+  arrive();
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+}
+
+TEST_F(StreamsTest, AServerThatSaysNothingTimesOut) {
+  start();
+  Connection client = arrive(1), other = arrive(2);
+  answer(tcp().opened().at(1));
+  wait(Streams::kConnectTime - 1ms);
+  EXPECT_FALSE(client->reset);
+  EXPECT_LE(streams_->deadline(), clock_.now() + 1ms);
+  wait(1ms);
+  EXPECT_TRUE(client->reset);
+  EXPECT_TRUE(tcp().opened().at(0)->reset);
+  EXPECT_FALSE(other->reset) << "its server has answered";
+  EXPECT_THAT(lanes_.resets, ElementsAre(StreamCause::kTimedOut));
+}
+
+TEST_F(StreamsTest, AClientsPortThatTheKernelStillKeepsGivesWayToAnother) {
+  start();
+  tcp().refuseConnect({EADDRNOTAVAIL});
+  arrive();
+  EXPECT_EQ(tcp().opened().back()->source, end("10.1.0.7:0"));
+}
+
+TEST_F(StreamsTest, WithSourceOwnTheServerSeesTheGateway) {
+  config_.streams.source = StreamsConfig::Source::kOwn;
+  start();
+  arrive();
+  EXPECT_EQ(tcp().opened().back()->source, Endpoint{});
+}
+
+TEST_F(StreamsTest, ASlowReaderIsBoundedAndHoldsNobodyElse) {
+  start();
+  auto [client, server] = join(1);
+  auto [client2, server2] = join(2);
+  server->room = 1000;
+  std::string much(3 * LoopLanes::kRoom, 'x');
+  say(client, much);
+  EXPECT_EQ(server->fromGateway.size(), 1000u);
+  EXPECT_GE(client->toGateway.size(), much.size() - LoopLanes::kRoom - 1000)
+      << "it waits in the client's kernel";
+  say(client2, "quick");
+  EXPECT_EQ(server2->fromGateway, "quick");
+  server->room = SIZE_MAX;
+  tcp().tell(*server, {.writable = true});
+  settle();
+  EXPECT_EQ(server->fromGateway, much);
+}
+
+TEST_F(StreamsTest, AResetIsHeardOfWhileNothingIsRead) {
+  start();
+  auto [client, server] = join();
+  server->room = 0;
+  say(client, std::string(3 * LoopLanes::kRoom, 'x'));
+  client->error = ECONNRESET;
+  tcp().tell(*client, {.failed = true});
+  settle();
+  EXPECT_TRUE(server->reset);
+}
+
+TEST_F(StreamsTest, MuchAtOnceLeavesOthersTheirTurn) {
+  start();
+  auto [client, server] = join(1);
+  auto [client2, server2] = join(2);
+  client->toGateway = std::string(10 * StreamPump::kTurn, 'x');
+  client2->toGateway = "y";
+  tcp().tell(*client, {.readable = true});
+  tcp().tell(*client2, {.readable = true});
+  streams_->turn(clock_.now());
+  streams_->turn(clock_.now());
+  EXPECT_EQ(server2->fromGateway, "y");
+  EXPECT_LT(server->fromGateway.size(), 4 * StreamPump::kTurn);
+  settle();
+  EXPECT_EQ(server->fromGateway.size(), 10 * StreamPump::kTurn);
+}
+
+// ---- what is taken over
+
+TEST_F(StreamsTest, WhatPeersHaveIsTakenOver) {
+  start();
+  const Interception* taking = tcp().taking();
+  ASSERT_TRUE(taking);
+  EXPECT_EQ(taking->device, "braid0");
+  EXPECT_EQ(taking->mark, 0x42000005u);
+  EXPECT_THAT(taking->destinations, SizeIs(2));
+  EXPECT_EQ(taking->destinations[0].first, *Address::parse("10.2.0.0"));
+  EXPECT_EQ(taking->match, config_.streams.match);
+  EXPECT_THAT(host_.net().configured(),
+              testing::IsSupersetOf({"local route 0.0.0.0/0 dev braid0 table 1107296261",
+                                     "local route ::/0 dev braid0 table 1107296261",
+                                     "IPv4 rule 6500: fwmark 1107296261 lookup 1107296261",
+                                     "IPv6 rule 6500: fwmark 1107296261 lookup 1107296261"}));
+}
+
+TEST_F(StreamsTest, APeerThatCannotKeepsItsPackets) {
+  PeerOptions& other = config_.peers.emplace_back().options;
+  other.prefixes = {*Prefix::parse("10.2.0.64/26")};
+  lanes_.closed = {*Address::parse("10.2.0.65")};
+  start();
+  ASSERT_TRUE(tcp().taking());
+  EXPECT_THAT(
+      tcp().taking()->destinations,
+      ElementsAre(AddressRange{*Address::parse("10.2.0.0"), *Address::parse("10.2.0.63")},
+                  AddressRange{*Address::parse("10.2.0.128"), *Address::parse("10.2.0.255")},
+                  AddressRange{*Address::parse("fd02::"), *Address::parse("fd02::ffff:ffff:ffff:ffff")}));
+  lanes_.closed.clear();
+  streams_->onPeers(clock_.now());
+  EXPECT_THAT(tcp().taking()->destinations, SizeIs(2)) << "what touches is one";
+}
+
+TEST_F(StreamsTest, ASingleAddressOfAPeerKeepsItsPackets) {
+  config_.peers[0].options.prefixes = {*Prefix::parse("10.2.0.1/32"), *Prefix::parse("10.2.0.0/30")};
+  start();
+  EXPECT_THAT(tcp().taking()->destinations,
+              ElementsAre(AddressRange{*Address::parse("10.2.0.2"), *Address::parse("10.2.0.3")}))
+      << "10.2.0.0 alone is left, too";
+}
+
+TEST_F(StreamsTest, NothingIsTakenOverWhileNoPeerCan) {
+  lanes_.closed = {*Address::parse("10.2.0.1"), *Address::parse("fd02::1")};
+  start();
+  EXPECT_FALSE(tcp().taking());
+  lanes_.closed.clear();
+  EXPECT_LE(streams_->deadline(), clock_.now() + StreamGate::kLook);
+  wait(StreamGate::kLook);
+  EXPECT_TRUE(tcp().taking());
+  int changes = tcp().changes();
+  wait(StreamGate::kLook);
+  EXPECT_EQ(tcp().changes(), changes) << "what is so already is not done again";
+}
+
+TEST_F(StreamsTest, AHostThatRefusesIsAskedAgainLater) {
+  start();
+  tcp().refuseInterception(true);
+  config_.streams.match[0].lastPort = 444;
+  streams_->configure(config_, kIndex, clock_.now());
+  tcp().refuseInterception(false);
+  wait(StreamGate::kRetry - 1ms);
+  EXPECT_EQ(tcp().taking()->match[0].lastPort, 443) << "what was there stays";
+  wait(StreamGate::kLook);
+  EXPECT_EQ(tcp().taking()->match[0].lastPort, 444);
+}
+
+// ---- bounds
+
+TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
+  start();
+  tcp().setMost(20);
+  streams_->configure(config_, kIndex, clock_.now());
+  std::vector<Connection> clients;
+  for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
+  EXPECT_EQ(streams_->figures().open, 20u);
+  EXPECT_FALSE(tcp().taking());
+  EXPECT_EQ(streams_->figures().lifts, 1u);
+  EXPECT_TRUE(arrive(2000)->reset) << "was on its way already";
+  EXPECT_EQ(streams_->figures().refusedHere, 1u);
+  say(clients[0], "still works");
+  auto end = [&](size_t i) {
+    clients[i]->error = ECONNRESET;
+    tcp().tell(*clients[i], {.failed = true});
+    settle();
+  };
+  end(0);
+  EXPECT_TRUE(tcp().taking()) << "a tenth is free";
+  EXPECT_EQ(streams_->figures().open, 18u);
+}
+
+TEST_F(StreamsTest, WithoutDescriptorsTheBoundIsWhatIsOpen) {
+  start();
+  std::vector<Connection> clients;
+  for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
+  tcp().refuseAccept(EMFILE);
+  EXPECT_TRUE(arrive(2000)->reset);
+  EXPECT_EQ(streams_->figures().refusedHere, 1u);
+  EXPECT_FALSE(tcp().taking());
+  EXPECT_TRUE(tcp().accepts());
+  tcp().refuseAccept(0);
+  clients[0]->error = ECONNRESET;
+  tcp().tell(*clients[0], {.failed = true});
+  settle();
+  EXPECT_TRUE(tcp().taking()) << "two of twenty are free again";
+  EXPECT_EQ(streams_->figures().most, 1000u);
+}
+
+TEST_F(StreamsTest, WithoutMemoryNothingIsAcceptedForAWhile) {
+  start();
+  tcp().refuseAccept(ENOBUFS);
+  Connection client = arrive();
+  EXPECT_FALSE(tcp().accepts());
+  EXPECT_FALSE(tcp().taking());
+  tcp().refuseAccept(0);
+  wait(Streams::kPause);
+  EXPECT_TRUE(tcp().accepts());
+  settle();
+  EXPECT_EQ(streams_->figures().accepted, 1u);
+  EXPECT_TRUE(tcp().taking());
+}
+
+TEST_F(StreamsTest, AStreamThatThePeerHasNoRoomForIsReset) {
+  start();
+  lanes_.full = true;
+  EXPECT_TRUE(arrive()->reset);
+  EXPECT_EQ(streams_->figures().refusedHere, 1u);
+}
+
+TEST_F(StreamsTest, TheEndResetsAll) {
+  start();
+  auto [client, server] = join();
+  streams_->stop();
+  EXPECT_TRUE(client->reset);
+  EXPECT_TRUE(server->reset);
+  EXPECT_FALSE(tcp().taking());
+}
+
+}  // namespace
+}  // namespace braid::gateway_test
