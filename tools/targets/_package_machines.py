@@ -77,7 +77,7 @@ def _install_and_purge(machine, package, findings):
     said = machine.run("sh", "-c", f"systemctl start braid@{machine.name} 2>&1; systemctl status --no-pager "
                        f"braid@{machine.name} 2>&1", check=False)
     holds("no configuration: not started, and the file named", lambda: machine.state() == "inactive"
-          and f"(ConditionPathExists=/etc/braid/{machine.name}.yaml)" in said
+          and f"ConditionPathExists=/etc/braid/{machine.name}.yaml" in said
           and machine.property("NRestarts") == "0")
     machine.apt("purge", "braid")
     machine.apt("autoremove", "--purge")

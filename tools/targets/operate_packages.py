@@ -54,7 +54,7 @@ def _before(source, packages, work):
     old = source.before()
     if old:
         return {suite: Build(old, suite, "amd64").run(work / f"{suite}-before")[0] for suite in packages}, old.version
-    return ({suite: renumbered(package, OLD, work) for suite, package in packages.items()},
+    return ({suite: renumbered(package, OLD, work / f"{suite}-before") for suite, package in packages.items()},
             "none had packages: this one under a lower number, with a unit that differs")
 
 
