@@ -78,6 +78,7 @@ def renumbered(package, version, output):
                                ("usr/lib/systemd/system/braid@.service", r"^(Description=.*)", r"\1, before")):
             text = (tree / file).read_text(encoding="utf-8")
             (tree / file).write_text(re.sub(old, new, text, count=1, flags=re.MULTILINE), encoding="utf-8")
+        output.mkdir(parents=True, exist_ok=True)
         made = output / f"{package.name.partition('_')[0]}_{version}_{package.stem.rpartition('_')[2]}.deb"
         subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, made], check=True,
                        stdout=subprocess.DEVNULL)

@@ -7,13 +7,14 @@ the identity that it names.
 import os
 import pathlib
 import shutil
+import tarfile
 import tempfile
 
 from lab.boot import MIRROR
 from lab.netns import run
 
 _HOOKS = "/usr/share/mmdebstrap/hooks/file-mirror-automount"  # lets --include name a file
-_FOLDERS = "mkdir -p $1/run/braid $1/var/lib/braid"  # control socket and state, which systemd makes elsewhere
+_FOLDERS = ("run/braid", "var/lib/braid")  # of control socket and state, which systemd makes elsewhere
 _LEFT_OUT = ("doc", "man", "locale", "lintian", "bash-completion")
 
 
@@ -42,9 +43,14 @@ class Store:
         """An image with that package; returns its name."""
         root = self._folder / "root.tar"
         exclude = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT]
-        run("mmdebstrap", "--quiet", "--variant=essential", f"--hook-dir={_HOOKS}", f"--customize-hook={_FOLDERS}",
-            f"--include=systemd-standalone-sysusers,{package.resolve()}", *exclude, suite, root, MIRROR,
+        run("mmdebstrap", "--quiet", "--variant=essential", f"--hook-dir={_HOOKS}", *exclude,
+            f"--include=systemd-standalone-sysusers,{package.resolve()}", suite, root, MIRROR,
             timeout=1200, env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)})
+        with tarfile.open(root, "a") as archive:  # mmdebstrap empties /run
+            for name in _FOLDERS:
+                folder = tarfile.TarInfo(f"./{name}")
+                folder.type, folder.mode, folder.mtime = tarfile.DIRTYPE, 0o755, epoch
+                archive.addfile(folder)
         container = self.buildah("from", "scratch")
         self.buildah("add", "--quiet", container, root, "/")
         root.unlink()

@@ -8,52 +8,12 @@ import tempfile
 import time
 
 from lab.boot import Machine
-from lab.gateway import PORT, make_identities
 
 from . import MISSING, target
 from ._builds import dependencies
+from ._machines import SUITES, Checks, configure, ping
 
-SUITES = {"bookworm": ("edge", "198.51.100.2", "10.99.0.2"), "trixie": ("hub", "198.51.100.3", "10.99.0.3")}
 WATCHDOG = 40  # seconds: WatchdogSec and TimeoutStopSec of the unit, and the way back
-
-
-def _configure(machines, keys):
-    pins = make_identities(keys, [machine.name for machine in machines])
-    edge, hub = machines
-    inner = {name: address for name, _, address in SUITES.values()}
-    for own, other in ((edge, hub), (hub, edge)):
-        peer = {"name": other.name, "pin": pins[other.name], "prefixes": [inner[other.name] + "/32"]}
-        config = {"identity": {"key": f"{own.name}.key", "certificate": f"{own.name}.crt"},
-                  "device": {"addresses": [inner[own.name] + "/32"], "routes": [inner[other.name] + "/32"]},
-                  "peers": [peer]}
-        if own is edge:
-            peer["endpoints"] = [f"{hub.address}:{PORT}"]
-            config["uplinks"] = [{"interface": "host0", "metered": {"cap": "100GB"}, "gateway": "none"}]
-        else:
-            config["listen"] = [f"0.0.0.0:{PORT}"]
-        own.configure(config, keys)
-    return inner
-
-
-class Checks:
-    """What a machine must do, one line each; what it does not is kept."""
-
-    def __init__(self):
-        self.done, self.failed = [], []
-
-    def check(self, what, holds, machine):
-        try:
-            good = holds()
-        except (RuntimeError, TimeoutError) as error:
-            good, what = False, f"{what}: {error}"
-        self.done.append(what)
-        if not good:
-            self.failed.append(f"{machine.suite}: {what}\n{machine.told()[-1500:]}")
-
-
-def _ping(machine, address):
-    return " 0% packet loss" in machine.run("ping", "-n", "-q", "-c", "3", "-i", "0.2", "-W", "2", address,
-                                            check=False)
 
 
 def _examine(machine, other, checks, inner):
@@ -70,18 +30,18 @@ def _examine(machine, other, checks, inner):
         "awk", "/^Uid:/ {print $2}", f"/proc/{machine.property('MainPID')}/status"))
     holds("the key is root's alone", lambda: machine.run(
         "stat", "-c", "%U %a", f"/etc/braid/{machine.name}.key").strip() == "root 600")
-    holds("carries packets", lambda: _ping(machine, far))
+    holds("carries packets", lambda: ping(machine, far))
     pid = machine.property("MainPID")
     holds("reloads", lambda: machine.run("systemctl", "reload", f"braid@{machine.name}") == "" and settled()
           and machine.property("MainPID") == pid)
     machine.run("systemctl", "restart", "systemd-networkd")
     time.sleep(3)
-    holds("survives networkd's restart", lambda: settled() and _ping(machine, far)
+    holds("survives networkd's restart", lambda: settled() and ping(machine, far)
           and machine.property("MainPID") == pid)
     machine.run("sh", "-c", f"kill -STOP {pid}")
     holds("its watchdog bites", lambda: machine.wait(
         lambda: machine.property("MainPID") not in (pid, "0"), "another process", WATCHDOG) and settled())
-    holds("carries packets after that", lambda: machine.wait(lambda: _ping(machine, far), "answers", 20))
+    holds("carries packets after that", lambda: machine.wait(lambda: ping(machine, far), "answers", 20))
     machine.run("systemctl", "stop", f"braid@{machine.name}")
     holds("ends well", lambda: machine.property("Result") == "success"
           and "braid0" not in machine.run("ip", "-br", "link")
@@ -105,7 +65,7 @@ def boot():
                 machine.install()
         except RuntimeError as error:
             return None, {MISSING: f"a tree of Debian: {str(error)[-500:]}"}
-        inner = _configure(machines, work)
+        inner = configure(machines, work)
         for machine in machines:
             stack.callback(machine.close)
             machine.boot()

@@ -1,0 +1,164 @@
+"""Packages in booted machines: installed, upgraded, removed and purged."""
+
+import contextlib
+import os
+import re
+import shutil
+
+from lab.boot import Machine, enter
+
+from ._machines import SUITES, configure, ping
+
+_APT = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-q", "--no-install-recommends"]
+# Where packages leave traces by design: records of dpkg and apt, logs, caches, and the backups of /etc/passwd.
+_RECORDS = re.compile(r"/(var/(lib/(dpkg|apt|systemd)|cache|log|tmp)|tmp|root|etc/g?(passwd|group|shadow)-)(/|$)")
+
+
+class _Packaged(Machine):
+    """A machine that gets its gateway from packages."""
+
+    def fetch(self, *packages):
+        """Puts packages where apt finds them without a network, and what they depend on."""
+        for package in packages:
+            shutil.copy(package, self.tree / "root")
+        enter(self.tree, "apt-get", "-q", "update")
+        enter(self.tree, *_APT, "--download-only", "install", f"/root/{packages[0].name}")
+
+    def apt(self, *words):
+        return self.run(*_APT, *words, timeout=300)
+
+    def install(self, package):
+        return self.apt("install", f"/root/{package.name}")
+
+    def files(self):
+        """Every file and folder of the machine's disk but records, and what is of braid's in /run."""
+        found = self.run("find", "/", "-xdev", "-print", timeout=120).splitlines()
+        found += self.run("find", "/run", "-name", "*braid*").splitlines()
+        return {path for path in found if not _RECORDS.match(path)}
+
+    def accounts(self):
+        return {line for file in ("passwd", "group") for line in self.run("cat", f"/etc/{file}").splitlines()}
+
+    def state(self):
+        return self.run("systemctl", "is-active", f"braid@{self.name}", check=False).strip()
+
+    def settings(self):
+        """The files of the administrator's, a line for each, with their hashes."""
+        return self.run("sh", "-c", "sha256sum /etc/braid/* /etc/systemd/system/braid@*.service.d/*", check=False)
+
+    def drop_in(self):
+        """A setting of the administrator's own beside the unit."""
+        folder = f"/etc/systemd/system/braid@{self.name}.service.d"
+        self.run("sh", "-c", f"mkdir -p {folder} && printf '[Service]\\nNice=1\\n' >{folder}/local.conf")
+        return {folder, f"{folder}/local.conf"}
+
+    def settled(self):
+        return self.wait(lambda: self.state() == "active" and self.up(), "a session", 30)
+
+
+def _install_and_purge(machine, package, findings):
+    """A machine on which nothing is configured: what comes, and that it goes."""
+    def holds(what, condition):
+        findings.check(what, condition, machine)
+
+    before, accounts = machine.files(), machine.accounts()
+    said = machine.install(package)
+    holds("install: says that nothing is configured", lambda: "no gateway is configured" in said)
+    holds("install: starts and enables nothing", lambda: not machine.run(
+        "sh", "-c", "ls -d /etc/systemd/system/*.wants/braid* 2>/dev/null; systemctl --plain --no-legend list-units "
+        "'braid*.service'", check=False).strip())
+    holds("install: no unit fails", lambda: not machine.run("systemctl", "--failed", "--plain", "--no-legend").strip())
+    holds("install: user and group", lambda: re.fullmatch(
+        r"uid=\d+\(braid\) gid=\d+\(braid\) groups=\d+\(braid\)", machine.run("id", "braid").strip()))
+    holds("install: manual pages, examples, completion", lambda: {
+        "/usr/share/man/man8/braidd.8.gz", "/usr/share/man/man8/braidctl.8.gz", "/usr/share/man/man5/braid.yaml.5.gz",
+        "/usr/share/bash-completion/completions/braidctl", "/usr/share/doc/braid/examples/edge.yaml"}
+        <= set(machine.run("dpkg", "-L", "braid").split()))
+    said = machine.run("sh", "-c", f"systemctl start braid@{machine.name} 2>&1; systemctl status --no-pager "
+                       f"braid@{machine.name} 2>&1", check=False)
+    holds("no configuration: not started, and the file named", lambda: machine.state() == "inactive"
+          and f"ConditionPathExists=/etc/braid/{machine.name}.yaml" in said
+          and machine.property("NRestarts") == "0")
+    machine.apt("purge", "braid")
+    machine.apt("autoremove", "--purge")
+    holds("purge: nothing is left", lambda: not _left(machine, before))
+    holds("purge: of accounts, only the package's own is left", lambda: all(
+        line.startswith("braid:") for line in machine.accounts() ^ accounts))
+    return before
+
+
+def _left(machine, before):
+    if left := sorted(machine.files() - before):
+        raise RuntimeError(" ".join(left[:20]))
+    return False
+
+
+def _upgrade(machine, other, inner, package, findings):
+    """Machines that carry packets by the version before get this one."""
+    def holds(what, condition):
+        findings.check(what, condition, machine)
+
+    far = inner[other.name]
+    holds("start: enabled, and carries packets", lambda: machine.settled() and ping(machine, far))
+    holds("start: the folders of control socket and state are the user's", lambda: machine.run(
+        "stat", "-c", "%U:%G %a", "/run/braid", "/var/lib/braid").split("\n")[:2] == ["braid:braid 750"] * 2)
+    pid, settings = machine.property("MainPID"), machine.settings()
+    holds("upgrade: from another version", lambda: machine.run(
+        "dpkg-query", "-W", "-f", "${Version}", "braid") not in package.name)
+    machine.install(package)
+    holds("upgrade: the gateway runs, anew", lambda: machine.settled() and machine.property("MainPID") != pid)
+    holds("upgrade: by the new unit", lambda: ", before" not in machine.property("Description")
+          and machine.property("NeedDaemonReload") == "no")
+    holds("upgrade: carries packets", lambda: machine.wait(lambda: ping(machine, far), "answers", 20))
+    holds("upgrade: settings are as they were", lambda: len(settings.splitlines()) == 4
+          and machine.settings() == settings)
+
+
+def _remove(machine, package, findings):
+    """The package goes and comes back, what belongs to the administrator stays."""
+    def holds(what, condition):
+        findings.check(what, condition, machine)
+
+    settings = machine.settings()
+    machine.apt("remove", "braid")
+    holds("remove: the gateway is stopped, and the host as before", lambda: machine.state() in ("inactive", "unknown")
+          and "braid0" not in machine.run("ip", "-br", "link")
+          and "proto 66" not in machine.run("ip", "route", "show", "table", "all"))
+    holds("remove: settings are as they were", lambda: machine.settings() == settings)
+    machine.install(package)
+    holds("installed again: enabled as before", lambda: machine.run(
+        "systemctl", "is-enabled", f"braid@{machine.name}", check=False).strip() == "enabled")
+    machine.run("systemctl", "start", f"braid@{machine.name}")
+    holds("installed again: carries on with its settings", machine.settled)
+
+
+def _purge(machine, before, findings):
+    machine.apt("purge", "braid")
+    machine.apt("autoremove", "--purge")
+    findings.check("purge of what ran: nothing is left but the administrator's own",
+                   lambda: not _left(machine, before), machine)
+
+
+def try_packages(packages, old, work, findings):
+    """A machine of each suite. `packages` and `old`: {suite: package} of the version to look at and the one before."""
+    with contextlib.ExitStack() as stack:
+        machines = [_Packaged(suite, name, address, work, f"braid{os.getpid() % 10000}")
+                    for suite, (name, address, _) in SUITES.items()]
+        before = {}
+        for machine in machines:
+            machine.prepare()
+            machine.fetch(packages[machine.suite], old[machine.suite])
+            stack.callback(machine.close)
+            machine.boot()
+            before[machine] = _install_and_purge(machine, packages[machine.suite], findings)
+            machine.install(old[machine.suite])
+            before[machine] |= machine.drop_in()
+        inner = configure(machines, work)
+        for machine in machines:
+            machine.run("systemctl", "enable", "--now", f"braid@{machine.name}")
+        for machine, other in (machines, machines[::-1]):
+            _upgrade(machine, other, inner, packages[machine.suite], findings)
+        for machine in machines:
+            _remove(machine, packages[machine.suite], findings)
+        for machine in machines:
+            _purge(machine, before[machine], findings)

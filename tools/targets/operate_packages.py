@@ -1,0 +1,98 @@
+"""Target of packages: built, looked at by lintian, installed, upgraded, removed and purged in booted machines; the
+unit tests for ARM64 under an emulator; the container image; and whether a second build gives the same bytes."""
+
+import hashlib
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from packages.deb import Build, renumbered
+from packages.source import Source, uncommitted
+from packages.trees import Tree
+
+from . import MISSING, target
+from ._builds import dependencies
+from ._machines import SUITES, Checks
+from ._package_containers import try_image
+from ._package_machines import try_packages
+
+OLD = "0~before"  # sorts before every version
+
+
+class _Findings(Checks):
+    """Checks that are no machine's as well."""
+
+    def note(self, what, problems=()):
+        self.done.append(what)
+        self.failed += [f"{what}: {problem}" for problem in problems]
+
+
+def _hashes(folder):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.deb")}
+
+
+def _build(source, work, findings):
+    """{suite: package for this machine}, built and looked at by lintian."""
+    packages = {}
+    for suite in SUITES:
+        build = Build(source, suite, "amd64")
+        packages[suite], _ = build.run(work / suite, sources=True)
+        findings.note(f"{suite}: lintian", build.complaints(work / suite))
+    return packages
+
+
+def _build_again(source, suite, work, findings):
+    """Elsewhere, and without anything from the first build."""
+    Build(source, suite, "amd64", place="/somewhere/else", cached=False).run(work / "again")
+    first, second = _hashes(work / suite), _hashes(work / "again")
+    findings.note("the same bytes twice", [f"{name} differs" for name in first if second.get(name) != first[name]])
+
+
+def _before(source, packages, work):
+    """{suite: package of the version before}, and what that is."""
+    old = source.before()
+    if old:
+        return {suite: Build(old, suite, "amd64").run(work / f"{suite}-before")[0] for suite in packages}, old.version
+    return ({suite: renumbered(package, OLD, work / f"{suite}-before") for suite, package in packages.items()},
+            "none had packages: this one under a lower number, with a unit that differs")
+
+
+def _foreign(source, work, findings):
+    """The packages for ARM64, and their unit tests; returns ctest's summary."""
+    build = Build(source, "bookworm", "arm64")
+    try:
+        package, said = build.run(work / "arm64", tests=True)
+    except RuntimeError as error:
+        findings.note("arm64: built, and unit tests under qemu", [str(error)[-3000:]])
+        return None
+    summary = re.search(r"100% tests passed.*", said)
+    findings.note("arm64: built, and unit tests under qemu", [] if summary else ["no test ran"])
+    findings.note("arm64: lintian", build.complaints(work / "arm64"))
+    subprocess.run(["dpkg-deb", "--extract", package, work / "arm64/root"], check=True)
+    told = Tree("bookworm", "arm64").run("qemu-aarch64", "/built/root/usr/bin/braidd", "--version",
+                                         bind=[(work / "arm64", "/built")], check=False)
+    findings.note("arm64: the daemon tells its version", [] if source.version in told else [told])
+    return summary and summary.group(0)
+
+
+@target("operate.2", "package checks that fail: lintian, install, upgrade, remove, purge and unit in booted Debian 12 "
+        "and 13, unit tests for ARM64 under qemu, container, the same bytes twice", "checks", at_most=0,
+        programs=["braidctl"])
+def packages_work():
+    dependencies("package")
+    findings = _Findings()
+    source = Source.of()
+    detail = {"version": source.version, "uncommitted": uncommitted()}
+    with tempfile.TemporaryDirectory(prefix="braid-packages-", dir="/var/tmp") as work:
+        work = pathlib.Path(work)
+        try:
+            packages = _build(source, work, findings)
+            old, detail["upgraded_from"] = _before(source, packages, work)
+            try_packages(packages, old, work, findings)
+            try_image(packages["bookworm"], "bookworm", source.epoch, findings)
+            detail["arm64"] = _foreign(source, work, findings)
+            _build_again(source, "bookworm", work, findings)
+        except (RuntimeError, TimeoutError) as error:
+            detail[MISSING] = f"not measured to the end: {str(error)[-1500:]}"
+    return len(findings.failed), {**detail, "checks": len(findings.done), "failed": findings.failed}
