@@ -8,7 +8,8 @@ namespace braid {
 namespace {
 /// Empty when there are none.
 std::string streamsPart(const nlohmann::json& answer) {
-  Table table({"PEER", "STREAM", "STATE", ">SENT", ">RECEIVED", ">QUEUED", ">UNACKED", ">HELD", ">FIRST BYTE"});
+  Table table(
+      {"PEER", "STREAM", "STATE", ">SENT", ">RECEIVED", ">QUEUED", ">UNACKED", ">HELD", ">FIRST BYTE"});
   std::string cut;
   for (const auto& peer : listOf(answer, "peers")) {
     nlohmann::json streams = listOf(peer, "streams");

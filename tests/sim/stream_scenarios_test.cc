@@ -59,7 +59,8 @@ class Web {
     if (!lanes.isAtEnd(e.stream)) return;
     size_t& rest = left[e.stream];
     while (rest > 0) {
-      size_t taken = lanes.write(e.stream, ByteView(bytes).first(std::min(rest, bytes.size())), s_.hub.clock());
+      size_t taken =
+          lanes.write(e.stream, ByteView(bytes).first(std::min(rest, bytes.size())), s_.hub.clock());
       if (taken == 0) {
         lanes.writable(e.stream, rest);
         return;

@@ -44,7 +44,7 @@ class LinuxStreamHost final : public StreamHost {
   StreamObserver& observer_;
   size_t most_;
   UniqueFd epoll_;
-  UniqueFd spare_;  ///< a descriptor to give up when there are no others
+  UniqueFd spare_;         ///< a descriptor to give up when there are no others
   Listener listeners_[2];  ///< IPv4, IPv6
   NftTable table_;
   IoWatcher watcher_;

@@ -121,10 +121,10 @@ class DataLedger final : private Keeper {
   static Datum& own(const Datum* datum) { return const_cast<Datum&>(*datum); }
   void giveBack() override {}  // Keeper
   Duration worth(Delivery delivery) const {
-    return delivery == Delivery::kStream    ? Duration::max()
+    return delivery == Delivery::kStream     ? Duration::max()
            : delivery == Delivery::kReliable ? repairTime_
-           : delivery == Delivery::kOrdered ? patience_
-                                            : kTimely;
+           : delivery == Delivery::kOrdered  ? patience_
+                                             : kTimely;
   }
   static const Datum* oldestOf(const Flow& flow);
   void finish(Datum& datum, bool delivered);

@@ -38,8 +38,8 @@ struct Datum {
   bool copied : 1 = false;  ///< a copy went out before it was known lost, or none may: no second one does
   bool coded : 1 = false;   ///< it is in a coding block, or may be in none
   uint8_t frame = 0;        ///< of a stream's range: the type of its frame; 0: DATA
-  ListLink<Datum> ofFlow;  ///< among the data of its flow that is not done
-  ListLink<Datum> repair;  ///< in the repair queue
+  ListLink<Datum> ofFlow;   ///< among the data of its flow that is not done
+  ListLink<Datum> repair;   ///< in the repair queue
 };
 
 /// What stands before the packet on the wire: kDataFrameHeader bytes.

@@ -50,12 +50,9 @@ class Stream final : public Flow {
 
   static FlowKey keyOf(const StreamEnds& ends, bool isOwn) {
     constexpr uint8_t kTcp = 6;
-    FlowKey key{ends.source.address.family,
-                kTcp,
-                ends.source.port,
-                ends.destination.port,
-                ends.source.address.bytes,
-                ends.destination.address.bytes};
+    FlowKey key{ends.source.address.family, kTcp,
+                ends.source.port,           ends.destination.port,
+                ends.source.address.bytes,  ends.destination.address.bytes};
     return isOwn ? key : key.reversed();
   }
 
@@ -65,22 +62,22 @@ class Stream final : public Flow {
   StreamHandle handle_;
   StreamSource source_;
   StreamAssembly assembly_;
-  uint64_t sendLimit_ = 0;   ///< offset up to which the other side takes bytes
-  uint64_t creditLimit_ = 0;  ///< and this one
-  size_t window_ = 0;        ///< bytes by which that is ahead of what was read
+  uint64_t sendLimit_ = 0;                  ///< offset up to which the other side takes bytes
+  uint64_t creditLimit_ = 0;                ///< and this one
+  size_t window_ = 0;                       ///< bytes by which that is ahead of what was read
   size_t heldBytes_ = 0, heldPackets_ = 0;  ///< of the assembly, as StreamHoldings counts them
   Time begun_;
-  Time granted_;              ///< when the window was last moved on
+  Time granted_;  ///< when the window was last moved on
   Time firstByte_ = kNever;
   Time lastWrite_ = Time::min();
   bool isOwn_;
-  bool isKnown_;               ///< the other side has the stream, too
-  bool waits_ = false;         ///< the driver waits until it may write more
-  bool finishes_ = false;      ///< the driver has written all
-  bool isLooked_ = false;      ///< in the lane's list of those to look at
-  bool owesCredit_ = false;    ///< in the list of those whose credit is to be said
-  bool isStarved_ = false;     ///< in the list of those that wait for a buffer
-  uint8_t lagClass_ = 0;       ///< of StreamHoldings
+  bool isKnown_;             ///< the other side has the stream, too
+  bool waits_ = false;       ///< the driver waits until it may write more
+  bool finishes_ = false;    ///< the driver has written all
+  bool isLooked_ = false;    ///< in the lane's list of those to look at
+  bool owesCredit_ = false;  ///< in the list of those whose credit is to be said
+  bool isStarved_ = false;   ///< in the list of those that wait for a buffer
+  uint8_t lagClass_ = 0;     ///< of StreamHoldings
   ListLink<Stream> byLook_, byCredit_, byHunger_, byLag_;
 };
 

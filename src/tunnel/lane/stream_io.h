@@ -37,10 +37,13 @@ inline constexpr size_t kStreamCauses = 7;
 /// What happened to a stream since its last event. Several things may have.
 struct StreamEvent {
   StreamHandle stream;
-  bool opened = false;    ///< the peer has opened it: connect to its ends' destination. The first event of such a stream
-  bool readable = false;  ///< bytes came, or the end of them: read until readable() is 0, then look at isAtEnd()
+  bool opened =
+      false;  ///< the peer has opened it: connect to its ends' destination. The first event of such a stream
+  bool readable =
+      false;  ///< bytes came, or the end of them: read until readable() is 0, then look at isAtEnd()
   bool writable = false;  ///< writable() was less than the driver asked for and has grown
-  bool done = false;      ///< all that was written has arrived, all that came was read, both to the end: the handle is dead
+  bool done =
+      false;  ///< all that was written has arrived, all that came was read, both to the end: the handle is dead
   std::optional<StreamCause> reset{};  ///< it ended so, whatever was not read is gone: the handle is dead
 };
 

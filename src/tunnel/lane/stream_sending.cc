@@ -18,8 +18,8 @@ constexpr Duration kPause = 100ms;
 constexpr Duration kRetry = 5ms;
 }  // namespace
 
-StreamSending::StreamSending(const StreamOptions& options, PacketPool& pool, FairRound& round, StreamDesk* desk,
-                             uint32_t session)
+StreamSending::StreamSending(const StreamOptions& options, PacketPool& pool, FairRound& round,
+                             StreamDesk* desk, uint32_t session)
     : options_(options),
       pool_(pool),
       round_(round),

@@ -20,7 +20,8 @@ namespace braid {
 class StreamSending final : public Lane {
  public:
   /// All but the number must outlive it; `desk`: nullptr when there are no streams.
-  StreamSending(const StreamOptions& options, PacketPool& pool, FairRound& round, StreamDesk* desk, uint32_t session);
+  StreamSending(const StreamOptions& options, PacketPool& pool, FairRound& round, StreamDesk* desk,
+                uint32_t session);
 
   /// How large a unit may be, and what the paths carry together (bytes per second; infinity: not known).
   void setPaths(size_t unit, double rate);
@@ -64,10 +65,10 @@ class StreamSending final : public Lane {
   FairRound& round_;
   StreamDesk* const desk_;
   const uint32_t session_;
-  FirmKeeper queued_;         ///< buffers that wait to be sent
+  FirmKeeper queued_;  ///< buffers that wait to be sent
   size_t queuedPackets_ = 0;
-  size_t unit_;               ///< bytes of one
-  size_t ahead_;              ///< bytes of a stream that may wait
+  size_t unit_;   ///< bytes of one
+  size_t ahead_;  ///< bytes of a stream that may wait
   uint64_t sentBytes_ = 0;
   Time retryAt_ = kNever;
   IntrusiveList<Stream, &Stream::byLook_> looked_;

@@ -22,7 +22,7 @@ class StreamSource {
   /// What a unit is made of.
   struct Make {
     PacketPool& pool;
-    size_t unit;                   ///< bytes of a unit, prefix included
+    size_t unit;  ///< bytes of a unit, prefix included
     StreamId stream;
     const StreamOpening* opening;  ///< nullptr: the other side knows the stream
   };
@@ -77,9 +77,9 @@ class StreamSource {
   void release();
 
   StreamStore* store_;
-  StreamChain chain_;     ///< units that wait
-  StreamChain spare_;     ///< of room(), with nothing but their prefix
-  bool shown_ = false;    ///< the first one is ready and stays as it is
+  StreamChain chain_;   ///< units that wait
+  StreamChain spare_;   ///< of room(), with nothing but their prefix
+  bool shown_ = false;  ///< the first one is ready and stays as it is
   bool finished_ = false;
   uint64_t left_ = 0;  ///< offset behind what has left
   uint64_t end_ = 0;

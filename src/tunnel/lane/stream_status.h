@@ -18,8 +18,8 @@ struct StreamCounts {
   uint64_t streamsDone = 0;      ///< both ways to the end
   uint64_t streamSentBytes = 0, streamReceivedBytes = 0;
   /// Those that ended before, by cause, whichever side said so.
-  uint64_t streamsReset = 0, streamsRefused = 0, streamsUnreachable = 0, streamsTimedOut = 0, streamsLimited = 0,
-           streamsGone = 0, streamsForbidden = 0;
+  uint64_t streamsReset = 0, streamsRefused = 0, streamsUnreachable = 0, streamsTimedOut = 0,
+           streamsLimited = 0, streamsGone = 0, streamsForbidden = 0;
 
   void countReset(StreamCause cause) {
     constexpr std::array kOf{&StreamCounts::streamsReset,       &StreamCounts::streamsRefused,
@@ -43,7 +43,8 @@ inline constexpr auto kFieldsOf<StreamCounts> = field::table<StreamCounts>(
     field::counter("streams_received_bytes", FieldUnit::kBytes,
                    "bytes of streams that came, in order and each counted once",
                    &StreamCounts::streamReceivedBytes),
-    field::counter("streams_reset", FieldUnit::kNone, "streams that a host has reset", &StreamCounts::streamsReset),
+    field::counter("streams_reset", FieldUnit::kNone, "streams that a host has reset",
+                   &StreamCounts::streamsReset),
     field::counter("streams_refused", FieldUnit::kNone, "streams whose destination refused the connection",
                    &StreamCounts::streamsRefused),
     field::counter("streams_unreachable", FieldUnit::kNone, "streams whose destination cannot be reached",
@@ -56,9 +57,10 @@ inline constexpr auto kFieldsOf<StreamCounts> = field::table<StreamCounts>(
     field::counter("streams_gone", FieldUnit::kNone,
                    "streams that ended with their session, or because it had no path for `repair-time`",
                    &StreamCounts::streamsGone),
-    field::counter("streams_forbidden", FieldUnit::kNone,
-                   "streams with a source that is none of the peer's, or a destination that is not for streams",
-                   &StreamCounts::streamsForbidden));
+    field::counter(
+        "streams_forbidden", FieldUnit::kNone,
+        "streams with a source that is none of the peer's, or a destination that is not for streams",
+        &StreamCounts::streamsForbidden));
 
 /// One stream, for the operator.
 struct StreamStatus {
@@ -74,7 +76,8 @@ inline constexpr auto kFieldsOf<StreamStatus> = field::table<StreamStatus>(
                 &StreamStatus::state),
     field::gauge("sent_bytes", FieldUnit::kBytes, "bytes that this gateway has taken for the stream",
                  &StreamStatus::sentBytes),
-    field::gauge("received_bytes", FieldUnit::kBytes, "bytes that came, in order", &StreamStatus::receivedBytes),
+    field::gauge("received_bytes", FieldUnit::kBytes, "bytes that came, in order",
+                 &StreamStatus::receivedBytes),
     field::gauge("queued_bytes", FieldUnit::kBytes, "what waits to be sent", &StreamStatus::queuedBytes),
     field::gauge("unacked_packets", FieldUnit::kPackets, "units sent and not known delivered",
                  &StreamStatus::unacked),
@@ -82,6 +85,7 @@ inline constexpr auto kFieldsOf<StreamStatus> = field::table<StreamStatus>(
                  &StreamStatus::heldBytes),
     field::gauge("age_s", FieldUnit::kSeconds, "since it was opened", &StreamStatus::age),
     field::gauge("first_byte_s", FieldUnit::kSeconds,
-                 "from the opening to the first byte of the other side; 0: none came", &StreamStatus::firstByte));
+                 "from the opening to the first byte of the other side; 0: none came",
+                 &StreamStatus::firstByte));
 
 }  // namespace braid

@@ -15,8 +15,8 @@ struct StreamChunk {
   Packet packet;
   uint64_t offset = 0;          ///< of the first byte in the stream
   StreamChunk* next = nullptr;  ///< in whatever chain it is
-  uint16_t prefix = 0;          ///< of a unit that is to be sent: bytes of the packet before those of the stream
-  uint8_t frame = 0;            ///< and the type of its frame
+  uint16_t prefix = 0;  ///< of a unit that is to be sent: bytes of the packet before those of the stream
+  uint8_t frame = 0;    ///< and the type of its frame
 
   /// Offset behind the last byte.
   uint64_t end() const { return offset + packet.size() - prefix; }

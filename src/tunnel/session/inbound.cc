@@ -30,7 +30,8 @@ bool isOfStream(const Inbound::UnitFrame& frame) {
 
 // Header and unit.
 ByteView bytesOf(const Inbound::UnitFrame& frame) {
-  ByteView unit = isOfStream(frame) ? std::get<StreamFrame>(frame).payload : std::get<DataFrame>(frame).payload;
+  ByteView unit =
+      isOfStream(frame) ? std::get<StreamFrame>(frame).payload : std::get<DataFrame>(frame).payload;
   return {unit.data() - kDataFrameHeader, unit.size() + kDataFrameHeader};
 }
 }  // namespace
@@ -45,7 +46,7 @@ void Inbound::setTunables() {
 bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arrival) {
   Time now = arrival.now;
   bool eliciting = false;
-  UnitFrame last;  // the last frame with a unit takes over the datagram's buffer
+  UnitFrame last;     // the last frame with a unit takes over the datagram's buffer
   ByteView symbol;    // from the first frame with a unit to the end of those that follow it without a gap
   bool whole = true;  // those are all
   size_t costly = 0;

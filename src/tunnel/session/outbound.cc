@@ -230,7 +230,8 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
     }
     if (!parts_.ledger.mayCreate()) return Outcome::kLater;
     if (!anyAhead) return Outcome::kNoPath;
-    if (!anyOpen && !offer.flow->burst.isSmall() && !parts_.round.newWaits(*offer.flow)) return Outcome::kNoPath;
+    if (!anyOpen && !offer.flow->burst.isSmall() && !parts_.round.newWaits(*offer.flow))
+      return Outcome::kNoPath;
     if (std::optional<size_t> choice = choosePath(offer, now))
       return sendData(parts_.subflows[*choice], round, out, now) ? Outcome::kSent : Outcome::kLater;
     if (!round.pass(now)) break;

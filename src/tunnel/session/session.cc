@@ -73,8 +73,9 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
-      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, lanes_.round,
-                 lanes_.packets, lanes_.streams, protector_, receiver_, owner, secrets.version}),
+      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_,
+                 lanes_.round, lanes_.packets, lanes_.streams, protector_, receiver_, owner,
+                 secrets.version}),
       inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, lanes_.round,
                 lanes_.packets, lanes_.streams, protector_, receiver_, owner, secrets.version}),
       start_(now) {
@@ -192,8 +193,9 @@ void Session::onTimer(Time now) {
 }
 
 Time Session::nextDeadline(Time now) const {
-  Time next = std::min({keys_.deadline(), lanes_.flows.nextDeadline(), inbound_.nextDeadline(), lanes_.streams.nextDeadline(),
-                        outbound_.nextDeadline(now), paths_.nextDeadline(now)});
+  Time next =
+      std::min({keys_.deadline(), lanes_.flows.nextDeadline(), inbound_.nextDeadline(),
+                lanes_.streams.nextDeadline(), outbound_.nextDeadline(now), paths_.nextDeadline(now)});
   if (unusableSince() != kNever && lanes_.streams.size() > 0)
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime + 1ns));
   if (unusableSince() != kNever && outbound_.hasWaiting())

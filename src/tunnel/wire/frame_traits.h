@@ -31,7 +31,8 @@ struct FrameTraits : FrameFlags {
   uint8_t number;  ///< first byte on the wire
   uint8_t last;    ///< the same; or the first byte of the last type of a range, to which all this applies
   std::string_view name;  ///< as in docs/protocol.md section 5
-  size_t largest;  ///< most bytes that we write; without the payload that DATA, PARITY, PARITY_TAIL, STREAM end with
+  size_t
+      largest;  ///< most bytes that we write; without the payload that DATA, PARITY, PARITY_TAIL, STREAM end with
 };
 
 /// PADDING is a type byte and nothing else; readers skip it, so it is no WireFrame.

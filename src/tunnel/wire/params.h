@@ -32,7 +32,14 @@ struct Params {
 };
 
 /// Ids of the entries. Those of the form 31 N + 27 mean nothing and never will (GREASE, RFC 9000 section 18.1).
-enum class ParamId : uint8_t { kLargestDatagram = 1, kSymbols = 2, kHeldSpan = 3, kLanes = 4, kStreams = 5, kStreamCredit = 6 };
+enum class ParamId : uint8_t {
+  kLargestDatagram = 1,
+  kSymbols = 2,
+  kHeldSpan = 3,
+  kLanes = 4,
+  kStreams = 5,
+  kStreamCredit = 6
+};
 constexpr bool isGreaseParam(uint64_t id) {
   return id >= 27 && (id - 27) % 31 == 0;
 }
