@@ -27,6 +27,18 @@ void write(Writer& out, const DataFrame& data) {
   out.bytes(data.payload);
 }
 
+void write(Writer& out, const StreamFrame& stream) {
+  std::vector<uint8_t> unit(kLargestStreamPrefix + stream.bytes.size());
+  Writer in(unit);
+  writeStreamPrefix(in, stream.stream, stream.opening ? &*stream.opening : nullptr);
+  in.bytes(stream.bytes);
+  if (!in.ok()) std::abort();
+  uint8_t header[kDataFrameHeader];
+  writeStreamHeader(stream.type, stream.offset, in.size(), header);
+  out.bytes(header);
+  out.bytes(ByteView(unit).first(in.size()));
+}
+
 void write(Writer& out, const ParityFrame& parity) {
   BlockDescription block = describe(parity);
   size_t before = out.size();

@@ -80,8 +80,8 @@ class Stream final : public Flow {
   bool isLooked_ = false;      ///< in the lane's list of those to look at
   bool owesCredit_ = false;    ///< in the list of those whose credit is to be said
   bool isStarved_ = false;     ///< in the list of those that wait for a buffer
-  uint8_t sizeClass_ = 0;      ///< of StreamHoldings
-  ListLink<Stream> byLook_, byCredit_, byHunger_, bySize_;
+  uint8_t lagClass_ = 0;       ///< of StreamHoldings
+  ListLink<Stream> byLook_, byCredit_, byHunger_, byLag_;
 };
 
 }  // namespace braid

@@ -11,16 +11,16 @@ void StreamHoldings::onChange(Stream& stream) {
   packets_ += assembly.packets() - std::exchange(stream.heldPackets_, assembly.packets());
   shared_.set(bytes_);
   buffers_.set(packets_);
-  size_t now = classOf(assembly.footprint());
-  size_t before = std::exchange(stream.sizeClass_, static_cast<uint8_t>(now));
+  size_t now = classOf(assembly.readable());
+  size_t before = std::exchange(stream.lagClass_, static_cast<uint8_t>(now));
   if (now == before) return;
-  if (before > 0) bySize_[before].erase(stream);
-  if (now > 0) bySize_[now].pushBack(stream);
+  if (before > 0) byLag_[before].erase(stream);
+  if (now > 0) byLag_[now].pushBack(stream);
 }
 
-Stream* StreamHoldings::largest() const {
+Stream* StreamHoldings::laziest() const {
   for (size_t i = kClasses - 1; i > 0; --i)
-    if (!bySize_[i].empty()) return bySize_[i].front();
+    if (!byLag_[i].empty()) return byLag_[i].front();
   return nullptr;
 }
 

@@ -59,15 +59,20 @@ Stream& StreamLane::add(StreamId id, const StreamOpening& opening, bool own, Tim
 
 StreamLane::Verdict StreamLane::admit(const StreamFrame& frame, Time now) {
   Stream* stream = find(frame.stream);
-  if (!stream) return admitNew(frame, now);
-  if (frame.end() > stream->creditLimit_ || !stream->assembly_.agrees(frame.end(), frame.fin()))
-    return Verdict::kBad;
-  size_t buffer = context_.pool.payload() + kBufferExtra;
-  size_t growth = stream->assembly_.growth(frame.offset, frame.bytes.size(), buffer);
-  return growth == 0 || makeRoom(growth) ? Verdict::kTaken : Verdict::kNoRoom;
+  if (!stream) {
+    Verdict verdict = admitNew(frame, now);
+    stream = find(frame.stream);
+    if (!stream) return verdict;
+  }
+  const StreamAssembly& assembly = stream->assembly_;
+  if (frame.end() > stream->creditLimit_ || !assembly.agrees(frame.end(), frame.fin())) return Verdict::kBad;
+  size_t growth = assembly.growth(frame.offset, frame.bytes.size(), context_.pool.payload() + kBufferExtra);
+  if (growth == 0) return Verdict::kTaken;
+  bool isNext = frame.offset <= assembly.arrived();
+  return (isNext ? makeRoom(growth) : holdings_.takesEarly(growth)) ? Verdict::kTaken : Verdict::kNoRoom;
 }
 
-// Of a stream that this side does not have. Frames of one that has ended are of no use any more.
+// Of a stream that this side does not have, and which may begin. Frames of one that has ended are of no use any more.
 StreamLane::Verdict StreamLane::admitNew(const StreamFrame& frame, Time now) {
   if (!frame.opening || isOwn(frame.stream)) return Verdict::kTaken;
   StreamIds::Verdict seen = ids_.look(frame.stream);
@@ -77,14 +82,11 @@ StreamLane::Verdict StreamLane::admitNew(const StreamFrame& frame, Time now) {
     refuse(frame.stream, StreamCause::kGone);
     return Verdict::kTaken;
   }
+  ids_.mark(frame.stream);
   if (!context_.options.on || !desk_ || streams_.size() >= context_.options.most) {
-    ids_.mark(frame.stream);
     refuse(frame.stream, StreamCause::kLimit);
     return Verdict::kTaken;
   }
-  if (frame.end() > upload_) return Verdict::kBad;
-  if (!makeRoom(context_.pool.payload() + kBufferExtra)) return Verdict::kNoRoom;
-  ids_.mark(frame.stream);
   Stream& stream = add(frame.stream, *frame.opening, false, now);
   desk_->tell(stream.handle_, StreamDesk::Word::kOpened);
   return Verdict::kTaken;
@@ -159,15 +161,15 @@ void StreamLane::refuse(StreamId id, StreamCause cause) {
 
 // ---- what is held
 
-// At the bound of this peer the stream goes that holds most: it is the one whose reader is slowest, and no other may wait
-// for it.
+// At a bound the stream goes whose reader is behind most: no other may wait for it. Perhaps the very one that the room is
+// for. False: readers are not to blame.
 bool StreamLane::makeRoom(size_t bytes) {
-  while (holdings_.exceeds(bytes)) {
-    Stream* most = holdings_.largest();
+  while (!holdings_.takesNext(bytes)) {
+    Stream* most = holdings_.laziest();
     if (!most) return false;
     reset(*most, StreamCause::kLimit, true);
   }
-  return holdings_.mayHold(bytes);
+  return true;
 }
 
 size_t StreamLane::firstCredit() const {

@@ -368,6 +368,39 @@ TEST_F(SessionStreamsTest, AThousandReadersThatDoNotReadHoldNoMoreThanTheBound) 
   EXPECT_EQ(desk.find(b) ? desk.find(b)->assembly().consumed() : 0, 300'001u);
 }
 
+// Early bytes of many streams must not fill the room that those need which they wait for.
+TEST_F(SessionStreamsTest, WhatComesInOrderFindsRoomHoweverMuchIsEarly) {
+  options.streams.heldBytes = 64 * 2300;
+  begin();
+  std::vector<StreamHandle> mine;
+  for (int i = 0; i < 8; ++i) mine.push_back(open(*edge));
+  run(5ms);
+  listen();
+  ASSERT_EQ(opened.size(), 8u);
+  std::vector<uint8_t> bytes(1000);
+  auto offer = [&](StreamHandle h, uint64_t offset) {
+    Stream* s = desk.find(h);
+    StreamFrame frame;
+    frame.stream = s->id();
+    frame.offset = offset;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = byteAt(offset + i);
+    frame.bytes = bytes;
+    StreamLane::Verdict verdict = hub->streams().admit(frame, now);
+    if (verdict == StreamLane::Verdict::kTaken) hub->streams().onFrame(frame, pool.copy(bytes), now);
+    return verdict;
+  };
+  size_t refusals = 0;
+  for (uint64_t offset = 1000; offset <= 60000; offset += 1000)
+    for (StreamHandle h : opened) refusals += offer(h, offset) == StreamLane::Verdict::kNoRoom;
+  EXPECT_GT(refusals, 0u);
+  for (StreamHandle h : opened) {
+    EXPECT_EQ(offer(h, 0), StreamLane::Verdict::kTaken);
+    EXPECT_GT(read(h, SIZE_MAX), 0u);
+    EXPECT_LE(hub->streams().heldBytes(), options.streams.heldBytes);
+  }
+  EXPECT_EQ(hub->streams().counts().streamsLimited, 0u) << "who reads is not to blame";
+}
+
 TEST_F(SessionStreamsTest, BytesBeyondTheCreditAreALie) {
   RecordProperty("rule", "stream.limit");
   begin();
