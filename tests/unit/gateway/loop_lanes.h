@@ -30,7 +30,7 @@ class LoopLanes final : public StreamLanes {
 
   bool canOpen(const Address& destination) const override { return !closed.contains(destination); }
   StreamHandle open(const StreamEnds& ends, Time) override {
-    if (full || !canOpen(ends.destination)) return {};
+    if (full || !canOpen(ends.destination.address)) return {};
     StreamHandle near = add(ends), far = add(ends);
     ends_[near].other = far;
     ends_[far].other = near;
@@ -50,7 +50,7 @@ class LoopLanes final : public StreamLanes {
     return free;
   }
   size_t room(StreamHandle stream, std::span<ByteSpan> buffers) override {
-    size_t free = std::min(writable(stream), sizeof buffer_);
+    size_t free = std::min(writable(stream, 1), sizeof buffer_);
     if (free == 0 || buffers.empty()) return 0;
     size_t half = free / 2;  // more than one piece, as in the tunnel
     if (half == 0 || buffers.size() == 1) return buffers[0] = ByteSpan(buffer_).first(free), size_t{1};
@@ -62,7 +62,7 @@ class LoopLanes final : public StreamLanes {
     write(stream, ByteView(buffer_).first(bytes), now);
   }
   size_t write(StreamHandle stream, ByteView bytes, Time) override {
-    size_t n = std::min(bytes.size(), writable(stream));
+    size_t n = std::min(bytes.size(), writable(stream, 1));
     if (n == 0) return 0;
     End* end = find(stream);
     std::string& to = other(*end).waiting;
