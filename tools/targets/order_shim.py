@@ -32,7 +32,7 @@ def _asks(handle, seed, count):
     return times
 
 
-def _persistent(lab, seed, count):
+def ask_persistently(lab, seed, count):
     """Seconds of all answers on eight new connections that stay. Whatever goes wrong on one raises."""
     handles = [lab.lab.client.inside(connect, SERVER, PORT) for _ in range(CONNECTIONS)]
     try:
@@ -44,7 +44,7 @@ def _persistent(lab, seed, count):
             handle.close()
 
 
-def _serve(lab):
+def serve_answers(lab):
     lab.lab.start(lab.lab.server, "requests", ["env", f"PYTHONPATH={TOOLS}", "python3", "-m", "lab.requests", SERVER,
                                                PORT])
     lab.lab.wait_for_line("requests", "ready")
@@ -54,13 +54,13 @@ def _helped(rounds, count):
     """[{"without", "with", "ratio"}] of the p99 with 2 % loss in the client's LAN."""
     runs = []
     with ShimLab("down") as lab:
-        _serve(lab)
+        serve_answers(lab)
         lab.lose(LOSS)
         for number in range(rounds):
             p99 = {}
             for enabled in (False, True):
                 lab.lab.switch_ack_shim(enabled)
-                times = _persistent(lab, number, count)
+                times = ask_persistently(lab, number, count)
                 p99[enabled] = percentile(times, 0.99)
                 if enabled:
                     fired = lab.actuators()
@@ -74,12 +74,12 @@ def _copies(rounds, count):
     of it, by a host, of the packets of both hosts."""
     runs = []
     with ShimLab("down", JITTER) as lab:
-        _serve(lab)
+        serve_answers(lab)
         for number in range(rounds):
             lab.lab.switch_ack_shim(False)
             lab.lab.switch_ack_shim(True)
             before, repeated = [host.counters()["Tcp.OutSegs"] for host in lab.hosts], lab.repeated()
-            _persistent(lab, number, count)
+            ask_persistently(lab, number, count)
             packets = sum(host.counters()["Tcp.OutSegs"] for host in lab.hosts) - sum(before)
             fired = sum(counts["fired"] for counts in lab.actuators().values())
             copies = fired + lab.repeated() - repeated
