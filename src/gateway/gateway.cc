@@ -133,8 +133,8 @@ bool Gateway::turn() {
   onTimers(now);
   bool more = streams_ && streams_->turn(now);
   more |= pump_.turn(now);
-  // What was sent may have made room for more.
-  if (streams_) more |= streams_->turn(now);
+  // What was sent may have made room for more; what streams do now leaves in another turn.
+  if (streams_) more |= streams_->turn(now) || streams_->hasActed();
   logEvents(now);
   followMtu(now);
   if (shrink_ == kNever && pool_.hasSpare()) shrink_ = now + kShrinkAfter;

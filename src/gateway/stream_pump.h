@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/time.h"
 #include "host/stream_host.h"
@@ -39,7 +40,10 @@ class StreamPump {
   /// Why move() gave kFailed.
   StreamCause cause() const { return cause_; }
   /// Both ways are at their ends: the connection ends in order. Without this call it ends with a reset.
-  void close() { socket_->close(); }
+  void close() {
+    if (!std::exchange(shut_, true)) socket_->shutdownWrite();
+    socket_->close();
+  }
 
   /// Whether it waits in a list of those that have something to do; kept by the owner of the list.
   bool listed = false;

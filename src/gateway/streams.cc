@@ -224,18 +224,24 @@ void Streams::onEvent(const StreamEvent& event, Time now) {
   list(*pump);
 }
 
+void Streams::takeEvents(Time now) {
+  for (StreamEvent event; lanes_.pollStream(event); acted_ = true) onEvent(event, now);
+}
+
 bool Streams::turn(Time now) {
   if (acceptAgain_ <= now) {
     acceptAgain_ = kNever;
     host_->wantAccept(true);
   }
   expire(now);
-  for (StreamEvent event; lanes_.pollStream(event);) onEvent(event, now);
+  acted_ = false;
+  takeEvents(now);
   std::swap(ready_, moving_);
+  acted_ |= !moving_.empty();
   for (StreamHandle stream : moving_)
     if (StreamPump* pump = find(stream)) move(*pump, now);
   moving_.clear();
-  for (StreamEvent event; lanes_.pollStream(event);) onEvent(event, now);
+  takeEvents(now);
   watchRoom(now);
   if (gate_.deadline() <= now) gate_.update(!full_, now);
   return !ready_.empty();

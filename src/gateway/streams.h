@@ -41,6 +41,8 @@ class Streams : private StreamObserver {
   void onPeers(Time now);
   /// Does what is due. True: there is more; call again at once.
   bool turn(Time now);
+  /// Whether the last turn did anything with the lanes, so that the tunnel may have datagrams to send.
+  bool hasActed() const { return acted_; }
   Time deadline() const;
   /// Ends every connection with a reset.
   void stop();
@@ -57,6 +59,7 @@ class Streams : private StreamObserver {
   void onReady(uint64_t tag, Ready ready) override;
 
   void take(StreamHost::Accepted&& accepted, Time now);
+  void takeEvents(Time now);
   void onEvent(const StreamEvent& event, Time now);
   void connect(StreamHandle stream, Time now);
   void refuse(StreamHandle stream, StreamCause cause, Time now);
@@ -84,6 +87,7 @@ class Streams : private StreamObserver {
   size_t bound_ = 0;  ///< at most `most_`; less when there were no more descriptors
   bool clientsSource_ = true;
   bool full_ = false;
+  bool acted_ = false;
   Time acceptAgain_ = kNever;  ///< kNever: connections are accepted
   StreamFigures figures_;
 };

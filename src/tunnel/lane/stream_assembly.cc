@@ -119,6 +119,7 @@ void StreamAssembly::drop(StreamChunk* chunk) {
 }
 
 void StreamAssembly::clear() {
+  consumed_ = arrived_;  // nothing is left to be read
   while (!ready_.empty()) drop(ready_.popFront());
   if (!window_) return;
   for (Page*& page : window_->pages) {

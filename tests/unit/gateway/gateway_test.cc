@@ -556,6 +556,7 @@ class GatewayStreamsTest : public GatewayTest {
 
 TEST_F(GatewayStreamsTest, ATcpConnectionCrossesAsAStreamAndEndsInOrder) {
   start();
+  run(2s);  // it is looked for by time
   ASSERT_TRUE(edge_.host.streams()->taking());
   join();
   EXPECT_EQ(server_->source, client_->source);

@@ -25,7 +25,7 @@ TEST(ConfigErrors, Keys) {
       "fec: {}\n",
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, workers, uplinks, "
       "listen, peers, control, "
-      "recovery, tunnel, state, log");
+      "recovery, tunnel, streams, state, log");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",

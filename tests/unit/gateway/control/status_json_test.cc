@@ -44,13 +44,21 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.orderMemory = 19, p.decodeMemory = 20;
   p.subflows.resize(2), p.flowCount = 3;
   p.keyAge = 500ms, p.keyGeneration = 17, p.failedRenewals = 18;
+  p.streamCount = 21, p.streamsHeldBytes = 22, p.streamsOpened = 23, p.streamsAccepted = 24,
+  p.streamsDone = 25;
+  p.streamSentBytes = 26, p.streamReceivedBytes = 27, p.streamsReset = 28, p.streamsRefused = 29;
+  p.streamsUnreachable = 30, p.streamsTimedOut = 31, p.streamsLimited = 32, p.streamsGone = 33;
+  p.streamsForbidden = 34;
   EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
     "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
     "subflow_count":2,"flow_count":3,"recovery":"cofuso","blocks":10,"parities_received":11,
     "blocks_decoded":12,"packets_decoded":13,"blocks_evicted":14,"suppressions":15,"whole_parities":16,
     "protocol_version":17,"key_age_s":0.5,"key_generation":17,"failed_renewals":18,
-    "order_memory_bytes":19,"decode_memory_bytes":20})"));
+    "order_memory_bytes":19,"decode_memory_bytes":20,"stream_count":21,"streams_held_bytes":22,"streams_opened":23,
+    "streams_accepted":24,"streams_done":25,"streams_sent_bytes":26,"streams_received_bytes":27,"streams_reset":28,
+    "streams_refused":29,"streams_unreachable":30,"streams_timed_out":31,"streams_limited":32,"streams_gone":33,
+    "streams_forbidden":34})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {
@@ -158,10 +166,10 @@ TEST(StatusJson, StatusHasAllDropsAndNoFlows) {
   EXPECT_FALSE(status["peers"][0].contains("flows"));
   std::set<std::string> keys;
   for (const auto& [key, value] : status.items()) keys.insert(key);
-  EXPECT_EQ(keys,
-            (std::set<std::string>{"peers", "gateway", "host_drops", "host_traffic", "drops", "ack_shim",
-                                   "buffers_in_use", "buffers_limit", "buffers_queued", "buffers_sent",
-                                   "buffers_held", "memory_bytes", "memory_limit_bytes", "handshakes"}));
+  EXPECT_EQ(keys, (std::set<std::string>{"peers", "gateway", "host_drops", "host_traffic", "drops",
+                                         "ack_shim", "buffers_in_use", "buffers_limit", "buffers_queued",
+                                         "buffers_sent", "buffers_held", "memory_bytes", "memory_limit_bytes",
+                                         "handshakes", "streams"}));
 }
 
 TEST(StatusJson, TheAckShimHasAllItsActuators) {
