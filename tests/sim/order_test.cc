@@ -74,7 +74,7 @@ TEST(Order, ACallBesideADownloadIsProtectedAheadOfIt) {
     EXPECT_LE(beside.p99, idle + 12ms) << "seed " << seed;
     downloaded += beside.downloaded;
   }
-  // One run of the sender's cubic gives between 56 and 68 Mbit/s.
+  // One run alone gives between 56 and 68 Mbit/s.
   EXPECT_GT(static_cast<double>(downloaded) * 8 / (3 * 61), 0.75 * 80_Mbit);
 }
 
