@@ -34,6 +34,10 @@ config device
     list ethertype 'ipv4'
     list ethertype 'arp'
 """
+STREAMS = """
+config streams
+    option enabled 'on'
+"""
 REST = """
 config gateway
     option key 'edge.key'
@@ -121,6 +125,25 @@ config ack_shim_exclude
     option network '10.1.7.0/24'
     option ports '5060-5080'
 
+config streams
+    option enabled 'on'
+    option source 'own'
+    option max_connections '1000'
+    option max_per_peer '900'
+    option hold_limit '1MiB'
+    option peer_hold_limit '16MiB'
+    option total_hold_limit '64MiB'
+
+config streams_match
+    option ports '80'
+
+config streams_match
+    option network '10.1.0.0/16'
+    option ports '8000-8099'
+
+config streams_exclude
+    option network '10.1.7.0/24'
+
 config recovery
     option policy 'cofuso'
     option k_max '64'
@@ -194,11 +217,11 @@ class Translation(Case):
                      "    metered: {cap: '50GB', period: 'month', reset-day: '15', reset-hour: '3'}",
                      "    endpoints: ['192.0.2.1:4433', 'vpn.example.net:4433']",
                      "  amp: {gamma: '3', tau: '9', cwnd-min: '3', bdp: '40', mark-threshold: '20'}",
-                     "      - {ports: '873'}", "    - {dscp: 'ef', delivery: 'timely'}"):
+                     "      - {ports: '873'}", "    - {network: '10.1.0.0/16', ports: '8000-8099'}", "    - {dscp: 'ef', delivery: 'timely'}"):
             self.assertIn(line + "\n", yaml)
 
     def test_a_bridge(self):
-        rest = re.sub(r"\n +list prefix '10.99.*", "", REST)
+        rest = re.sub(r"\n +list prefix '10.99.*", "", REST).replace(STREAMS, STREAMS.replace("'on'", "'off'"))
         self.assertEqual(self.check(self.translate(TAP + rest)[0]), "")
 
     def test_no_key_of_the_reader_is_out_of_reach(self):

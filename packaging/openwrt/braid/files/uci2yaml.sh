@@ -102,10 +102,15 @@ braid_device() {
 	braid_list "$1" '  ' ethertype ethertypes
 }
 
+# braid_rule SECTION INDENT: an item of a list of networks and ports.
+braid_rule() {
+	braid_map "$1" "$2" '- rule' network:network ports:ports | sed 's/- rule: /- /'
+}
+
 braid_exclusion() {
 	braid_exclusions=$((braid_exclusions + 1))
 	[ "$braid_exclusions" -gt 1 ] || echo "    exclude:"
-	braid_map "$1" '      ' '- exclusion' network:network ports:ports | sed 's/- exclusion: /- /'
+	braid_rule "$1" '      '
 }
 
 braid_tunnel() {
@@ -123,6 +128,26 @@ braid_shim() {
 	braid_options "$1" '    ' enabled alpha phi gamma rto_min inactivity max_flows replay sack_gap
 	local braid_exclusions=0
 	config_foreach braid_exclusion ack_shim_exclude
+}
+
+braid_stream_match() {
+	braid_matches=$((braid_matches + 1))
+	[ "$braid_matches" -gt 1 ] || echo "  match:"
+	braid_rule "$1" '    '
+}
+
+braid_stream_exclusion() {
+	braid_exclusions=$((braid_exclusions + 1))
+	[ "$braid_exclusions" -gt 1 ] || echo "  exclude:"
+	braid_rule "$1" '    '
+}
+
+braid_streams() {
+	echo "streams:"
+	braid_options "$1" '  ' enabled source max_connections max_per_peer hold_limit peer_hold_limit total_hold_limit
+	local braid_matches=0 braid_exclusions=0
+	config_foreach braid_stream_match streams_match
+	config_foreach braid_stream_exclusion streams_exclude
 }
 
 braid_class() {
@@ -147,5 +172,6 @@ braid_yaml() {
 	config_foreach braid_peer peer
 	config_foreach braid_tunnel tunnel
 	config_foreach braid_shim ack_shim
+	config_foreach braid_streams streams
 	config_foreach braid_recovery recovery
 }
