@@ -217,11 +217,13 @@ class Translation(Case):
                      "    metered: {cap: '50GB', period: 'month', reset-day: '15', reset-hour: '3'}",
                      "    endpoints: ['192.0.2.1:4433', 'vpn.example.net:4433']",
                      "  amp: {gamma: '3', tau: '9', cwnd-min: '3', bdp: '40', mark-threshold: '20'}",
-                     "      - {ports: '873'}", "    - {network: '10.1.0.0/16', ports: '8000-8099'}", "    - {dscp: 'ef', delivery: 'timely'}"):
+                     "      - {ports: '873'}", "    - {network: '10.1.0.0/16', ports: '8000-8099'}",
+                     "    - {dscp: 'ef', delivery: 'timely'}"):
             self.assertIn(line + "\n", yaml)
 
     def test_a_bridge(self):
-        rest = re.sub(r"\n +list prefix '10.99.*", "", REST).replace(STREAMS, STREAMS.replace("'on'", "'off'"))
+        rest = re.sub(r"\n +list prefix '10.99.*", "", REST)
+        rest = rest.replace(STREAMS, STREAMS.replace("'on'", "'off'"))
         self.assertEqual(self.check(self.translate(TAP + rest)[0]), "")
 
     def test_no_key_of_the_reader_is_out_of_reach(self):
