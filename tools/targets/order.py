@@ -118,7 +118,7 @@ CALL = [{"name": "call", "port": 4600, "rate": 50, "size": 172}]
 CALL_SECONDS, MOST_LOST, KEPT = 300, 8, 0.97
 
 
-def _call(settings, seconds):
+def call_beside(settings, seconds):
     """One round in a fresh lab: the call alone, a download alone, both."""
     lab, changes = opened(LINKS, settings)
     with lab, concurrent.futures.ThreadPoolExecutor() as pool:
@@ -141,7 +141,7 @@ def _call(settings, seconds):
         "goodput; medians of 3", "packets", at_most=MOST_LOST, programs=PROGRAMS, options=OPTIONS)
 def call(quick, settings):
     rounds, seconds = extent(quick, CALL_SECONDS)
-    runs = [_call(settings, seconds) for _ in range(rounds)]
+    runs = [call_beside(settings, seconds) for _ in range(rounds)]
     lost, above, kept = (median(run[key] for run in runs) for key in ("lost", "above ms", "kept"))
     detail = {"p99 above idle ms": above, "download kept": rounded(kept), "seconds of a run": seconds, "runs": runs}
     require(detail, above <= TAIL, f"p99 {above:.1f} ms above idle, at most {TAIL} may be")

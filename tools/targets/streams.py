@@ -28,7 +28,7 @@ def streams(*ports):
     return {"streams": {"enabled": "on", "match": [{"ports": port} for port in ports]}}
 
 
-def _wait_taking(lab):
+def wait_taking(lab):
     for gateway in lab.gateways():
         lab.wait_for(lambda gateway=gateway: gateway.status()["streams"]["taking"],
                      f"{gateway.name} to take connections over")
@@ -73,7 +73,7 @@ def web(quick):
     rounds, count = (1, QUICK_FETCHES) if quick else (ROUNDS, FETCHES)
     with Lab(WEB_LINKS) as lab:
         lab.start_gateways(streams(WEB_PORT), streams(WEB_PORT))
-        _wait_taking(lab)
+        wait_taking(lab)
         for address in (TUNNELLED, DIRECT):
             lab.start(lab.server, f"requests {address}",
                       ["env", f"PYTHONPATH={TOOLS}", "python3", "-m", "lab.requests", address, WEB_PORT])
@@ -104,7 +104,7 @@ def _goodputs(links, senders, rounds, seconds):
     """{sender: goodput of each round / (sum of the links' rates x 1448/1500)}, start included."""
     rate, results = sum(link.rate_mbit for link in links) * PAYLOAD_SHARE, {}
     with Pair(links, edge=streams(80), concentrator=streams(80)) as pair:
-        _wait_taking(pair.lab)
+        wait_taking(pair.lab)
         path, before = pair.file(seconds), _taken(pair.lab)
         for _ in range(rounds):
             for sender in senders:
@@ -152,7 +152,7 @@ def cost_of_a_byte(quick, settings):
                     gateway.config |= LANES[name]
                 with duel.running(braid):
                     if name == "streams":
-                        _wait_taking(duel.lab)
+                        wait_taking(duel.lab)
                     results[name].append(stream(duel, braid))
                     taken += _taken(duel.lab) > 0 if name == "streams" else 0
         detail = {"rounds": duel.rounds_wanted, "seconds of a run": duel.seconds,
@@ -183,7 +183,7 @@ def lossy_lan(quick):
                 gateway.start()
             lab.lab.edge_gateway.wait_up(subflows=1)
             if name == "streams":
-                _wait_taking(lab.lab)
+                wait_taking(lab.lab)
             lab.lose(LOSS)
             times[name].append(percentile(ask_persistently(lab, number, count), 0.99))
             if name == "streams" and not _taken(lab.lab):

@@ -1,0 +1,230 @@
+"""Targets of the stream lane: how streams end, what they hold, and what others feel of them."""
+
+import contextlib
+import json
+import resource
+import socket
+import threading
+import time
+
+from lab import Lab, binary, median, percentile
+from lab.ends import GOOD
+from lab.measure import iperf3, resident_bytes, round_trips
+from lab.services import Iperf3
+
+from . import option, target
+from ._duel import SHORT, require, rounded
+from ._simulate import simulate
+from .order import CALL_SECONDS, KEPT, LINKS, MOST_LOST, QUICK, ROUNDS, TAIL, TOOLS, call_beside
+from .pair import PROGRAMS
+from .streams import IPERF_PORT, streams, wait_taking
+
+ADDRESS, PORT = Lab.server_addresses()[0], 8080
+
+# ---- stream.4
+
+RUNS, CONNECTIONS, AT_ONCE = 10_000, 100_000, 200
+QUICK_RUNS, QUICK_CONNECTIONS = 20, 2_000
+# So many clients: a host has 28,000 ports, and each rests for a minute.
+SOURCES = [f"192.168.10.{host}" for host in range(3, 11)]
+
+
+def _virtual(runs):
+    """{what sim_streams counts} of so many runs, in two halves at once."""
+    half = runs // 2
+    done = simulate("sim_streams", {seed: ["--runs", half, "--seed", seed] for seed in (1, 1 + half)}, check=False)
+    return {key: sum(each[key] for each in done.values()) for key in ("runs", "failed", "streams", "whole", "reset")}
+
+
+def _real(count):
+    """{"client" and "server": {kind: {outcome: connections}}} and how many were in the stream lane, of connections
+    over WiFi and LTE."""
+    with Lab(LINKS) as lab:
+        lab.start_gateways(streams(f"{PORT}-{PORT + 1}"), streams(f"{PORT}-{PORT + 1}"))
+        wait_taking(lab)
+        for source in SOURCES:
+            lab.client.ip("address", "add", f"{source}/24", "dev", "lan0")
+        results, program = {}, ["env", f"PYTHONPATH={TOOLS}", "python3", "-m", "lab.ends"]
+        with contextlib.ExitStack() as files:
+            out = {role: files.enter_context(open(lab.directory / f"{role}.json", "wb"))
+                   for role in ("client", "server")}
+            server = lab.start(lab.server, "server", [*program, "serve", ADDRESS, PORT], stdout=out["server"])
+            lab.wait_for(lambda: (lab.directory / "server.json").read_bytes(), "the server to be ready")
+            client = lab.start(lab.client, "client", [
+                *program, "ask", ADDRESS, PORT, "--count", count, "--at-once", AT_ONCE, "--source", *SOURCES],
+                stdout=out["client"])
+            if client.wait(count / 20 + 120) != 0:
+                raise RuntimeError(lab.log_tail("client"))
+            if lab.stop(server, timeout=90) != 0:
+                raise RuntimeError(lab.log_tail("server"))
+        for role in out:
+            results[role] = json.loads((lab.directory / f"{role}.json").read_text(encoding="ascii").splitlines()[-1])
+        return results, lab.edge_gateway.status()["streams"]["accepted"]
+
+
+@target("stream.4", f"streams that lose or change bytes, end otherwise than their TCP did or hang, over {RUNS:,} "
+        f"virtual runs and {CONNECTIONS:,} real connections with every kind of end over WiFi and LTE", "failures",
+        at_most=0, programs=[*PROGRAMS, "sim_streams"],
+        options=[QUICK, option("--no-virtual", action="store_true", help="the real connections alone"),
+                 option("--no-real", action="store_true", help="the virtual runs alone")])
+def ends(quick, no_virtual, no_real):
+    detail, failures = {}, 0
+    if not no_virtual:
+        detail["virtual"] = _virtual(QUICK_RUNS if quick else RUNS)
+        failures += detail["virtual"]["failed"]
+    if not no_real:
+        count = QUICK_CONNECTIONS if quick else CONNECTIONS
+        detail["real"], detail["in the stream lane"] = _real(count)
+        bad = {role: sum(number for outcomes in kinds.values() for outcome, number in outcomes.items()
+                         if outcome != GOOD) for role, kinds in detail["real"].items()}
+        detail["ended otherwise at"] = bad
+        failures += max(bad.values())
+        require(detail, detail["in the stream lane"] == count,
+                f"{detail['in the stream lane']} of {count} connections were in the stream lane")
+    require(detail, not quick, SHORT)
+    require(detail, not (no_virtual or no_real), "more: one half is no verdict")
+    return failures, detail
+
+
+# ---- stream.5
+
+IDLE, QUICK_IDLE, SETTLE = 10_000, 500, 5  # streams, and seconds until they are idle
+READERS, HELD, FILLING = 1_000, 32 << 20, 20  # that do not read, the bound in bytes, and seconds to fill it
+BLOCK = bytes(1 << 18)
+
+
+@contextlib.contextmanager
+def _files(count):
+    """Lets this process open so many."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, max(count, before[1])))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@contextlib.contextmanager
+def _connections(lab, count):
+    """[(client's end, server's end)] of so many connections, each of which has carried a byte."""
+    with contextlib.ExitStack() as ends, _files(2 * count + 1000):
+        listener = ends.enter_context(lab.server.inside(
+            lambda: socket.create_server((ADDRESS, PORT), backlog=4096)))
+        listener.settimeout(30)
+        servers, clients = {}, []
+
+        def accept():
+            for _ in range(count):
+                end, where = listener.accept()
+                servers[where] = ends.enter_context(end)
+                end.sendall(b".")
+
+        acceptor = threading.Thread(target=accept, daemon=True)
+        acceptor.start()
+        for _ in range(count):
+            end = lab.client.inside(lambda: socket.create_connection((ADDRESS, PORT), timeout=30))
+            clients.append(ends.enter_context(end))
+        for end in clients:
+            end.recv(1)
+        acceptor.join(30)
+        yield [(end, servers[end.getsockname()]) for end in clients]
+
+
+def _held(gateway):
+    """Bytes that a gateway holds of the streams of its one peer."""
+    return gateway.status()["peers"][0]["streams_held_bytes"]
+
+
+def _most_held(lab, pairs):
+    """{gateway: bytes held at most} while all clients write and no server reads."""
+    most, end = dict.fromkeys(("edge", "concentrator"), 0), time.monotonic() + FILLING
+    for client, _ in pairs:
+        client.setblocking(False)
+    while time.monotonic() < end:
+        for client, _ in pairs:
+            with contextlib.suppress(BlockingIOError):
+                client.send(BLOCK)
+        for name, gateway in (("edge", lab.edge_gateway), ("concentrator", lab.gateway)):
+            most[name] = max(most[name], _held(gateway))
+    return most
+
+
+@target("stream.5", f"memory of an idle stream, of {IDLE:,}, the larger of both daemons; bytes held for {READERS:,} "
+        "readers that do not read / the configured bound at most 1", "bytes", at_most=6_000, programs=PROGRAMS,
+        options=[QUICK])
+def memory(quick):
+    count, readers = (QUICK_IDLE, QUICK_IDLE // 5) if quick else (IDLE, READERS)
+    limits = {"streams": {"peer-hold-limit": f"{HELD >> 20}MiB"}}
+    settings = [{"streams": streams(PORT)["streams"] | limits["streams"]} for _ in range(2)]
+    detail = {"idle streams": count, "readers": readers, "bound": HELD}
+    with Lab([LINKS[0]]) as lab:
+        lab.start_gateways(*settings)
+        wait_taking(lab)
+        with _connections(lab, 10):
+            time.sleep(1)  # what the first ones need once
+        time.sleep(1)
+        before = [resident_bytes(gateway.process.pid) for gateway in lab.gateways()]
+        with _connections(lab, count):
+            time.sleep(SETTLE)
+            taken = lab.edge_gateway.status()["peers"][0]["stream_count"]
+            grown = [resident_bytes(gateway.process.pid) - size
+                     for gateway, size in zip(lab.gateways(), before)]
+        detail |= {"in the stream lane": taken, "bytes of an idle stream": [rounded(each / count) for each in grown]}
+        require(detail, taken == count, f"{taken} of {count} connections were in the stream lane")
+    with Lab([LINKS[0]]) as lab:
+        lab.start_gateways(*settings)
+        wait_taking(lab)
+        with _connections(lab, readers) as pairs:
+            most = _most_held(lab, pairs)
+        share = max(most.values()) / HELD
+        detail |= {"held at most": most, "of the bound": rounded(share)}
+        require(detail, 0.1 < share <= 1, f"{share:.3f} of the bound was held; more than 0.1 and at most 1 must be")
+    require(detail, not quick, SHORT)
+    return max(grown) / count, detail
+
+
+# ---- stream.6
+
+DOWNLOADS, PINGS, QUICK_PINGS, PAUSE, LATEST = 10, 1000, 200, 0.02, 1  # `LATEST`: seconds; a later answer is none
+
+
+def _beside_downloads(count):
+    """(idle, busy): milliseconds of pings alone and beside downloads in the stream lane."""
+    with Lab(LINKS) as lab:
+        lab.start_gateways(streams(IPERF_PORT), streams(IPERF_PORT))
+        wait_taking(lab)
+        Iperf3(lab)
+        idle = round_trips(lab.client, ADDRESS, count, PAUSE, LATEST)
+        result = {}
+
+        def download():
+            result.update(iperf3(lab, ADDRESS, "-R", "-P", DOWNLOADS, seconds=round(count * PAUSE) + 4)["end"])
+
+        load = threading.Thread(target=download, daemon=True)
+        load.start()
+        time.sleep(2)
+        busy = round_trips(lab.client, ADDRESS, count, PAUSE, LATEST)
+        load.join()
+        taken = lab.edge_gateway.status()["streams"]["accepted"]
+        if taken < DOWNLOADS:
+            raise RuntimeError(f"{taken} connections were in the stream lane")
+        idle99, busy99 = (min(percentile(times, 0.99), LATEST * 1e3) for times in (idle, busy))
+        return {"idle p99 ms": idle99, "p99 ms": busy99, "above ms": busy99 - idle99,
+                "Mbit/s": rounded(result["sum_received"]["bits_per_second"] / 1e6)}
+
+
+@target("stream.6", f"p99 of a ping beside {DOWNLOADS} downloads in the stream lane above idle, WiFi + LTE, median of "
+        f"3; a call of five minutes beside a download there loses at most {MOST_LOST}, its p99 is at most {TAIL} ms "
+        f"above idle, and the download keeps {KEPT}", "ms", at_most=15, programs=PROGRAMS,
+        options=[QUICK, option("--no-call", action="store_true", help="without the call")])
+def neighbours(quick, no_call):
+    runs = [_beside_downloads(QUICK_PINGS if quick else PINGS) for _ in range(1 if quick else ROUNDS)]
+    detail = {"runs": runs, "pings of a run": QUICK_PINGS if quick else PINGS}
+    if not no_call:
+        one = call_beside(json.dumps(streams(IPERF_PORT)), 10 if quick else CALL_SECONDS)
+        detail["call"] = one
+        require(detail, one["lost"] <= MOST_LOST, f"the call loses {one['lost']}, at most {MOST_LOST} may be")
+        require(detail, one["above ms"] <= TAIL, f"the call's p99 is {one['above ms']:.1f} ms above idle")
+        require(detail, one["kept"] >= KEPT, f"the download keeps {one['kept']:.3f}")
+    require(detail, not (quick or no_call), SHORT)
+    return median(run["above ms"] for run in runs), detail
