@@ -52,9 +52,9 @@ class ShimLab:
             host.sysctl(net__ipv4__tcp_sack=int(sack), net__ipv4__tcp_timestamps=int(timestamps),
                         net__ipv4__tcp_early_retrans=3 if tlp else 0)
 
-    def lose(self, share):
-        """Of the packets of the receiver's hop, in both directions."""
-        self.lab.links.set(f"lan.{self._receiver}", loss=share)
+    def lose(self, share, way=None):
+        """Of the packets of the receiver's hop: "from host", "to host", or both ways."""
+        self.lab.links.set(f"lan.{self._receiver}", _DIRECTIONS.get(way, "both"), loss=share)
 
     def lose_segments(self, numbers):
         """These data segments of each connection, counted from 0, are lost before the receiver's TCP, the first time
