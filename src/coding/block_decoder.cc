@@ -186,9 +186,10 @@ void BlockDecoder::release() {
   if (blocks_.empty() || polled_ != kNone || !restored_.empty()) return;
   while (!order_.empty()) evict(0);
   const size_t left = kept() - bufferBytes();
-  blocks_ = {};
-  unused_ = {};
-  free_ = {};
+  // New vectors: `= {}` would keep their capacity.
+  blocks_ = std::vector<std::unique_ptr<Block>>();
+  unused_ = std::vector<size_t>();
+  free_ = std::vector<size_t>();
   buffers_.clear();
   keep(left);
 }

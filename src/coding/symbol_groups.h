@@ -26,7 +26,7 @@ class SymbolGroups {
   /// Adds some buffers; growth() must not be 0.
   void grow() { groups_.emplace_back(capacity_, more()); }
   /// Frees all of them.
-  void clear() { groups_ = {}; }
+  void clear() { groups_ = std::vector<SymbolStore>(); }
 
  private:
   /// Buffers of a group: about 8 KB for datagrams of 2 KB. Ours.
