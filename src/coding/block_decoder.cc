@@ -120,13 +120,21 @@ size_t BlockDecoder::bufferBytes() const {
   return blocks_.size() * sizeof(Block) + buffers_.footprint();
 }
 
-// Sees to it that there is a block to open. False when there is no memory for one.
+// Sees to it that there is a block to open; where there is no memory for one more, at the cost of the oldest: blocks
+// that never become whole would else keep later ones out. False when there is memory for none.
 bool BlockDecoder::reserveBlock() {
   if (!unused_.empty()) return true;
-  if (!makeRoom(sizeof(Block))) return false;
-  keep(kept() + sizeof(Block));
-  unused_.push_back(blocks_.size());
+  if (!makeRoom(sizeof(Block))) {
+    if (order_.empty()) return false;
+    evict(0);
+    return true;
+  }
+  const size_t place = blocks_.size();
+  unused_.reserve(place + 1);  // closing a block takes no memory
+  order_.reserve(place + 1);
   blocks_.push_back(std::make_unique<Block>());
+  unused_.push_back(place);
+  keep(kept() + sizeof(Block));
   return true;
 }
 
@@ -134,9 +142,11 @@ bool BlockDecoder::reserveBlock() {
 bool BlockDecoder::addBuffers() {
   const size_t more = buffers_.growth();
   if (more == 0 || !makeRoom(more)) return false;
-  keep(kept() + more);
   size_t i = buffers_.size();
-  for (buffers_.grow(); i < buffers_.size(); ++i) free_.push_back(i);
+  buffers_.grow();
+  keep(kept() + more);
+  free_.reserve(buffers_.size());  // giving one back takes no memory
+  for (; i < buffers_.size(); ++i) free_.push_back(i);
   return true;
 }
 
@@ -186,10 +196,9 @@ void BlockDecoder::release() {
   if (blocks_.empty() || polled_ != kNone || !restored_.empty()) return;
   while (!order_.empty()) evict(0);
   const size_t left = kept() - bufferBytes();
-  // New vectors: `= {}` would keep their capacity.
+  // New vectors: `= {}`, an empty list, would keep their capacity.
   blocks_ = std::vector<std::unique_ptr<Block>>();
-  unused_ = std::vector<size_t>();
-  free_ = std::vector<size_t>();
+  for (std::vector<size_t>* indices : {&unused_, &order_, &free_}) *indices = std::vector<size_t>();
   buffers_.clear();
   keep(left);
 }

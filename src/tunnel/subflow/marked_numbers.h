@@ -36,7 +36,7 @@ class MarkedNumbers {
     uint64_t& word = bits_[w & (bits_.size() - 1)];
     uint64_t& words = words_[w / kWord & (words_.size() - 1)];
     uint64_t bit = uint64_t{1} << n % kWord;
-    uint64_t wordBit = uint64_t{1} << w % run();
+    uint64_t wordBit = uint64_t{1} << (w & (run() - 1));
     if (marked) {
       word |= bit;
       words |= wordBit;
@@ -54,11 +54,11 @@ class MarkedNumbers {
     n += kWord - n % kWord;
     while (n < end.value()) {
       uint64_t w = n / kWord;
-      if (uint64_t words = words_[w / kWord & (words_.size() - 1)] >> w % run()) {
+      if (uint64_t words = words_[w / kWord & (words_.size() - 1)] >> (w & (run() - 1))) {
         n += kWord * static_cast<uint64_t>(std::countr_zero(words));
         return least(n, wordOf(n), end);
       }
-      n += kWord * (run() - w % run());
+      n += kWord * (run() - (w & (run() - 1)));
     }
     return end;
   }
@@ -69,7 +69,7 @@ class MarkedNumbers {
     return std::min(PacketNumber(n + static_cast<uint64_t>(std::countr_zero(bits))), end);
   }
   uint64_t wordOf(uint64_t n) const { return bits_[n / kWord & (bits_.size() - 1)]; }
-  /// Words of bits_ that a word of words_ speaks of.
+  /// Words of bits_ that a word of words_ speaks of, a power of two.
   uint64_t run() const { return std::min(uint64_t{bits_.size()}, kWord); }
 
   std::vector<uint64_t> bits_;   ///< by number, modulo the span
