@@ -57,7 +57,8 @@ TEST(Allocation, NonePerPacketOfTheDecoder) {
   EXPECT_GT(decoder.counts().evicted, 0u);
 }
 
-// Found by measuring the heap of 1,000 peers: the blocks, 4 KB each, stayed, though footprint() did not count them.
+// Found by review: a vector keeps its capacity when `{}` is assigned to it, so all blocks stayed, and footprint() did not
+// count them.
 TEST(Allocation, TheDecoderGivesBackWhatItTook) {
   // What may stay: the table of the rings, and places for 16 symbols that were restored.
   constexpr int64_t kMayStay = 2048;
