@@ -1,5 +1,7 @@
 #include "tests/heap.h"
 
+#include <malloc.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -11,6 +13,7 @@
 namespace braid::test {
 
 std::atomic<uint64_t> allocations{0};
+std::atomic<int64_t> heldBytes{0};
 std::atomic<int64_t> failingAllocation{0};
 
 namespace {
@@ -18,8 +21,15 @@ namespace {
 void* take(size_t size, size_t alignment) {
   ++allocations;
   if (failingAllocation > 0 && --failingAllocation == 0) throw std::bad_alloc();
-  if (void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)) return p;
-  throw std::bad_alloc();
+  void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (!p) throw std::bad_alloc();
+  heldBytes += static_cast<int64_t>(malloc_usable_size(p));
+  return p;
+}
+
+void giveBack(void* p) {
+  heldBytes -= static_cast<int64_t>(malloc_usable_size(p));
+  std::free(p);
 }
 
 }  // namespace
@@ -39,14 +49,14 @@ void* operator new(size_t size, const std::nothrow_t&) noexcept {
   }
 }
 void operator delete(void* p) noexcept {
-  std::free(p);
+  braid::test::giveBack(p);
 }
 void operator delete(void* p, size_t) noexcept {
-  std::free(p);
+  braid::test::giveBack(p);
 }
 void operator delete(void* p, std::align_val_t) noexcept {
-  std::free(p);
+  braid::test::giveBack(p);
 }
 void operator delete(void* p, size_t, std::align_val_t) noexcept {
-  std::free(p);
+  braid::test::giveBack(p);
 }

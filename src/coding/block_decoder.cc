@@ -104,7 +104,11 @@ struct BlockDecoder::Block {
 };
 
 BlockDecoder::BlockDecoder(const DecoderOptions& options)
-    : Keeper(options.memory), options_(options), work_(kMostWork), polled_(kNone) {
+    : Keeper(options.memory),
+      options_(options),
+      work_(kMostWork),
+      buffers_(options.symbolCapacity, options.parities),
+      polled_(kNone) {
   ErasureCode::prepare();
 }
 
@@ -113,22 +117,36 @@ BlockDecoder::~BlockDecoder() = default;
 // ---- memory
 
 size_t BlockDecoder::bufferBytes() const {
-  return (options_.blocks + 1) * sizeof(Block) +
-         SymbolStore::footprint(options_.symbolCapacity, options_.parities);
+  return blocks_.size() * sizeof(Block) + buffers_.footprint();
 }
 
-// False when there is no memory for blocks.
-bool BlockDecoder::reserve() {
-  if (!buffers_.empty()) return true;
-  if (!makeRoom(bufferBytes())) return false;
-  keep(kept() + bufferBytes());
-  blocks_.resize(options_.blocks + 1);
-  unused_.reserve(blocks_.size());
-  order_.reserve(blocks_.size());
-  for (size_t i = 0; i < blocks_.size(); ++i) unused_.push_back(i);
-  buffers_ = SymbolStore(options_.symbolCapacity, options_.parities);
-  free_.reserve(options_.parities);
-  for (size_t i = 0; i < options_.parities; ++i) free_.push_back(i);
+// Sees to it that there is a block to open; where there is no memory for one more, at the cost of the oldest: blocks
+// that never become whole would else keep later ones out. False when there is memory for none.
+bool BlockDecoder::reserveBlock() {
+  if (!unused_.empty()) return true;
+  if (!makeRoom(sizeof(Block))) {
+    if (order_.empty()) return false;
+    evict(0);
+    return true;
+  }
+  const size_t place = blocks_.size();
+  unused_.reserve(place + 1);  // closing a block takes no memory
+  order_.reserve(place + 1);
+  blocks_.push_back(std::make_unique<Block>());
+  unused_.push_back(place);
+  keep(kept() + sizeof(Block));
+  return true;
+}
+
+// False when there are as many as there may be, or no memory for more.
+bool BlockDecoder::addBuffers() {
+  const size_t more = buffers_.growth();
+  if (more == 0 || !makeRoom(more)) return false;
+  size_t i = buffers_.size();
+  buffers_.grow();
+  keep(kept() + more);
+  free_.reserve(buffers_.size());  // giving one back takes no memory
+  for (; i < buffers_.size(); ++i) free_.push_back(i);
   return true;
 }
 
@@ -175,13 +193,14 @@ void BlockDecoder::release() {
     if (ring.symbols) drop(ring);
   }
   coded_.reset();
-  if (buffers_.empty() || polled_ != kNone || !restored_.empty()) return;
+  if (blocks_.empty() || polled_ != kNone || !restored_.empty()) return;
   while (!order_.empty()) evict(0);
-  blocks_ = {};
-  unused_ = {};
-  free_ = {};
-  buffers_ = {};
-  keep(kept() - bufferBytes());
+  const size_t left = kept() - bufferBytes();
+  // New vectors: `= {}`, an empty list, would keep their capacity.
+  blocks_ = std::vector<std::unique_ptr<Block>>();
+  for (std::vector<size_t>* indices : {&unused_, &order_, &free_}) *indices = std::vector<size_t>();
+  buffers_.clear();
+  keep(left);
 }
 
 void BlockDecoder::slacken() {
@@ -215,7 +234,7 @@ BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description
   if (!block) {
     if (ids_.closed(description.block)) return Verdict::kUseless;
     if (!isDisjoint(description)) return Verdict::kBad;
-    if (!reserve()) return Verdict::kUseless;
+    if (!reserveBlock()) return Verdict::kUseless;
     for (const SymbolRange& range : rangesOf(description)) coded_[range.subflow] = true;
     if (!open(description)) return Verdict::kBad;
     block = find(description.block);
@@ -254,25 +273,26 @@ bool BlockDecoder::poll(Restored& out) {
 
 BlockDecoder::Block* BlockDecoder::find(uint16_t id) {
   for (size_t i : order_) {
-    if (blocks_[i].description.block == id) return &blocks_[i];
+    if (blocks_[i]->description.block == id) return blocks_[i].get();
   }
   return nullptr;
 }
 
 // Opens a block, unless all its symbols are here. False when one of them contradicts it.
 bool BlockDecoder::open(const BlockDescription& description) {
-  Block& block = blocks_[unused_.back()];
+  const size_t place = unused_.back();
+  Block& block = *blocks_[place];
   block.start(description);
   if (!lookForSymbols(block)) return false;
   if (ids_.advance(description.block)) {
     for (size_t i = order_.size(); i-- > 0;) {
-      if (ids_.tooOld(blocks_[order_[i]].description.block)) evict(i);
+      if (ids_.tooOld(blocks_[order_[i]]->description.block)) evict(i);
     }
   }
   if (block.missing() == 0) return ids_.close(description.block), true;
   if (order_.size() == options_.blocks) evict(0);
-  std::erase(unused_, static_cast<size_t>(&block - blocks_.data()));
-  order_.push_back(static_cast<size_t>(&block - blocks_.data()));
+  std::erase(unused_, place);
+  order_.push_back(place);
   return true;
 }
 
@@ -305,12 +325,13 @@ BlockDecoder::Verdict BlockDecoder::take(Block& block, Parity& parity, size_t of
   return Verdict::kTaken;
 }
 
-// Finds a buffer for a parity, at the cost of the oldest other block that has one. False when none has.
+// Finds a buffer for a parity; where there can be no more of them, at the cost of the oldest other block that has one.
+// False when none has.
 bool BlockDecoder::allot(const Block& block, Parity& parity) {
-  while (free_.empty()) {
+  while (free_.empty() && !addBuffers()) {
     auto oldest = std::ranges::find_if(order_, [&](size_t i) {
-      return &blocks_[i] != &block &&
-             std::ranges::any_of(blocks_[i].parities, [](const Parity& p) { return p.buffer != kNone; });
+      return blocks_[i].get() != &block &&
+             std::ranges::any_of(blocks_[i]->parities, [](const Parity& p) { return p.buffer != kNone; });
     });
     if (oldest == order_.end()) return false;
     evict(static_cast<size_t>(oldest - order_.begin()));
@@ -324,7 +345,7 @@ bool BlockDecoder::allot(const Block& block, Parity& parity) {
 bool BlockDecoder::note(uint8_t subflow, uint64_t pn, size_t size) {
   bool held = false;
   for (size_t i : order_) {
-    Block& block = blocks_[i];
+    Block& block = *blocks_[i];
     const size_t column = block.columnOf(subflow, pn);
     if (column == kNone) continue;
     held = true;
@@ -338,7 +359,7 @@ bool BlockDecoder::note(uint8_t subflow, uint64_t pn, size_t size) {
 // that an older block waits for; each round closes a block, so there are no more rounds than blocks.
 void BlockDecoder::settle() {
   for (size_t i = 0; i < order_.size();) {
-    Block& block = blocks_[order_[i]];
+    Block& block = *blocks_[order_[i]];
     if (block.lies || block.missing() == 0) {
       close(i);
     } else if (block.missing() <= block.whole && decode(block)) {
@@ -405,7 +426,7 @@ void BlockDecoder::restore(Block& block, size_t column, Parity& parity) {
 }
 
 void BlockDecoder::close(size_t position) {
-  Block& block = blocks_[order_[position]];
+  Block& block = *blocks_[order_[position]];
   for (const Parity& parity : block.parities) {
     if (parity.buffer != kNone) free_.push_back(parity.buffer);
   }

@@ -13,8 +13,8 @@
 #include "base/ring.h"
 #include "coding/block.h"
 #include "coding/closed_blocks.h"
+#include "coding/symbol_groups.h"
 #include "coding/symbol_ring.h"
-#include "coding/symbol_store.h"
 
 namespace braid {
 
@@ -32,9 +32,9 @@ struct DecoderOptions {
 /// there, a block may span subflows. Works in any order of arrival. Everything in the calls comes from the
 /// peer, so everything is checked.
 ///
-/// Memory: a ring per subflow from its first symbol on, a small one until a parity speaks of the subflow; the rest from
-/// the first parity on; none per packet. Where DecoderOptions::memory gives none, symbols are not kept and parities are
-/// useless.
+/// Memory: a ring per subflow from its first symbol on, a small one until a parity speaks of the subflow; for blocks and
+/// parities as much as were needed at once since the last release(); none per packet. Where DecoderOptions::memory gives
+/// none, symbols are not kept and parities are useless.
 ///
 /// Work: bounded by the symbols that come. A block that needs more, for its symbols were used many times before, waits
 /// until there is enough, or until it is evicted.
@@ -96,7 +96,8 @@ class BlockDecoder final : private Keeper {
   };
 
   void giveBack() override;  // Keeper
-  bool reserve();
+  bool reserveBlock();
+  bool addBuffers();
   size_t bufferBytes() const;
   size_t ringBytes(size_t packets) const { return SymbolRing::footprint(options_.symbolCapacity, packets); }
   SymbolRing* ringFor(uint8_t subflow);
@@ -118,15 +119,15 @@ class BlockDecoder final : private Keeper {
   void evict(size_t position);
 
   DecoderOptions options_;
-  std::vector<SubflowRing> rings_;  // by subflow, as far as there were symbols
-  std::bitset<256> coded_;          // subflows that parities have spoken of
-  uint64_t symbols_ = 0;            // that came
-  uint64_t work_;                   // that decoding may still take, see workOf()
-  std::vector<Block> blocks_;       // one more than may be open: the one being opened
-  std::vector<size_t> unused_;      // of blocks_
-  std::vector<size_t> order_;       // the open ones of blocks_, oldest first
+  std::vector<SubflowRing> rings_;              // by subflow, as far as there were symbols
+  std::bitset<256> coded_;                      // subflows that parities have spoken of
+  uint64_t symbols_ = 0;                        // that came
+  uint64_t work_;                               // that decoding may still take, see workOf()
+  std::vector<std::unique_ptr<Block>> blocks_;  // at most one more than may be open: the one being opened
+  std::vector<size_t> unused_;                  // of blocks_
+  std::vector<size_t> order_;                   // the open ones of blocks_, oldest first
   ClosedBlocks ids_;
-  SymbolStore buffers_;       // parities, in place of which come the symbols that they restore
+  SymbolGroups buffers_;      // parities, in place of which come the symbols that they restore
   std::vector<size_t> free_;  // of buffers_
   Ring<Pending> restored_;
   size_t polled_;  // the buffer that the last poll() gave out

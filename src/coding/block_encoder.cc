@@ -4,17 +4,13 @@
 
 namespace braid {
 
-BlockEncoder::BlockEncoder(size_t symbolCapacity) : capacity_(symbolCapacity) {
+BlockEncoder::BlockEncoder(size_t symbolCapacity)
+    : capacity_(symbolCapacity), copies_(symbolCapacity, kMaxBlockSymbols) {
   ErasureCode::prepare();
 }
 
 void BlockEncoder::begin() {
-  if (parity_.empty()) {
-    parity_ = SymbolStore(capacity_, 1);
-    groups_.reserve(kMaxBlockSymbols / kGroup);
-    groups_.emplace_back(capacity_, kGroup);
-    symbols_.reserve(kMaxBlockSymbols);
-  }
+  if (parity_.empty()) parity_ = SymbolStore(capacity_, 1);
   symbols_.clear();
   symbolSize_ = 0;
 }
@@ -23,8 +19,8 @@ bool BlockEncoder::add(std::span<const ByteView> pieces) {
   const size_t size = totalSize(pieces);
   const size_t column = symbols_.size();
   if (size == 0 || size > capacity_ || column == kMaxBlockSymbols || parity_.empty()) return false;
-  if (column / kGroup == groups_.size()) groups_.emplace_back(capacity_, kGroup);
-  uint8_t* to = groups_[column / kGroup][column % kGroup];
+  if (column == copies_.size()) copies_.grow();
+  uint8_t* to = copies_[column];
   joinSymbol(to, pieces);
   symbols_.push_back({column, {to, size}});
   symbolSize_ = std::max(symbolSize_, size);

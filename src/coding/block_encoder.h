@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "coding/block.h"
 #include "coding/erasure_code.h"
+#include "coding/symbol_groups.h"
 #include "coding/symbol_store.h"
 
 namespace braid {
@@ -34,11 +35,9 @@ class BlockEncoder {
   ByteView parity(size_t index);
 
  private:
-  static constexpr size_t kGroup = 16;  // symbols for which memory is taken at once
-
   size_t capacity_;
   size_t symbolSize_ = 0;
-  std::vector<SymbolStore> groups_;
+  SymbolGroups copies_;
   SymbolStore parity_;
   std::vector<ErasureCode::Symbol> symbols_;
 };

@@ -27,9 +27,7 @@ BlockReceiver::BlockReceiver(const ProtectOptions& options, size_t symbolCapacit
     : options_(options),
       subflows_(subflows),
       trace_(trace),
-      decoder_(decoderOptions(options, symbolCapacity)) {
-  recovered_.reserve(kMaxRecovered);
-}
+      decoder_(decoderOptions(options, symbolCapacity)) {}
 
 void BlockReceiver::onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces) {
   if (options_.decodeBuffer > 0) decoder_.onSymbol(subflow.value(), pn.value(), pieces);

@@ -58,7 +58,7 @@ class SentPackets {
   /// Distance between the oldest remembered packet and the next: bounds memory and what may be in flight.
   static constexpr size_t kMaxSpan = 16384;
 
-  SentPackets() : ring_(16) {}
+  SentPackets() : ring_(kFirstSpan), inFlight_(kFirstMarks), awaited_(kFirstMarks) {}
 
   /// Smallest number that is remembered; next() when none is.
   PacketNumber first() const { return first_; }
@@ -112,14 +112,21 @@ class SentPackets {
   }
 
  private:
+  /// What a subflow begins with that may stay idle: entries, and the marks of a word. Ours.
+  static constexpr size_t kFirstSpan = 16, kFirstMarks = 64;
+
   size_t place(PacketNumber pn) const { return pn.value() & (ring_.size() - 1); }
   void grow() {
     std::vector<SentPacket> larger(ring_.size() * 2);
     for (PacketNumber pn = first_; pn < next_; ++pn) larger[pn.value() & (larger.size() - 1)] = at(pn);
     ring_.swap(larger);
+    for (MarkedNumbers* marks : {&inFlight_, &awaited_}) {
+      if (marks->span() < ring_.size()) marks->widen(first_, next_);
+    }
   }
+
   std::vector<SentPacket> ring_;
-  MarkedNumbers<kMaxSpan> inFlight_, awaited_;
+  MarkedNumbers inFlight_, awaited_;  // of a span as large as the ring or larger
   PacketNumber first_{};
   PacketNumber next_{};
 };

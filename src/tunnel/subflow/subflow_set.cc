@@ -15,9 +15,9 @@ std::optional<size_t> SubflowSet::named(const std::string& name) const {
 Subflow& SubflowSet::add(std::unique_ptr<Subflow> subflow, std::string name) {
   Subflow& s = *subflow;
   uint8_t id = s.id().value();
-  assert(!table_[id]);
-  position_[id] = static_cast<uint8_t>(order_.size());
-  table_[id] = std::move(subflow);
+  if (table_.size() <= id) table_.resize(id + size_t{1});
+  assert(!table_[id].subflow);
+  table_[id] = {std::move(subflow), static_cast<uint8_t>(order_.size())};
   order_.push_back(&s);
   names_.push_back(std::move(name));
   return s;
@@ -26,7 +26,7 @@ Subflow& SubflowSet::add(std::unique_ptr<Subflow> subflow, std::string name) {
 void SubflowSet::clear() {
   order_.clear();
   names_.clear();
-  for (std::unique_ptr<Subflow>& subflow : table_) subflow.reset();
+  for (Numbered& numbered : table_) numbered.subflow.reset();
 }
 
 bool SubflowSet::anyUsable() const {

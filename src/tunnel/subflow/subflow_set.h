@@ -2,7 +2,6 @@
 
 // The subflows of one session.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,10 +29,12 @@ class SubflowSet {
   std::vector<Subflow*>::const_iterator end() const { return order_.end(); }
 
   /// nullptr when no subflow has the number.
-  Subflow* find(SubflowId id) const { return table_[id.value()].get(); }
+  Subflow* find(SubflowId id) const {
+    return id.value() < table_.size() ? table_[id.value()].subflow.get() : nullptr;
+  }
   /// Of a subflow that is there.
-  Subflow& at(SubflowId id) const { return *table_[id.value()]; }
-  size_t positionOf(SubflowId id) const { return position_[id.value()]; }
+  Subflow& at(SubflowId id) const { return *table_[id.value()].subflow; }
+  size_t positionOf(SubflowId id) const { return table_[id.value()].position; }
   /// Position of the subflow with the name; names are the initiator's.
   std::optional<size_t> named(const std::string& name) const;
 
@@ -48,10 +49,13 @@ class SubflowSet {
   Subflow* fastest() const;
 
  private:
-  std::array<std::unique_ptr<Subflow>, kMost> table_;  ///< by number
-  std::array<uint8_t, kMost> position_{};              ///< by number
-  std::vector<Subflow*> order_;                        ///< by position
-  std::vector<std::string> names_;                     ///< by position
+  struct Numbered {
+    std::unique_ptr<Subflow> subflow;
+    uint8_t position = 0;
+  };
+  std::vector<Numbered> table_;     ///< by number, up to the largest that was ever taken
+  std::vector<Subflow*> order_;     ///< by position
+  std::vector<std::string> names_;  ///< by position
 };
 
 }  // namespace braid

@@ -81,7 +81,7 @@ KeySchedule::KeySchedule(const SessionSecrets& secrets, Role role, const KeyLimi
   bool initiator = role == Role::kInitiator;
   sendSecret_ = initiator ? secrets.initiatorSecret : secrets.responderSecret;
   openSecret_ = initiator ? secrets.responderSecret : secrets.initiatorSecret;
-  seal_ = makeAead(Aead::Use::kSeal, sendSecret_);
+  takeSealingKeys();
   current_ = makeAead(Aead::Use::kOpen, openSecret_);
   prepareNext();
 }
@@ -103,18 +103,23 @@ std::shared_ptr<Aead> KeySchedule::makeAead(Aead::Use use, const TrafficSecret& 
   return aead;
 }
 
-// Keys of the epoch after the current one, ready before anyone asks for them.
-void KeySchedule::prepareNext() {
+// Only who enters an epoch seals under it: its sealing keys need not be there before.
+void KeySchedule::takeSealingKeys() {
+  seal_ = makeAead(Aead::Use::kSeal, sendSecret_);
   advanceSecret(sendSecret_);
+}
+
+// What opens the epoch after the current one is ready before anyone asks for it: a datagram that does not open takes
+// the same time whatever epoch it names.
+void KeySchedule::prepareNext() {
   advanceSecret(openSecret_);
-  nextSeal_ = makeAead(Aead::Use::kSeal, sendSecret_);
   next_ = makeAead(Aead::Use::kOpen, openSecret_);
 }
 
 void KeySchedule::advance(Time now) {
   previous_ = std::move(current_);
   current_ = std::move(next_);
-  seal_ = std::move(nextSeal_);
+  takeSealingKeys();
   ++epoch_;
   sealed_ = 0;
   confirmed_ = false;

@@ -100,6 +100,7 @@ class KeySchedule {
  private:
   std::shared_ptr<Aead> makeAead(Aead::Use use, const TrafficSecret& secret) const;
   const std::shared_ptr<Aead>& keysFor(unsigned ahead) const;
+  void takeSealingKeys();
   void prepareNext();
   void advance(Time now);
   void confirm(Time now);
@@ -108,7 +109,7 @@ class KeySchedule {
   KeyLimits limits_;
   TrafficSecret sendSecret_{};  // of the next epoch
   TrafficSecret openSecret_{};  // of the next epoch
-  std::shared_ptr<Aead> seal_, nextSeal_;
+  std::shared_ptr<Aead> seal_;
   std::shared_ptr<Aead> previous_, current_, next_;  // open; all but `previous_` are always there
   unsigned epoch_ = 0;
   bool confirmed_ = false;

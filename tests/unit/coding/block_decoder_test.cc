@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 
+#include "base/budget.h"
 #include "tests/unit/coding/coded_block.h"
 
 namespace braid::block_decoder_test {
@@ -337,6 +338,26 @@ TEST_F(BlockDecoderTest, ABlockThatNeedsMoreParitiesThanThereAreStays) {
   block.send(small, 1);
   block.send(small, 2);
   expectRestored(small, block, {0, 3});
+}
+
+// Blocks that never become whole would else keep all later ones out, as long as memory is short.
+TEST_F(BlockDecoderTest, TheOldestBlockGivesWayWhenThereIsNoMemoryForAnother) {
+  const CodedBlock first = make(1, {{0, 0, 4}}, 1);
+  const CodedBlock second = make(2, {{0, 4, 1}}, 1);
+  BlockDecoder ample{DecoderOptions{}};
+  EXPECT_EQ(first.protect(ample, 0), Verdict::kTaken);
+  Budget memory(ample.footprint() * 3 / 2);  // a quarter of it is for others
+  DecoderOptions options;
+  options.memory = &memory;
+  BlockDecoder scarce(options);
+  EXPECT_EQ(first.protect(scarce, 0), Verdict::kTaken);
+  EXPECT_EQ(scarce.footprint(), ample.footprint());
+  EXPECT_EQ(second.protect(scarce, 0), Verdict::kTaken);
+  EXPECT_EQ(scarce.counts().evicted, 1u);
+  EXPECT_EQ(scarce.footprint(), ample.footprint());
+  expectRestored(scarce, second, {0});
+  scarce.release();
+  EXPECT_EQ(memory.used(), 0u);
 }
 
 TEST_F(BlockDecoderTest, UnreadSymbolsHoldTheirMemoryButNothingBreaks) {

@@ -14,6 +14,7 @@ TEST_F(SubflowSetTest, NumbersAreThePeersPositionsAreOurs) {
   EXPECT_EQ(subflows.find(9_subflow), &nine);
   EXPECT_EQ(subflows.find(2_subflow), &two);
   EXPECT_EQ(subflows.find(3_subflow), nullptr);
+  EXPECT_EQ(subflows.find(255_subflow), nullptr) << "above all that there are";
   EXPECT_EQ(subflows.positionOf(9_subflow), 0u);
   EXPECT_EQ(subflows.positionOf(2_subflow), 1u);
   EXPECT_EQ(&subflows[1], &two);
