@@ -181,7 +181,9 @@ async def ask_one(address, port, source, identity, chance):
         async with asyncio.timeout(PATIENCE):
             reader, writer = await asyncio.open_connection(address, port + (kind == REFUSED), local_addr=(source, 0))
     except OSError as error:  # TimeoutError is one, too
-        return kind, GOOD if kind == REFUSED and isinstance(error, ConnectionRefusedError) else type(error).__name__
+        # The reset of a connection that was taken over may come before this program has looked at it.
+        refused = kind == REFUSED and isinstance(error, (ConnectionRefusedError, ConnectionResetError))
+        return kind, GOOD if refused else type(error).__name__
     work = (be_refused(reader, writer) if kind == REFUSED else converse(kind, reader, writer, header, there, back))
     return kind, await outcome(work, writer)
 
