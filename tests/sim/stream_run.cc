@@ -137,8 +137,11 @@ void StreamChaos::choose() {
         << o.streams.firstUpload << " up " << o.streams.firstCredit << " back, repair "
         << toMilliseconds(o.repairTime);
   world_.pair(edge_, hub_);
-  for (size_t i = 1 + random_.below(3); i > 0; --i) {
+  size_t paths = 1 + random_.below(3);
+  for (size_t i = paths; i > 0; --i) {
     LinkOptions up = chooseLink(), down = chance(0.3) ? chooseLink() : up;
+    // Bursts are counted in packets. A lone path that has gone silent sends few, so a burst may outlast repairTime.
+    if (paths == 1 && (up.bursts.goodToBad > 0 || down.bursts.goodToBad > 0)) calm_ = false;
     down.mtu = up.mtu;
     Path& path = world_.join(edge_, hub_, "p" + std::to_string(i), up, down);
     say() << path.name() << " " << up.rateBitsPerSecond / 1e6 << " Mbit/s " << toMilliseconds(up.delay)

@@ -9,6 +9,8 @@ namespace {
 
 class Streams : public testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, Streams, testing::Range(uint64_t{1}, uint64_t{21}));
+// Found a fault once.
+INSTANTIATE_TEST_SUITE_P(Found, Streams, testing::Values(1074, 2303));
 
 TEST_P(Streams, ComeToTheirEndsWithEveryByte) {
   StreamRunResult result = streamRun(GetParam());

@@ -71,8 +71,8 @@ const Datum* Repairs::nextReady(const Datum* datum, int& left, Time now) {
   return nullptr;
 }
 
-// Not on the path that just fell silent with it, while another is usable. A policy that repairs like MPTCP
-// keeps it on its path as long as that is alive.
+// Not on the path that just fell silent with it, while another is usable that it fits. A policy that repairs like
+// MPTCP keeps it on its path as long as that is alive.
 bool Repairs::mayUse(const Datum& datum, const Subflow& path) const {
   const RecoveryPolicy& policy = policies_.of(datum.flow->recoveryClass());
   const Subflow& own = subflows_.at(datum.subflow);
@@ -81,7 +81,7 @@ bool Repairs::mayUse(const Datum& datum, const Subflow& path) const {
     return datum.subflow == path.id();
   if (!datum.moved || datum.subflow != path.id()) return true;
   for (const Subflow* s : subflows_) {
-    if (s->gate().takesData() && s != &path) return false;
+    if (s->gate().takesData() && s != &path && fits(datum.packet.size(), *s)) return false;
   }
   return true;
 }
