@@ -451,38 +451,5 @@ class Legs(PairCase):
         self.assertLess(took, 0.17)
 
 
-class Programs(PairCase):
-    """Unmodified programs."""
-
-    LINKS = [Link("wifi", 50, 20, 0.01), Link("lte", 30, 60, 0.001)]
-    OFFLOADS = True
-    EDGE = CONCENTRATOR = {"streams": {"match": [{"ports": 80}, {"ports": 5201}]}}
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        Iperf3(cls.lab)
-        cls.sshd = Sshd(cls.lab)
-
-    def test_iperf3_both_ways(self):
-        before = self.lab.edge_gateway.status()["streams"]["accepted"]
-        for options in ([], ["-R"]):
-            rate = iperf3(self.lab, V4, *options)["end"]["sum_received"]["bits_per_second"]
-            print(f"iperf3 {options}: {rate / 1e6:.1f} Mbit/s")
-            self.assertGreater(rate, 5e6)
-        self.assertGreater(self.lab.edge_gateway.status()["streams"]["accepted"], before)
-
-    def test_curl_and_nginx(self):
-        for address in ADDRESSES:
-            self.verify(self.download(self.file(3_000_000), address))
-
-    def test_ssh_stays_in_the_packet_lane(self):
-        before = self.lab.edge_gateway.status()["streams"]["accepted"]
-        got = subprocess.run(self.lab.client.words(*self.sshd.words(V4, "head -c 300000 /dev/zero")),
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=60).stdout
-        self.assertEqual(len(got), 300_000)
-        self.assertEqual(self.lab.edge_gateway.status()["streams"]["accepted"], before)
-
-
 if __name__ == "__main__":
     unittest.main()
