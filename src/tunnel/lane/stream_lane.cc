@@ -34,7 +34,7 @@ StreamLane::~StreamLane() {
 // ---- what the session tells
 
 void StreamLane::describe(Params& own) const {
-  if (!context_.options.on || !desk_) return;
+  if (!isOn()) return;
   own.lanes |= Params::kStreamLane;
   own.streams = std::max<size_t>(1, context_.options.most / 2);  // the other half is for what this side opens
   own.streamCredit = upload_;
@@ -83,7 +83,7 @@ StreamLane::Verdict StreamLane::admitNew(const StreamFrame& frame, Time now) {
     return Verdict::kTaken;
   }
   ids_.mark(frame.stream);
-  if (!context_.options.on || !desk_ || streams_.size() >= context_.options.most) {
+  if (!isOn() || streams_.size() >= context_.options.most) {
     refuse(frame.stream, StreamCause::kLimit);
     return Verdict::kTaken;
   }
@@ -199,9 +199,8 @@ void StreamLane::grant(Stream& stream, Time now) {
 // ---- what the driver does
 
 bool StreamLane::canOpen() const {
-  return context_.options.on && desk_ && peer_.hasStreams() && own_ < peer_.streams &&
-         streams_.size() < context_.options.most && resets_.size() < kMostResets &&
-         nextId_ / 2 < (uint64_t{1} << 60);
+  return isOn() && peer_.hasStreams() && own_ < peer_.streams && streams_.size() < context_.options.most &&
+         resets_.size() < kMostResets && nextId_ / 2 < (uint64_t{1} << 60);
 }
 
 StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {

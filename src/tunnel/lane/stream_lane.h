@@ -62,6 +62,8 @@ class StreamLane {
 
   // ---- what the session tells
 
+  /// This side takes part in streams.
+  bool isOn() const { return context_.options.on && desk_; }
   /// What this side says of itself.
   void describe(Params& own) const;
   void setPeer(const Params& peer) { peer_ = peer; }

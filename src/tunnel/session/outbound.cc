@@ -181,17 +181,20 @@ void Outbound::lookAtPaths(Time now) {
   views_.resize(subflows.size());
   Duration slowest{}, patience{};
   double rate = 0;
-  size_t narrowest = SIZE_MAX;  // of the paths that take data
   for (size_t i = 0; i < subflows.size(); ++i) {
     views_[i] = subflows[i].view(now);
     if (!views_[i].usable) continue;
     slowest = std::max(slowest, views_[i].srtt);
     rate += views_[i].rate;
-    if (subflows[i].gate().takesData()) narrowest = std::min(narrowest, subflows[i].mtu().current());
     patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
   parts_.ledger.setPatience(patience > 0s ? patience : kFirstPatience);
   parts_.packets.setTarget(queueTarget(parts_.options, slowest));
+  if (!parts_.streams.isOn()) return;
+  size_t narrowest = SIZE_MAX;  // of the paths that take data
+  for (const Subflow* s : subflows) {
+    if (s->gate().takesData()) narrowest = std::min(narrowest, s->mtu().current());
+  }
   if (narrowest == SIZE_MAX) narrowest = MtuDiscovery::kMinDatagram;
   parts_.streams.setPaths(narrowest - kDatagramOverhead, rate, slowest > 0s ? slowest : kFirstPatience);
 }

@@ -18,7 +18,11 @@ class MarkedNumbers {
  public:
   /// `span`: numbers of the window, a power of two from 64 on.
   explicit MarkedNumbers(size_t span)
-      : bits_(span / kWord), words_(std::max(bits_.size() / kWord, size_t{1})) {
+      : bits_(span / kWord),
+        words_(std::max(bits_.size() / kWord, size_t{1})),
+        bitsMask_(bits_.size() - 1),
+        wordsMask_(words_.size() - 1),
+        runMask_(std::min(uint64_t{bits_.size()}, kWord) - 1) {
     assert(span >= kWord && std::has_single_bit(span));
   }
 
@@ -33,10 +37,10 @@ class MarkedNumbers {
   void put(PacketNumber pn, bool marked) {
     uint64_t n = pn.value();
     uint64_t w = n / kWord;
-    uint64_t& word = bits_[w & (bits_.size() - 1)];
-    uint64_t& words = words_[w / kWord & (words_.size() - 1)];
+    uint64_t& word = bits_[w & bitsMask_];
+    uint64_t& words = words_[w / kWord & wordsMask_];
     uint64_t bit = uint64_t{1} << n % kWord;
-    uint64_t wordBit = uint64_t{1} << (w & (run() - 1));
+    uint64_t wordBit = uint64_t{1} << (w & runMask_);
     if (marked) {
       word |= bit;
       words |= wordBit;
@@ -54,11 +58,11 @@ class MarkedNumbers {
     n += kWord - n % kWord;
     while (n < end.value()) {
       uint64_t w = n / kWord;
-      if (uint64_t words = words_[w / kWord & (words_.size() - 1)] >> (w & (run() - 1))) {
+      if (uint64_t words = words_[w / kWord & wordsMask_] >> (w & runMask_)) {
         n += kWord * static_cast<uint64_t>(std::countr_zero(words));
         return least(n, wordOf(n), end);
       }
-      n += kWord * (run() - (w & (run() - 1)));
+      n += kWord * (runMask_ + 1 - (w & runMask_));
     }
     return end;
   }
@@ -68,12 +72,12 @@ class MarkedNumbers {
   static PacketNumber least(uint64_t n, uint64_t bits, PacketNumber end) {
     return std::min(PacketNumber(n + static_cast<uint64_t>(std::countr_zero(bits))), end);
   }
-  uint64_t wordOf(uint64_t n) const { return bits_[n / kWord & (bits_.size() - 1)]; }
-  /// Words of bits_ that a word of words_ speaks of, a power of two.
-  uint64_t run() const { return std::min(uint64_t{bits_.size()}, kWord); }
+  uint64_t wordOf(uint64_t n) const { return bits_[n / kWord & bitsMask_]; }
 
   std::vector<uint64_t> bits_;   ///< by number, modulo the span
   std::vector<uint64_t> words_;  ///< those words of bits_ that are not 0
+  uint64_t bitsMask_, wordsMask_;
+  uint64_t runMask_;  ///< of the words of bits_ that a word of words_ speaks of
 };
 
 }  // namespace braid
