@@ -16,7 +16,7 @@ FILE_BYTES = 24_000_000
 LONG_FILE_BYTES = 110_000_000
 WIFI_DIES, WIFI_RETURNS = 3.0, 7.0  # seconds into the long download
 SMALL_FILE_BYTES, SMALL_FETCHES, LAN_LOSS_PERCENT = 14_600, 150, 3
-OBJECTS, LARGEST_OBJECT, PAGE_LOADS, AT_ONCE = 40, 100_000, 12, 6  # of a page; its loads; connections at once
+OBJECTS, LARGEST_OBJECT, PAGE_LOADS, AT_ONCE = 40, 100_000, 7, 6  # of a page; its loads; connections at once
 BAR = 40  # characters for the sum of the links' rates
 
 
