@@ -229,6 +229,7 @@ onload = () => {{ document.title = [...document.images].filter(i => i.complete &
         self.assertEqual(self.seen(), {(CLIENT, "HTTP/2.0")})
         self.assert_streams(4)
 
+    @unittest.skipUnless(shutil.which("chromium"), "no chromium here; scripts/target stream.8 installs it")
     def test_a_browser(self):
         for url, protocol in ((f"http://{V4}:{HTTP}/", "HTTP/1.1"), (f"https://{V4}/", "HTTP/2.0")):
             with self.subTest(protocol), tempfile.TemporaryDirectory() as home:

@@ -2,14 +2,19 @@
 
 import contextlib
 import json
+import os
+import pathlib
+import re
 import resource
 import socket
+import subprocess
 import threading
 import time
 
 from lab import Lab, binary, median, percentile
 from lab.ends import GOOD
 from lab.measure import iperf3, resident_bytes, round_trips
+from lab.netns import run
 from lab.services import Iperf3
 
 from . import option, target
@@ -228,3 +233,20 @@ def neighbours(quick, no_call):
         require(detail, one["kept"] >= KEPT, f"the download keeps {one['kept']:.3f}")
     require(detail, not (quick or no_call), SHORT)
     return median(run["above ms"] for run in runs), detail
+
+
+# ---- stream.8
+
+PROGRAMS_TEST = TOOLS.parent / "tests/e2e/programs_test.py"
+
+
+@target("stream.8", "pages of 100 objects, by HTTP/1.1 and by HTTP/2, that headless Chromium does not load whole "
+        "through streams", "failures", at_most=0, programs=PROGRAMS)
+def browser():
+    run(TOOLS.parent / "scripts/deps", "browser", timeout=600)
+    done = subprocess.run(["python3", PROGRAMS_TEST, "Web.test_a_browser"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, timeout=300, env={
+                              **os.environ, "BRAID_BIN": str(pathlib.Path(binary("braidd")).parent), "PYTHONPATH": str(TOOLS)})
+    failed = len(re.findall(r"^(?:FAIL|ERROR): ", done.stdout, re.MULTILINE))
+    passed = re.search(r"^Ran 1 test .*\n\nOK$", done.stdout, re.MULTILINE) is not None
+    return failed or int(not passed), {"said": done.stdout.strip().splitlines()[-1]}
