@@ -244,9 +244,9 @@ PROGRAMS_TEST = TOOLS.parent / "tests/e2e/programs_test.py"
         "through streams", "failures", at_most=0, programs=PROGRAMS)
 def browser():
     run(TOOLS.parent / "scripts/deps", "browser", timeout=600)
+    paths = {"BRAID_BIN": str(pathlib.Path(binary("braidd")).parent), "PYTHONPATH": str(TOOLS)}
     done = subprocess.run(["python3", PROGRAMS_TEST, "Web.test_a_browser"], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False, timeout=300, env={
-                              **os.environ, "BRAID_BIN": str(pathlib.Path(binary("braidd")).parent), "PYTHONPATH": str(TOOLS)})
+                          stderr=subprocess.STDOUT, text=True, check=False, timeout=300, env={**os.environ, **paths})
     failed = len(re.findall(r"^(?:FAIL|ERROR): ", done.stdout, re.MULTILINE))
     passed = re.search(r"^Ran 1 test .*\n\nOK$", done.stdout, re.MULTILINE) is not None
     return failed or int(not passed), {"said": done.stdout.strip().splitlines()[-1]}
