@@ -40,6 +40,14 @@ void StreamAssembly::append(uint64_t offset, Packet packet) {
   arrived_ += bytes;
 }
 
+bool StreamAssembly::isCrowded(uint64_t offset) const {
+  const Page* page = window_ && offset > arrived_ ? pageOf(offset) : nullptr;
+  if (!page || page->chunks < kMostNear) return false;
+  size_t near = 0;
+  for (const StreamChunk* c = page->grains[grainOf(offset)]; c && near < kMostNear; c = c->next) ++near;
+  return near == kMostNear;
+}
+
 // Behind a gap: into the chain of its grain, by offset. What one that is there covers is not kept.
 void StreamAssembly::hold(uint64_t offset, Packet packet) {
   if (!window_) window_ = store_->windows.take();

@@ -16,9 +16,14 @@ namespace braid {
 ///
 /// Invariants. What is readable is one chain without a gap, from consumed() to arrived(). Everything else begins
 /// behind arrived(), less than StreamWindow::kSpan behind consumed(): that is for the caller to see to, by the credit
-/// that it gives. The work for a packet grows with its bytes and with what it makes readable, not with what is kept.
+/// that it gives. The work for a packet grows with its bytes and with what it makes readable; of what is kept it looks at
+/// kMostNear packets at most.
 class StreamAssembly {
  public:
+  /// Packets that wait in a grain of the window at most. A grain is 1 KB, so there are more only where each carries less
+  /// than 8 bytes, or where a hostile peer sends bytes again and again. Ours.
+  static constexpr size_t kMostNear = 128;
+
   /// `store` must outlive it.
   explicit StreamAssembly(StreamStore& store) : store_(&store) {}
   ~StreamAssembly() { clear(); }
@@ -54,6 +59,9 @@ class StreamAssembly {
   size_t growth(uint64_t offset, size_t bytes, size_t buffer) const {
     return offset + bytes <= arrived_ || fitsLast(offset, bytes) ? 0 : buffer;
   }
+  /// Whether kMostNear packets wait near a range behind a gap. It is to come again later then: to find its place takes a
+  /// step for each of them.
+  bool isCrowded(uint64_t offset) const;
   /// Throws away all that is kept.
   void clear();
 

@@ -69,6 +69,7 @@ StreamLane::Verdict StreamLane::admit(const StreamFrame& frame, Time now) {
   size_t growth = assembly.growth(frame.offset, frame.bytes.size(), context_.pool.payload() + kBufferExtra);
   if (growth == 0) return Verdict::kTaken;
   bool isNext = frame.offset <= assembly.arrived();
+  if (assembly.isCrowded(frame.offset)) return Verdict::kNoRoom;
   return (isNext ? makeRoom(growth) : holdings_.takesEarly(growth)) ? Verdict::kTaken : Verdict::kNoRoom;
 }
 

@@ -117,6 +117,25 @@ TEST_F(StreamAssemblyTest, WhatIsThrownAwayGivesAllBack) {
 
 // Any ranges of a stream, in any order, overlapping and repeated, read in between in any portions: the bytes are those of
 // the stream, and what is kept is what is not read.
+// Found by reading: ranges that each reach a little further waited in one chain, as many as there were buffers, and every
+// next one walked past all of them.
+TEST_F(StreamAssemblyTest, FewWaitNearEachOther) {
+  for (size_t i = 0; i < StreamAssembly::kMostNear; ++i) {
+    EXPECT_FALSE(assembly.isCrowded(2048)) << i;
+    add(2048, 1 + i);
+  }
+  EXPECT_EQ(assembly.packets(), StreamAssembly::kMostNear);
+  EXPECT_TRUE(assembly.isCrowded(2048));
+  EXPECT_TRUE(assembly.isCrowded(3071));
+  EXPECT_FALSE(assembly.isCrowded(3072)) << "the next grain";
+  EXPECT_FALSE(assembly.isCrowded(0)) << "what comes in order is always taken";
+  add(0, 1500);
+  add(1500, 548);
+  take(10000);
+  EXPECT_EQ(read, 2048 + StreamAssembly::kMostNear);
+  EXPECT_EQ(assembly.footprint(), 0u);
+}
+
 TEST_F(StreamAssemblyTest, AnyOrderOfAnyRangesIsTheStream) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
