@@ -15,7 +15,8 @@ from lab import Link
 from pair_case import V4, V6, PairCase
 
 PORT = 7000
-INNER_MTU = 1437  # over a path of 1500 bytes
+INNER_MTU, BRIDGED_MTU = 1437, 1423  # over a path of 1500 bytes; an Ethernet header less in a bridge
+BRIDGED_SERVER = "172.16.0.3"
 SIZE = 9 * 1385 + 777  # nine full segments and a rest, whose length tells it from them
 REPEATS = 12
 RTO = 0.2  # seconds: TCP_RTO_MIN of Linux
@@ -25,6 +26,7 @@ HEADERS = {"ip": (40, 52), "ip6": (60, 72)}  # IP and TCP, without and with time
 class ShimCase(PairCase):
     LINKS = [Link("dsl", 100, 8)]
     EDGE = CONCENTRATOR = {"recovery": {"policy": "none"}}
+    IP_MTU = INNER_MTU
 
     def setUp(self):
         self.content = random.Random(self.id()).randbytes(SIZE)
@@ -33,7 +35,7 @@ class ShimCase(PairCase):
     def lose(self, host, family):
         """The last segment of each connection to the host is lost before its TCP, the first time. Not at the gateway:
         what that forwards may be a super-packet, which its interface cuts into segments afterwards."""
-        lengths = ", ".join(str(SIZE % (INNER_MTU - header) + header) for header in HEADERS[family])
+        lengths = ", ".join(str(SIZE % (self.IP_MTU - header) + header) for header in HEADERS[family])
         path = self.lab.directory / "loss.nft"
         path.write_text(f"""
 table inet loss
@@ -186,6 +188,19 @@ class NoSack(ShimCase):
     def test_upload_without_timestamps(self):
         self.use(tcp_timestamps=0)
         self.check("up", V4)
+
+
+class Bridge(ShimCase):
+    """The shim looks into the frames of two LANs that are joined into one."""
+
+    MODE = "tap"
+    IP_MTU = BRIDGED_MTU
+
+    def test_download(self):
+        self.check("down", BRIDGED_SERVER)
+
+    def test_upload(self):
+        self.check("up", BRIDGED_SERVER)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,21 @@ TEST(Order, ACallBesideBulkOfDatagramsDoesNotWaitForItsOrder) {
   EXPECT_LT(game.delay(0.95), 30ms) << s.report();
 }
 
+// A sender that offers ECN (RFC 9000 section 13.4) is told of a full tunnel by marks, as TCP is.
+TEST(Order, WhatIsKeptInOrderKeepsItsEcn) {
+  auto overload = [](bool ecn) {
+    Scenario s(1);
+    s.path("wifi", kWifi).path("lte", kLte).start();
+    UdpFlow& flow = s.call({.payload = 1200, .interval = 96us, .count = 30'000, .ecn = ecn}, true);
+    s.run(5s);
+    EXPECT_EQ(flow.wrong(), 0u);
+    EXPECT_LT(flow.reordered(), flow.received() / 200);
+    return flow.ceSeen();
+  };
+  EXPECT_GT(overload(true), 100u);
+  EXPECT_EQ(overload(false), 0u);
+}
+
 // ---- a call beside a download
 
 struct Call {

@@ -96,13 +96,26 @@ def ends(quick, no_virtual, no_real):
 IDLE, QUICK_IDLE, SETTLE = 10_000, 500, 5  # streams, and seconds until they are idle
 READERS, HELD, FILLING = 1_000, 32 << 20, 20  # that do not read, the bound in bytes, and seconds to fill it
 BLOCK = bytes(1 << 18)
+# A process of its own, with as many files again.
+KEEPER = f"""
+import socket
+with socket.create_server(("{ADDRESS}", {PORT}), backlog=4096) as listener:
+    print("ready", flush=True)
+    ends = []
+    while True:
+        ends.append(listener.accept()[0])
+        ends[-1].sendall(b".")
+"""
 
 
 @contextlib.contextmanager
 def _files(count):
     """Lets this process open so many."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count, max(count, before[1])))
+    most = before[1]
+    if most != resource.RLIM_INFINITY and most < count:
+        raise RuntimeError(f"{count} open files are needed, and {most} allowed (ulimit -Hn)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, most))
     try:
         yield
     finally:
@@ -111,28 +124,19 @@ def _files(count):
 
 @contextlib.contextmanager
 def _connections(lab, count):
-    """[(client's end, server's end)] of so many connections, each of which has carried a byte."""
-    with contextlib.ExitStack() as ends, _files(2 * count + 1000):
-        listener = ends.enter_context(lab.server.inside(
-            lambda: socket.create_server((ADDRESS, PORT), backlog=4096)))
-        listener.settimeout(30)
-        servers, clients = {}, []
-
-        def accept():
-            for _ in range(count):
-                end, where = listener.accept()
-                servers[where] = ends.enter_context(end)
-                end.sendall(b".")
-
-        acceptor = threading.Thread(target=accept, daemon=True)
-        acceptor.start()
-        for _ in range(count):
-            end = lab.client.inside(lambda: socket.create_connection((ADDRESS, PORT), timeout=30))
-            clients.append(ends.enter_context(end))
-        for end in clients:
-            end.recv(1)
-        acceptor.join(30)
-        yield [(end, servers[end.getsockname()]) for end in clients]
+    """The clients' ends of so many connections, each of which has carried a byte; no server reads."""
+    server = lab.start(lab.server, "keeper", ["python3", "-c", KEEPER])
+    lab.wait_for_line("keeper", "ready")
+    try:
+        with contextlib.ExitStack() as ends, _files(count + 1000):
+            clients = [ends.enter_context(lab.client.inside(socket.create_connection, (ADDRESS, PORT), 30))
+                       for _ in range(count)]
+            for client in clients:
+                if client.recv(1) != b".":
+                    raise RuntimeError("a connection ended")
+            yield clients
+    finally:
+        lab.stop(server)
 
 
 def _held(gateway):
@@ -140,13 +144,13 @@ def _held(gateway):
     return gateway.status()["peers"][0]["streams_held_bytes"]
 
 
-def _most_held(lab, pairs):
+def _most_held(lab, clients):
     """{gateway: bytes held at most} while all clients write and no server reads."""
     most, end = dict.fromkeys(("edge", "concentrator"), 0), time.monotonic() + FILLING
-    for client, _ in pairs:
+    for client in clients:
         client.setblocking(False)
     while time.monotonic() < end:
-        for client, _ in pairs:
+        for client in clients:
             with contextlib.suppress(BlockingIOError):
                 client.send(BLOCK)
         for name, gateway in (("edge", lab.edge_gateway), ("concentrator", lab.gateway)):
@@ -179,8 +183,8 @@ def memory(quick):
     with Lab([LINKS[0]]) as lab:
         lab.start_gateways(*settings)
         wait_taking(lab)
-        with _connections(lab, readers) as pairs:
-            most = _most_held(lab, pairs)
+        with _connections(lab, readers) as clients:
+            most = _most_held(lab, clients)
         share = max(most.values()) / HELD
         detail |= {"held at most": most, "of the bound": rounded(share)}
         require(detail, 0.1 < share <= 1, f"{share:.3f} of the bound was held; more than 0.1 and at most 1 must be")
