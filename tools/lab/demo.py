@@ -119,8 +119,8 @@ def load_page(lab, paths, link):
         host.ip("tcp_metrics", "flush", "all")  # what the kernels remember of each other
     words = [word for path in paths for word in ("-o", "/dev/null", url(path, link))]
     began = time.monotonic()
-    lab.client.run("curl", "-sSf", "-Z", "--parallel-max", AT_ONCE, "--max-time", 30, "-H", "Connection: close",
-                   *words)
+    lab.client.run("curl", "-sSf", "-Z", "--parallel-immediate", "--parallel-max", AT_ONCE, "--max-time", 30, "-H",
+                   "Connection: close", *words)
     return time.monotonic() - began
 
 
