@@ -4,6 +4,7 @@
 //     carry:   idle edges (keepalives only) ==== 10 ms ==== concentrator
 //              busy edge, one flow ============= 10 ms ==== concentrator
 //     spread:  edges, many flows each ========== 10 ms ==== concentrator
+//     bursts:  the same, each edge's bursts as far apart however many edges there are
 //     memory:  the same, and before without a flow
 
 #include <benchmark/benchmark.h>
@@ -32,7 +33,9 @@ constexpr size_t kPacketBytes = 1437;    // an inner packet that fills a datagra
 constexpr size_t kPoolPackets = 40'000;  // of the concentrator, and of all edges together
 constexpr Duration kConnectLimit = 5s;   // a handshake that takes longer has failed
 constexpr unsigned kWarmUp = 5'000;      // turns until windows and pools have their full size
+constexpr unsigned kFewPeers = 10;
 constexpr unsigned kManyPeers = 1000;
+constexpr Duration kBurstsApart = 200ms;      // of one edge
 constexpr unsigned kManyFlows = 100;          // of each of them
 constexpr uint32_t kServerHost = 0xac100001;  // 172.16.0.1, behind the concentrator
 
@@ -151,6 +154,8 @@ class Hub {
   /// One turn of the concentrator and of the train's edge with a batch of packets towards that, or from it; the
   /// other edges get their turn when they have something to do. Returns the CPU seconds that the concentrator took.
   double step(bool down, Train train);
+  /// Lets all happen that is due until `time` after the last step. Returns the CPU seconds that the concentrator took.
+  double pass(Duration time);
   /// Bytes that the concentrator's core has allocated for peers and flows, buffers of packets not among them.
   int64_t held() const { return held_; }
   /// Inner packets that arrived at the far end.
@@ -166,7 +171,8 @@ class Hub {
   };
 
   void connect(unsigned number);
-  void advance();
+  double advance();
+  Time nextEvent() const;
   void watch(std::optional<HeapGrowth>& growth);
   void take(std::array<Packet, kBatch>& packets);
   size_t turnHub();
@@ -229,16 +235,32 @@ void Hub::connect(unsigned number) {
   }
 }
 
-/// Goes to the next moment at which something happens, and lets it happen.
-void Hub::advance() {
+Time Hub::nextEvent() const {
   Time next = tunnel_.nextDeadline();
   if (!toHub_.empty()) next = std::min(next, toHub_.front().at);
   if (!toEdges_.empty()) next = std::min(next, toEdges_.front().at);
   if (!deadlines_.empty()) next = std::min(next, deadlines_.begin()->first);
-  now_ = std::max(now_ + 1us, next);
+  return next;
+}
+
+/// Goes to the next moment at which something happens, and lets it happen. Returns the CPU seconds that the concentrator
+/// took.
+double Hub::advance() {
+  now_ = std::max(now_ + 1us, nextEvent());
+  double began = cpuSeconds();
   deliverToHub();
-  turnHub();
+  delivered_ += turnHub();
+  double ended = cpuSeconds();
   deliverToEdges();
+  return ended - began;
+}
+
+double Hub::pass(Duration time) {
+  Time end = now_ + time;
+  double sum = 0;
+  while (nextEvent() < end) sum += advance();
+  now_ = std::max(now_, end);
+  return sum;
 }
 
 /// Begins to count in `growth`, if this hub counts.
@@ -348,22 +370,28 @@ class Trains {
 struct Scene {
   Hub hub;
   Trains trains;
+  Duration pause{};  ///< between two steps, in which all happens that is due; zero: none
+
+  double step(bool down) {
+    double sum = hub.step(down, trains.next());
+    return pause > Duration::zero() ? sum + hub.pass(pause) : sum;
+  }
 };
 
-Scene& sceneOf(unsigned edges, unsigned busy, unsigned flows, bool down) {
-  static std::map<std::tuple<unsigned, unsigned, unsigned, bool>, std::unique_ptr<Scene>> scenes;
-  std::unique_ptr<Scene>& scene = scenes[{edges, busy, flows, down}];
+Scene& sceneOf(unsigned edges, unsigned busy, unsigned flows, bool down, Duration pause = {}) {
+  static std::map<std::tuple<unsigned, unsigned, unsigned, bool, Duration>, std::unique_ptr<Scene>> scenes;
+  std::unique_ptr<Scene>& scene = scenes[{edges, busy, flows, down, pause}];
   if (!scene) {
-    scene.reset(new Scene{Hub(edges), {edges, busy, flows}});
+    scene.reset(new Scene{Hub(edges), {edges, busy, flows}, pause});
     unsigned turns = std::max(kWarmUp, scene->trains.round());
-    for (unsigned i = 0; i < turns; ++i) scene->hub.step(down, scene->trains.next());
+    for (unsigned i = 0; i < turns; ++i) scene->step(down);
   }
   return *scene;
 }
 
 void run(benchmark::State& state, Scene& scene, bool down) {
   uint64_t before = scene.hub.delivered();
-  for (auto _ : state) state.SetIterationTime(scene.hub.step(down, scene.trains.next()));
+  for (auto _ : state) state.SetIterationTime(scene.step(down));
   scene.hub.checkPeers();
   auto packets = static_cast<double>(scene.hub.delivered() - before);
   state.counters["ns/packet"] =
@@ -389,6 +417,23 @@ BENCHMARK_CAPTURE(spread, down, true)
 BENCHMARK_CAPTURE(spread, up, false)
     ->ArgNames({"peers", "flows"})
     ->Args({1, 1})
+    ->Args({kManyPeers, kManyFlows})
+    ->UseManualTime();
+
+/// A burst of each edge in 200 ms, for the next of its flows.
+void bursts(benchmark::State& state, bool down) {
+  auto peers = static_cast<unsigned>(state.range(0));
+  Duration apart = kBurstsApart / peers - kTick;
+  run(state, sceneOf(peers, peers, static_cast<unsigned>(state.range(1)), down, apart), down);
+}
+BENCHMARK_CAPTURE(bursts, down, true)
+    ->ArgNames({"peers", "flows"})
+    ->Args({kFewPeers, kManyFlows})
+    ->Args({kManyPeers, kManyFlows})
+    ->UseManualTime();
+BENCHMARK_CAPTURE(bursts, up, false)
+    ->ArgNames({"peers", "flows"})
+    ->Args({kFewPeers, kManyFlows})
     ->Args({kManyPeers, kManyFlows})
     ->UseManualTime();
 

@@ -353,6 +353,7 @@ std::span<const RateExperiment> rateExperiments() {
       {"cubic-share", "one tunnel beside others with cubic at a drop-tail queue", runCubicShare},
       {"converge", "two tunnels of one controller, the second 10 s later", runConverge},
       {"policer", "one path with a token bucket", runPolicer},
+      {"shallow", "one path with a small buffer, its start included", runShallow},
       {"interactive", "100-byte exchanges beside a download that fills WiFi and LTE", runInteractive},
   });
   return kExperiments;

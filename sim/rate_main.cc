@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"together", "first", "last"}));
   app.add_option("--policed-rate", wan.policedRate, "policer: bit/s")->check(CLI::PositiveNumber);
   app.add_option("--burst", wan.burstBytes, "policer: bytes")->check(CLI::Range(1500, 1 << 30));
+  app.add_option("--queue-bytes", wan.queueBytes, "shallow: of the buffer")->check(CLI::Range(3000, 1 << 30));
   CLI11_PARSE(app, argc, argv);
   return runProgram("sim_rate", [&] {
     const RateExperiment& experiment = byName(rateExperiments(), name);

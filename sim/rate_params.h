@@ -25,6 +25,7 @@ struct WanParams {
   std::string order = "together";  ///< cubic-share: when the controller begins, or "first", "last"
   double policedRate = 20e6;       ///< policer: bit/s
   size_t burstBytes = 64 << 10;    ///< policer: of the bucket
+  size_t queueBytes = 30'000;      ///< shallow: of the buffer
 };
 
 /// The fabric of AMP's section 5.1 and what runs over it, and what holds for all experiments.

@@ -165,4 +165,23 @@ Json runPolicer(const RateParams& params) {
           {"hash", world.hash()}};
 }
 
+Json runShallow(const RateParams& params) {
+  constexpr double kRate = 100e6;
+  LinkOptions link{.rateBitsPerSecond = kRate, .delay = 10ms, .queueBytes = params.wan.queueBytes};
+  link.delay += std::chrono::microseconds(Random(params.seed).below(1000));
+  WanTunnel tunnel(params, wanOptions(params, params.controller, "none"), {{"shallow", link, link}});
+  tunnel.start();
+  World& world = tunnel.world();
+  Saturation& flow = saturate(world, tunnel.pair);
+  Duration time = measured(params, 20);
+  world.run(time);
+  requireSound(world);
+  requireFed(tunnel.pair);
+  Counters sender(*tunnel.pair.server);
+  return {{"goodput_share", megabits(flow.received(), time) / (kRate / 1e6)},
+          {"loss", static_cast<double>(sender.lostPackets) / static_cast<double>(tunnel.arrived(0).packets)},
+          {"links", tunnel.linksJson()},
+          {"hash", world.hash()}};
+}
+
 }  // namespace braid::sim

@@ -1,6 +1,6 @@
 #pragma once
 
-// Rate control on paths of the Internet (targets rate.2 to rate.6): docs/evaluation.md.
+// Rate control on paths of the Internet (targets rate.2 to rate.7): docs/evaluation.md.
 
 #include "sim/rate_params.h"
 
@@ -14,6 +14,8 @@ Json runInteractive(const RateParams& params);
 Json runTrace(const RateParams& params);
 /// One path with a policer.
 Json runPolicer(const RateParams& params);
+/// One path with a small buffer, from the start on.
+Json runShallow(const RateParams& params);
 /// One tunnel beside others of another controller at one drop-tail queue.
 Json runCubicShare(const RateParams& params);
 /// Two tunnels of one controller, the second later.

@@ -177,6 +177,13 @@ class Node final : public Station {
   }
   /// What happened to them.
   std::function<void(const StreamEvent&)> onStream;
+  /// The load test of a running gateway, which is polled then.
+  PeerLoadTest& loadTest() {
+    dirty_ = true;
+    return tunnel_->loadTest();
+  }
+  /// Its own time.
+  Time now() const { return clock(); }
   /// Sees everything that comes out of the device first; true: nobody else gets it.
   std::function<bool(ByteView)> tap;
 

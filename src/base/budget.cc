@@ -34,10 +34,11 @@ bool Keeper::hasRoom(size_t more) const {
   return !budget_ || budget_->hasRoom(*this, more);
 }
 
-bool Keeper::makeRoom(size_t more) {
-  if (hasRoom(more)) return true;
+bool Keeper::makeRoom(size_t more, bool all) {
+  auto fits = [&] { return hasRoom(more) || (all && budget_->used_ + more <= budget_->limit_); };
+  if (fits()) return true;
   if (rest_ > 0) return --rest_, false;
-  while (!hasRoom(more)) {
+  while (!fits()) {
     Keeper* other = budget_->largest();
     bool gives =
         other && other != this && other->kept_ > kMuchMore * (kept_ + more) && budget_->takeFrom(*other);

@@ -29,7 +29,8 @@ class Keeper {
   bool hasRoom(size_t more) const;
   /// The same, after those who keep more than twice as much as this one would have given back, if that is needed.
   /// When it was in vain, they are not looked for again at the next calls: each would be a walk along all keepers.
-  bool makeRoom(size_t more);
+  /// `all`: any free part will do, also of what is left to others.
+  bool makeRoom(size_t more, bool all = false);
   /// Others need room and this one keeps most. Keeps less at once, by keep(), if it can.
   virtual void giveBack() = 0;
 

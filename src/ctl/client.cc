@@ -81,6 +81,20 @@ std::string readLine(int fd, const std::string& socket) {
   return line;
 }
 
+nlohmann::json request(const std::string& socket, const nlohmann::json& line, int descriptor) {
+  UniqueFd fd = connectTo(socket);
+  // Too many clients: the daemon answers and closes without reading, so a failed send is no reason not to
+  // read.
+  sendRequest(fd.get(), line.dump() + "\n", descriptor);
+  nlohmann::json answer = nlohmann::json::parse(readLine(fd.get(), socket), nullptr, false);
+  if (!answer.is_object()) throw std::runtime_error(socket + ": the answer is no JSON; is this a braidd?");
+  if (answer.value("ok", nlohmann::json()) == true) return answer;
+  auto reason = answer.find("error");
+  throw std::runtime_error(reason != answer.end() && reason->is_string()
+                               ? reason->get<std::string>()
+                               : socket + ": refused without a reason");
+}
+
 }  // namespace
 
 std::string findSocket(const std::string& given, const std::string& folder) {
@@ -104,17 +118,13 @@ std::string findSocket(const std::string& given, const std::string& folder) {
 }
 
 nlohmann::json ask(const std::string& socket, const std::string& cmd, int descriptor) {
-  UniqueFd fd = connectTo(socket);
-  // Too many clients: the daemon answers and closes without reading, so a failed send is no reason not to
-  // read.
-  sendRequest(fd.get(), nlohmann::json{{"cmd", cmd}}.dump() + "\n", descriptor);
-  nlohmann::json answer = nlohmann::json::parse(readLine(fd.get(), socket), nullptr, false);
-  if (!answer.is_object()) throw std::runtime_error(socket + ": the answer is no JSON; is this a braidd?");
-  if (answer.value("ok", nlohmann::json()) == true) return answer;
-  auto reason = answer.find("error");
-  throw std::runtime_error(reason != answer.end() && reason->is_string()
-                               ? reason->get<std::string>()
-                               : socket + ": refused without a reason");
+  return request(socket, {{"cmd", cmd}}, descriptor);
+}
+
+nlohmann::json askWith(const std::string& socket, const std::string& cmd, const nlohmann::json& arguments) {
+  nlohmann::json line = arguments;
+  line["cmd"] = cmd;
+  return request(socket, line, -1);
 }
 
 }  // namespace braid

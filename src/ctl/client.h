@@ -15,5 +15,7 @@ std::string findSocket(const std::string& given, const std::string& folder = kRu
 /// Sends {"cmd":cmd} to the daemon at this socket, with a descriptor unless it is -1, and gives its answer.
 /// Throws std::runtime_error when no daemon answers within 5 seconds, the answer is no JSON object or says no.
 nlohmann::json ask(const std::string& socket, const std::string& cmd, int descriptor = -1);
+/// The same with arguments beside the command: an object.
+nlohmann::json askWith(const std::string& socket, const std::string& cmd, const nlohmann::json& arguments);
 
 }  // namespace braid

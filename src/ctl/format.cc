@@ -81,15 +81,24 @@ std::string formatAge(double seconds) {
   return twoParts(s / 86400, "d", s % 86400 / 3600, "h");
 }
 
-std::string formatDate(double unixSeconds) {
+namespace {
+std::string formatMoment(double unixSeconds, const char* format) {
   constexpr double kLatest = 253402300799;  // the last second of the year 9999
   if (!(unixSeconds >= 0 && unixSeconds <= kLatest)) return "-";
   auto moment = static_cast<std::time_t>(unixSeconds);
   std::tm local{};
   std::array<char, 32> text{};
-  if (!::localtime_r(&moment, &local) || !std::strftime(text.data(), text.size(), "%F %H:%M", &local))
-    return "-";
+  if (!::localtime_r(&moment, &local) || !std::strftime(text.data(), text.size(), format, &local)) return "-";
   return text.data();
+}
+}  // namespace
+
+std::string formatDate(double unixSeconds) {
+  return formatMoment(unixSeconds, "%F %H:%M");
+}
+
+std::string formatTimeOfDay(double unixSeconds) {
+  return formatMoment(unixSeconds, "%H:%M:%S");
 }
 
 std::string formatShare(uint64_t part, uint64_t whole) {

@@ -15,6 +15,8 @@ std::string formatAge(double seconds);          ///< "45 s", "3 min 20 s", "2 h 
 std::string formatMicroseconds(double us);      ///< "12.5 us", "1.20 ms"; "-" for none
 /// Local time of a moment since 1970: "2026-07-01 00:00".
 std::string formatDate(double unixSeconds);
+/// Local time of a moment since 1970 on its day: "10:02:15".
+std::string formatTimeOfDay(double unixSeconds);
 /// 0.0125: "1.25 %".
 std::string formatFraction(double fraction);
 /// "1.25", without a unit.

@@ -1,7 +1,9 @@
 #include <iostream>
 
+#include "ctl/ask_user.h"
 #include "ctl/cli.h"
 
 int main(int argc, char** argv) {
-  return braid::runBraidctl(argc, argv, std::cout, std::cerr);
+  std::string invitation = braid::hideInvitations(argc, argv);
+  return braid::runBraidctl(argc, argv, std::cout, std::cerr, invitation);
 }

@@ -5,12 +5,24 @@
 
 namespace braid {
 
+namespace {
+
+// "up", "down", and of a group "up, in use", "up, standby".
+std::string stateText(const nlohmann::json& peer) {
+  std::string text = flagOf(peer, kKeyOf<&PeerStatus::up>) ? "up" : "down";
+  nlohmann::json group = fieldOf(peer, kKeyOf<&PeerStatus::group>);
+  if (!group.is_string() || group.get<std::string>().empty()) return text;
+  return text + (flagOf(peer, kKeyOf<&PeerStatus::inUse>) ? ", in use" : ", standby");
+}
+
+}  // namespace
+
 std::string peersText(const nlohmann::json& answer) {
   Table table({"PEER", "STATE", ">FOR", ">SUBFLOWS", ">FLOWS", ">SENT", ">RECEIVED", ">REPAIRED", ">HELD",
                ">MTU", "CIPHER", ">KEYS", ">EPOCH", "PIN"});
   for (const auto& peer : listOf(answer, "peers")) {
     bool up = flagOf(peer, kKeyOf<&PeerStatus::up>);
-    table.add({cell<&PeerStatus::name>(peer), up ? "up" : "down", up ? cell<&PeerStatus::age>(peer) : "-",
+    table.add({cell<&PeerStatus::name>(peer), stateText(peer), up ? cell<&PeerStatus::age>(peer) : "-",
                cell<&PeerStatus::subflows>(peer), cell<&PeerStatus::flowCount>(peer),
                cell<&PeerStatus::innerSentBytes>(peer), cell<&PeerStatus::innerReceivedBytes>(peer),
                cell<&PeerStatus::retransmitted>(peer), cell<&PeerStatus::heldBytes>(peer),

@@ -30,6 +30,15 @@ class Daemon : private ControlHandler {
   GatewayStatus gatewayStatus() override;
   std::string reload() override;
   std::string trace(UniqueFd file) override { return gateway_.trace(std::move(file)); }
+  InviteResult invite(const InviteRequest& request) override { return gateway_.invite(request); }
+  const History& history() override { return gateway_.history(); }
+  std::string startTest(const std::string& peer, const MeasureRequest& request) override {
+    return gateway_.loadTest().start(peer, request, monotonicNow());
+  }
+  void stopTest() override { gateway_.loadTest().stop(); }
+  std::pair<MeasureStatus, PeerStatus> testStatus() override {
+    return {gateway_.loadTest().status(monotonicNow()), gateway_.loadTest().peer(monotonicNow())};
+  }
 
   Loop loop_;
   SignalWatcher term_, interrupt_, hangup_;

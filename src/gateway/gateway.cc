@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <ctime>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -10,6 +11,8 @@
 
 #include "gateway/config/config_restart.h"
 #include "gateway/decode_time.h"
+#include "gateway/join/address_plan.h"
+#include "gateway/join/public_addresses.h"
 #include "host/system_error.h"
 #include "tunnel/wire/pin.h"
 
@@ -58,6 +61,7 @@ TunnelOptions tunnelOptions(const Config& config) {
 spdlog::level::level_enum levelOf(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::kPeerDown:
+    case Event::Kind::kPeerReplaced:
     case Event::Kind::kHandshakeFailed:
     case Event::Kind::kSubflowFailed:
     case Event::Kind::kCapReached:
@@ -75,6 +79,8 @@ bool changesCallers(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::kPeerUp:
     case Event::Kind::kPeerDown:
+    case Event::Kind::kPeerInUse:
+    case Event::Kind::kPeerReplaced:
     case Event::Kind::kSubflowUp:
     case Event::Kind::kAddressChanged:
       return true;
@@ -99,15 +105,21 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       network_(host.network()),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       device_(network_, pump_.device().name()),
+      router_(host, pump_.device().name()),
       changes_(network_, log_),
       listeners_(pump_.sockets(), ids_),
       callers_(tunnel_, listeners_, log_),
+      joins_(
+          config_, identity_.pin, log_, [this] { return reload(); }, [] { return std::time(nullptr); },
+          [this] { return connectedNetworks(monitor_.table(), device_.name()); }),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), network_, ids_),
+      history_(tunnel_, started_),
       names_(host, log_, [this] { updatePeers(); }) {
   Time now = clock_.now();
   followMtu(now);
   applyDevice(config_.device);
+  router_.configure(config_);
   listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
@@ -116,6 +128,8 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   openStreams();
   updateUplinks(true);
   callers_.begin(config_, now);
+  joins_.begin(now);
+  handshakes_.setJoinDesk(&joins_);
 }
 
 Gateway::~Gateway() = default;
@@ -144,12 +158,15 @@ bool Gateway::turn() {
 Time Gateway::nextDeadline() const {
   return std::min({tunnel_.nextDeadline(), uplinkRetry_, shrink_, monitor_.deadline(), changes_.deadline(),
                    names_.deadline(), meters_.deadline(), callers_.deadline(), device_.deadline(),
-                   streams_ ? streams_->deadline() : kNever});
+                   joins_.deadline(), history_.deadline(), streams_ ? streams_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
   if (monitor_.deadline() <= now) onNetworkChange();
-  changes_.onTimer(now);
+  if (changes_.deadline() <= now) {
+    changes_.onTimer(now);
+    router_.note();
+  }
   if (uplinkRetry_ <= now) {
     bool changed = uplinks_.update(monitor_.table());
     uplinks_.warn();
@@ -159,6 +176,8 @@ void Gateway::onTimers(Time now) {
     names_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
   if (callers_.deadline() <= now) callers_.keep(now);
+  if (joins_.deadline() <= now) joins_.turn(now);
+  if (history_.deadline() <= now) history_.keep(now);
   if (shrink_ <= now) shrink_ = pool_.shrink() ? now + kShrinkStep : kNever;
   if (tunnel_.nextDeadline() <= now) tunnel_.onTimer(now);
 }
@@ -175,6 +194,7 @@ void Gateway::stop() {
   endTrace();
   meters_.end(clock_.now());
   uplinks_.close();
+  router_.stop();
   for (const std::string& line : network_.undo()) spdlog::warn("{}", line);
 }
 
@@ -245,6 +265,7 @@ void Gateway::logEvents(Time now) {
   bool peersChanged = false, callersChanged = false;
   while (tunnel_.pollEvent(e)) {
     ++polled;
+    history_.onEvent(e);
     peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
     callersChanged |= changesCallers(e.kind);
     uint64_t suppressed = 0;
@@ -257,6 +278,7 @@ void Gateway::logEvents(Time now) {
   if (callersChanged || polled >= EventQueue::kMost) callers_.onChange(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost what came then
   peersUp_ = tunnel_.peersUp();
+  joins_.onPeers(peersUp_);
   if (peersUp_.size() < config_.peers.size()) names_.retryLater();
 }
 
@@ -286,9 +308,11 @@ std::string Gateway::apply(Config next) {
     if (newTrace && !next.trace.empty()) traceFile = openTraceFile(next.trace);
     meters_.setUp(next);
     listeners_.open(next.listen);
+    router_.configure(next);
     applyDevice(next.device);
   } catch (const std::runtime_error& e) {
     listeners_.keepOnly(config_.listen);
+    router_.goBackTo(config_);
     return std::string(e.what()) + "\n";
   }
   listeners_.keepOnly(next.listen);
@@ -316,6 +340,19 @@ std::string Gateway::apply(Config next) {
   peersUp_ = tunnel_.peersUp();
   names_.resolve(config_.peers, {});
   return {};
+}
+
+InviteResult Gateway::invite(const InviteRequest& request) {
+  InviteResult out;
+  PublicAddresses own = publicAddresses(config_.listen, monitor_.table());
+  auto made = joins_.invite(request, std::move(own.addresses));
+  if (auto* problem = std::get_if<std::string>(&made)) {
+    out.problem = std::move(*problem);
+  } else {
+    out.line = formatInvitation(std::get<Invitation>(made));
+    if (request.addresses.empty()) out.note = std::move(own.note);
+  }
+  return out;
 }
 
 GatewayStatus Gateway::status() const {

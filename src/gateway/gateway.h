@@ -11,11 +11,14 @@
 #include "gateway/device_keeper.h"
 #include "gateway/dtls/dtls.h"
 #include "gateway/dtls/identity.h"
+#include "gateway/history_keeper.h"
+#include "gateway/join_keeper.h"
 #include "gateway/listeners.h"
 #include "gateway/log.h"
 #include "gateway/meter_keeper.h"
 #include "gateway/name_keeper.h"
 #include "gateway/packet_pump.h"
+#include "gateway/router_keeper.h"
 #include "gateway/streams.h"
 #include "gateway/trace_writer.h"
 #include "gateway/uplink.h"
@@ -53,10 +56,16 @@ class Gateway {
   /// Writes the recovery trace to this file from now on; with a `file` that owns nothing, ends the trace. Gives
   /// what is wrong with the file; empty: done.
   std::string trace(UniqueFd file);
+  /// Makes an invitation for another gateway.
+  InviteResult invite(const InviteRequest& request);
 
   const Config& config() const { return config_; }
   /// `flows`: how many inner flows to list.
   TunnelStatus tunnelStatus(size_t flows = 0) const { return tunnel_.status(clock_.now(), flows); }
+  /// Of a peer's paths.
+  PeerLoadTest& loadTest() { return tunnel_.loadTest(); }
+  /// What happened in the last hour.
+  const History& history() const { return history_.history(); }
   /// All but the process's number.
   GatewayStatus status() const;
   size_t peersUp() const { return peersUp_.size(); }
@@ -94,12 +103,15 @@ class Gateway {
   NetworkMonitor& monitor_;
   SocketIds ids_;
   DeviceKeeper device_;
+  RouterKeeper router_;
   ChangeKeeper changes_;
   Listeners listeners_;
   CallerKeeper callers_;
+  JoinKeeper joins_;
   MeterKeeper meters_;
   Uplinks uplinks_;
   std::unique_ptr<Streams> streams_;  ///< null: there are none
+  HistoryKeeper history_;
   Time uplinkRetry_ = kNever;
   Time shrink_ = kNever;  ///< packet buffers that are spare until then are given back
   NameKeeper names_;

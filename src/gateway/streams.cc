@@ -24,9 +24,14 @@ bool wantsPause(int error) {
   return error == ENOBUFS || error == ENOMEM;
 }
 
+// No new ones are taken over from here on: those that wait to be accepted by then, and those to hosts here, still find
+// room.
+size_t almost(size_t most) {
+  return most - most / 16;
+}
 // New ones are taken over again when a tenth of the bound is free, so that the rules are not changed for each connection.
 size_t enough(size_t most) {
-  return most - most / 10;
+  return most - std::max(most / 10, most / 16 + 1);
 }
 
 }  // namespace
@@ -79,11 +84,14 @@ StreamFigures Streams::figures() const {
 
 void Streams::onAcceptable() {
   Time now = clock_.now();
+  bool isPeerFull = false;
   for (size_t n = 0; n < kAccepts; ++n) {
     int error = 0;
     std::optional<StreamHost::Accepted> accepted = host_->accept(kNoTag, error);
     if (accepted) {
+      Address destination = accepted->destination.address;
       take(std::move(*accepted), now);
+      isPeerFull |= !lanes_.canOpen(destination);
     } else if (error == EAGAIN) {
       break;
     } else if (error == EMFILE) {
@@ -94,6 +102,7 @@ void Streams::onAcceptable() {
     }
   }
   watchRoom(now);
+  if (isPeerFull) gate_.update(!full_, now);
 }
 
 // The socket of one that is turned away goes at the end, and with it the connection, by a reset.
@@ -118,7 +127,7 @@ void Streams::pause(Time now) {
 
 // The packet lane takes over before the bound: what waits to be accepted by then still finds room.
 void Streams::watchRoom(Time now) {
-  bool full = acceptAgain_ != kNever || (full_ ? open_ > enough(bound_) : open_ >= bound_);
+  bool full = acceptAgain_ != kNever || (full_ ? open_ > enough(bound_) : open_ >= almost(bound_));
   if (full == full_) return;
   full_ = full;
   if (!full) bound_ = most_;

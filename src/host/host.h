@@ -10,6 +10,7 @@
 #include "host/network_monitor.h"
 #include "host/resolver.h"
 #include "host/stream_host.h"
+#include "host/translator.h"
 #include "host/tun_device.h"
 #include "tunnel/wire/secret_random.h"
 
@@ -34,6 +35,8 @@ class Host {
                                                      SocketCallbacks callbacks) = 0;
   /// TCP connections that end here, for the gateway with this device. Throws SystemError.
   virtual std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) = 0;
+  /// Address translation for the gateway with this device. Throws SystemError.
+  virtual std::unique_ptr<Translator> openTranslator(const std::string& device) = 0;
   virtual HostNetwork& network() = 0;
   /// To be called once. Throws SystemError.
   virtual NetworkMonitor& watchNetwork(Callback onChange) = 0;

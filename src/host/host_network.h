@@ -76,6 +76,15 @@ class HostNetwork {
   /// there is not: a process before this one left them.
   virtual void removeStaleMarks(uint32_t kind) = 0;
 
+  /// Packets of the family are forwarded between the host's interfaces. `hosts`: interfaces that take router
+  /// advertisements as before. `left`: where it is on already, a process of ours that was killed did that, and it is
+  /// switched off in the end. Nothing is done on a host without the family.
+  virtual void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) = 0;
+  /// What setForwarding() did is taken back now.
+  virtual void removeForwarding(Address::Family family) = 0;
+  /// Forwarding of the family is to be switched off in the end.
+  virtual bool ownsForwarding(Address::Family family) const = 0;
+
   /// What restore() found.
   struct Restored {
     std::vector<std::string> back;    ///< was gone, and is there again

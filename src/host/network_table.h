@@ -88,7 +88,7 @@ class NetworkTable {
   void removeDefaultRoutes(Address::Family family, uint32_t metric);
   void forgetRoutes() { routes_.clear(); }
   /// Something of ours may be gone from the host: an interface was switched off or left its bridge, or an
-  /// address, a rule or a route of ours was deleted.
+  /// address, a rule or a route of ours was deleted, or forwarding switched off.
   void noteLoss() { ++losses_; }
   /// Everything was read anew after some changes were missed: what `before` counted goes on, and all that is
   /// counted may have happened once more.

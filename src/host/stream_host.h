@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "host/translator.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
 
@@ -64,12 +65,6 @@ struct StreamRule {
   std::optional<Prefix> network{};  ///< of the destination; none: any, of both families
   uint16_t firstPort = 1, lastPort = 65535;
   bool operator==(const StreamRule&) const = default;
-};
-
-/// Addresses from the first to the last one, of one family.
-struct AddressRange {
-  Address first, last;
-  bool operator==(const AddressRange&) const = default;
 };
 
 /// Which new TCP connections through this host end at it.

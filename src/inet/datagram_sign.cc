@@ -27,12 +27,17 @@ DatagramSign quicSign(ByteView p) {
   // RFC 8999 section 6: versions follow.
   if (version == 0)
     return p.size() > end && (p.size() - end) % 4 == 0 ? DatagramSign::kSetup : DatagramSign::kNone;
-  return p.size() >= kPaddedInitial && p[0] & 0x40 ? DatagramSign::kOrdered : DatagramSign::kNone;
+  if (!(p[0] & 0x40)) return DatagramSign::kNone;
+  if (p.size() >= kPaddedInitial) return DatagramSign::kOrdered;
+  // A client pads its first datagram. A server may begin with a shorter one, a Retry or an ACK, and has an id of its own.
+  return p[source] > 0 ? DatagramSign::kSetup : DatagramSign::kNone;
 }
 
-/// The messages of the WireGuard paper, section 5.4: initiation, response, cookie reply, data.
+/// The messages of the WireGuard paper, section 5.4: initiation, response, cookie reply, data. Data is padded to a
+/// multiple of 16 bytes, but never beyond the device's MTU: with the usual one, 1420, full packets are no multiple. Then
+/// the counter tells, the highest bytes of which stay 0.
 bool isWireGuard(ByteView p) {
-  constexpr size_t kLeastData = 32;
+  constexpr size_t kLeastData = 32, kFull = 1000;
   if (p.size() < kLeastData || p[1] || p[2] || p[3]) return false;
   switch (p[0]) {
     case 1:
@@ -42,7 +47,7 @@ bool isWireGuard(ByteView p) {
     case 3:
       return p.size() == 64;
     case 4:
-      return p.size() % 16 == 0;
+      return p.size() % 16 == 0 || (p.size() >= kFull && !(p[13] | p[14] | p[15]));
     default:
       return false;
   }
@@ -50,9 +55,10 @@ bool isWireGuard(ByteView p) {
 
 /// A hard reset: opcode, session id, and what authenticates it. With tls-auth an HMAC, a counter and the time follow,
 /// then, as without it, the list of acknowledged packets and the packet's own number, 0. With tls-crypt the counter
-/// and the time come first, then the HMAC, and the rest is encrypted.
+/// and the time come first, then the HMAC, and the rest is encrypted. To a client of tls-crypt-v2 a server adds what it
+/// offers, 6 bytes.
 bool isOpenVpn(ByteView p) {
-  constexpr size_t kPlain = 14, kCounter = 9, kCounterAndTime = 8, kTlsCrypt = 54;
+  constexpr size_t kPlain = 14, kCounter = 9, kCounterAndTime = 8, kTlsCrypt = 54, kOffer = 6;
   constexpr uint32_t kFirstCounters = 16,
                      kCounterBits = 0x00ffffff;  // tls-crypt-v2 says 0x0f in the highest byte
   if (p.size() < kPlain) return false;
@@ -70,7 +76,8 @@ bool isOpenVpn(ByteView p) {
   };
   size_t added = p.size() - kPlain - acks;
   if (added == 0) return endsPlain();
-  if (p.size() == kTlsCrypt + acks && counts(kCounter)) return true;
+  bool isTlsCrypt = p.size() == kTlsCrypt + acks || (acks > 0 && p.size() == kTlsCrypt + acks + kOffer);
+  if (isTlsCrypt && counts(kCounter)) return true;
   constexpr std::array<size_t, 6> kHmacs{16, 20, 28, 32, 48, 64};
   return std::any_of(kHmacs.begin(), kHmacs.end(), [&](size_t hmac) {
     return added == hmac + kCounterAndTime && counts(kCounter + hmac) && endsPlain();
@@ -99,6 +106,13 @@ DatagramSign dtlsSign(ByteView p) {
   return p[0] >= kChangeCipherSpec && p[0] <= kHandshake ? DatagramSign::kSetup : DatagramSign::kNone;
 }
 
+/// Tailscale's peers look for each other, before and between WireGuard's messages, from the same ports: the probes begin
+/// with these bytes.
+bool isTailscaleProbe(ByteView p) {
+  constexpr std::array<uint8_t, 6> kMagic{0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac};
+  return p.size() > kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), p.begin());
+}
+
 }  // namespace
 
 DatagramSign datagramSign(const InnerPacket& ip, ByteView ipPacket) {
@@ -110,6 +124,7 @@ DatagramSign datagramSign(const InnerPacket& ip, ByteView ipPacket) {
   ByteView payload = ipPacket.subspan(ip.l4Offset + kUdpHead, ip.payloadLength);
   if (ip.sport == kNatTraversal || ip.dport == kNatTraversal) return natTraversalSign(payload);
   if (isWireGuard(payload) || isOpenVpn(payload)) return DatagramSign::kOrdered;
+  if (isTailscaleProbe(payload)) return DatagramSign::kSetup;
   DatagramSign dtls = dtlsSign(payload);
   return dtls != DatagramSign::kNone ? dtls : quicSign(payload);
 }

@@ -18,8 +18,9 @@ enum class DatagramSign : uint8_t {
 /// By the packet alone, in constant time. `ipPacket`: what `ip` was parsed from, at least ip.size bytes.
 ///
 ///   - QUIC: the long header of RFC 8999, of versions 1 and 2 (RFC 9000, 9369) as they come; of any other version in a
-///     datagram of 1200 bytes with the bit set that QUIC calls fixed, so that RTP is none;
-///   - WireGuard: a handshake message, or data, of the sizes that these have;
+///     datagram of 1200 bytes with the bit set that QUIC calls fixed, so that RTP is none. A server's shorter one
+///     is setup;
+///   - WireGuard: a handshake message, or data, of the sizes that these have; Tailscale's probes before it are setup;
 ///   - OpenVPN: a hard reset, plain, with tls-auth, tls-crypt or tls-crypt-v2;
 ///   - ESP in UDP (RFC 3948): port 4500 with an SPI of 256 or more;
 ///   - DTLS 1.0 and 1.2 (RFC 6347): a record of application data.

@@ -69,6 +69,7 @@ std::optional<SessionSecrets> Attempts::step(const Pin& pin, Time now) {
         cancel();
         return secrets;
       }
+      case Handshake::State::kClosed:
       case Handshake::State::kFailed:
         fail(a);
         end(a);

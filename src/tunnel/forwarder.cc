@@ -136,7 +136,7 @@ void Forwarder::forwardIp(Packet packet, Time now) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   if (!ip) return drop(Drop::kBadInnerPacket);
   packet.setSize(ip->size);
-  if (Peer* peer = router_.peerFor(ip->dst))
+  if (Peer* peer = router_.peerFor(ip->flowKey()))
     return send(*peer, std::move(packet), &*ip, 0, Asker::kLocalHost, now);
   drop(Drop::kNoPeer);
   toDevice(answers_.unreachable({packet.view(), *ip}, Unreachable::kNoRoute, now));
@@ -215,13 +215,17 @@ void Forwarder::wait(Peer& peer, Packet packet, const InnerPacket* ip, size_t ip
   }
   drop(Drop::kPeerDown);
   if (ip && asker == Asker::kLocalHost)
-    toDevice(answers_.unreachable({packet.view(), *ip, ipOffset, peer.place()}, Unreachable::kHost, now));
+    toDevice(answers_.unreachable({packet.view(), *ip, ipOffset, peer.place.peer}, Unreachable::kHost, now));
 }
 
 void Forwarder::onReturned(Peer& to, WaitingPacket waiting, Time now) {
   size_t offset = 0;
   std::optional<InnerPacket> ip = innerOf(waiting.packet.view(), offset);
-  send(to, std::move(waiting.packet), ip ? &*ip : nullptr, offset, waiting.asker, now);
+  Peer* peer = &to;
+  if (ip && !to.place.inUse) {  // another one of its group stands for it
+    if (Peer* other = router_.peerFor(ip->flowKey())) peer = other;
+  }
+  send(*peer, std::move(waiting.packet), ip ? &*ip : nullptr, offset, waiting.asker, now);
 }
 
 void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset, Asker asker,
@@ -230,7 +234,7 @@ void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, siz
   if (ip.dontFragment) {
     drop(Drop::kTooBig);
     if (asker == Asker::kNobody) return;
-    return toDevice(answers_.tooBig({packet.view(), ip, ipOffset, peer.place()}, mtu, now));
+    return toDevice(answers_.tooBig({packet.view(), ip, ipOffset, peer.place.peer}, mtu, now));
   }
   ByteView link = packet.view().first(ipOffset);
   ByteView whole = packet.view().subspan(ipOffset, ip.size);
@@ -282,7 +286,7 @@ void Forwarder::onTooLarge(const Peer& to, ByteView packet, Time now) {
   std::optional<InnerPacket> ip = innerOf(packet, offset);
   const Session* session = to.session();
   if (ip && session)
-    toDevice(answers_.tooBig({packet, *ip, offset, to.place()}, session->innerMtu() - offset, now));
+    toDevice(answers_.tooBig({packet, *ip, offset, to.place.peer}, session->innerMtu() - offset, now));
 }
 
 // nullopt when it is a frame that holds something else.
@@ -296,7 +300,7 @@ std::optional<InnerPacket> Forwarder::innerOf(ByteView packet, size_t& ipOffset)
 
 // The peer to which a local host's flow goes.
 Peer* Forwarder::peerOf(const FlowKey& fromHost) const {
-  if (options_.mode == TunnelOptions::Mode::kTun) return router_.peerFor(fromHost.destination());
+  if (options_.mode == TunnelOptions::Mode::kTun) return router_.peerFor(fromHost);
   std::optional<MacAddress> mac = shim_.nextHopOf(fromHost);
   return mac ? switch_.peerBehind(*mac) : nullptr;
 }
@@ -306,7 +310,9 @@ bool Forwarder::isCarrying(const FlowKey& key) const {
   const Peer* peer = peerOf(key);
   if (!peer) return false;
   const Session* session = peer->session();
-  return !session || !peer->isUp() || session->isCarrying(key);
+  if (!session || !peer->isUp()) return true;
+  const Flow* flow = session->flow(key);
+  return flow && flow->isCarried();
 }
 
 // ---- from a peer to the device
@@ -358,7 +364,7 @@ std::optional<Drop> Forwarder::refusal(const Peer& from, const Frame& frame, Byt
 // Link-local addresses are every link's own, and only a bridge joins links.
 bool Forwarder::ownsSource(const Peer& peer, const Address& source) const {
   if (isLinkLocal(source) && !router_.isLocal(source)) return options_.mode == TunnelOptions::Mode::kTap;
-  return router_.peerFor(source) == &peer;
+  return router_.owns(peer, source);
 }
 
 // A frame of a peer.

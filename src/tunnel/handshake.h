@@ -17,7 +17,12 @@ inline constexpr Duration kHandshakeTimeout = 10s;
 /// kHandshakeTimeout.
 class Handshake {
  public:
-  enum class State : uint8_t { kRunning, kDone, kFailed };
+  enum class State : uint8_t {
+    kRunning,
+    kDone,
+    kFailed,
+    kClosed  ///< a responder's that was for something else than a session, and is over
+  };
   virtual ~Handshake() = default;
   virtual void onDatagram(ByteView bytes, Time now) = 0;
   /// Call at or after deadline(): retransmits the last flight.

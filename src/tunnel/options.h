@@ -31,6 +31,8 @@ struct TunnelOptions : SessionOptions {
   bool ackShim = true;     ///< wake local TCP senders (docs/ackshim.md); kTun only
   AckShimOptions shim{};   ///< its settings
   BridgeOptions bridge{};  ///< kTap only
+  /// A peer that was out of use takes over again when it has been well for so long (PeerGroups).
+  Duration returnAfter = 30s;
 };
 
 /// What the configuration says of one peer.
@@ -41,6 +43,7 @@ struct PeerOptions {
   std::vector<Prefix>
       prefixes;              ///< inner addresses behind the peer: routed there, and enforced on what it sends
   Duration keepalive = 10s;  ///< idle subflows send a PING so often; 0: never
+  std::string group{};  ///< peers of one group stand for each other (PeerGroups); empty: this one has none
 };
 
 }  // namespace braid

@@ -34,7 +34,7 @@ Peer::~Peer() {
 void Peer::setOptions(PeerOptions options, Time now) {
   bool moved = options.endpoints != options_.endpoints;
   options_ = std::move(options);
-  if (session_) session_->setKeepalive(options_.keepalive);
+  if (session_) session_->paths().setKeepalive(options_.keepalive);
   if (moved) attempts_.setNextRound(now);
 }
 
@@ -68,7 +68,7 @@ void Peer::openSubflows(Time now) {
 SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now) {
   auto session =
       std::make_unique<Session>(secrets, role, context_.options, context_.pool, events_, *this, random_, now);
-  session->setKeepalive(options_.keepalive);
+  session->paths().setKeepalive(options_.keepalive);
   ReturnCall call = returnCallOf(secrets);
   if (role == KeySchedule::Role::kInitiator) awaited_ = call;
   return context_.sessions.add(*this, std::move(session), call);
@@ -176,12 +176,14 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
     setUp(true, "is up from " + from.remote.toString());
   }
   if (up_ && !waiting_.empty() && mayGo(this->session())) sendWaiting();
+  context_.owner.onPeerChanged(*this);
   return drop;
 }
 
 bool Peer::onSendError(const Route& route, Time now) {
   bool ours = false;
   forEachSession([&](Session& s) { ours |= s.onSendError(route, now); });
+  context_.owner.onPeerChanged(*this);
   return ours;
 }
 
@@ -238,6 +240,7 @@ void Peer::onTimer(Time now) {
   if (comesUp()) setUp(true, "is up again");
   if (waiting_.deadline() <= now || (up_ && !waiting_.empty() && mayGo(this->session()))) sendWaiting();
   connect(now);
+  context_.owner.onPeerChanged(*this);
 }
 
 Time Peer::nextDeadline(Time now) const {
@@ -269,6 +272,13 @@ void Peer::setUp(bool up, const std::string& text) {
   if (up) sendWaiting();
 }
 
+void Peer::abandon(Time now) {
+  if (up_) setUp(false, "does not answer, another peer of its group stands for it");
+  if (session_) endSession({}, now);
+  sendWaiting();
+  attempts_.resetPause();
+}
+
 // The peer may be back at once: by the next session, if that is not there already, goes what the last one leaves.
 void Peer::endSession(SessionIndex::Handle next, Time now) {
   waiting_.open(now);
@@ -288,6 +298,8 @@ PeerStatus Peer::status(Time now, size_t flows) const {
   s.name = options_.name;
   s.pin = formatPin(options_.pin);
   s.up = up_;
+  s.group = options_.group;
+  s.inUse = place.inUse;
   s.failedRenewals = renewals_.failed();
   if (session_) session_->fill(s, now, flows);
   return s;

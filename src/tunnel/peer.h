@@ -49,6 +49,13 @@ struct PeerContext {
   AttemptIndex& attempts;
 };
 
+/// Where a peer stands, for whoever keeps the peers.
+struct PeerPlace {
+  size_t peer = 0;    ///< position among the peers
+  size_t group = 0;   ///< position of its group, if it has one (PeerGroups)
+  bool inUse = true;  ///< packets for its prefixes go to it; false: another one of its group stands for it
+};
+
 class Peer final : public SessionOwner {
  public:
   /// Without a usable subflow for so long the initiator starts over, in case the other side has lost its keys. Ours.
@@ -61,9 +68,7 @@ class Peer final : public SessionOwner {
   ~Peer() override;
 
   const PeerOptions& options() const { return options_; }
-  /// The position among the peers, for whoever keeps them.
-  size_t place() const { return place_; }
-  void setPlace(size_t place) { place_ = place; }
+  PeerPlace place;
 
   void setOptions(PeerOptions options, Time now);
   void setTunables();
@@ -75,6 +80,9 @@ class Peer final : public SessionOwner {
   }
   const Session* session() const { return const_cast<Peer*>(this)->session(); }
   bool isUp() const { return up_; }
+  /// The peer does not answer, and another one stands for it: its session ends, its streams are reset, and what waits for
+  /// it is handed back to be sent to the other one. A new session begins when the peer answers again.
+  void abandon(Time now);
   /// What waits for the peer while it is not up.
   WaitingRoom& waiting() { return waiting_; }
   /// Every session there is.
@@ -142,7 +150,6 @@ class Peer final : public SessionOwner {
   const PeerContext& context_;
   PeerEvents events_;
   SecretRandom& random_;
-  size_t place_ = 0;
   std::vector<NamedRoute> routes_;
   SessionIndex::Handle session_;
   std::optional<ReturnCall> awaited_;  ///< what would end the session that this side began last, also later
@@ -152,5 +159,11 @@ class Peer final : public SessionOwner {
   WaitingRoom waiting_;
   bool up_ = false;
 };
+
+/// The peer has a session with a path that answers.
+inline bool isUsable(const Peer& peer) {
+  const Session* session = peer.session();
+  return session && session->unusableSince() == kNever;
+}
 
 }  // namespace braid

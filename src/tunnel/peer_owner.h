@@ -17,6 +17,9 @@ class PeerOwner : public DropObserver {
   virtual void onTooLarge(Peer& to, ByteView packet) = 0;
   /// A packet that waited for the peer, or that a session left behind which has ended: send it now, or answer it.
   virtual void onReturned(Peer& to, WaitingPacket waiting) = 0;
+  /// A peer was heard of, or may have become usable or unusable. Nothing of the peer's follows: the peer may be
+  /// changed from here.
+  virtual void onPeerChanged(Peer& peer) = 0;
 };
 
 }  // namespace braid

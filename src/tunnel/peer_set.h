@@ -30,6 +30,7 @@ class PeerSet {
       : context_{options, pool, handshakes, owner, events, sessions_, attempts_} {}
 
   size_t size() const { return peers_.size(); }
+  const Peer& at(size_t position) const { return *peers_[position].peer; }
   /// How many peers are not at rest.
   size_t awake() const { return awake_.size(); }
   template <typename F>

@@ -126,8 +126,9 @@ Responders::Table::iterator Responders::settle(Table::iterator at, Time now) {
   if (handshake.deadline() <= now) handshake.onTimer(now);
   drain(route, r);  // a failed one may have an alert to send
   bool failed = handshake.state() == Handshake::State::kFailed;
-  if (failed || now > r.end()) {
-    if (!r.done) outcomes_.push_back({route, std::nullopt, std::string(handshake.error())});
+  bool closed = handshake.state() == Handshake::State::kClosed;
+  if (failed || closed || now > r.end()) {
+    if (!r.done && !closed) outcomes_.push_back({route, std::nullopt, std::string(handshake.error())});
     return forget(at);
   }
   next_ = std::min({next_, handshake.deadline(), r.end() + 1ms});  // when `now > end()` will hold

@@ -17,6 +17,8 @@ struct PeerStatus : SessionStatus {
   std::string name;
   std::string pin;
   bool up = false;
+  std::string group;
+  bool inUse = true;
   uint64_t failedRenewals = 0;
 };
 template <>
@@ -24,6 +26,9 @@ inline constexpr auto kFieldsOf<PeerStatus> = field::table<PeerStatus>(
     field::base<SessionStatus>(), field::text("name", "name of the peer", &PeerStatus::name),
     field::text("pin", "pin of its public key, `sha256:BASE64`", &PeerStatus::pin),
     field::flag("up", "it has a session that works", &PeerStatus::up),
+    field::text("group", "peers of one group stand for each other; empty: none does", &PeerStatus::group),
+    field::flag("in_use", "packets for its prefixes go to it, and not to another peer of its group",
+                &PeerStatus::inUse),
     field::counter("failed_renewals", FieldUnit::kNone, "how often handshakes for fresh keys came to nothing",
                    &PeerStatus::failedRenewals));
 
@@ -47,6 +52,21 @@ inline constexpr auto kFieldsOf<ShimStatus> = field::table<ShimStatus>(
 
 /// Inner flows in an answer to the operator, of all peers together. Ours: more take too long to tell.
 inline constexpr size_t kListedFlows = 1000;
+
+/// The load test that was asked for last.
+struct MeasureStatus {
+  std::string peer, path;
+  bool running = false;
+  uint64_t sentBytes = 0;
+  Duration left{};
+};
+template <>
+inline constexpr auto kFieldsOf<MeasureStatus> = field::table<MeasureStatus>(
+    field::text("peer", "peer whose paths are measured; empty: none was", &MeasureStatus::peer),
+    field::text("path", "the path; empty: all", &MeasureStatus::path),
+    field::flag("running", "it goes on", &MeasureStatus::running),
+    field::gauge("sent_bytes", FieldUnit::kBytes, "UDP payload sent for it", &MeasureStatus::sentBytes),
+    field::gauge("left_s", FieldUnit::kSeconds, "time left", &MeasureStatus::left));
 
 struct TunnelStatus {
   std::vector<MeterStatus> meters;

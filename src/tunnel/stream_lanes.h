@@ -46,10 +46,12 @@ class StreamLanes {
 
   // ---- beginning
 
-  /// Whether open() would take a stream to this destination now: a peer has the address, its session has a path, both
-  /// sides can do streams and no bound is reached. False: the connection belongs into the packet lane.
+  /// Whether new connections to this destination are for streams now: a peer has the address, its session has a path,
+  /// both sides can do streams and no bound is near, so that open() takes those that are on their way, too. False:
+  /// new connections belong into the packet lane.
   virtual bool canOpen(const Address& destination) const = 0;
-  /// Opens a stream. No handle when canOpen() says no.
+  /// Opens a stream. No handle when there is no session with such a peer, or a bound is reached. While the session has
+  /// no path the stream waits, as a lost SYN would: for the repair time at most.
   virtual StreamHandle open(const StreamEnds& ends, Time now) = 0;
   /// What the stream connects; nullptr for a dead handle.
   virtual const StreamEnds* ends(StreamHandle stream) const = 0;

@@ -15,6 +15,7 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       streams_(options_, peers_, forwarder_),
       uplinks_(options_.maxOuterMtu),
       peers_(options_, pool, handshakes, *this, events_),
+      groups_(options_, peers_, events_),
       responders_(pool, handshakes, random_),
       forwarder_(options_, pool, peers_, random_) {
   shareMemory(options_);
@@ -36,6 +37,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   std::vector<Pin> pins;
   for (const PeerOptions& peer : peers) pins.push_back(peer.pin);
   auto gone = peers_.replace(std::move(peers), uplinks_.all(), random_, forward(now));
+  groups_.onPeersChanged(now_);
   forwarder_.onPeersChanged();
   handshakes_.setAcceptedPins(std::move(pins));
 }
@@ -147,6 +149,7 @@ void Tunnel::takeOutcomes(Time now) {
 void Tunnel::onTimer(Time now) {
   now = forward(now);
   peers_.onTimer(now);
+  groups_.onTimer(now);
   forwarder_.onTimer(now);
   responders_.onTimer(now);
   takeOutcomes(now);
@@ -170,8 +173,8 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
 
 Time Tunnel::nextDeadline() const {
   if (streams_.desk().hasTouched()) return now_;
-  return std::min({peers_.nextDeadline(now_), forwarder_.nextDeadline(), responders_.nextDeadline(),
-                   calls_.nextDeadline()});
+  return std::min({peers_.nextDeadline(now_), groups_.nextDeadline(), forwarder_.nextDeadline(),
+                   responders_.nextDeadline(), calls_.nextDeadline()});
 }
 
 size_t Tunnel::innerMtu() const {

@@ -41,6 +41,8 @@
 #include "tunnel/handshake.h"
 #include "tunnel/io.h"
 #include "tunnel/options.h"
+#include "tunnel/peer_groups.h"
+#include "tunnel/peer_load_test.h"
 #include "tunnel/peer_owner.h"
 #include "tunnel/peer_set.h"
 #include "tunnel/responders.h"
@@ -116,6 +118,11 @@ class Tunnel final : private PeerOwner {
   /// `flows`: how many inner flows to list, of all peers together: those with the most bytes. At most so many
   /// times sixteen are looked at, the ones used last.
   TunnelStatus status(Time now, size_t flows = 0) const;
+  size_t peerCount() const { return peers_.size(); }
+  /// One of them, without flows; `position` below peerCount(), in the order of setPeers().
+  PeerStatus peerStatus(size_t position, Time now) const { return peers_.at(position).status(now, 0); }
+  /// The load test of one of them. The peer is to be polled when it has begun.
+  PeerLoadTest& loadTest() { return loadTest_; }
   /// The counts of the metered uplinks; cheaper than status(), which has them too.
   std::vector<MeterStatus> meters() const;
 
@@ -136,6 +143,7 @@ class Tunnel final : private PeerOwner {
     forwarder_.onReturned(to, std::move(waiting), now_);
   }
   void onPacketDropped(ByteView packet) override { forwarder_.onPacketDropped(packet, now_); }
+  void onPeerChanged(Peer& peer) override { groups_.onChange(peer, now_); }
 
   TunnelOptions options_;
   PacketPool& pool_;
@@ -148,6 +156,8 @@ class Tunnel final : private PeerOwner {
   UplinkAccounts uplinks_;
   EventQueue events_;
   PeerSet peers_;
+  PeerLoadTest loadTest_{peers_};
+  PeerGroups groups_;
   Responders responders_;
   ReturnCalls calls_;
   bool replyNext_ = false;  ///< sessions, and the answers to handshakes with the calls to return, take turns

@@ -11,19 +11,22 @@ void TunnelStreams::wakePeers() {
   desk_.takeTouched([&](uint32_t session) { peers_.wakeSession(session); });
 }
 
-// nullptr: the destination is for the packet lane now.
-StreamLane* TunnelStreams::laneFor(const Address& destination) const {
+// With the peer that has the destination; nullptr: none.
+Session* TunnelStreams::sessionFor(const Address& destination) const {
   if (options_.mode != TunnelOptions::Mode::kTun) return nullptr;
   Peer* peer = forwarder_.peerBehind(destination);
-  Session* session = peer ? peer->session() : nullptr;
-  bool serves = session && session->anyUsable() && session->streams().canOpen();
-  return serves ? &session->streams() : nullptr;
+  return peer ? peer->session() : nullptr;
+}
+
+bool TunnelStreams::canOpen(const Address& destination) const {
+  Session* session = sessionFor(destination);
+  return session && session->anyUsable() && session->streams().mayTakeOver();
 }
 
 StreamHandle TunnelStreams::open(const StreamEnds& ends, Time now) {
   if (ends.source.address.family != ends.destination.address.family) return {};
-  StreamLane* lane = laneFor(ends.destination.address);
-  return lane ? lane->open(ends, now) : StreamHandle{};
+  Session* session = sessionFor(ends.destination.address);
+  return session ? session->streams().open(ends, now) : StreamHandle{};
 }
 
 const StreamEnds* TunnelStreams::ends(StreamHandle stream) const {

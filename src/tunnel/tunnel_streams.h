@@ -10,7 +10,7 @@ namespace braid {
 class Forwarder;
 class PeerSet;
 class Stream;
-class StreamLane;
+class Session;
 
 /// The streams of all peers, as the tunnel's drivers see them: finds the peer of a destination, and the stream lane of a
 /// handle.
@@ -27,7 +27,7 @@ class TunnelStreams final : public StreamLanes {
   void wakePeers();
 
   // StreamLanes
-  bool canOpen(const Address& destination) const override { return laneFor(destination) != nullptr; }
+  bool canOpen(const Address& destination) const override;
   StreamHandle open(const StreamEnds& ends, Time now) override;
   const StreamEnds* ends(StreamHandle stream) const override;
   size_t writable(StreamHandle stream, size_t wanted) override;
@@ -43,7 +43,7 @@ class TunnelStreams final : public StreamLanes {
   bool pollStream(StreamEvent& out) override;
 
  private:
-  StreamLane* laneFor(const Address& destination) const;
+  Session* sessionFor(const Address& destination) const;
   bool isAllowed(const Stream& stream) const;
 
   const TunnelOptions& options_;

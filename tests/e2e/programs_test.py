@@ -46,7 +46,7 @@ async def main():
         await asyncio.Future()
 asyncio.run(main())
 """
-IDLE = 25  # seconds; more than any timer of a connection that is being made
+IDLE = 150  # seconds; more than the gateways' keepalive waits (2 minutes), and any timer of a connection being made
 ASK = f"""
 import asyncio, websockets
 async def main():
@@ -163,7 +163,7 @@ class Programs(ProgramCase):
         self.assert_streams(2)
 
     def test_postgresql(self):
-        size = 30_000_000
+        size = 100_000_000
         home = pathlib.Path(tempfile.mkdtemp(prefix="braid-postgres-"))
         self.addCleanup(shutil.rmtree, home, ignore_errors=True)
         shutil.chown(home, "postgres", "postgres")

@@ -25,9 +25,18 @@ class Gateway : public ControlHandler {
   }
   GatewayStatus gatewayStatus() override { return {}; }
   std::string trace(UniqueFd) override { return {}; }
+  InviteResult invite(const InviteRequest& request) override {
+    require(request.lifetime <= InviteRequest::kLongest, "a longer life than there is");
+    return {request.name.empty() ? "no name" : "", request.name, {}};
+  }
+  const History& history() override { return history_; }
+  std::string startTest(const std::string& peer, const MeasureRequest&) override { return peer; }
+  void stopTest() override {}
+  std::pair<MeasureStatus, PeerStatus> testStatus() override { return {}; }
   std::string reload() override { return ++reloads_ % 2 == 0 ? "x.yaml:1:1: \xff\n" : ""; }
 
  private:
+  History history_;
   int reloads_ = 0;
 };
 
@@ -47,7 +56,7 @@ void checkLines(std::string& answers) {
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   Gateway gateway;
   Time now{};
-  ControlSession session(gateway, now);
+  ControlSession session(gateway, true, now);
   std::string answers;
   size_t steps = 0;
   while (!session.finished()) {

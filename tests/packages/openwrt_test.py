@@ -44,6 +44,9 @@ config gateway
     option certificate 'edge.crt'
     option workers 'auto'
     option state '/tmp/braid.state'
+    option peers_folder '/tmp/braid.peers.d'
+    option forwarding 'on'
+    option nat 'ipv4'
     option socket '/tmp/braid.sock'
     option group 'root'
     option log_level 'debug'
@@ -77,6 +80,7 @@ config peer
     option name 'other-rack'
     option pin '%(pin)s'
     option keepalive '5s'
+    option group 'racks'
     list endpoint '192.0.2.1:4433'
     list endpoint 'vpn.example.net:4433'
     list prefix '10.1.0.0/16'
@@ -98,6 +102,7 @@ config tunnel
     option hold_time '400ms'
     option hold_limit '8MiB'
     option repair_time '2s'
+    option return_after '20s'
     option max_flows '2048'
     option flow_idle '30s'
     option max_subflows '16'
@@ -143,6 +148,13 @@ config streams_match
 
 config streams_exclude
     option network '10.1.7.0/24'
+
+config forward
+    option protocol 'udp'
+    option port '5000-5010'
+    option to '10.1.0.9'
+    option source 'own'
+    list from '198.51.100.0/24'
 
 config recovery
     option policy 'cofuso'
@@ -223,8 +235,15 @@ class Translation(Case):
 
     def test_a_bridge(self):
         rest = re.sub(r"\n +list prefix '10.99.*", "", REST)
+        rest = re.sub(r"\n +option (nat|group '.acks).*", "", rest)
+        rest = re.sub(r"config forward\n(?: +.*\n)+", "", rest)
         rest = rest.replace(STREAMS, STREAMS.replace("'on'", "'off'"))
         self.assertEqual(self.check(self.translate(TAP + rest)[0]), "")
+
+    def test_ports_are_forwarded(self):
+        yaml, _ = self.translate(TUN + REST)
+        self.assertIn("forwards:\n  - port: '5000-5010'\n    protocol: 'udp'\n    to: '10.1.0.9'\n    source: 'own'\n"
+                      "    from: ['198.51.100.0/24']\n", yaml)
 
     def test_no_key_of_the_reader_is_out_of_reach(self):
         uci = TUN + TAP + REST.replace("option amp_bdp", "option amp_beta '4'\n\toption amp_bdp")

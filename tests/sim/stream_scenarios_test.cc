@@ -184,6 +184,40 @@ TEST(StreamScenarios, WhenAGatewayDiesTheOtherEndIsResetWithinSeconds) {
   }
 }
 
+// As a SYN would be sent again: what was on its way to be taken over must not be turned away.
+TEST(StreamScenarios, AConnectionThatComesWhileThePathsAreSilentWaitsForThem) {
+  Scenario s(9, withStreams());
+  twoPaths(s, 0);
+  s.run(1s);
+  Web web(s, 10'000);
+  s.cut("clean").cut("lossy");
+  auto first = web.connect();
+  s.run(1s);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(s.edge.streams().canOpen(s.hub.host())) << "new ones stay packets";
+  auto second = web.connect();
+  ASSERT_TRUE(second);
+  s.mend("clean").mend("lossy").run(3s);
+  EXPECT_TRUE(web.clients[*first].took);
+  EXPECT_TRUE(web.clients[*second].took);
+}
+
+TEST(StreamScenarios, AStreamThatIsIdleForDaysGoesOn) {
+  Scenario s(10, withStreams());
+  twoPaths(s, 0.01);
+  s.run(1s);
+  Web web(s, 10'000);
+  StreamHandle h = s.edge.streams().open({{s.edge.host(), 999}, {s.hub.host(), 443}}, s.edge.clock());
+  ASSERT_TRUE(h);
+  web.clients[h] = {s.world.now(), 0, false, {}, {}, {}};
+  s.edge.streams().write(h, std::vector<uint8_t>(Web::kRequest, 1), s.edge.clock());
+  s.run(48h);
+  EXPECT_FALSE(web.clients[h].reset);
+  s.edge.streams().finish(h, s.edge.clock());
+  s.run(2s);
+  EXPECT_EQ(web.clients[h].got, 10'000u);
+}
+
 TEST(StreamScenarios, ASourceThatIsNotThePeersIsForbidden) {
   RecordProperty("rule", "stream.source");
   Scenario s(6, withStreams());

@@ -75,7 +75,7 @@ class Lab:
         self.sites = [Site(self, number, self._links) for number in range(self._site_count)]
         self.client, self.edge = self.sites[0].client, self.sites[0].edge
         for space in self._namespaces:
-            _tune(space)
+            tune(space)
         plan = [(site.link_name(i), site.edge, site.device(i), self.concentrator, site.far_device(i), link)
                 for site in self.sites for i, link in enumerate(self._links)]
         for host, gateway in [(self.server, self.concentrator), *((site.client, site.edge) for site in self.sites)]:
@@ -280,7 +280,7 @@ def _signal_group(process, number):
             pass
 
 
-def _tune(space):
+def tune(space):
     """Forwarding between interfaces, no reverse-path filter (answers may take another way), no memory between runs."""
     space.sysctl(net__ipv4__ip_forward=1, net__ipv4__conf__all__rp_filter=0, net__ipv4__conf__default__rp_filter=0,
                  net__ipv6__conf__all__forwarding=1, net__ipv6__conf__all__keep_addr_on_down=1,

@@ -74,3 +74,20 @@ def clone_of(commit):
     if head.stdout.strip() != directory.name:
         clone(directory.name, directory)
     return directory
+
+
+def changed(name, file, old, new):
+    """The folder with a clone of HEAD in which `new` stands for `old` in one file. `name`: of what differs so. Its
+    build is kept until HEAD is another one."""
+    directory = BASELINES / name
+    head = subprocess.run(["git", "--git-dir", directory / ".git", "rev-parse", "HEAD"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    if head.stdout.strip() != full_hash("HEAD"):
+        clone(full_hash("HEAD"), directory)
+    path = directory / file
+    text = path.read_text(encoding="utf-8")
+    if new not in text:
+        if text.count(old) != 1:
+            sys.exit(f"target: '{old}' is not once in {file}")
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    return directory

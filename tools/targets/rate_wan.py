@@ -4,6 +4,7 @@ those of `wan`; the details have other controllers, too."""
 from statistics import mean
 
 from . import target
+from ._duel import require
 from ._simulate import simulate
 
 PROGRAMS = ["sim_rate"]
@@ -152,3 +153,20 @@ def interactive():
                      for download in downloads}
               for name in CONTROLLERS}
     return max(runs[OURS, "no loss", seed]["p99_ms"] for seed in EXCHANGE_SEEDS), detail
+
+
+SMALL_BUFFERS, SMALL_SEEDS, MOST_OVERFLOW = [15_000, 30_000, 60_000, 90_000], [1, 2, 3], 0.03
+
+
+@target("rate.7", "a path of 100 Mbit/s and 20 ms, 15 to 90 KB of buffer: goodput of wan in 20 s from the start on / "
+        f"the rate, smallest of 3 seeds; packets lost at most {MOST_OVERFLOW}", "share", at_least=0.80,
+        programs=PROGRAMS)
+def small_buffers():
+    runs = _simulate({(name, size, seed): ["shallow", "--queue-bytes", size, "--controller", name, "--seed", seed]
+                      for name in CONTROLLERS for size in SMALL_BUFFERS for seed in SMALL_SEEDS})
+    detail = {name: {size: {field: _spread([runs[name, size, seed][field] for seed in SMALL_SEEDS], 4)
+                            for field in ("goodput_share", "loss")} for size in SMALL_BUFFERS}
+              for name in CONTROLLERS}
+    lost = max(run["loss"] for (name, *_), run in runs.items() if name == OURS)
+    require(detail, lost <= MOST_OVERFLOW, f"{lost:.3f} of the packets lost, at most {MOST_OVERFLOW} may be")
+    return min(run["goodput_share"] for (name, *_), run in runs.items() if name == OURS), detail

@@ -61,36 +61,54 @@ def instructions(record):
     return abs(value / recorded["instructions"] - 1), detail
 
 
+def _of_peers(wanted, repetitions):
+    """What bench_peers says of a kind of measurement."""
+    entries = json.loads(run("taskset", "--cpu-list", CPU, binary("bench_peers"), "--benchmark_format=json",
+                             f"--benchmark_filter=^{wanted}", f"--benchmark_repetitions={repetitions}",
+                             "--benchmark_enable_random_interleaving=true", "--benchmark_min_time=0.2",
+                             timeout=1800))["benchmarks"]
+    for entry in entries:
+        if entry.get("error_occurred"):
+            raise RuntimeError(f"{entry['run_name']}: {entry['error_message']}")
+    return [entry for entry in entries if entry["run_type"] == "iteration"]
+
+
+def _growth(wanted, few, repetitions):
+    """{direction: {"ratio", "ns"}} of a packet's cost with 1,000 peers of 100 flows against `few`: (peers, flows)."""
+    costs = {}
+    for entry in _of_peers(wanted, repetitions):
+        costs.setdefault(entry["run_name"], []).append(entry["ns/packet"])
+    table = {}
+    for direction in ("down", "up"):
+        less, many = (median(costs[f"{wanted}/{direction}/peers:{peers}/flows:{flows}/manual_time"])
+                      for peers, flows in (few, (1000, 100)))
+        table[direction] = {"ratio": round(many / less, 3), f"{few[0]} of {few[1]} flows_ns": round(less, 1),
+                            "1,000 peers_ns": round(many, 1)}
+    return table
+
+
 @target("speed.8", "cost of a packet at a concentrator that carries 100 flows of each of 1,000 peers, 8 packets of a "
         f"flow in turn / one flow of one: median of {REPETITIONS} repetitions in random order, the larger of both "
         f"directions; an idle peer takes at most {MOST_OF_A_PEER // 1024} KiB, a flow {MOST_OF_A_FLOW // 1024}",
         "ratio", at_most=1.15,
         programs=["bench_peers"], options=[option("--quick", action="store_true", help="one look, without a verdict")])
 def many_flows(quick):
-    entries = []
-    for what, repetitions in (("spread", 1 if quick else REPETITIONS), ("memory", 1)):
-        entries += json.loads(run("taskset", "--cpu-list", CPU, binary("bench_peers"), "--benchmark_format=json",
-                                  f"--benchmark_filter=^{what}", f"--benchmark_repetitions={repetitions}",
-                                  "--benchmark_enable_random_interleaving=true", "--benchmark_min_time=0.2",
-                                  timeout=1800))["benchmarks"]
-    costs, bytes_of = {}, None
-    for entry in entries:
-        if entry.get("error_occurred"):
-            raise RuntimeError(f"{entry['run_name']}: {entry['error_message']}")
-        if entry["run_type"] != "iteration":
-            continue
-        if entry["run_name"].startswith("memory"):
-            bytes_of = {each: entry[f"bytes/{each}"] for each in ("peer", "flow")}
-        else:
-            costs.setdefault(entry["run_name"], []).append(entry["ns/packet"])
-    detail, ratios = {"bytes": {each: rounded(size) for each, size in bytes_of.items()}}, []
-    for direction in ("down", "up"):
-        one, many = (median(costs[f"spread/{direction}/peers:{peers}/flows:{flows}/manual_time"])
-                     for peers, flows in ((1, 1), (1000, 100)))
-        ratios.append(many / one)
-        detail[direction] = {"ratio": round(many / one, 3), "one peer_ns": round(one, 1),
-                             "1,000 peers_ns": round(many, 1)}
+    table = _growth("spread", (1, 1), 1 if quick else REPETITIONS)
+    memory = _of_peers("memory", 1)[0]
+    bytes_of = {each: memory[f"bytes/{each}"] for each in ("peer", "flow")}
+    detail = {"bytes": {each: rounded(size) for each, size in bytes_of.items()}, **table}
     for each, most in (("peer", MOST_OF_A_PEER), ("flow", MOST_OF_A_FLOW)):
         require(detail, bytes_of[each] <= most, f"{bytes_of[each]:.0f} bytes a {each}, at most {most} may be")
     require(detail, not quick, SHORT)
-    return max(ratios), detail
+    return max(each["ratio"] for each in table.values()), detail
+
+
+# speed.8 compares bursts, each with an ACK, protection of its end and timers of its own, with a stream that has these
+# once for many bursts. Here both sides carry the same bursts, and only the number of peers and flows differs.
+@target("speed.8b", "the same for bursts of 8 packets, one in 200 ms of each peer, on the next of its 100 flows: cost "
+        f"of a packet with 1,000 peers / with 10; median of {REPETITIONS} repetitions", "ratio", at_most=1.15,
+        programs=["bench_peers"], options=[option("--quick", action="store_true", help="one look, without a verdict")])
+def many_peers(quick):
+    table = _growth("bursts", (10, 100), 1 if quick else REPETITIONS)
+    require(table, not quick, SHORT)
+    return max(each["ratio"] for each in table.values() if isinstance(each, dict)), table

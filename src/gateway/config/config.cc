@@ -1,16 +1,11 @@
 #include "gateway/config/config.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <thread>
 
+#include "gateway/config/config_fragments.h"
 #include "gateway/config/config_sections.h"
-#include "host/unique_fd.h"
 
 namespace braid {
 namespace {
@@ -53,27 +48,58 @@ ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, s
   return {ConfigError{path, line, column, "", std::move(problem), std::move(remedy)}};
 }
 
-// The file's bytes, or why there are none.
-std::variant<std::string, ConfigErrors> readFile(const std::string& path) {
-  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) {
-    return oneError(path, 0, 0, std::string("cannot be opened: ") + std::strerror(errno),
-                    "check the path and the permissions");
-  }
-  struct stat info {};
-  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return oneError(path, 0, 0, "is no regular file", "name the configuration file itself");
-  }
-  std::string text;
-  char part[16384];
-  ssize_t got = 0;
-  do {
-    got = read(file.get(), part, sizeof part);
-    if (got > 0) text.append(part, static_cast<size_t>(got));
-  } while (text.size() <= kMaxConfigBytes && (got > 0 || (got < 0 && errno == EINTR)));
-  if (got < 0)
-    return oneError(path, 0, 0, std::string("cannot be read: ") + std::strerror(errno), "check the disk");
-  return text;
+void readPeersFolder(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
+  config.peersFolder = "/var/lib/braid/" + std::filesystem::path(config.path).stem().string() + ".peers.d";
+  std::optional<std::string> path = readText(value, out);
+  if (!path) return;
+  if (path->empty() || path->front() != '/')
+    out.add(value, "is no complete path", "write one such as /var/lib/braid/edge.peers.d");
+  config.peersFolder = *path;
+}
+
+using FragmentSource = std::function<ConfigFragments(const std::string& folder, ConfigDiagnostics& out)>;
+
+ConfigResult parseWith(std::string_view text, const std::string& path, const LoadOptions& options,
+                       const FragmentSource& source) {
+  if (text.size() > kMaxConfigBytes) return oneError(path, 0, 0, "is larger than 1 MiB", "shorten the file");
+  std::variant<ConfigNode, YamlError> tree = parseYaml(text);
+  if (auto* e = std::get_if<YamlError>(&tree))
+    return oneError(path, e->line, e->column, e->problem, e->remedy);
+
+  ConfigDiagnostics out(path);
+  Config config;
+  config.path = path;
+  ConfigSection root(
+      {&std::get<ConfigNode>(tree), "", nullptr},
+      {"identity", "device", "offloads", "workers", "uplinks", "listen", "peers", "peers-folder", "control",
+       "recovery", "tunnel", "streams", "forwarding", "nat", "forwards", "state", "log"},
+      out);
+  std::optional<Pin> ownPin =
+      readIdentity(root.require("identity",
+                                "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
+                                "'braidctl keygen NAME' makes the two files"),
+                   options, config, out);
+  readDevice(root.find("device"), config, out);
+  readOffloads(root.find("offloads"), config, out);
+  assign(config.workers, readAutoOrNumber(root.find("workers"), 1, kMostWorkers, out));
+  readUplinks(root.find("uplinks"), config, out);
+  readListen(root.find("listen"), config, out);
+  readPeersFolder(root.find("peers-folder"), config, out);
+  ConfigFragments fragments = source(config.peersFolder, out);
+  ConfigPlaces places =
+      readPeers(root.require("peers", "add the gateways at the other end with name, pin and prefixes"),
+                fragments, config, out);
+  readControl(root.find("control"), config, out);
+  readTunnel(root.find("tunnel"), config, out);
+  readStreams(root.find("streams"), config, out);
+  readRouter(root, config, out);
+  readRecovery(root.find("recovery"), config, out);
+  readState(root.find("state"), config, out);
+  readLog(root.find("log"), config, out);
+  // Cross-checks on half-read parts would report consequences of what is reported already.
+  if (out.empty()) checkTogether(root, places, config, ownPin, out);
+  if (!out.empty()) return out.take();
+  return config;
 }
 
 }  // namespace
@@ -90,46 +116,18 @@ unsigned workersOf(const Config& config) {
 }
 
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options) {
-  std::variant<std::string, ConfigErrors> text = readFile(path);
-  if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
-  return parseConfig(std::get<std::string>(text), path, options);
+  std::variant<std::string, ConfigError> text = readConfigText(path, kMaxConfigBytes, true);
+  if (auto* error = std::get_if<ConfigError>(&text)) return ConfigErrors{std::move(*error)};
+  return parseWith(std::get<std::string>(text), path, options, readFragments);
 }
 
-ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options) {
-  if (text.size() > kMaxConfigBytes) return oneError(path, 0, 0, "is larger than 1 MiB", "shorten the file");
-  std::variant<ConfigNode, YamlError> tree = parseYaml(text);
-  if (auto* e = std::get_if<YamlError>(&tree))
-    return oneError(path, e->line, e->column, e->problem, e->remedy);
-
-  ConfigDiagnostics out(path);
-  Config config;
-  config.path = path;
-  ConfigSection root({&std::get<ConfigNode>(tree), ""},
-                     {"identity", "device", "offloads", "workers", "uplinks", "listen", "peers", "control",
-                      "recovery", "tunnel", "streams", "state", "log"},
-                     out);
-  std::optional<Pin> ownPin =
-      readIdentity(root.require("identity",
-                                "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
-                                "'braidctl keygen NAME' makes the two files"),
-                   options, config, out);
-  readDevice(root.find("device"), config, out);
-  readOffloads(root.find("offloads"), config, out);
-  assign(config.workers, readAutoOrNumber(root.find("workers"), 1, kMostWorkers, out));
-  readUplinks(root.find("uplinks"), config, out);
-  readListen(root.find("listen"), config, out);
-  readPeers(root.require("peers", "add the gateways at the other end with name, pin and prefixes"), config,
-            out);
-  readControl(root.find("control"), config, out);
-  readTunnel(root.find("tunnel"), config, out);
-  readStreams(root.find("streams"), config, out);
-  readRecovery(root.find("recovery"), config, out);
-  readState(root.find("state"), config, out);
-  readLog(root.find("log"), config, out);
-  // Cross-checks on half-read parts would report consequences of what is reported already.
-  if (out.empty()) checkTogether(root, config, ownPin, out);
-  if (!out.empty()) return out.take();
-  return config;
+ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options,
+                         std::span<const ConfigText> fragments) {
+  return parseWith(text, path, options, [&](const std::string&, ConfigDiagnostics& out) {
+    ConfigFragments parsed;
+    for (const ConfigText& each : fragments) parseFragment(each.file, each.text, parsed, out);
+    return parsed;
+  });
 }
 
 }  // namespace braid

@@ -1,12 +1,13 @@
 #pragma once
 
-// The configuration file of a gateway: one YAML file, read whole and strictly. docs/operations.md describes
-// the keys, conf/ holds ready examples. Every mistake of a file is reported at once, with its place and a
-// remedy.
+// The configuration of a gateway: one YAML file, and one more for each peer that stands apart (config_fragments.h), read
+// whole and strictly. docs/operations.md describes the keys, conf/ holds ready examples. Every mistake is reported at
+// once, with its place and a remedy.
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -16,6 +17,7 @@
 #include "host/host_network.h"
 #include "host/resolver.h"
 #include "host/stream_host.h"
+#include "host/translator.h"
 #include "inet/endpoint.h"
 #include "inet/prefix.h"
 #include "scheduler/path/path_tiers.h"
@@ -86,6 +88,7 @@ struct PeerConfig {
   PeerOptions options;  ///< its `endpoints` holds the numeric ones of the file
   /// The endpoints with a host name: resolved by the daemon, and again when they stop working.
   std::vector<HostPort> hosts;
+  std::string file;  ///< the fragment that it stands in; empty: the main file
 };
 
 /// `streams`: which TCP connections end at the gateways. What streams may hold is TunnelOptions::streams, and whether
@@ -100,6 +103,13 @@ struct StreamsConfig {
   std::vector<StreamRule> exclude;
   Source source = Source::kClient;
   size_t most = 65536;  ///< connections at once; fewer where the process may open fewer files
+};
+
+/// `forwarding`, `nat`, `forwards`: what the host does for packets of others.
+struct RouterConfig {
+  bool forwarding = false;
+  bool natV4 = false, natV6 = false;
+  std::vector<PortForward> forwards;
 };
 
 /// `control`: the socket that braidctl talks to; its mode is 0660.
@@ -124,10 +134,13 @@ struct Config {
   ControlConfig control;
   TunnelOptions tunnel;
   StreamsConfig streams;
+  RouterConfig router;
   std::optional<AeadKind> cipher;  ///< nullopt: what both sides' processors do fastest
-  std::string state;               ///< file of the counts of metered uplinks, a complete path
-  std::string trace;               ///< file of the recovery trace, a complete path; empty: none
-  std::string logLevel = "info";   ///< trace, debug, info, warning, error
+  /// Folder of further peers, one file each (config_fragments.h), a complete path; empty: none.
+  std::string peersFolder;
+  std::string state;              ///< file of the counts of metered uplinks, a complete path
+  std::string trace;              ///< file of the recovery trace, a complete path; empty: none
+  std::string logLevel = "info";  ///< trace, debug, info, warning, error
 };
 
 /// One mistake in a configuration file.
@@ -161,9 +174,16 @@ constexpr unsigned workersFor(unsigned processors) {
 /// Threads that the configuration asks for on this machine.
 unsigned workersOf(const Config& config);
 
-/// Reads and checks a file. Errors come in the order of their lines. Throws nothing but std::bad_alloc.
+/// Reads and checks a file with the fragments of its `peers-folder`. Errors come in the order of their lines. Throws
+/// nothing but std::bad_alloc.
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {});
-/// Checks the text of a file that is already read; `path` is for messages, and the base of relative paths.
-ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options = {});
+/// The text of a file that is already read.
+struct ConfigText {
+  std::string file, text;
+};
+/// Checks a text and those of fragments, without looking for more of these; `path` is for messages, and the base of
+/// relative paths.
+ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options = {},
+                         std::span<const ConfigText> fragments = {});
 
 }  // namespace braid

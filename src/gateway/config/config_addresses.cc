@@ -35,6 +35,8 @@ std::optional<std::pair<std::string, std::string>> explainEndpoint(const std::st
   return std::nullopt;
 }
 
+}  // namespace
+
 // RFC 1123 section 2.1: letters, digits and dashes in labels of 1 to 63, 253 in all; underscores are let
 // through. A last label of digits only would be a mistyped IPv4 address.
 bool isHostName(const std::string& text) {
@@ -53,8 +55,6 @@ bool isHostName(const std::string& text) {
     start = end + 1;
   }
 }
-
-}  // namespace
 
 std::optional<Address> readAddress(const ConfigValue& value, ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);

@@ -10,8 +10,10 @@ namespace {
 
 constexpr size_t kSmallestIpv6Mtu = 1280;  // RFC 8200 section 5
 
-ConfigValue item(const ConfigValue& list, size_t index) {
-  return {&list.node->items[index], list.key + "[" + std::to_string(index) + "]"};
+// One of the device's routes: those of fragments stand behind those of the main file.
+ConfigValue routeAt(const ConfigValue& mainRoutes, const ConfigPlaces& places, size_t index) {
+  size_t own = mainRoutes ? mainRoutes.node->items.size() : 0;
+  return index < own ? itemOf(mainRoutes, index) : places.addedRoutes[index - own];
 }
 
 bool overlap(const Prefix& a, const Prefix& b) {
@@ -22,27 +24,20 @@ bool hasEndpoints(const PeerConfig& peer) {
   return !peer.options.endpoints.empty() || !peer.hosts.empty();
 }
 
-ConfigValue child(const ConfigValue& map, std::string_view name) {
-  for (size_t i = 0; map && i < map.node->keys.size(); ++i) {
-    if (map.node->keys[i].text == name) return {&map.node->items[i], map.key + "." + std::string(name)};
-  }
-  return {};
-}
-
 // Somebody must be able to start the conversation.
-void checkReach(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+void checkReach(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+                ConfigDiagnostics& out) {
   if (config.uplinks.empty() && config.listen.empty()) {
     out.add(root.self(), "has neither uplinks nor listen",
             "add 'uplinks' to reach peers, or 'listen' to be reached");
     return;
   }
-  ConfigValue peers = root.find("peers");
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (hasEndpoints(config.peers[i]) && config.uplinks.empty()) {
-      out.add(item(peers, i), "has endpoints, and there are no uplinks to reach them from",
+      out.add(places.peers[i], "has endpoints, and there are no uplinks to reach them from",
               "add 'uplinks', or remove the endpoints and let the peer come");
     } else if (!hasEndpoints(config.peers[i]) && config.listen.empty()) {
-      out.add(item(peers, i), "has no endpoints, and there is no 'listen' to be reached at",
+      out.add(places.peers[i], "has no endpoints, and there is no 'listen' to be reached at",
               "add the peer's endpoints, or 'listen' here");
     }
   }
@@ -54,14 +49,13 @@ void checkReach(const ConfigSection& root, const Config& config, ConfigDiagnosti
 }
 
 // Each socket of an uplink carries one subflow per endpoint of a peer.
-void checkSubflows(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+void checkSubflows(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
   size_t sockets = std::accumulate(config.uplinks.begin(), config.uplinks.end(), size_t{0},
                                    [](size_t sum, const UplinkConfig& u) { return sum + u.subflows; });
-  ConfigValue peers = root.find("peers");
   for (size_t i = 0; i < config.peers.size(); ++i) {
     size_t subflows = sockets * (config.peers[i].options.endpoints.size() + config.peers[i].hosts.size());
     if (subflows > config.tunnel.maxSubflows) {
-      out.add(item(peers, i),
+      out.add(places.peers[i],
               "would get " + std::to_string(subflows) +
                   " subflows (subflows of all uplinks times endpoints), more than " +
                   std::to_string(config.tunnel.maxSubflows),
@@ -70,22 +64,23 @@ void checkSubflows(const ConfigSection& root, const Config& config, ConfigDiagno
   }
 }
 
-void checkTun(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
-  ConfigValue device = root.find("device"), peers = root.find("peers");
-  if (ConfigValue bridge = child(device, "bridge")) {
+void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+              ConfigDiagnostics& out) {
+  ConfigValue device = root.find("device");
+  if (ConfigValue bridge = childOf(device, "bridge")) {
     out.add(bridge, "a TUN device cannot join a bridge", "set device.mode to tap, or remove the bridge");
   }
   for (const char* key : {"ethertypes", "mac-age", "flood-limit"}) {
-    if (ConfigValue value = child(device, key))
+    if (ConfigValue value = childOf(device, key))
       out.add(value, "is for frames, and a TUN device has none", "set device.mode to tap, or remove it");
   }
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (config.peers[i].options.prefixes.empty()) {
-      out.add(item(peers, i), "has no prefixes, so no packet would go to it or be taken from it",
+      out.add(places.peers[i], "has no prefixes, so no packet would go to it or be taken from it",
               "add 'prefixes' with the networks behind the peer");
     }
   }
-  ConfigValue routes = child(device, "routes");
+  ConfigValue routes = childOf(device, "routes");
   for (size_t i = 0; i < config.device.routes.size(); ++i) {
     const Prefix& route = config.device.routes[i];
     bool served = std::any_of(config.peers.begin(), config.peers.end(), [&](const PeerConfig& peer) {
@@ -94,7 +89,7 @@ void checkTun(const ConfigSection& root, const Config& config, ConfigDiagnostics
                          [&](const Prefix& p) { return overlap(p, route); });
     });
     if (!served) {
-      out.add(item(routes, i),
+      out.add(routeAt(routes, places, i),
               route.toString() + " is in no peer's prefixes, so its packets would be dropped",
               "add it to the prefixes of the peer behind which it lies");
     }
@@ -103,12 +98,17 @@ void checkTun(const ConfigSection& root, const Config& config, ConfigDiagnostics
 
 void checkTap(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
   ConfigValue device = root.find("device");
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    if (!config.peers[i].options.group.empty())
+      out.add(childOf(itemOf(root.find("peers"), i), "group"),
+              "is for packets, and a TAP device carries frames", "set device.mode to tun, or remove it");
+  }
   if (!config.device.bridge.empty() && !config.device.addresses.empty()) {
-    out.add(child(device, "addresses"), "a port of a bridge has no addresses of its own",
+    out.add(childOf(device, "addresses"), "a port of a bridge has no addresses of its own",
             "give the addresses to the bridge, outside of Braid");
   }
   if (!config.device.routes.empty()) {
-    out.add(child(device, "routes"), "a TAP device takes no routes",
+    out.add(childOf(device, "routes"), "a TAP device takes no routes",
             "set device.mode to tun, or remove the routes");
   }
 }
@@ -125,17 +125,17 @@ void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnost
   bool ipv6 = std::any_of(config.device.addresses.begin(), config.device.addresses.end(),
                           [](const InterfaceAddress& a) { return a.address.isV6(); });
   if (ipv6 && config.device.mtu != 0 && config.device.mtu < kSmallestIpv6Mtu) {
-    out.add(child(device, "mtu"), std::to_string(config.device.mtu) + " is too small for IPv6",
+    out.add(childOf(device, "mtu"), std::to_string(config.device.mtu) + " is too small for IPv6",
             "use 1280 or more, or auto, or remove the IPv6 addresses");
   }
   if (!config.device.bridge.empty() && config.device.bridge == config.device.name) {
-    out.add(child(device, "bridge"), "is the device itself", "name the bridge that the device shall join");
+    out.add(childOf(device, "bridge"), "is the device itself", "name the bridge that the device shall join");
   }
   ConfigValue uplinks = root.find("uplinks");
   for (size_t i = 0; i < config.uplinks.size(); ++i) {
     if (config.uplinks[i].interface == config.device.name ||
         config.uplinks[i].interface == config.device.bridge) {
-      out.add(child(item(uplinks, i), "interface"), "is the tunnel's own device or its bridge",
+      out.add(childOf(itemOf(uplinks, i), "interface"), "is the tunnel's own device or its bridge",
               "name an interface that leads to the peers");
     }
   }
@@ -143,13 +143,13 @@ void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnost
 
 // A network is on one side.
 void checkNetworks(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
-  ConfigValue networks = child(root.find("device"), "networks");
+  ConfigValue networks = childOf(root.find("device"), "networks");
   for (size_t i = 0; i < config.device.networks.size(); ++i) {
     const Prefix& network = config.device.networks[i];
     for (const PeerConfig& peer : config.peers) {
       const std::vector<Prefix>& theirs = peer.options.prefixes;
       if (std::find(theirs.begin(), theirs.end(), network) == theirs.end()) continue;
-      out.add(item(networks, i),
+      out.add(itemOf(networks, i),
               network.toString() + " is among the prefixes of " + peer.options.name + " as well",
               "a network is on this side or behind a peer; remove it there or here");
     }
@@ -158,17 +158,18 @@ void checkNetworks(const ConfigSection& root, const Config& config, ConfigDiagno
 
 // An uplink without a routing table of its own follows the main table: a route there that leads into the
 // device would send the tunnel's datagrams into the tunnel.
-void checkLoops(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+void checkLoops(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+                ConfigDiagnostics& out) {
   bool mainTable = std::any_of(config.uplinks.begin(), config.uplinks.end(), [](const UplinkConfig& u) {
     return u.gateway == UplinkConfig::Gateway::kNone;
   });
   if (!mainTable) return;
-  ConfigValue routes = child(root.find("device"), "routes");
+  ConfigValue routes = childOf(root.find("device"), "routes");
   for (size_t i = 0; i < config.device.routes.size(); ++i) {
     for (const PeerConfig& peer : config.peers) {
       for (const Endpoint& endpoint : peer.options.endpoints) {
         if (!config.device.routes[i].contains(endpoint.address)) continue;
-        out.add(item(routes, i),
+        out.add(routeAt(routes, places, i),
                 "holds the endpoint " + endpoint.toString() + " of " + peer.options.name +
                     ", and an uplink with 'gateway: none' would send it into the tunnel",
                 "use 'gateway: auto' or the router's address at every uplink, or a narrower route");
@@ -180,22 +181,23 @@ void checkLoops(const ConfigSection& root, const Config& config, ConfigDiagnosti
 
 }  // namespace
 
-void checkTogether(const ConfigSection& root, const Config& config, const std::optional<Pin>& ownPin,
-                   ConfigDiagnostics& out) {
-  ConfigValue peers = root.find("peers");
+void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+                   const std::optional<Pin>& ownPin, ConfigDiagnostics& out) {
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (config.peers[i].options.pin == ownPin) {
-      out.add(child(item(peers, i), "pin"), "is this gateway's own pin", "put the pin of the other gateway");
+      out.add(childOf(places.peers[i], "pin"), "is this gateway's own pin",
+              "put the pin of the other gateway");
     }
   }
-  checkReach(root, config, out);
-  checkSubflows(root, config, out);
+  checkReach(root, places, config, out);
+  checkSubflows(places, config, out);
   checkStreams(root, config, out);
+  checkRouter(root, config, out);
   checkDevice(root, config, out);
   checkNetworks(root, config, out);
-  checkLoops(root, config, out);
+  checkLoops(root, places, config, out);
   if (config.tunnel.mode == TunnelOptions::Mode::kTun) {
-    checkTun(root, config, out);
+    checkTun(root, places, config, out);
   } else {
     checkTap(root, config, out);
   }

@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kMaxListen = 32;
 constexpr size_t kMaxEndpoints = 16;
 constexpr size_t kMaxPrefixes = 1024;
+/// Ours: each packet for a group looks at all of its peers.
+constexpr size_t kMaxGroup = 8;
 constexpr uint64_t kMaxSubflowsPerUplink = 8;
 
 // Finds what must differ and does not, and remembers where each text was first given.
@@ -20,7 +22,7 @@ class Unique {
   // True when `text` is new. Otherwise reports where the text was given first.
   bool add(const std::string& text, const ConfigValue& at, const std::string& remedy,
            ConfigDiagnostics& out) {
-    auto [seen, fresh] = first_.emplace(text, at.key);
+    auto [seen, fresh] = first_.emplace(text, (at.file ? *at.file + ": " : "") + at.key);
     if (!fresh) out.add(at, "'" + text + "' is given in " + seen->second + " already", remedy);
     return fresh;
   }
@@ -69,8 +71,38 @@ std::optional<Pin> readPeerPin(const ConfigValue& value, ConfigDiagnostics& out)
   return pin;
 }
 
+// A network belongs to one peer, or to several of one group.
+class PrefixOwners {
+ public:
+  bool add(const Prefix& prefix, const std::string& group, const ConfigValue& at, size_t peer,
+           ConfigDiagnostics& out) {
+    auto [seen, fresh] =
+        first_.emplace(prefix, Owner{(at.file ? *at.file + ": " : "") + at.key, group, peer});
+    Owner& owner = seen->second;
+    if (fresh) return true;
+    if (!group.empty() && owner.group == group && owner.lastPeer != peer) {
+      owner.lastPeer = peer;
+      return true;
+    }
+    bool same = owner.lastPeer == peer;
+    out.add(at, "'" + prefix.toString() + "' is given in " + owner.key + " already",
+            same ? "a network belongs to one peer; remove one of them"
+                 : "a network belongs to one peer; remove one of them, or give both peers the same 'group'");
+    return false;
+  }
+
+ private:
+  struct Owner {
+    std::string key, group;
+    size_t lastPeer;
+  };
+  std::map<Prefix, Owner> first_;
+};
+
 struct PeerUniques {
-  Unique names, pins, endpoints, prefixes;
+  Unique names, pins, endpoints;
+  PrefixOwners prefixes;
+  std::map<std::string, size_t> groups;  ///< and how many peers each has
 };
 
 void readPeerEndpoints(const ConfigValue& value, PeerConfig& peer, Unique& seen, ConfigDiagnostics& out) {
@@ -88,9 +120,8 @@ void readPeerEndpoints(const ConfigValue& value, PeerConfig& peer, Unique& seen,
   }
 }
 
-PeerConfig readPeer(const ConfigValue& value, PeerUniques& seen, ConfigDiagnostics& out) {
+PeerConfig readPeer(const ConfigSection& section, size_t number, PeerUniques& seen, ConfigDiagnostics& out) {
   PeerConfig peer;
-  ConfigSection section(value, {"name", "pin", "endpoints", "prefixes", "keepalive"}, out);
   ConfigValue name = section.require("name", "give the peer a name for messages and reports");
   if (auto text = readName(name, out)) {
     peer.options.name = *text;
@@ -103,12 +134,14 @@ PeerConfig readPeer(const ConfigValue& value, PeerUniques& seen, ConfigDiagnosti
                   out);
   }
   readPeerEndpoints(section.find("endpoints"), peer, seen.endpoints, out);
+  ConfigValue group = section.find("group");
+  assign(peer.options.group, readName(group, out));
+  if (!peer.options.group.empty() && ++seen.groups[peer.options.group] == kMaxGroup + 1)
+    out.add(group, "has more than " + std::to_string(kMaxGroup) + " peers", "remove some of them");
   for (const ConfigValue& item : readSequence(section.find("prefixes"), kMaxPrefixes, out)) {
     std::optional<Prefix> prefix = readPrefix(item, out);
-    if (prefix && seen.prefixes.add(prefix->toString(), item,
-                                    "a network belongs to one peer; remove one of them", out)) {
+    if (prefix && seen.prefixes.add(*prefix, peer.options.group, item, number, out))
       peer.options.prefixes.push_back(*prefix);
-    }
   }
   ConfigValue keepalive = section.find("keepalive");
   if (auto time = readDuration(keepalive, 0s, 60s, out)) {
@@ -159,15 +192,38 @@ void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   }
 }
 
-void readPeers(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  if (!value) return;
+ConfigPlaces readPeers(const ConfigValue& value, const ConfigFragments& fragments, Config& config,
+                       ConfigDiagnostics& out) {
+  ConfigPlaces places;
   PeerUniques seen;
+  auto add = [&](const ConfigSection& section) {
+    config.peers.push_back(readPeer(section, config.peers.size(), seen, out));
+    if (section.self().file) config.peers.back().file = *section.self().file;
+    places.peers.push_back(section.self());
+  };
   for (const ConfigValue& item : readSequence(value, kMaxPeers, out)) {
-    if (item) config.peers.push_back(readPeer(item, seen, out));
+    if (item) add(ConfigSection(item, {"name", "pin", "endpoints", "prefixes", "keepalive", "group"}, out));
   }
-  if (value.node->kind == ConfigNode::Kind::kSequence && value.node->items.empty()) {
+  for (const ConfigFragment& fragment : fragments) {
+    ConfigSection section({&fragment.tree, "", &fragment.file},
+                          {"name", "pin", "endpoints", "prefixes", "keepalive", "group", "routes"}, out);
+    add(section);
+    for (const ConfigValue& item : readSequence(section.find("routes"), kMaxPrefixes, out)) {
+      std::optional<Prefix> route = readPrefix(item, out);
+      std::vector<Prefix>& routes = config.device.routes;
+      if (!route || std::find(routes.begin(), routes.end(), *route) != routes.end()) continue;
+      routes.push_back(*route);
+      places.addedRoutes.push_back(item);
+    }
+  }
+  bool isEmpty = value && value.node->kind == ConfigNode::Kind::kSequence && value.node->items.empty();
+  // A gateway that listens may wait for those who are invited.
+  if (isEmpty && config.peers.empty() && config.listen.empty())
     out.add(value, "is empty", "add the gateways at the other end with name, pin and prefixes");
-  }
+  if (config.peers.size() > kMaxPeers)
+    out.add(value, "has " + std::to_string(config.peers.size()) + " items with those of peers-folder",
+            "keep to " + std::to_string(kMaxPeers));
+  return places;
 }
 
 }  // namespace braid

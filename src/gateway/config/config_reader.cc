@@ -103,19 +103,20 @@ bool isNameCharacter(char c) {
 }  // namespace
 
 void ConfigDiagnostics::add(const ConfigValue& at, std::string problem, std::string remedy) {
-  add(at.node ? at.node->line : 0, at.node ? at.node->column : 0, at.key, std::move(problem),
-      std::move(remedy));
+  errors_.push_back({at.file ? *at.file : file_, at.node ? at.node->line : 0, at.node ? at.node->column : 0,
+                     at.key, std::move(problem), std::move(remedy)});
 }
 
-void ConfigDiagnostics::add(unsigned line, unsigned column, std::string key, std::string problem,
-                            std::string remedy) {
-  errors_.push_back({file_, line, column, std::move(key), std::move(problem), std::move(remedy)});
+void ConfigDiagnostics::add(const ConfigValue& map, const ConfigNode::Key& at, std::string key,
+                            std::string problem, std::string remedy) {
+  errors_.push_back({map.file ? *map.file : file_, at.line, at.column, std::move(key), std::move(problem),
+                     std::move(remedy)});
 }
 
 ConfigErrors ConfigDiagnostics::take() {
-  std::stable_sort(errors_.begin(), errors_.end(), [](const ConfigError& a, const ConfigError& b) {
-    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
-  });
+  auto rank = [&](const ConfigError& e) { return std::tuple(e.file != file_, e.file, e.line, e.column); };
+  std::stable_sort(errors_.begin(), errors_.end(),
+                   [&](const ConfigError& a, const ConfigError& b) { return rank(a) < rank(b); });
   return std::move(errors_);
 }
 
@@ -134,11 +135,10 @@ ConfigSection::ConfigSection(const ConfigValue& value, std::initializer_list<std
     const ConfigNode::Key& key = keys[i];
     auto first = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.text == key.text; });
     if (std::find(known.begin(), known.end(), key.text) == known.end()) {
-      out.add(key.line, key.column, childKey(inQuotes(key.text)), "unknown key",
-              unknownKeyRemedy(key.text, known));
+      out.add(value, key, childKey(inQuotes(key.text)), "unknown key", unknownKeyRemedy(key.text, known));
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
-      out.add(key.line, key.column, childKey(key.text),
-              "given twice, first in line " + std::to_string(first->line), "remove one of them");
+      out.add(value, key, childKey(key.text), "given twice, first in line " + std::to_string(first->line),
+              "remove one of them");
     }
   }
 }
@@ -152,10 +152,9 @@ ConfigValue ConfigSection::find(std::string_view name) const {
   const ConfigNode& map = *value_.node;
   for (size_t i = 0; i < map.items.size(); ++i) {
     if (map.keys[i].text != name) continue;
-    ConfigValue found{&map.items[i], childKey(name)};
+    ConfigValue found{&map.items[i], childKey(name), value_.file};
     if (found.node->kind != ConfigNode::Kind::kNull) return found;
-    out_.add(map.keys[i].line, map.keys[i].column, found.key, "has no value",
-             "give it one, or remove the key");
+    out_.add(value_, map.keys[i], found.key, "has no value", "give it one, or remove the key");
     return {};
   }
   return {};
@@ -165,9 +164,21 @@ ConfigValue ConfigSection::require(std::string_view name, const std::string& rem
   if (!valid_) return {};
   const std::vector<ConfigNode::Key>& keys = value_.node->keys;
   if (std::none_of(keys.begin(), keys.end(), [&](const auto& key) { return key.text == name; })) {
-    out_.add(value_.node->line, value_.node->column, childKey(name), "is missing", remedy);
+    out_.add({value_.node, childKey(name), value_.file}, "is missing", remedy);
   }
   return find(name);
+}
+
+ConfigValue itemOf(const ConfigValue& sequence, size_t index) {
+  return {&sequence.node->items[index], sequence.key + "[" + std::to_string(index) + "]", sequence.file};
+}
+
+ConfigValue childOf(const ConfigValue& map, std::string_view name) {
+  for (size_t i = 0; map && i < map.node->keys.size(); ++i) {
+    if (map.node->keys[i].text == name)
+      return {&map.node->items[i], (map.key.empty() ? "" : map.key + ".") + std::string(name), map.file};
+  }
+  return {};
 }
 
 std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics& out) {
@@ -374,7 +385,7 @@ std::vector<ConfigValue> readSequence(const ConfigValue& value, size_t limit, Co
     return items;
   }
   for (const ConfigNode& node : value.node->items) {
-    items.push_back({&node, value.key + "[" + std::to_string(items.size()) + "]"});
+    items.push_back({&node, value.key + "[" + std::to_string(items.size()) + "]", value.file});
     if (node.kind == ConfigNode::Kind::kNull) {
       out.add(items.back(), "has no value", "give it one, or remove the item");
       items.back().node = nullptr;

@@ -18,18 +18,22 @@ namespace braid {
 struct ConfigValue {
   const ConfigNode* node = nullptr;
   std::string key;
+  const std::string* file = nullptr;  ///< the fragment that it stands in; nullptr: the main file
   explicit operator bool() const { return node != nullptr; }
 };
 
-/// The mistakes found so far in one file.
+/// The mistakes found so far in one file and its fragments.
 class ConfigDiagnostics {
  public:
   explicit ConfigDiagnostics(std::string file) : file_(std::move(file)) {}
   void add(const ConfigValue& at, std::string problem, std::string remedy);
-  void add(unsigned line, unsigned column, std::string key, std::string problem, std::string remedy);
+  /// At a key of this mapping.
+  void add(const ConfigValue& map, const ConfigNode::Key& at, std::string key, std::string problem,
+           std::string remedy);
+  void add(ConfigError error) { errors_.push_back(std::move(error)); }
   bool empty() const { return errors_.empty(); }
   size_t size() const { return errors_.size(); }
-  /// All of them, in the order of their places.
+  /// All of them, file by file, in the order of their places.
   ConfigErrors take();
 
  private:
@@ -56,6 +60,10 @@ class ConfigSection {
   ConfigDiagnostics& out_;
   bool valid_ = false;
 };
+
+/// An item of a sequence, and the value of a key of a mapping (false: absent), for messages about them.
+ConfigValue itemOf(const ConfigValue& sequence, size_t index);
+ConfigValue childOf(const ConfigValue& map, std::string_view name);
 
 /// The readers below give nullopt for an absent value (nothing is reported) and for a wrong one (it is
 /// reported).
@@ -111,6 +119,8 @@ std::optional<InterfaceAddress> readInterfaceAddress(const ConfigValue& value, C
 std::optional<Prefix> readPrefix(const ConfigValue& value, ConfigDiagnostics& out);
 /// A numeric address and port.
 std::optional<Endpoint> readEndpoint(const ConfigValue& value, ConfigDiagnostics& out);
+/// Whether a text can be the name of a host in the DNS.
+bool isHostName(const std::string& text);
 /// A numeric address or a host name, and port. A numeric one has `numeric` set.
 struct RemoteEndpoint {
   std::optional<Endpoint> numeric;

@@ -32,6 +32,7 @@ std::vector<std::string> needsRestart(const Config& before, const Config& after,
   fixed(lane.on == nextLane.on, "streams.enabled");
   fixed(lane.allHeldBytes == nextLane.allHeldBytes, "streams.total-hold-limit");
   fixed(before.state == after.state, "state");
+  fixed(before.peersFolder == after.peersFolder, "peers-folder");
   return out;
 }
 

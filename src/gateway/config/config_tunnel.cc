@@ -96,6 +96,7 @@ void readTimes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagno
   assign(tunnel.flowIdle, readDuration(section.find("flow-idle"), 1s, 24h, out));
   assign(tunnel.holdTime, readDuration(section.find("hold-time"), 0s, 10s, out));
   assign(tunnel.repairTime, readDuration(section.find("repair-time"), 100ms, 60s, out));
+  assign(tunnel.returnAfter, readDuration(section.find("return-after"), 1s, 24h, out));
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out
       value, {"controller", "amp",         "initial-window", "scheduler",    "cipher",         "mtu",
               "max-mtu",    "rekey-after", "rekey-packets",  "codel-target", "codel-interval", "queue-limit",
               "hold-time",  "hold-limit",  "repair-time",    "max-flows",    "flow-idle",      "max-subflows",
-              "ecn-proxy",  "ack-shim"},
+              "ecn-proxy",  "ack-shim",    "return-after"},
       out);
   TunnelOptions& tunnel = config.tunnel;
   assign(tunnel.controller, readChoice(section.find("controller"), kControllerNames, out));

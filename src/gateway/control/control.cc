@@ -138,11 +138,20 @@ ssize_t receive(int fd, std::span<char> bytes, UniqueFd& passed) {
   return got;
 }
 
+// Whether the client is root or runs as this process's user.
+bool isOwner(int client) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         (peer.uid == 0 || peer.uid == geteuid());
+}
+
 }  // namespace
 
 struct ControlServer::Impl {
   struct Client {
-    Client(Impl& owner, int socket) : impl(owner), fd(socket), session(owner.handler, monotonicNow()) {
+    Client(Impl& owner, int socket)
+        : impl(owner), fd(socket), session(owner.handler, isOwner(socket), monotonicNow()) {
       ev_io_init(&io, onReady, socket, EV_READ);
       ev_init(&timer, onTimeout);
       io.data = timer.data = this;

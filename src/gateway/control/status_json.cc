@@ -96,6 +96,20 @@ json subflowsJson(const PeerStatus& peer) {
   return list;
 }
 
+// Rows without names: an hour of a path is written in a fraction of a millisecond.
+template <typename Step>
+json stepsJson(const Ring<Step>& steps) {
+  json columns = json::array(), rows = json::array();
+  forEachField(Step{}, [&](const FieldInfo& info, const auto&) { columns.push_back(info.name); });
+  for (size_t i = 0; i < steps.size(); ++i) {
+    json row = json::array();
+    forEachField(steps[i],
+                 [&](const FieldInfo& info, const auto& value) { row.push_back(valueJson(info, value)); });
+    rows.push_back(std::move(row));
+  }
+  return {{"columns", std::move(columns)}, {"steps", std::move(rows)}};
+}
+
 template <typename Make>
 json peersWith(const TunnelStatus& tunnel, Make make) {
   json list = json::array();
@@ -172,6 +186,38 @@ json recoveryJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
   out["m_max"] = options.mMax;
   out["decode_us"] = std::move(times);
   out["trace"] = toJson(gateway.trace);
+  return out;
+}
+
+json historyJson(const History& history) {
+  json paths = json::array(), peers = json::array(), events = json::array();
+  for (const History::Path& p : history.paths()) paths.push_back({{"peer", p.peer}, {"path", p.name}});
+  for (const History::Peer& p : history.peers()) peers.push_back(p.name);
+  for (size_t i = 0; i < history.events().size(); ++i) events.push_back(toJson(history.events()[i]));
+  return {{"step_s", toSeconds(History::kStep)},
+          {"paths", std::move(paths)},
+          {"peers", std::move(peers)},
+          {"events", std::move(events)},
+          {"stranger", history.stranger().kind.empty() ? json(nullptr) : toJson(history.stranger())},
+          {"untold", history.untold()}};
+}
+
+json historyJson(const History::Path& path) {
+  json out = stepsJson(path.steps);
+  out["peer"] = path.peer;
+  out["path"] = path.name;
+  return out;
+}
+
+json historyJson(const History::Peer& peer) {
+  json out = stepsJson(peer.steps);
+  out["peer"] = peer.name;
+  return out;
+}
+
+json testJson(const MeasureStatus& test, const PeerStatus& peer) {
+  json out = toJson(test);
+  out["subflows"] = subflowsJson(peer);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "gateway/control/gateway_status.h"
+#include "gateway/control/history.h"
 #include "tunnel/status.h"
 
 namespace braid {
@@ -27,6 +28,13 @@ nlohmann::json flowsJson(const TunnelStatus& tunnel);
 /// The peers with what recovery did, M_max for the smallest RTT among their subflows, and "subflows"; K_max,
 /// M_max and the measured decode times for 1, 2, ... M_max symbols; the trace.
 nlohmann::json recoveryJson(const GatewayStatus& gateway, const TunnelStatus& tunnel);
+/// What is known of the past: the names of the paths and peers, "step_s", the events, the last stranger.
+nlohmann::json historyJson(const History& history);
+/// The steps of one, oldest first: {"peer","path","columns":[NAME,...],"steps":[[FIGURE,...],...]}.
+nlohmann::json historyJson(const History::Path& path);
+nlohmann::json historyJson(const History::Peer& peer);
+/// A load test, and the "subflows" of its peer now.
+nlohmann::json testJson(const MeasureStatus& test, const PeerStatus& peer);
 /// Everything but the flows.
 nlohmann::json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel);
 

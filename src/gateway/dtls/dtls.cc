@@ -100,4 +100,12 @@ void DtlsProvider::setAcceptedPins(std::vector<Pin> pins) {
   shared_->acceptedPins = std::move(pins);
 }
 
+void DtlsProvider::setJoinDesk(JoinDesk* desk) {
+  shared_->desk = desk;
+}
+
+void DtlsProvider::setJoinAsker(JoinAsker* asker) {
+  shared_->asker = asker;
+}
+
 }  // namespace braid

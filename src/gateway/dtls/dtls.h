@@ -11,6 +11,8 @@
 namespace braid {
 
 struct DtlsShared;
+class JoinAsker;
+class JoinDesk;
 
 struct DtlsOptions {
   std::optional<AeadKind> cipher;  ///< the only cipher to offer and take; nullopt: by hardware
@@ -41,6 +43,11 @@ class DtlsProvider : public HandshakeProvider {
   std::unique_ptr<Handshake> initiate(const Pin& peer, Time now) override;
   std::unique_ptr<Handshake> accept(Time now) override;
   void setAcceptedPins(std::vector<Pin> pins) override;
+  /// Responders let whoever wants to join ask this one from now on, which must outlive them. nullptr: nobody joins.
+  void setJoinDesk(JoinDesk* desk);
+  /// Initiators join instead of beginning a session from now on; theirs is done when the asker, which must outlive it,
+  /// has the answer.
+  void setJoinAsker(JoinAsker* asker);
 
  private:
   std::shared_ptr<DtlsShared> shared_;

@@ -19,6 +19,7 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kExporterLabel = "EXPORTER-braid-";  // and the version; docs/protocol.md section 2
+constexpr std::string_view kJoinLabel = "EXPORTER-braid-join-1";  // docs/protocol.md section 14
 
 // OpenSSL gives a received alert as reason 1000 + its number (RFC 5246 section 7.2).
 constexpr int kAlertReason = 1000;
@@ -47,6 +48,18 @@ bool exportSecrets(SSL* ssl, SessionSecrets& out) {
   std::copy_n(bytes.begin(), 32, out.initiatorSecret.begin());
   std::copy_n(bytes.begin() + 32, 32, out.responderSecret.begin());
   out.sessionId = std::max<uint32_t>(load32(bytes.data() + 64), 1);
+  OPENSSL_cleanse(bytes.data(), bytes.size());
+  return true;
+}
+
+bool exportJoin(SSL* ssl, JoinSecrets& out) {
+  std::array<uint8_t, 3 * 32> bytes;
+  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), kJoinLabel.data(), kJoinLabel.size(),
+                                 nullptr, 0, 0) != 1)
+    return false;
+  std::copy_n(bytes.begin(), 32, out.initiatorSecret.begin());
+  std::copy_n(bytes.begin() + 32, 32, out.responderSecret.begin());
+  std::copy_n(bytes.begin() + 64, 32, out.binding.begin());
   OPENSSL_cleanse(bytes.data(), bytes.size());
   return true;
 }
@@ -143,10 +156,14 @@ std::unique_ptr<DtlsHandshake> DtlsHandshake::accept(std::shared_ptr<DtlsShared>
 // With a name that means nothing before or behind them, so that no responder looks at one place only.
 bool DtlsHandshake::offerVersions() {
   std::vector<uint8_t> list;
-  for (ProtocolVersion version : shared_->versions) {
-    std::string name = nameOf(version);
+  auto offer = [&](std::string_view name) {
     list.push_back(static_cast<uint8_t>(name.size()));
     list.insert(list.end(), name.begin(), name.end());
+  };
+  if (shared_->asker) {
+    offer(kJoinProtocol);
+  } else {
+    for (ProtocolVersion version : shared_->versions) offer(nameOf(version));
   }
   uint8_t random = 0;
   if (RAND_bytes(&random, 1) != 1) return false;
@@ -161,19 +178,27 @@ void DtlsHandshake::start(Time now) {
   advance(now);
 }
 
-// Who is done answers only who has missed its last flight: an initiator that repeats its own, which ends encrypted and
-// under a new record number.
 void DtlsHandshake::onDatagram(ByteView bytes, Time now) {
+  if (isJoinBody(bytes)) {
+    if (join_ && state_ == State::kRunning) onJoinMessage(bytes, now);
+  } else {
+    onDtls(bytes, now);
+  }
+}
+
+// Whose DTLS is done answers only who has missed its last flight: an initiator that repeats its own, which ends
+// encrypted and under a new record number.
+void DtlsHandshake::onDtls(ByteView bytes, Time now) {
   DtlsFilter::Parts parts = DtlsFilter::split(bytes);
-  if (state_ == State::kDone && !parts.sealed.empty() && recordNumber(parts.sealed) > lastSealed_) {
+  if (!lastFlight_.empty() && !parts.sealed.empty() && recordNumber(parts.sealed) > lastSealed_) {
     lastSealed_ = recordNumber(parts.sealed);
     for (const auto& datagram : lastFlight_) pipe_.output().push_back(datagram);
   }
-  if (state_ != State::kRunning) return;
+  if (state_ != State::kRunning || !ssl_) return;
   heard_ = true;
   if (!parts.clear.empty()) feed(parts.clear, now);
   if (!parts.sealed.empty()) early_.assign(parts.sealed.begin(), parts.sealed.end());
-  if (state_ != State::kRunning || early_.empty() || !cipherChanged_) return;
+  if (state_ != State::kRunning || !ssl_ || early_.empty() || !cipherChanged_) return;
   lastSealed_ = recordNumber(early_);
   feed(std::exchange(early_, {}), now);
 }
@@ -186,6 +211,12 @@ void DtlsHandshake::feed(ByteView bytes, Time now) {
 
 void DtlsHandshake::onTimer(Time now) {
   if (state_ != State::kRunning || now < deadline_) return;
+  if (join_) {
+    if (now < giveUpAt_) return askAgain(now);
+    if (expected_) return fail("the concentrator has not answered the request to join");
+    state_ = State::kClosed;
+    return;
+  }
   if (now >= giveUpAt_) {
     return fail(
         heard_
@@ -211,31 +242,77 @@ void DtlsHandshake::advance(Time now) {
   ERR_clear_error();
   int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
-    finish();
+    finish(now);
   } else if (SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ) {
     fail(explain());
   }
   updateDeadline(now);
 }
 
-void DtlsHandshake::finish() {
+void DtlsHandshake::finish(Time now) {
   const unsigned char* protocol = nullptr;
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_.get(), &protocol, &size);
   std::string_view selected(reinterpret_cast<const char*>(protocol), size);
+  // An initiator takes only what it has offered.
+  joining_ = selected == kJoinProtocol && (expected_ ? shared_->asker != nullptr : joining_);
+  if (expected_ && shared_->asker && !joining_) return fail("the peer does not let anybody join");
   auto isSelected = [&](ProtocolVersion version) { return nameOf(version) == selected; };
   auto version = std::ranges::find_if(shared_->versions, isSelected);
-  if (version == shared_->versions.end()) return fail("the peer chose none of " + namesOf(shared_->versions));
-  secrets_.version = *version;
+  if (!joining_ && version == shared_->versions.end())
+    return fail("the peer chose none of " + namesOf(shared_->versions));
   // Without the extended master secret a man in the middle can make the exported keys of two sessions equal
   // (RFC 7627).
   if (SSL_get_extms_support(ssl_.get()) != 1) return fail(kNoMasterSecret);
   std::optional<AeadKind> aead = aeadOf(ssl_.get());
+  if (aead && joining_) return beginJoin(*aead, now);
+  if (!joining_) secrets_.version = *version;
   if (!aead || !exportSecrets(ssl_.get(), secrets_)) return fail("no session keys: " + takeOpensslError());
   secrets_.aead = *aead;
   state_ = State::kDone;
+  endDtls();
+}
+
+void DtlsHandshake::endDtls() {
   lastFlight_.assign(pipe_.output().begin(), pipe_.output().end());
   ssl_.reset();
+}
+
+// From here on an initiator asks until it is answered, and a responder answers until the time of the handshake is over.
+void DtlsHandshake::beginJoin(AeadKind aead, Time now) {
+  JoinSecrets secrets;
+  secrets.aead = aead;
+  if (!exportJoin(ssl_.get(), secrets)) return fail("no keys: " + takeOpensslError());
+  join_.emplace(secrets, expected_ ? JoinChannel::Side::kInitiator : JoinChannel::Side::kResponder);
+  endDtls();
+  if (expected_) askAgain(now);
+}
+
+void DtlsHandshake::askAgain(Time now) {
+  if (!join_->hasSpoken()) join_->seal(shared_->asker->request(join_->binding()));
+  if (!join_->hasSpoken()) return fail("the request to join cannot be sealed: " + takeOpensslError());
+  pipe_.output().push_back(join_->sealed());
+  askAt_ = now + askPause_;
+  askPause_ = std::min(2 * askPause_, kLongestAsk);
+  updateDeadline(now);
+}
+
+void DtlsHandshake::onJoinMessage(ByteView body, Time now) {
+  if (!expected_ && ++requests_ > kMaxRequests) return;
+  std::optional<JoinMessage> message = join_->open(body);
+  if (!message) return;
+  if (expected_) {
+    state_ = State::kDone;
+    return shared_->asker->onAnswer(*message);
+  }
+  if (!join_->hasSpoken()) {
+    std::optional<JoinMessage> answer =
+        shared_->desk ? shared_->desk->onRequest(secrets_.peer, join_->binding(), *message, now)
+                      : std::nullopt;
+    if (!answer) return;
+    join_->seal(*answer);
+  }
+  if (join_->hasSpoken()) pipe_.output().push_back(join_->sealed());
 }
 
 void DtlsHandshake::fail(std::string why) {
@@ -246,7 +323,7 @@ void DtlsHandshake::fail(std::string why) {
 
 void DtlsHandshake::updateDeadline(Time now) {
   timeval left{};
-  deadline_ = giveUpAt_;
+  deadline_ = std::min(giveUpAt_, askAt_);
   if (!ssl_ || DTLSv1_get_timeout(ssl_.get(), &left) != 1) return;
   Duration wait = std::chrono::seconds(left.tv_sec) + std::chrono::microseconds(left.tv_usec);
   // OpenSSL would wait until that time comes again.
@@ -262,6 +339,9 @@ std::string DtlsHandshake::explain() {
   if (reason < kAlertReason || reason >= kAlertReason + 256) return "DTLS: " + takeOpensslError();
   switch (int alert = reason - kAlertReason) {
     case SSL_AD_NO_APPLICATION_PROTOCOL:
+      if (shared_->asker)
+        return "the concentrator has no open invitation: this one was used or has expired, or another took "
+               "its place";
       return "the peer speaks another version of the protocol than " + namesOf(shared_->versions);
     case SSL_AD_BAD_CERTIFICATE:
       return "the peer does not accept us: its configuration must hold our pin " + formatPin(shared_->ownPin);
@@ -292,6 +372,7 @@ int DtlsHandshake::onCertificate(X509_STORE_CTX* chain, void*) {
 
 bool DtlsHandshake::checkPeer(const Pin& seen) {
   secrets_.peer = seen;
+  if (!expected_ && joining_) return true;  // who it is, the desk asks
   if (expected_ ? seen == *expected_ : shared_->accepts(seen)) return true;
   refusal_ = expected_
                  ? "the peer has the pin " + formatPin(seen) + ", expected is " + formatPin(*expected_)
@@ -338,6 +419,7 @@ int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* ou
   const std::vector<ProtocolVersion>& own = self.shared_->versions;
   auto best = own.end();  // the highest in common
   std::string offered;
+  bool mayJoin = self.shared_->desk && self.shared_->desk->isOpen();
   Reader reader({in, inSize});
   while (reader.remaining() > 0) {
     ByteView name = reader.take(reader.u8());
@@ -350,9 +432,15 @@ int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* ou
       *out = name.data();
       *outSize = static_cast<unsigned char>(name.size());
     }
+    if (mayJoin && best == own.end() && std::ranges::equal(kJoinProtocol, name, std::equal_to<int>())) {
+      self.joining_ = true;
+      *out = name.data();
+      *outSize = static_cast<unsigned char>(name.size());
+    }
     if (offered.size() < 80 && !isGreaseName(name)) offered += " " + printable(name);
   }
-  if (best != own.end()) return SSL_TLSEXT_ERR_OK;
+  if (best != own.end()) self.joining_ = false;
+  if (best != own.end() || self.joining_) return SSL_TLSEXT_ERR_OK;
   self.refusal_ = "no protocol version in common: the peer speaks" + offered + ", we speak " + namesOf(own);
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gateway/dtls/datagram_bio.h"
+#include "gateway/dtls/join.h"
 #include "gateway/dtls/openssl_handle.h"
 #include "tunnel/handshake.h"
 
@@ -19,6 +20,8 @@ struct DtlsShared {
   Pin ownPin{};
   std::vector<ProtocolVersion> versions;  // the highest first
   Duration retransmit{};
+  JoinDesk* desk = nullptr;    // of responders; nullptr: nobody joins here
+  JoinAsker* asker = nullptr;  // of initiators; nullptr: they want sessions
 
   bool accepts(const Pin& pin) const;
 };
@@ -28,6 +31,11 @@ class DtlsHandshake : public Handshake {
  public:
   /// Flights are retransmitted at least so often.
   static constexpr Duration kMaxRetransmit = 2s;
+  /// Who joins repeats its request after so long, then after twice that, and so on up to the longest. Ours: the
+  /// responder decides in a moment, and not always before the first repetition.
+  static constexpr Duration kFirstAsk = 100ms, kLongestAsk = 1s;
+  /// Requests that are looked at in one handshake. Ours: an honest initiator sends half as many.
+  static constexpr unsigned kMaxRequests = 24;
 
   /// Sets the callbacks that handshakes need on their context.
   static void prepare(SSL_CTX* context);
@@ -61,9 +69,14 @@ class DtlsHandshake : public Handshake {
   bool offerVersions();
   bool checkPeer(const Pin& seen);
   void start(Time now);
+  void onDtls(ByteView bytes, Time now);
   void feed(ByteView bytes, Time now);
   void advance(Time now);
-  void finish();
+  void finish(Time now);
+  void endDtls();
+  void beginJoin(AeadKind aead, Time now);
+  void askAgain(Time now);
+  void onJoinMessage(ByteView body, Time now);
   void fail(std::string why);
   std::string explain();
   void updateDeadline(Time now);
@@ -82,7 +95,12 @@ class DtlsHandshake : public Handshake {
   Time giveUpAt_ = kNever;
   Time deadline_ = kNever;
   bool heard_ = false;
-  bool cipherChanged_ = false;  // the ChangeCipherSpec of the other side has been read
+  bool cipherChanged_ = false;       // the ChangeCipherSpec of the other side has been read
+  bool joining_ = false;             // the responder chose kJoinProtocol
+  std::optional<JoinChannel> join_;  // from the end of DTLS on
+  unsigned requests_ = 0;            // that came
+  Time askAt_ = kNever;              // initiator: when to ask again
+  Duration askPause_ = kFirstAsk;
 };
 
 }  // namespace braid

@@ -54,6 +54,29 @@ std::unique_ptr<StreamHost> FakeHost::openStreams(const std::string&, StreamObse
   return streams;
 }
 
+namespace {
+
+/// Its rules go with it.
+class FakeTranslator final : public Translator {
+ public:
+  FakeTranslator(std::optional<Translation>& now, const bool& refuse) : now_(now), refuse_(refuse) {}
+  ~FakeTranslator() override { now_.reset(); }
+  void set(const Translation& what) override {
+    if (refuse_) throw SystemError(EOPNOTSUPP, "refused to translate addresses");
+    now_ = what;
+  }
+
+ private:
+  std::optional<Translation>& now_;
+  const bool& refuse_;
+};
+
+}  // namespace
+
+std::unique_ptr<Translator> FakeHost::openTranslator(const std::string&) {
+  return std::make_unique<FakeTranslator>(translation_, refuseTranslation_);
+}
+
 bool FakeHost::deliver(const FakeDatagram& datagram) {
   auto fits = [&](const auto& entry) {
     const Endpoint& local = entry.second->local();

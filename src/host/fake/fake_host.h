@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ class FakeHost final : public Host {
   FakeStreamHost* streams() { return streams_; }
   /// Streams are refused from now on.
   void refuseStreams(bool on) { refuseStreams_ = on; }
+  /// What is translated now; nullptr: nothing was ever asked for, or the rules are gone.
+  const Translation* translation() const { return translation_ ? &*translation_ : nullptr; }
+  /// Translations are refused from now on.
+  void refuseTranslation(bool on) { refuseTranslation_ = on; }
   const std::map<SocketId, FakeDatagramSocket*>& sockets() const { return sockets_; }
   /// All that were ever opened, in their order.
   const std::vector<SocketId>& everOpened() const { return everOpened_; }
@@ -51,6 +56,7 @@ class FakeHost final : public Host {
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
   std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) override;
+  std::unique_ptr<Translator> openTranslator(const std::string& device) override;
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
@@ -62,6 +68,8 @@ class FakeHost final : public Host {
   FakeTunDevice* device_ = nullptr;
   FakeStreamHost* streams_ = nullptr;
   bool refuseStreams_ = false;
+  bool refuseTranslation_ = false;
+  std::optional<Translation> translation_;
   std::map<SocketId, FakeDatagramSocket*> sockets_;
   std::vector<SocketId> everOpened_;
   std::set<Address> refused_;

@@ -65,6 +65,30 @@ void FakeHostNetwork::setMaster(const std::string& device, const std::string& br
   set(device + " master " + bridge);
 }
 
+namespace {
+std::string forwardingLine(Address::Family family) {
+  return family == Address::Family::kV4 ? "IPv4 forwarding" : "IPv6 forwarding";
+}
+}  // namespace
+
+void FakeHostNetwork::setForwarding(Address::Family family, const std::vector<std::string>& hosts,
+                                    bool left) {
+  std::string line = forwardingLine(family);
+  if (refuses(line)) throw SystemError(EROFS, "refused " + line);
+  if (!wanted_.contains(line) && (!forwards_ || left)) ownForwarding_.insert(family);
+  forwardingHosts_ = hosts;
+  set(line);
+}
+
+void FakeHostNetwork::removeForwarding(Address::Family family) {
+  ownForwarding_.erase(family);
+  remove(forwardingLine(family));
+}
+
+bool FakeHostNetwork::ownsForwarding(Address::Family family) const {
+  return ownForwarding_.contains(family);
+}
+
 HostNetwork::Restored FakeHostNetwork::restore() {
   ++restores_;
   Restored out;
@@ -83,6 +107,7 @@ HostNetwork::Restored FakeHostNetwork::restore() {
 std::vector<std::string> FakeHostNetwork::undo() {
   configured_.clear();
   wanted_.clear();
+  ownForwarding_.clear();
   return {};
 }
 

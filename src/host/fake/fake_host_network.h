@@ -52,6 +52,13 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void removeRule(const RuleSpec& rule) override { remove(rule.toString()); }
   void removeStaleRoutes(uint32_t) override {}
   void removeStaleMarks(uint32_t) override {}
+  void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) override;
+  void removeForwarding(Address::Family family) override;
+  bool ownsForwarding(Address::Family family) const override;
+  /// The host forwards already, by itself or because a process of ours was killed.
+  void setForwards(bool on) { forwards_ = on; }
+  /// What setForwarding() was told of the last time.
+  const std::vector<std::string>& forwardingHosts() const { return forwardingHosts_; }
   Restored restore() override;
   std::vector<std::string> undo() override;
 
@@ -68,6 +75,9 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   int adds_ = 0;
   bool refuse_ = false;
   int refusedMtus_ = 0;
+  bool forwards_ = false;
+  std::set<Address::Family> ownForwarding_;
+  std::vector<std::string> forwardingHosts_;
 };
 
 }  // namespace braid

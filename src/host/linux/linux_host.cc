@@ -7,6 +7,7 @@
 
 #include "host/linux/linux_stream_host.h"
 #include "host/linux/linux_tun_device.h"
+#include "host/linux/nft_translation.h"
 #include "host/linux/system_resolver.h"
 #include "host/linux/udp_socket.h"
 #include "host/system_error.h"
@@ -35,6 +36,10 @@ std::unique_ptr<DatagramSocket> LinuxHost::openSocket(SocketId id, const SocketO
 
 std::unique_ptr<StreamHost> LinuxHost::openStreams(const std::string& device, StreamObserver& observer) {
   return std::make_unique<LinuxStreamHost>(loop_, device, observer);
+}
+
+std::unique_ptr<Translator> LinuxHost::openTranslator(const std::string& device) {
+  return std::make_unique<NftTranslator>(device);
 }
 
 NetworkMonitor& LinuxHost::watchNetwork(Callback onChange) {

@@ -25,6 +25,7 @@ class LinuxHost final : public Host {
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
   std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) override;
+  std::unique_ptr<Translator> openTranslator(const std::string& device) override;
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "host/linux/nft_interception.h"
 #include "host/linux/sockaddr.h"
 #include "host/linux/tcp_socket.h"
 #include "host/system_error.h"
@@ -72,7 +73,8 @@ LinuxStreamHost::LinuxStreamHost(Loop& loop, const std::string& device, StreamOb
       epoll_(makeEpoll()),
       spare_(makeSpare()),
       listeners_{listen(Address::Family::kV4), listen(Address::Family::kV6)},
-      table_(device),
+      table_("braid-" + device,
+             {"cannot take TCP connections over for streams", "nft_tproxy, nft_socket and nft_fib_inet"}),
       watcher_(loop, epoll_.get(), [this] { onReady(); }) {
   wantAccept(true);
 }
@@ -97,7 +99,9 @@ LinuxStreamHost::Listener LinuxStreamHost::listen(Address::Family family) {
 }
 
 void LinuxStreamHost::intercept(const Interception& what, bool takeNew) {
-  table_.set(what, takeNew, listeners_[0].port, listeners_[1].port);
+  table_.replace([&](NftBatch& batch, const std::string& table) {
+    putInterception(batch, table, what, takeNew, listeners_[0].port, listeners_[1].port);
+  });
 }
 
 bool LinuxStreamHost::watch(int fd, uint64_t tag, bool again) {

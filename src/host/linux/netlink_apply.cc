@@ -2,6 +2,7 @@
 
 #include <linux/if.h>
 #include <linux/if_addr.h>
+#include <linux/netconf.h>
 #include <linux/rtnetlink.h>
 
 #include <cstring>
@@ -153,6 +154,23 @@ void applyRoute(const nlmsghdr& message, NetworkTable& table) {
 
 }  // namespace
 
+namespace {
+
+// Forwarding of the whole host was switched off.
+bool endsForwarding(const nlmsghdr& message) {
+  if (message.nlmsg_len < mnl_nlmsg_size(sizeof(netconfmsg))) return false;
+  bool all = false, off = false;
+  forEachAttribute(message, sizeof(netconfmsg), [&](const nlattr* a) {
+    if (mnl_attr_get_payload_len(a) < sizeof(uint32_t)) return;
+    uint16_t type = mnl_attr_get_type(a);
+    if (type == NETCONFA_IFINDEX) all = static_cast<int>(mnl_attr_get_u32(a)) == NETCONFA_IFINDEX_ALL;
+    if (type == NETCONFA_FORWARDING) off = mnl_attr_get_u32(a) == 0;
+  });
+  return all && off;
+}
+
+}  // namespace
+
 void applyNetlink(const nlmsghdr& message, NetworkTable& table) {
   switch (message.nlmsg_type) {
     case RTM_NEWLINK:
@@ -166,6 +184,9 @@ void applyNetlink(const nlmsghdr& message, NetworkTable& table) {
       return applyRoute(message, table);
     case RTM_DELRULE:
       return table.noteLoss();
+    case RTM_NEWNETCONF:
+      if (endsForwarding(message)) table.noteLoss();
+      return;
     default:
       return;
   }

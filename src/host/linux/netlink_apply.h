@@ -6,7 +6,7 @@
 
 namespace braid {
 
-/// Takes an RTM_{NEW,DEL}{LINK,ADDR,ROUTE} or RTM_DELRULE message into the table; others and malformed ones
+/// Takes an RTM_{NEW,DEL}{LINK,ADDR,ROUTE}, RTM_DELRULE or RTM_NEWNETCONF message into the table; others and malformed ones
 /// change nothing.
 void applyNetlink(const nlmsghdr& message, NetworkTable& table);
 

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <utility>
 
+#include "host/linux/forwarding.h"
 #include "host/linux/netlink_message.h"
 #include "host/system_error.h"
 
@@ -290,6 +292,45 @@ void NetlinkConfig::removeStaleMarks(uint32_t kind) {
     });
   }
   for (const RuleSpec& rule : stale) deleteRule(rule);
+}
+
+namespace {
+
+std::string forwardingText(Address::Family family) {
+  return family == Address::Family::kV4 ? "IPv4 forwarding" : "IPv6 forwarding";
+}
+
+}  // namespace
+
+void NetlinkConfig::setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) {
+  auto sysctl = std::make_shared<Forwarding>(socket_, family, hosts);
+  if (!sysctl->isKnown()) return;
+  std::string text = forwardingText(family);
+  bool& ours = switchedForwarding_[family == Address::Family::kV6];
+  bool again = remembers(text);
+  auto switchOn = [sysctl, &ours] {
+    if (sysctl->isOn()) return false;
+    sysctl->switchOn();
+    return ours = true;
+  };
+  auto switchOff = [sysctl, &ours] {
+    if (std::exchange(ours, false) && sysctl->isOn()) sysctl->switchOff();
+  };
+  if (again) return;
+  makeRoom();
+  if (!switchOn()) ours = left;
+  keep({text, switchOff, switchOn});
+}
+
+void NetlinkConfig::removeForwarding(Address::Family family) {
+  Step* step = find(forwardingText(family));
+  if (!step) return;
+  step->takeBack();
+  forget(forwardingText(family));
+}
+
+bool NetlinkConfig::ownsForwarding(Address::Family family) const {
+  return switchedForwarding_[family == Address::Family::kV6];
 }
 
 void NetlinkConfig::addRule(const RuleSpec& rule) {

@@ -34,6 +34,9 @@ class NetlinkConfig final : public HostNetwork {
   void removeRule(const RuleSpec& rule) override;
   void removeStaleRoutes(uint32_t table) override;
   void removeStaleMarks(uint32_t kind) override;
+  void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) override;
+  void removeForwarding(Address::Family family) override;
+  bool ownsForwarding(Address::Family family) const override;
 
   Restored restore() override;
   std::vector<std::string> undo() override;
@@ -75,6 +78,7 @@ class NetlinkConfig final : public HostNetwork {
 
   NetlinkSocket socket_;
   std::vector<Step> steps_;
+  bool switchedForwarding_[2] = {};  ///< IPv4, IPv6: by us
 };
 
 }  // namespace braid

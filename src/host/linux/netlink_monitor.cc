@@ -17,7 +17,8 @@ namespace braid {
 namespace {
 
 constexpr uint32_t kGroups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE |
-                             RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE | 1U << (RTNLGRP_IPV6_RULE - 1);
+                             RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE | 1U << (RTNLGRP_IPV6_RULE - 1) |
+                             1U << (RTNLGRP_IPV4_NETCONF - 1) | 1U << (RTNLGRP_IPV6_NETCONF - 1);
 // Batches of notifications per call, so that a storm of route changes does not hold the event loop.
 constexpr int kBatchesPerCall = 16;
 // What may wait when the kernel's queue is full, generously: it keeps at least half a kilobyte for each.

@@ -2,8 +2,10 @@
 
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 
@@ -15,9 +17,10 @@ namespace braid {
 
 namespace {
 
-constexpr uint32_t kTcpPorts = 2;   // offset of the destination port (RFC 9293 section 3.1)
-constexpr uint32_t kTcpFlags = 13;  // and of the flags
-constexpr uint32_t kV4Destination = 16, kV6Destination = 24;  // RFC 791, RFC 8200
+constexpr uint32_t kTcpPorts = 2;                  // offset of the destination port (RFC 9293 section 3.1)
+constexpr uint32_t kTcpFlags = 13;                 // and of the flags
+constexpr uint32_t kV4Source = 12, kV6Source = 8;  // RFC 791, RFC 8200
+constexpr uint32_t kV4Destination = 16, kV6Destination = 24;
 
 std::array<uint8_t, 2> network16(uint16_t v) {
   return {static_cast<uint8_t>(v >> 8), static_cast<uint8_t>(v)};
@@ -183,6 +186,11 @@ NftRule& NftRule::metaIs(uint32_t key, ByteView value) {
   compare(NFT_CMP_EQ, value);
   return *this;
 }
+NftRule& NftRule::interface(uint32_t key, uint32_t op, const std::string& name) {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, key);
+  compare(op, padded(name));
+  return *this;
+}
 NftRule& NftRule::protocolIs(uint8_t ipProtocol) {
   return metaIs(NFT_META_L4PROTO, bytesOf(ipProtocol));
 }
@@ -190,7 +198,13 @@ NftRule& NftRule::familyIs(uint8_t family) {
   return metaIs(NFT_META_NFPROTO, bytesOf(family));
 }
 NftRule& NftRule::interfaceIs(const std::string& name) {
-  return metaIs(NFT_META_IIFNAME, padded(name));
+  return interface(NFT_META_IIFNAME, NFT_CMP_EQ, name);
+}
+NftRule& NftRule::interfaceIsNot(const std::string& name) {
+  return interface(NFT_META_IIFNAME, NFT_CMP_NEQ, name);
+}
+NftRule& NftRule::outInterfaceIs(const std::string& name) {
+  return interface(NFT_META_OIFNAME, NFT_CMP_EQ, name);
 }
 
 NftRule& NftRule::tcpFlagsAre(uint8_t mask, uint8_t flags) {
@@ -211,22 +225,59 @@ NftRule& NftRule::portsAre(uint16_t first, uint16_t last) {
   return *this;
 }
 
-NftRule& NftRule::destinationIn(ByteView address, unsigned length) {
-  bool v6 = address.size() == 16;
-  familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4);
+NftRule& NftRule::addressIn(uint32_t offset, ByteView address, unsigned length) {
+  familyIs(address.size() == 16 ? NFPROTO_IPV6 : NFPROTO_IPV4);
   if (length == 0) return *this;
   std::array<uint8_t, 16> bits{};
   for (unsigned i = 0; i < length; ++i) bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | 0x80 >> i % 8);
-  payload(NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Destination : kV4Destination,
-          static_cast<uint32_t>(address.size()));
+  payload(NFT_PAYLOAD_NETWORK_HEADER, offset, static_cast<uint32_t>(address.size()));
   mask(ByteView(bits).first(address.size()));
   compare(NFT_CMP_EQ, address);
   return *this;
 }
 
-NftRule& NftRule::destinationInSet(const std::string& set, bool v6) {
-  payload(NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Destination : kV4Destination, v6 ? 16 : 4);
+NftRule& NftRule::destinationIn(ByteView address, unsigned length) {
+  return addressIn(address.size() == 16 ? kV6Destination : kV4Destination, address, length);
+}
+NftRule& NftRule::sourceIn(ByteView address, unsigned length) {
+  return addressIn(address.size() == 16 ? kV6Source : kV4Source, address, length);
+}
+
+NftRule& NftRule::addressInSet(uint32_t offset, const std::string& set, bool v6) {
+  payload(NFT_PAYLOAD_NETWORK_HEADER, offset, v6 ? 16 : 4);
   Expression(batch_, "lookup").text(NFTA_LOOKUP_SET, set).number(NFTA_LOOKUP_SREG, NFT_REG_1);
+  return *this;
+}
+
+NftRule& NftRule::destinationInSet(const std::string& set, bool v6) {
+  return addressInSet(v6 ? kV6Destination : kV4Destination, set, v6);
+}
+NftRule& NftRule::sourceInSet(const std::string& set, bool v6) {
+  return addressInSet(v6 ? kV6Source : kV4Source, set, v6);
+}
+
+// The type that the routes give the address.
+NftRule& NftRule::addressType(uint32_t flags, uint32_t op, uint32_t type) {
+  Expression(batch_, "fib")
+      .number(NFTA_FIB_DREG, NFT_REG_1)
+      .number(NFTA_FIB_RESULT, NFT_FIB_RESULT_ADDRTYPE)
+      .number(NFTA_FIB_FLAGS, flags);
+  compare(op, bytesOf(type));
+  return *this;
+}
+
+NftRule& NftRule::destinationIsOfThisHost() {
+  return addressType(NFTA_FIB_F_DADDR, NFT_CMP_EQ, RTN_LOCAL);
+}
+NftRule& NftRule::sourceIsNotOfThisHost() {
+  return addressType(NFTA_FIB_F_SADDR, NFT_CMP_NEQ, RTN_LOCAL);
+}
+
+NftRule& NftRule::destinationWasChanged() {
+  uint32_t changed = IPS_DST_NAT, none = 0;
+  Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_STATUS);
+  mask(bytesOf(changed));
+  compare(NFT_CMP_NEQ, bytesOf(none));
   return *this;
 }
 
@@ -262,6 +313,22 @@ NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
 NftRule& NftRule::setMark(uint32_t mark) {
   load(NFT_REG_1, bytesOf(mark));
   Expression(batch_, "meta").number(NFTA_META_KEY, NFT_META_MARK).number(NFTA_META_SREG, NFT_REG_1);
+  return *this;
+}
+
+NftRule& NftRule::changeDestination(ByteView address, uint16_t port) {
+  load(NFT_REG_1, address);
+  if (port) load(NFT_REG_2, network16(port));
+  Expression e(batch_, "nat");
+  e.number(NFTA_NAT_TYPE, NFT_NAT_DNAT)
+      .number(NFTA_NAT_FAMILY, address.size() == 16 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+      .number(NFTA_NAT_REG_ADDR_MIN, NFT_REG_1);
+  if (port) e.number(NFTA_NAT_REG_PROTO_MIN, NFT_REG_2);
+  return *this;
+}
+
+NftRule& NftRule::masquerade() {
+  Expression e(batch_, "masq");  // without attributes
   return *this;
 }
 

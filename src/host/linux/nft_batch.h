@@ -56,13 +56,24 @@ class NftRule {
   NftRule& metaIs(uint32_t key, ByteView value);
   NftRule& protocolIs(uint8_t ipProtocol);
   NftRule& familyIs(uint8_t family);  ///< NFPROTO_*
+  /// The interface that the packet came by; "": none, a packet of this host.
   NftRule& interfaceIs(const std::string& name);
+  NftRule& interfaceIsNot(const std::string& name);
+  /// The interface that the packet leaves by.
+  NftRule& outInterfaceIs(const std::string& name);
   /// TCP flags: those of the mask are these.
   NftRule& tcpFlagsAre(uint8_t mask, uint8_t flags);
+  /// Destination port of TCP or UDP.
   NftRule& portsAre(uint16_t first, uint16_t last);
   /// The destination's first `length` bits; `address`: 4 or 16 bytes.
   NftRule& destinationIn(ByteView address, unsigned length);
+  NftRule& sourceIn(ByteView address, unsigned length);
   NftRule& destinationInSet(const std::string& set, bool v6);
+  NftRule& sourceInSet(const std::string& set, bool v6);
+  NftRule& destinationIsOfThisHost();
+  NftRule& sourceIsNotOfThisHost();
+  /// The destination of its connection has been translated (conntrack).
+  NftRule& destinationWasChanged();
   /// The routes lead it to this interface.
   NftRule& routedTo(const std::string& interface);
   /// There is a transparent socket of this host for it.
@@ -73,12 +84,20 @@ class NftRule {
   /// `address`: 4 or 16 bytes.
   NftRule& proxyTo(ByteView address, uint16_t port);
   NftRule& setMark(uint32_t mark);
+  /// `address`: 4 or 16 bytes; `port`: 0: as it is.
+  NftRule& changeDestination(ByteView address, uint16_t port);
+  /// The source becomes the address of the interface that the packet leaves by.
+  NftRule& masquerade();
   /// NF_ACCEPT, NFT_RETURN, NFT_JUMP; the latter with a chain.
   NftRule& verdict(int32_t code, const std::string& chain = {});
 
  private:
   class Expression;
   void compare(uint32_t op, ByteView value);
+  NftRule& interface(uint32_t key, uint32_t op, const std::string& name);
+  NftRule& addressIn(uint32_t offset, ByteView address, unsigned length);
+  NftRule& addressInSet(uint32_t offset, const std::string& set, bool v6);
+  NftRule& addressType(uint32_t flags, uint32_t op, uint32_t type);
   void load(uint32_t reg, ByteView value);
   void payload(uint32_t base, uint32_t offset, uint32_t length);
   void mask(ByteView mask);

@@ -63,8 +63,10 @@ void Wan::judgeRound(const AckSample& ack) {
   bool held = pacingRate() >= ceiling_.rate();
   auto says = used && !starting ? WanPath::Rate::kAll : WanPath::Rate::kAtLeast;
   path_.onRound(round, ack.now, look_.isOn() ? WanPath::Rate::kNothing : says);
-  if (mode_ != Mode::kCompete) {
-    bool queue = path_.queue() > target() / 2;
+  // What arrives in the start left a round before, at half the rate: a ceiling from it would be far too low.
+  if (mode_ == Mode::kModel) {
+    // Less than the target: the buffer overflows before the model has what it aims at, as at a policer.
+    bool queue = path_.queue() >= target();
     ceiling_.onRound({ack.now, round.acked, round.lost, round.packets, path_.arrived(), queue, used || held});
   }
   if (look_.isLowered()) {

@@ -34,9 +34,11 @@ double WanModel::onMarkedRound(double window) {
   return std::max(window * kMarkBeta, least_);
 }
 
-// FAST's equation as what it adds to the window; `queue`: RTT - baseRTT, seconds.
+// FAST's equation as what it adds to the window; `queue`: RTT - baseRTT, seconds. With the target queued, lost packets
+// widen no window: a buffer that overflows would overflow the more for it.
 double WanModel::step(double window, double queue, const WanPath& path, double target) const {
-  double alpha = path.rate() * target + std::min(path.loss(), kMostLoss) * window;
+  double lost = queue < target ? std::min(path.loss(), kMostLoss) * window : 0;
+  double alpha = path.rate() * target + lost;
   double base = toSeconds(path.base());
   return kGain * (window * base / (base + queue) + alpha - window);
 }

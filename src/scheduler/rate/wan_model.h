@@ -21,7 +21,7 @@ class WanModel {
   /// After so many rounds in turn with less than half the target queued the steps up double each round (Copa,
   /// Arun and Balakrishnan, NSDI 2018, section 2.1: velocity).
   static constexpr int kSteadyRounds = 3;
-  /// The window is widened for the usual loss, up to this share.
+  /// While less than the target is queued the window is widened for the usual loss, up to this share.
   static constexpr double kMostLoss = 0.1;
   /// What a round with CE marks leaves (RFC 8511 section 3).
   static constexpr double kMarkBeta = 0.85;

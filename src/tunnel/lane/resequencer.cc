@@ -26,11 +26,11 @@ void Resequencer::onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now) {
   if (dsn < next) {
     if (s->history.delivered(dsn)) return count(Drop::kDuplicate);
     s->history.mark(dsn);
-    return out_.pass(std::move(packet), s->brief);
+    return out_.pass(std::move(packet), s->pace());
   }
   s->history.advance(next + 1);
   s->history.mark(dsn);
-  out_.pass(std::move(packet), s->brief);
+  out_.pass(std::move(packet), s->pace());
   drain(*s);
 }
 
@@ -78,7 +78,7 @@ void Resequencer::forget(Time before) {
   for (std::unique_ptr<TablePage>& page : table_) {
     if (!page) continue;
     for (Entry& entry : *page) {
-      if (!entry.slot || entry.slot->held > 0 || entry.slot->marks || entry.slot->used > before) continue;
+      if (!entry.slot || entry.slot->isHolding() || entry.slot->used > before) continue;
       entry.next = entry.slot->history.next();
       entry.slot.reset();
       --slots_;
@@ -93,6 +93,7 @@ void Resequencer::forget(Time before) {
 
 void Resequencer::clear() {
   while (!waiting_.empty()) relieve();
+  out_.flush();
   forget(Time::max());
 }
 
@@ -253,7 +254,7 @@ void Resequencer::drain(Slot& slot) {
       Packet packet = take(held);
       slot.history.advance(dsn + 1);
       slot.history.mark(dsn);
-      out_.release(std::move(packet), slot.brief);
+      out_.release(std::move(packet), slot.pace());
     }
   } while (passMarks(slot));
 }
@@ -270,7 +271,7 @@ void Resequencer::releaseBelow(Slot& slot, Dsn end) {
       if (first >= end) break;
       Packet packet = take(page->entries[placeOf(first)]);
       slot.history.mark(first);
-      out_.release(std::move(packet), slot.brief);
+      out_.release(std::move(packet), slot.pace());
     }
   }
 }

@@ -38,7 +38,8 @@ ResequencerOptions resequencerOptions(const LaneOptions& options);
 ///     longest goes, with all of its slot before it (Drop::kHoldOverflow counts them);
 ///   - one arrives that is kSpan ahead of the hole: then the slot moves on (counted the same).
 ///
-/// Ordered datagrams that were held leave in portions, see ReleaseQueue: a few milliseconds later at most.
+/// Ordered datagrams that were held, and those of their slot behind them, leave in portions, see ReleaseQueue: a few
+/// milliseconds later at most.
 ///
 /// A packet that arrives after its hole was given up is delivered late, once. A hole in one slot delays no
 /// other slot. What is to be delivered is taken with poll(), after every call of another method.
@@ -139,11 +140,15 @@ class Resequencer {
   };
   struct Slot {
     DeliveryHistory history;
-    bool brief = false;        // with little patience
-    size_t held = 0;           // packets
-    Window* window = nullptr;  // while some are held
-    Marks* marks = nullptr;    // while there are some
+    bool brief = false;         // with little patience
+    ReleaseQueue::Paced paced;  // used while it is brief
+    size_t held = 0;            // packets
+    Window* window = nullptr;   // while some are held
+    Marks* marks = nullptr;     // while there are some
     Time used;
+    ReleaseQueue::Paced* pace() { return brief ? &paced : nullptr; }
+    /// Packets of it are here, or marks.
+    bool isHolding() const { return held > 0 || marks || paced.waits(); }
     Page* page(Dsn dsn) { return window ? window->page(dsn) : nullptr; }
     /// The first DSN that the pages, which begin with that of the hole, do not hold.
     Dsn reach() const { return firstOf(pageOf(history.next()) + kPages); }

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "base/budget.h"
 #include "base/packet.h"
@@ -13,19 +15,29 @@
 
 namespace braid {
 
-/// A part of a budget that nothing can be taken away from: who keeps it asks before.
+/// A part of a budget whose keeper asks before it keeps more.
 class FirmKeeper final : public Keeper {
  public:
-  explicit FirmKeeper(Budget* budget) : Keeper(budget, false), of_(budget) {}
+  /// `giveBack`: gives some of it back, when others need it; none: it cannot.
+  explicit FirmKeeper(Budget* budget, std::function<void()> giveBack = {})
+      : Keeper(budget, giveBack != nullptr), giveBack_(std::move(giveBack)) {}
   bool mayKeep(size_t more) { return makeRoom(more); }
   /// The same for what cannot wait: also of the part that is left to others.
-  bool mustKeep(size_t more) const { return !of_ || of_->used() + more <= of_->limit(); }
-  void set(size_t amount) { keep(amount); }
+  bool mustKeep(size_t more) { return makeRoom(more, true); }
+  void set(size_t amount) {
+    isSetting_ = true;
+    keep(amount);
+    isSetting_ = false;
+  }
 
  private:
-  void giveBack() override {}
+  // Not from inside of set(): who calls that is busy with what would go.
+  void giveBack() override {
+    if (!isSetting_) giveBack_();
+  }
 
-  const Budget* of_;
+  std::function<void()> giveBack_;
+  bool isSetting_ = false;
 };
 
 /// What the streams of a session hold for their readers, and whose reader is behind most. Each step takes the same time,
@@ -35,16 +47,19 @@ class FirmKeeper final : public Keeper {
 /// find no room that it may need, for they could fill all of it and then wait for ever for what is refused.
 class StreamHoldings {
  public:
-  /// Both must outlive it.
-  StreamHoldings(const StreamOptions& options, PacketPool& pool)
-      : options_(options), shared_(options.memory), buffers_(&pool.budget(PacketUse::kHeld)) {}
+  /// Both must outlive it. `giveWay`: ends laziest(), if there is one: another session needs memory, and this one holds
+  /// most of it.
+  StreamHoldings(const StreamOptions& options, PacketPool& pool, const std::function<void()>& giveWay)
+      : options_(options),
+        shared_(options.memory, giveWay),
+        buffers_(&pool.budget(PacketUse::kHeld), giveWay) {}
 
   /// Bytes of memory, whole buffers.
   size_t bytes() const { return bytes_; }
   /// Much is held: what the peer may send is to grow slowly.
   bool isShort() const { return bytes_ > options_.heldBytes / 2; }
   /// Whether there is room for so many bytes more, one buffer at most, that come in order.
-  bool takesNext(size_t more) const {
+  bool takesNext(size_t more) {
     return bytes_ + more <= options_.heldBytes && shared_.mustKeep(more) && buffers_.mustKeep(1);
   }
   /// Whether there is for as many that come early.

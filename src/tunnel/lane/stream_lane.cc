@@ -13,6 +13,9 @@ constexpr Duration kFirstRtt = 100ms;
 /// Bytes of a packet's buffer beside its payload.
 constexpr size_t kBufferExtra = PacketPool::kHeadroom + PacketPool::kTailroom;
 
+/// One stream in so many is for connections that are on their way when no more are to come. Ours.
+constexpr size_t kSpare = 16;
+
 StreamCause causeOf(uint64_t code) {
   return code < kStreamCauses ? static_cast<StreamCause>(code) : StreamCause::kReset;
 }
@@ -23,7 +26,7 @@ StreamLane::StreamLane(const StreamContext& context)
       desk_(context.options.desk),
       upload_(context.options.firstUpload),
       nextId_(context.isInitiator ? 0 : 1),
-      holdings_(context.options, context.pool),
+      holdings_(context.options, context.pool, [this] { giveWay(); }),
       sending_(context.options, context.pool, context.round, desk_, context.session),
       rtt_(kFirstRtt) {}
 
@@ -122,10 +125,16 @@ void StreamLane::onCredit(const StreamCreditFrame& frame) {
 // A reset may overtake the opening.
 void StreamLane::onReset(const StreamResetFrame& frame) {
   if (!isOwn(frame.stream) && ids_.look(frame.stream) == StreamIds::Verdict::kNew) ids_.mark(frame.stream);
-  if (Stream* stream = find(frame.stream)) end(*stream, causeOf(frame.code));
+  Stream* stream = find(frame.stream);
+  if (!stream) return;
+  StreamCause cause = causeOf(frame.code);
+  turnedAway_.before |= stream->isOwn_ && cause == StreamCause::kLimit;
+  end(*stream, cause);
 }
 
 void StreamLane::update(Time now) {
+  if (std::exchange(turnedAway_.before, false)) turnedAway_.until = now + kTurnedAway;
+  turnedAway_.now = now < turnedAway_.until;
   while (Stream* stream = sending_.takeLooked()) settle(*stream);
   sending_.feed(now);
 }
@@ -173,6 +182,11 @@ bool StreamLane::makeRoom(size_t bytes) {
   return true;
 }
 
+// Another session finds no memory, and this one holds more than twice as much as that one would have.
+void StreamLane::giveWay() {
+  if (Stream* most = holdings_.laziest()) reset(*most, StreamCause::kLimit, true);
+}
+
 size_t StreamLane::firstCredit() const {
   return holdings_.isShort() ? std::min(kShortCredit, context_.options.firstCredit)
                              : context_.options.firstCredit;
@@ -202,6 +216,12 @@ void StreamLane::grant(Stream& stream, Time now) {
 bool StreamLane::canOpen() const {
   return isOn() && peer_.hasStreams() && own_ < peer_.streams && streams_.size() < context_.options.most &&
          resets_.size() < kMostResets && nextId_ / 2 < (uint64_t{1} << 60);
+}
+
+bool StreamLane::mayTakeOver() const {
+  auto hasSpare = [](size_t used, size_t most) { return used + most / kSpare < most; };
+  return !turnedAway_.now && canOpen() && hasSpare(own_, peer_.streams) &&
+         hasSpare(streams_.size(), context_.options.most);
 }
 
 StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {

@@ -54,6 +54,8 @@ class StreamLane {
  public:
   /// Resets that wait to be sent: with so many, no stream begins. Ours.
   static constexpr size_t kMostResets = 16384;
+  /// So long new connections stay packets after the peer had no room for one. Ours.
+  static constexpr Duration kTurnedAway = 5s;
 
   explicit StreamLane(const StreamContext& context);
   ~StreamLane();
@@ -98,6 +100,9 @@ class StreamLane {
   // ---- what the driver does
 
   bool canOpen() const;
+  /// Whether new connections are to become streams: canOpen(), and it will for those that are on their way, too. Not for
+  /// kTurnedAway after the peer had no room for one.
+  bool mayTakeOver() const;
   /// An empty handle when canOpen() says no, or there is no buffer.
   StreamHandle open(const StreamEnds& ends, Time now);
   /// What it writes.
@@ -122,6 +127,7 @@ class StreamLane {
   Stream& add(StreamId id, const StreamOpening& opening, bool own, Time now);
   Verdict admitNew(const StreamFrame& frame, Time now);
   bool makeRoom(size_t bytes);
+  void giveWay();
   void grant(Stream& stream, Time now);
   size_t firstCredit() const;
   void settle(Stream& stream);
@@ -142,6 +148,12 @@ class StreamLane {
   StreamHoldings holdings_;
   StreamSending sending_;
   Duration rtt_;  ///< of the slowest path
+  /// The peer had no room for a stream.
+  struct TurnedAway {
+    bool before = false;  ///< since update()
+    bool now = false;     ///< until `until`
+    Time until{};
+  } turnedAway_;
   IntrusiveList<Stream, &Stream::byCredit_> owing_;
   Ring<StreamResetFrame> resets_;
   StreamCounts counts_;

@@ -140,7 +140,6 @@ void StreamSending::onWritten(Stream& stream, size_t grown, size_t packets, size
 
 void StreamSending::starve(Stream& stream) {
   if (std::exchange(stream.isStarved_, true)) return;
-  if (hungry_.empty()) retryAt_ = Time::min();
   hungry_.pushBack(stream);
   desk_->touch(session_);
 }

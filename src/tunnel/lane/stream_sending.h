@@ -70,7 +70,7 @@ class StreamSending final : public Lane {
   size_t unit_;   ///< bytes of one
   size_t ahead_;  ///< bytes of a stream that may wait
   uint64_t sentBytes_ = 0;
-  Time retryAt_ = kNever;
+  Time retryAt_{};  ///< not before are buffers asked for again
   IntrusiveList<Stream, &Stream::byLook_> looked_;
   IntrusiveList<Stream, &Stream::byHunger_> hungry_;
 };

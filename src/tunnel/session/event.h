@@ -13,6 +13,8 @@ struct Event {
   enum class Kind : uint8_t {
     kPeerUp,
     kPeerDown,
+    kPeerInUse,     ///< of a group; in place of one that works
+    kPeerReplaced,  ///< the same in place of one that does not answer
     kHandshakeFailed,
     kSubflowUp,
     kSubflowSuspect,
@@ -28,6 +30,8 @@ struct Event {
   Kind kind;
   std::string peer;
   std::string text;  ///< one line in plain words
+  std::string path =
+      {};  ///< which of the peer's paths it is about: the uplink, else the remote address and port
 };
 
 /// The events of a tunnel, in the order in which things happened, until the driver polls them.

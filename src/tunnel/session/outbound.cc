@@ -20,7 +20,8 @@ Outbound::Outbound(const SessionParts& parts)
     : parts_(parts),
       repairs_(parts.subflows, parts.ledger, parts.protector.policies(), parts.owner, parts.pool),
       scheduler_(makePathScheduler(parts.options.scheduler)),
-      schedulerName_(parts.options.scheduler) {}
+      schedulerName_(parts.options.scheduler),
+      measurement_(parts.subflows) {}
 
 void Outbound::setTunables() {
   if (schedulerName_ == parts_.options.scheduler) return;
@@ -32,7 +33,8 @@ bool Outbound::poll(Datagram& out, Time now) {
   Protector& protector = parts_.protector;
   return pollUrgent(out, now) || pollControl(out, now) || protector.pollTail(out, now) ||
          pollRepair(out, now) || protector.pollSecond(out, now) || pollNewData(out, now) ||
-         protector.pollIdle(parts_.round.bytes() > 0, out, now) || pollMtuProbe(out, now);
+         protector.pollIdle(parts_.round.bytes() > 0, out, now) || pollMtuProbe(out, now) ||
+         pollMeasurement(out, now);
 }
 
 // ---- urgent and control
@@ -125,6 +127,27 @@ bool Outbound::pollMtuProbe(Datagram& out, Time now) {
   return false;
 }
 
+bool Outbound::pollMeasurement(Datagram& out, Time now) {
+  if (!measurement_.isRunning()) return false;
+  measurement_.update(now);
+  SubflowSet& subflows = parts_.subflows;
+  for (size_t i = 0; i < subflows.size(); ++i) {
+    size_t position = (measured_ + i) % subflows.size();
+    Subflow& s = subflows[position];
+    if (!measurement_.means(s) || s.gate().opensForTestAt() > now || !s.sender().canNumber()) continue;
+    Packet buffer = parts_.pool.allocate();
+    if (!buffer) return false;
+    measured_ = position + 1;
+    DatagramBuilder build(s, std::move(buffer));
+    build.addTracked(PingFrame{});
+    build.addAck(now);
+    build.padTo(s.mtu().current());
+    measurement_.onSent(s.mtu().current());
+    return build.finish(parts_.sealer, out, now);
+  }
+  return false;
+}
+
 bool Outbound::pollClose(const CloseFrame& close, size_t& left, Datagram& out, Time now) {
   while (left > 0) {
     Subflow& s = parts_.subflows[--left];
@@ -171,7 +194,8 @@ bool Outbound::pollNewData(Datagram& out, Time now) {
   if (outcome != Outcome::kNothing) return outcome == Outcome::kSent;
   parts_.paths.duties().onDrained(now);
   for (Subflow* s : parts_.subflows) {
-    if (s->gate().isOpen(now)) s->sender().setAppLimited();
+    // A subflow that a load test fills is limited by its path.
+    if (s->gate().isOpen(now) && !measurement_.means(*s)) s->sender().setAppLimited();
   }
   return false;
 }
@@ -373,12 +397,20 @@ Time Outbound::nextDeadline(Time now) const {
   if (parts_.round.bytes() == 0 && ledger.live() > 0)
     next = std::min(next, std::max(now, parts_.protector.idleAgainAt()));
   if (parts_.round.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
+  if (measurement_.isRunning()) {
+    next = std::min(next, std::max(now, measurement_.endsAt()));
+    for (const Subflow* s : parts_.subflows) {
+      Time opens = s->gate().opensForTestAt();
+      if (measurement_.means(*s) && opens > now) next = std::min(next, opens);
+    }
+  }
   return next;
 }
 
 bool Outbound::isAtRest() const {
   auto canNumber = [](const Subflow* s) { return s->sender().canNumber(); };
-  return !hasWaiting() && std::all_of(parts_.subflows.begin(), parts_.subflows.end(), canNumber);
+  return !hasWaiting() && !measurement_.isRunning() &&
+         std::all_of(parts_.subflows.begin(), parts_.subflows.end(), canNumber);
 }
 
 }  // namespace braid

@@ -15,6 +15,7 @@
 //                  short flow that has ended may protect what it has sent
 //     protection   copies and parities, when nothing new waits
 //     MTU probe
+//     load test    what the operator has asked for (measurement.h)
 //
 // But for path frames, tails and MTU probes a datagram also carries the ACKs that are pending on its path; and all but
 // these and protection carry repairs and new data as far as they fit and would go there anyway.
@@ -34,6 +35,7 @@
 
 #include "scheduler/path/path_scheduler.h"
 #include "tunnel/lane/inner_counts.h"
+#include "tunnel/session/measurement.h"
 #include "tunnel/session/repairs.h"
 #include "tunnel/session/session_parts.h"
 
@@ -59,6 +61,7 @@ class Outbound {
   /// After a poll() that gave nothing: no data is queued, so that asking again before a deadline gives nothing either.
   /// Only that a path is idle once its pacer is open is noticed at the next poll.
   bool isAtRest() const;
+  Measurement& measurement() { return measurement_; }
   const DropCounts& drops() const { return drops_; }
   const OutboundCounts& counts() const { return counts_; }
 
@@ -78,6 +81,7 @@ class Outbound {
   bool pollRepair(Datagram& out, Time now);
   bool pollNewData(Datagram& out, Time now);
   bool pollMtuProbe(Datagram& out, Time now);
+  bool pollMeasurement(Datagram& out, Time now);
 
   Outcome offerNewData(Datagram& out, Time now);
   bool openOverflow(Time now);
@@ -104,6 +108,8 @@ class Outbound {
   std::vector<PathView> fitting_;  ///< scratch of choosePath()
   Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
   size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
+  Measurement measurement_;
+  size_t measured_ = 0;  ///< position of the subflow whose turn it is in a load test
   DropCounts drops_{};
   OutboundCounts counts_;
 };

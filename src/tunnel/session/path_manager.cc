@@ -162,7 +162,25 @@ Time PathManager::nextDeadline(Time now) const {
   return next;
 }
 
+namespace {
+bool wasProven(const Subflow& s) {
+  return s.state() == Subflow::State::kActive || s.state() == Subflow::State::kSuspect;
+}
+}  // namespace
+
+void PathManager::ask() {
+  for (Subflow* s : subflows_)
+    if (wasProven(*s)) s->requestPing();
+}
+
 // ---- what follows
+
+Duration PathManager::answerTime() const {
+  Duration longest{};
+  for (const Subflow* s : subflows_)
+    if (wasProven(*s)) longest = std::max(longest, s->path().pto());
+  return longest;
+}
 
 void PathManager::update(Time now) {
   duties_.update(now);

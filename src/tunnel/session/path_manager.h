@@ -78,8 +78,13 @@ class PathManager {
   /// Nothing is to be done before nextDeadline().
   bool isAtRest() const { return duties_.isAtRest(); }
 
+  /// Asks each path whether it answers, also one that is silent.
+  void ask();
+
   // ---- what follows
 
+  /// How long an answer may take on the slowest path; 0: there is none.
+  Duration answerTime() const;
   /// Draws the conclusions that the rest of the session goes by.
   void update(Time now);
   bool anyUsable() const { return subflows_.anyUsable(); }

@@ -19,7 +19,9 @@ class PeerEvents {
   void tell(Event::Kind kind, const Subflow& subflow, const char* what) {
     const std::string& uplink = subflow.uplink();
     std::string name = uplink.empty() ? "subflow " + std::to_string(subflow.id().value()) : uplink;
-    tell(kind, name + " (" + subflow.route().remote.toString() + ") " + what);
+    std::string remote = subflow.route().remote.toString();
+    std::string text = name + " (" + remote + ") " + what;
+    queue_.push({kind, peer_, std::move(text), uplink.empty() ? remote : uplink});
   }
 
  private:

@@ -77,8 +77,6 @@ class Session final {
   void setTunables();
   /// How the session comes to the keys of another handshake.
   KeyRenewal& renewal() { return renewal_; }
-  /// An idle subflow sends a PING so often; 0: never.
-  void setKeepalive(Duration keepalive) { paths_.setKeepalive(keepalive); }
 
   // ---- subflows (initiator)
 
@@ -104,11 +102,10 @@ class Session final {
                                     Time now, PacketHint hint = {}) {
     return lanes_.packets.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
   }
-  /// Packets of this inner flow wait here, or were sent and are not known to have come out at the other end.
-  bool isCarrying(const FlowKey& key) const {
-    const Flow* flow = lanes_.flows.find(key);
-    return flow && flow->isCarried();
-  }
+  /// The inner flow, if it has sent packets by this session lately; nullptr: it has not.
+  const Flow* flow(const FlowKey& key) const { return lanes_.flows.find(key); }
+  /// Its subflows; for what is asked of their paths.
+  PathManager& paths() { return paths_; }
   /// Its streams.
   StreamLane& streams() { return lanes_.streams; }
   /// The kernel refused to send on the route. True when a subflow is there.
@@ -116,6 +113,9 @@ class Session final {
   /// A datagram of that size was too large for the route. True when a subflow is there.
   bool onTooBig(const Route& route, size_t size, Time now);
   void onTimer(Time now);
+
+  /// The load test of its paths.
+  Measurement& measurement() { return outbound_.measurement(); }
 
   // ---- what leaves
 

@@ -17,15 +17,19 @@ class DoubtBudget {
   /// Packets sent for each one more.
   static constexpr uint64_t kShare = 64;
 
-  /// All that may be sent again now that the path has carried `sent` packets in its life.
-  size_t take(uint64_t sent) {
-    uint64_t earned = std::min(kMost, (sent - spentAt_) / kShare + (spentAt_ == 0 ? kMost : 0));
-    spentAt_ = sent;
-    return static_cast<size_t>(earned);
+  /// So many may be sent again now that the path has carried `sent` packets in its life.
+  size_t left(uint64_t sent) {
+    uint64_t earned = (sent - countedTo_) / kShare;
+    countedTo_ += earned * kShare;
+    left_ = std::min(kMost, left_ + earned);
+    return static_cast<size_t>(left_);
   }
+  /// So many were, at most what was left.
+  void spend(size_t count) { left_ -= count; }
 
  private:
-  uint64_t spentAt_ = 0;  // packets sent at the last doubt; 0: none yet
+  uint64_t left_ = kMost;
+  uint64_t countedTo_ = 0;  // packets sent
 };
 
 }  // namespace braid

@@ -87,11 +87,15 @@ class Flight {
   /// Nobody waits any more for the data of any packet. Asked again it looks only at what has left since.
   void giveUpData(Drop cause);
 
-  /// The same of the oldest packets in flight, so many.
-  void moveOldest(size_t count, Time now) {
+  /// The same of the oldest packets in flight that were not moved before, `most` at most. How many there were.
+  size_t moveOldest(size_t most, Time now) {
+    size_t count = 0;
     PacketNumber pn = sent_.nextInFlight(movedTo_);
-    for (; count > 0 && pn < sent_.next(); --count, pn = sent_.nextInFlight(pn + 1))
+    for (; count < most && pn < sent_.next(); pn = sent_.nextInFlight(pn + 1)) {
+      count += !sent_.at(pn).moved;
       moveData(sent_.at(pn), now);
+    }
+    return count;
   }
 
   // ---- all packets in flight, oldest first

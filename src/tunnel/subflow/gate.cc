@@ -40,6 +40,10 @@ Time Gate::opensAt(bool overflow) const {
   return takesData(overflow) && hasRoom(window()) ? spacedUntil() : kNever;
 }
 
+Time Gate::opensForTestAt() const {
+  return usable_ && suppressedAt() == kNever && hasRoom(window()) ? spacedUntil() : kNever;
+}
+
 Time Gate::opensForRepairAt() const {
   if (!takesData() || !hasRoom(kRepairWindow)) return opensAt();
   return ceiling_ ? ceiling_->nextSend() : Time::min();

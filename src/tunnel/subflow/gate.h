@@ -55,6 +55,8 @@ class Gate {
   /// When pacer and ceiling open, provided that the window has room; kNever otherwise. `overflow` as in
   /// takesData().
   Time opensAt(bool overflow = false) const;
+  /// The same for a load test, whatever the subflow is for.
+  Time opensForTestAt() const;
   /// The same for a repair: somebody waits for it, so an idle path takes it beyond window and pacer.
   bool isOpenForRepair(Time now) const { return opensForRepairAt() <= now; }
   Time opensForRepairAt() const;

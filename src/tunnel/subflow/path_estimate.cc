@@ -56,6 +56,7 @@ void PathEstimate::fill(SubflowStatus& s, const RecoveryOptions& options) const 
   s.minRtt = rtt_.windowedMin();
   if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
   s.deliveryRate = rate_.latest();
+  s.deliveredBytes = rate_.delivered();
   RecoveryPath path;
   path.sent = losses_.sent();
   path.lost = losses_.lost();

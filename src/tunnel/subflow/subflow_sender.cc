@@ -205,7 +205,7 @@ void SubflowSender::onPto(bool isFirst, Time now) {
   PacketNumber oldest = flight_.oldest();
   counts_.timeouts += flight_.isDataMissing(oldest);
   flight_.moveData(flight_.packet(oldest), now);
-  if (isFirst) flight_.moveOldest(doubt_.take(counts_.sentPackets), now);
+  if (isFirst) doubt_.spend(flight_.moveOldest(doubt_.left(counts_.sentPackets), now));
 }
 
 // A subflow that has been suppressed sends nothing that would show its losses: what should be acknowledged by

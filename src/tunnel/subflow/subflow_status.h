@@ -75,6 +75,7 @@ struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   Duration queueDelay{};
   uint64_t window = 0, inFlight = 0;
   double pacingRate = 0, deliveryRate = 0;
+  uint64_t deliveredBytes = 0;
   uint64_t ceMarks = 0;
   std::string ecn;
   uint64_t mtu = 0;
@@ -105,6 +106,8 @@ inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
                  &SubflowStatus::pacingRate),
     field::gauge("delivery_bytes_per_s", FieldUnit::kBytesPerSecond, "delivery rate last measured",
                  &SubflowStatus::deliveryRate),
+    field::counter("delivered_bytes", FieldUnit::kBytes,
+                   "UDP payload that asked for an acknowledgment and got it", &SubflowStatus::deliveredBytes),
     field::tally("ce_marks", FieldUnit::kPackets, "datagrams that routers marked (ECN), as the peer says",
                  &SubflowStatus::ceMarks),
     field::text("ecn", "whether the path carries marks: `testing`, `unknown`, `capable`, `failed`",

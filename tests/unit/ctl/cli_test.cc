@@ -15,8 +15,10 @@
 #include <sstream>
 #include <thread>
 
+#include "ctl/ask_user.h"
 #include "ctl/client.h"
 #include "gateway/control/control.h"
+#include "gateway/join/invitation.h"
 
 namespace braid::cli_test {
 namespace {
@@ -60,6 +62,11 @@ class Daemon : public ControlHandler {
     TunnelStatus tunnel;
     tunnel.peers.resize(1);
     tunnel.peers[0].name = "hub";
+    tunnel.peers[0].up = true;
+    SubflowStatus& subflow = tunnel.peers[0].subflows.emplace_back();
+    subflow.uplink = "wifi";
+    subflow.state = "active";
+    subflow.deliveredBytes = delivered += 1000;
     return tunnel;
   }
   GatewayStatus gatewayStatus() override {
@@ -72,6 +79,28 @@ class Daemon : public ControlHandler {
     if (!file) return ++tracesEnded, "";
     return write(file.get(), "here\n", 5) == 5 ? "" : "cannot write";
   }
+  InviteResult invite(const InviteRequest& request) override {
+    if (request.name == "taken")
+      return {.problem = "there is a gateway 'taken' already", .line = {}, .note = {}};
+    Invitation made;
+    made.addresses = {{"192.0.2.1", 4433}};
+    made.expires = 1795594200;
+    return {.problem = {}, .line = formatInvitation(made), .note = "it is private"};
+  }
+  const History& history() override { return past; }
+  std::string startTest(const std::string& peer, const MeasureRequest& request) override {
+    tests.push_back(peer + " " + request.path);
+    left = 3;
+    return peer == "hub" ? "" : "there is no peer " + peer;
+  }
+  void stopTest() override { left = 0; }
+  std::pair<MeasureStatus, PeerStatus> testStatus() override {
+    return {{"hub", tests.empty() ? "" : "wifi", left-- > 0, 1000, 2s}, tunnelStatus(0).peers[0]};
+  }
+  std::vector<std::string> tests;
+  int left = 0;
+  uint64_t delivered = 0;
+  History past;
   std::atomic<int> reloads = 0, tracesEnded = 0;
 
  private:
@@ -103,6 +132,103 @@ TEST_F(Cli, AsksADaemon) {
   EXPECT_EQ(run({"reload", "--socket", path}), kExitFailure);
   EXPECT_EQ(err_.str(), "e.yaml:1:1: x: bad; fix\n");
   EXPECT_EQ(daemon.reloads, 2);
+}
+
+TEST_F(Cli, PrintsAnInvitationAloneSoThatItCanBePiped) {
+  std::string path = folder_ / "hub.sock";
+  Daemon daemon(path);
+  EXPECT_EQ(run({"invite", "van", "--socket", path}), kExitOk) << err_.str();
+  EXPECT_TRUE(std::holds_alternative<Invitation>(parseInvitation(out_.str()))) << out_.str();
+  EXPECT_THAT(err_.str(), HasSubstr("until 2026-11-25T08:10:00Z"));
+  EXPECT_THAT(err_.str(), HasSubstr("Note: it is private"));
+  EXPECT_EQ(run({"invite", "taken", "--socket", path}), kExitFailure);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "there is a gateway 'taken' already\n");
+  EXPECT_EQ(run({"invite", "van", "--valid-for", "1s", "--socket", path}), kExitFailure);
+  EXPECT_THAT(err_.str(), HasSubstr("1min to 30d"));
+  EXPECT_EQ(run({"invite", "van", "--json", "--socket", path}), kExitOk);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["note"], "it is private");
+}
+
+TEST_F(Cli, JoinNamesWhatIsWrongWithALineAndWritesNothing) {
+  std::string dir = folder_ / "etc";
+  auto join = [&](const std::string& line) {
+    std::ofstream(folder_ / "line") << line;
+    return run({"join", "--file", folder_ / "line", "--dir", dir, "--yes", "--no-start"});
+  };
+  EXPECT_EQ(join("hello"), kExitFailure);
+  EXPECT_THAT(err_.str(), StartsWith("this is no invitation"));
+  EXPECT_EQ(join("braid-invitation-1/gw:1/abc"), kExitFailure);
+  EXPECT_THAT(err_.str(), StartsWith("the invitation is not whole"));
+  EXPECT_EQ(run({"join", "--network", "none", "--uplink", "lo", "hello", "--dir", dir}), kExitFailure);
+  EXPECT_THAT(err_.str(), StartsWith("this is no invitation")) << "a list takes one word at a time";
+  EXPECT_EQ(run({"join", "--file", folder_ / "none"}), kExitFailure);
+  EXPECT_THAT(err_.str(), HasSubstr("cannot be opened"));
+  EXPECT_FALSE(fs::exists(dir));
+}
+
+TEST_F(Cli, AnInvitationInTheCommandLineIsOverwrittenThere) {
+  Invitation made;
+  made.addresses = {{"192.0.2.1", 4433}};
+  std::string program = "braidctl", verb = "join", line = formatInvitation(made), option = "--yes";
+  const std::string before = line;
+  char* argv[] = {program.data(), verb.data(), line.data(), option.data(), nullptr};
+  EXPECT_EQ(hideInvitations(4, argv), before);
+  EXPECT_EQ(line, std::string(before.size(), 'x'));
+  EXPECT_EQ(verb + option, "join--yes");
+}
+
+TEST_F(Cli, MeasuresEachPath) {
+  std::string path = folder_ / "edge.sock";
+  Daemon daemon(path);
+  EXPECT_EQ(run({"test", "--socket", path}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("to hub, through the tunnel"));
+  EXPECT_THAT(out_.str(), HasSubstr("wifi"));
+  EXPECT_EQ(run({"test", "hub", "--path", "wifi", "--json", "--socket", path}), kExitOk) << err_.str();
+  nlohmann::json answer = nlohmann::json::parse(out_.str());
+  ASSERT_EQ(answer["runs"].size(), 1u);
+  EXPECT_GT(answer["runs"][0]["bytes_per_s"].get<double>(), 0);
+  EXPECT_EQ(daemon.tests, (std::vector<std::string>{"hub wifi", "hub wifi"}));
+  EXPECT_EQ(run({"test", "nobody", "--socket", path}), kExitFailure);
+  EXPECT_EQ(err_.str(), "no peer 'nobody'; up: hub\n");
+  EXPECT_EQ(run({"test", "--seconds", "61", "--socket", path}), kExitUsage);
+}
+
+TEST_F(Cli, ShowsTopOnceWhereThereIsNoTerminal) {
+  std::string path = folder_ / "edge.sock";
+  Daemon daemon(path);
+  EXPECT_EQ(run({"top", "--socket", path}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), StartsWith("braid 9.9  up 0 s  paths"));
+  EXPECT_THAT(out_.str(), HasSubstr("AFTER RECOVERY"));
+  EXPECT_THAT(out_.str(), HasSubstr("wifi"));
+  EXPECT_THAT(out_.str(), HasSubstr("no flows"));
+  EXPECT_EQ(out_.str().find('\x1b'), std::string::npos) << "nothing for a terminal";
+}
+
+TEST_F(Cli, DoctorNamesTheMistakesOfAFile) {
+  std::string file = folder_ / "edge.yaml";
+  std::ofstream(file) << "uplinks: nonsense\n";
+  EXPECT_EQ(run({"doctor", file}), kExitFailure);
+  EXPECT_THAT(out_.str(), HasSubstr("WRONG    configuration: " + file));
+  EXPECT_THAT(out_.str(), HasSubstr("Remedy: "));
+  EXPECT_EQ(run({"doctor", file, "--json"}), kExitFailure);
+  nlohmann::json answer = nlohmann::json::parse(out_.str());
+  EXPECT_GE(answer["findings"].size(), 1u);
+  EXPECT_EQ(answer["findings"][0]["check"], "configuration");
+  EXPECT_EQ(run({"doctor", "--socket", folder_ / "none.sock"}), kExitUnknown);
+  EXPECT_THAT(err_.str(), HasSubstr("no daemon answers"));
+}
+
+TEST_F(Cli, ExplainsThePast) {
+  std::string path = folder_ / "edge.sock";
+  Daemon daemon(path);
+  EXPECT_EQ(run({"explain", "--socket", path}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), StartsWith("The last 10 min, from "));
+  EXPECT_EQ(run({"explain", "--since", "90s", "--json", "--socket", path}), kExitOk) << err_.str();
+  nlohmann::json answer = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(answer["until_unix_s"].get<double>() - answer["from_unix_s"].get<double>(), 90);
+  EXPECT_EQ(run({"explain", "--since", "soon", "--socket", path}), kExitUsage);
+  EXPECT_EQ(run({"explain", "--since", "2h", "--socket", path}), kExitUsage);
 }
 
 TEST_F(Cli, ShowsRecoveryOfOnePeer) {

@@ -149,6 +149,17 @@ TEST(Views, StatusTellsPreferences) {
   }
 }
 
+TEST(Views, PeersOfAGroupSayWhichOneIsInUse) {
+  TunnelStatus tunnel = exampleTunnel();
+  tunnel.peers.push_back(tunnel.peers[0]);
+  tunnel.peers[0].group = tunnel.peers[1].group = "hubs";
+  tunnel.peers[1].name = "hub2";
+  tunnel.peers[1].inUse = false;
+  std::string text = peersText(peersJson(tunnel));
+  EXPECT_NE(text.find("\nhub   up, in use "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nhub2  up, standby "), std::string::npos) << text;
+}
+
 TEST(Views, StatusShowsWhatTheAckShimDid) {
   TunnelStatus tunnel = exampleTunnel();
   EXPECT_EQ(statusText(statusJson({}, tunnel)).find("ACK SHIM"), std::string::npos) << "off";

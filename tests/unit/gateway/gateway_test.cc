@@ -162,6 +162,41 @@ TEST_F(GatewayTest, WhatDatagramsDeliverLeavesBeforeMoreIsRead) {
   EXPECT_GT(written, datagrams) << "several in a datagram";
 }
 
+TEST_F(GatewayTest, RemembersWhatPathsDidAndWhatHappened) {
+  start();
+  for (int i = 0; i < 25; ++i) {
+    edge_.host.device()->put(toHub());
+    run(1s);
+  }
+  const History& history = edge_.gateway->history();
+  const History::Path* path = history.path("hub", "dsl");
+  ASSERT_TRUE(path);
+  ASSERT_EQ(path->steps.size(), 2u) << "one each 10 s; at the start there was no path";
+  EXPECT_GE(path->steps[0].sentPackets, 9u);
+  EXPECT_EQ(path->steps[1].state, "active");
+  EXPECT_EQ(history.peer("hub")->steps[2].innerSentPackets, 10u);
+  std::set<std::string> kinds;
+  for (size_t i = 0; i < history.events().size(); ++i) kinds.insert(history.events()[i].kind);
+  EXPECT_THAT(kinds, IsSupersetOf({"peer_up", "path_up"}));
+  ASSERT_EQ(hub_.gateway->history().paths().size(), 1u);
+  EXPECT_THAT(hub_.gateway->history().paths()[0].name, HasSubstr("192.0.2.5:"));
+}
+
+TEST_F(GatewayTest, ALoadTestFillsThePathAndEnds) {
+  start();
+  EXPECT_EQ(
+      edge_.gateway->loadTest().start("hub", {.path = "wifi", .time = 1s, .bytes = 1'000'000}, clock_.now()),
+      "there is no usable path wifi to hub");
+  ASSERT_EQ(
+      edge_.gateway->loadTest().start("hub", {.path = "dsl", .time = 1s, .bytes = 1'000'000}, clock_.now()),
+      "");
+  run(2s);
+  EXPECT_FALSE(edge_.gateway->loadTest().status(clock_.now()).running);
+  EXPECT_GE(edge_.gateway->loadTest().status(clock_.now()).sentBytes, 1'000'000u);
+  EXPECT_GE(edge_.gateway->loadTest().peer(clock_.now()).subflows.at(0).deliveredBytes, 1'000'000u);
+  EXPECT_TRUE(hub_.host.device()->takeWritten().empty()) << "what it sends holds nothing";
+}
+
 TEST_F(GatewayTest, PacketsOfTheDeviceCrossBothWaysAfterTheHandshake) {
   start();
   EXPECT_EQ(edge_.gateway->summary(), "1 of 1 peers up");

@@ -23,14 +23,18 @@ class LoopLanes final : public StreamLanes {
   std::set<Address> closed;
   /// open() gives no handle although canOpen() said yes.
   bool full = false;
+  /// canOpen() says no although open() gives handles: a bound is near.
+  bool nearlyFull = false;
   /// What resets were told by the gateway, in order.
   std::vector<StreamCause> resets;
   /// Ends of streams that are alive.
   size_t alive() const { return ends_.size(); }
 
-  bool canOpen(const Address& destination) const override { return !closed.contains(destination); }
+  bool canOpen(const Address& destination) const override {
+    return !nearlyFull && !closed.contains(destination);
+  }
   StreamHandle open(const StreamEnds& ends, Time) override {
-    if (full || !canOpen(ends.destination.address)) return {};
+    if (full || closed.contains(ends.destination.address)) return {};
     StreamHandle near = add(ends), far = add(ends);
     ends_[near].other = far;
     ends_[far].other = near;

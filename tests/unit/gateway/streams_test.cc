@@ -347,6 +347,49 @@ TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
   EXPECT_EQ(streams_->figures().open, 18u);
 }
 
+// What was on its way when the packet lane takes over must not be turned away.
+TEST_F(StreamsTest, BeforeTheBoundNewConnectionsStayPacketsAndThoseOnTheirWayFindRoom) {
+  start();
+  tcp().setMost(64);
+  streams_->configure(config_, kIndex, clock_.now());
+  std::vector<Connection> clients;
+  for (uint16_t i = 0; i < 30; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
+  EXPECT_EQ(streams_->figures().open, 60u);
+  EXPECT_FALSE(tcp().taking());
+  for (uint16_t i = 0; i < 2; ++i) EXPECT_FALSE(arrive(static_cast<uint16_t>(2000 + i))->reset) << i;
+  EXPECT_EQ(streams_->figures().open, 64u);
+  EXPECT_EQ(streams_->figures().refusedHere, 0u);
+}
+
+TEST_F(StreamsTest, AtASmallBoundTheRulesDoNotChangeToAndFro) {
+  start();
+  tcp().setMost(4);
+  streams_->configure(config_, kIndex, clock_.now());
+  auto [client, server] = join(1);
+  join(2);
+  int changes = tcp().changes();
+  for (int i = 0; i < 5; ++i) {
+    streams_->turn(clock_.now());
+    EXPECT_FALSE(tcp().taking());
+  }
+  EXPECT_EQ(tcp().changes(), changes);
+  client->error = ECONNRESET;
+  tcp().tell(*client, {.failed = true});
+  settle();
+  EXPECT_TRUE(tcp().taking());
+}
+
+TEST_F(StreamsTest, AtTheBoundOfAPeerTheNextConnectionStaysAPacket) {
+  start();
+  lanes_.nearlyFull = true;
+  Connection client = arrive(1);
+  EXPECT_FALSE(client->reset) << "still finds room";
+  EXPECT_FALSE(tcp().taking()) << "at once, not at the next look";
+  lanes_.nearlyFull = false;
+  wait(StreamGate::kLook);
+  EXPECT_TRUE(tcp().taking());
+}
+
 TEST_F(StreamsTest, WithoutDescriptorsTheBoundIsWhatIsOpen) {
   start();
   std::vector<Connection> clients;

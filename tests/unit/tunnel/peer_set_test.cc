@@ -37,7 +37,7 @@ struct PeerSetTest : testing::Test {
   static Endpoint endpoint() { return *Endpoint::parse("192.0.2.1:4500"); }
   Peer& peer(uint8_t place) {
     Peer* found = nullptr;
-    peers.forEach([&](Peer& p) { found = p.place() == place ? &p : found; });
+    peers.forEach([&](Peer& p) { found = p.place.peer == place ? &p : found; });
     return *found;
   }
   /// What a driver does in a turn; datagrams that were sent.

@@ -120,6 +120,7 @@ struct PuppetOwner final : PeerOwner {
   void onDelivered(Peer&, Packet) override {}
   void onTooLarge(Peer&, ByteView) override {}
   void onReturned(Peer&, WaitingPacket) override {}
+  void onPeerChanged(Peer&) override {}
   void onPacketDropped(ByteView) override {}
 };
 

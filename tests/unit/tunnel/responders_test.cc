@@ -215,6 +215,15 @@ TEST_F(RespondersTest, AFailedHandshakeSendsItsAlertAndIsForgotten) {
   EXPECT_EQ(all[0].error, "it failed");
 }
 
+TEST_F(RespondersTest, AHandshakeThatWasForSomethingElseIsForgottenWithoutAWord) {
+  Route from = route("192.0.2.1");
+  ASSERT_EQ(begin(from), std::nullopt);
+  last().now = Handshake::State::kClosed;
+  EXPECT_EQ(later(from), std::nullopt);
+  EXPECT_TRUE(outcomes().empty());
+  EXPECT_EQ(responders.size(), 0u);
+}
+
 TEST_F(RespondersTest, TheDeadlineIsTheFirstTimerOrTheEnd) {
   Route from = route("192.0.2.1");
   EXPECT_EQ(responders.nextDeadline(), kNever);

@@ -79,14 +79,14 @@ braid_peer() {
 	braid_peers=$((braid_peers + 1))
 	[ "$braid_peers" -gt 1 ] || echo "peers:"
 	braid_name "$1" '  - '
-	braid_options "$1" '    ' pin keepalive
+	braid_options "$1" '    ' pin keepalive group
 	braid_list "$1" '    ' endpoint endpoints
 	braid_list "$1" '    ' prefix prefixes
 }
 
 braid_gateway() {
 	braid_map "$1" '' identity key:key certificate:certificate
-	braid_options "$1" '' workers state
+	braid_options "$1" '' workers state peers_folder forwarding nat
 	braid_list "$1" '' listen listen
 	braid_map "$1" '' control socket:socket group:group
 	braid_map "$1" '' log log_level:level
@@ -117,7 +117,7 @@ braid_tunnel() {
 	braid_tunnels=$((braid_tunnels + 1))
 	echo "tunnel:"
 	braid_options "$1" '  ' controller initial_window scheduler cipher mtu max_mtu rekey_after rekey_packets \
-		codel_target codel_interval ecn_proxy queue_limit hold_time hold_limit repair_time max_flows flow_idle max_subflows
+		codel_target codel_interval ecn_proxy queue_limit hold_time hold_limit repair_time return_after max_flows flow_idle max_subflows
 	braid_map "$1" '  ' amp amp_gamma:gamma amp_tau:tau amp_beta:beta amp_cwnd_min:cwnd-min amp_bdp:bdp \
 		amp_mark_threshold:mark-threshold
 }
@@ -150,6 +150,16 @@ braid_streams() {
 	config_foreach braid_stream_exclusion streams_exclude
 }
 
+braid_forward() {
+	local port
+	config_get port "$1" port
+	braid_forwards=$((braid_forwards + 1))
+	[ "$braid_forwards" -gt 1 ] || echo "forwards:"
+	echo "  - port: $(braid_quoted "$port")"
+	braid_options "$1" '    ' protocol to source
+	braid_list "$1" '    ' from from
+}
+
 braid_class() {
 	braid_classes=$((braid_classes + 1))
 	[ "$braid_classes" -gt 1 ] || echo "  classes:"
@@ -165,7 +175,7 @@ braid_recovery() {
 }
 
 braid_yaml() {
-	local braid_uplinks=0 braid_peers=0 braid_tunnels=0
+	local braid_uplinks=0 braid_peers=0 braid_tunnels=0 braid_forwards=0
 	config_foreach braid_gateway gateway
 	config_foreach braid_device device
 	config_foreach braid_uplink uplink
@@ -173,5 +183,6 @@ braid_yaml() {
 	config_foreach braid_tunnel tunnel
 	config_foreach braid_shim ack_shim
 	config_foreach braid_streams streams
+	config_foreach braid_forward forward
 	config_foreach braid_recovery recovery
 }

@@ -110,5 +110,53 @@ TEST(ConfigChecks, TunnelDoesNotRunThroughItself) {
   configOf(text);
 }
 
+// ---- groups
+
+std::string withSecondHub(const std::string& first, const std::string& second) {
+  return with(edgeText(), "  - name: hub\n", "  - name: hub\n    " + first + "\n") +
+         "  - {name: hub2, pin: '" + kPinB + "', endpoints: ['192.0.2.2:4433'], prefixes: [10.1.0.0/16]" +
+         second + "}\n";
+}
+
+TEST(ConfigChecks, PeersOfAGroupMayShareNetworks) {
+  Config config = configOf(withSecondHub("group: hubs", ", group: hubs"));
+  EXPECT_EQ(config.peers[0].options.group, "hubs");
+  EXPECT_EQ(config.peers[1].options.prefixes, std::vector{*Prefix::parse("10.1.0.0/16")});
+}
+
+TEST(ConfigChecks, OthersMayNot) {
+  for (auto [first, second] :
+       {std::pair{"keepalive: 10s", ""}, {"group: hubs", ""}, {"group: hubs", ", group: other"}})
+    EXPECT_THAT(
+        errorsOf(withSecondHub(first, second)),
+        ElementsAre(testing::HasSubstr("peers[1].prefixes[0]: '10.1.0.0/16' is given in peers[0].prefixes[0] "
+                                       "already; a network belongs to "
+                                       "one peer; remove one of them, or give both peers the same 'group'")));
+  std::string twice = with(withSecondHub("group: hubs", ", group: hubs"), "prefixes: [10.1.0.0/16],",
+                           "prefixes: [10.1.0.0/16, 10.1.0.0/16],");
+  EXPECT_THAT(errorsOf(twice),
+              ElementsAre(testing::HasSubstr("peers[1].prefixes[1]: '10.1.0.0/16' is given in")));
+}
+
+TEST(ConfigChecks, FramesHaveNoGroups) {
+  std::string text =
+      with(edgeText(), "device:\n  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n",
+           "device: {mode: tap}\n");
+  expectError(with(text, "  - name: hub\n", "  - name: hub\n    group: hubs\n"),
+              "e.yaml:7:12: peers[0].group: is for packets, and a TAP device carries frames; set device.mode "
+              "to tun, or "
+              "remove it");
+}
+
+TEST(ConfigChecks, AddressesAreNotTranslatedOnABridge) {
+  std::string text =
+      with(edgeText(), "device:\n  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n",
+           "device: {mode: tap}\n");
+  expectError(text + "nat: on\n",
+              "e.yaml:10:6: nat: a TAP device bridges frames, and no addresses are translated there; set "
+              "device.mode to "
+              "tun, or remove it");
+}
+
 }  // namespace
 }  // namespace braid::config_checks_test

@@ -24,8 +24,8 @@ TEST(ConfigErrors, Keys) {
   expectErrorBehind(
       "fec: {}\n",
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, workers, uplinks, "
-      "listen, peers, control, "
-      "recovery, tunnel, streams, state, log");
+      "listen, peers, peers-folder, control, "
+      "recovery, tunnel, streams, forwarding, nat, forwards, state, log");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",
@@ -218,7 +218,7 @@ TEST(ConfigErrors, WhatTwoPeersMayNotShare) {
           "e.yaml:14:17: peers[1].endpoints[0]: '192.0.2.1:4433' is given in peers[0].endpoints[0] "
           "already; remove one of them",
           "e.yaml:15:16: peers[1].prefixes[0]: '10.1.0.0/16' is given in peers[0].prefixes[0] already; a "
-          "network belongs to one peer; remove one of them"));
+          "network belongs to one peer; remove one of them, or give both peers the same 'group'"));
 }
 
 TEST(ConfigErrors, Amp) {

@@ -51,8 +51,8 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
            [](Config& c) { c.tunnel.outerMtu = 1400; }, [](Config& c) { c.tunnel.maxOuterMtu = 9000; },
            [](Config& c) { c.tunnel.maxFlows = 1; }, [](Config& c) { c.tunnel.decodeBuffer = 0; },
            [](Config& c) { c.control.socket = "/run/x.sock"; }, [](Config& c) { c.control.group = "adm"; },
-           [](Config& c) { c.state = "/x.state"; }, [](Config& c) { c.workers = 2; },
-           [](Config& c) { c.tunnel.streams.on = true; },
+           [](Config& c) { c.state = "/x.state"; }, [](Config& c) { c.peersFolder = "/x"; },
+           [](Config& c) { c.workers = 2; }, [](Config& c) { c.tunnel.streams.on = true; },
            [](Config& c) { c.tunnel.streams.allHeldBytes = 1; },
            [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }}) {
     Config other;

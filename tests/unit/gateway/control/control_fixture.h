@@ -53,7 +53,24 @@ class FakeGateway : public ControlHandler {
     ++traces;
     return traceProblem;
   }
+  InviteResult invite(const InviteRequest& request) override {
+    invited = request;
+    ++invites;
+    return inviteResult;
+  }
 
+  const History& history() override { return past; }
+  std::string startTest(const std::string& peer, const MeasureRequest& request) override {
+    tested = peer + " " + request.path;
+    return peer == "hub" ? "" : "there is no peer " + peer;
+  }
+  void stopTest() override { tested.clear(); }
+  std::pair<MeasureStatus, PeerStatus> testStatus() override {
+    return {{"hub", "wifi", true, 1000, 2s}, tunnelStatus(0).peers[0]};
+  }
+
+  History past;
+  std::string tested;
   uint64_t flows = 2;
   size_t asked = 0;  ///< how many flows tunnelStatus() was last to list
   std::string device = "braid0";
@@ -62,6 +79,9 @@ class FakeGateway : public ControlHandler {
   UniqueFd traced;
   std::string traceProblem;
   int traces = 0;
+  InviteRequest invited;
+  InviteResult inviteResult{.problem = {}, .line = "a line", .note = {}};
+  int invites = 0;
 };
 
 }  // namespace braid

@@ -29,7 +29,7 @@ struct ControlSessionTest : testing::Test {
     return json::parse(take());
   }
   FakeGateway daemon;
-  ControlSession session{daemon, kStart};
+  ControlSession session{daemon, true, kStart};
 };
 
 TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
@@ -47,6 +47,62 @@ TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
   EXPECT_EQ(ask(R"({"cmd":"paths"})")["peers"][0]["subflows"].size(), 2u);
   EXPECT_EQ(ask(R"({"cmd":"peers"})")["peers"][0]["name"], "hub");
   EXPECT_EQ(daemon.asked, 0u) << "flows are told to who asks for them";
+}
+
+TEST_F(ControlSessionTest, AnInvitationIsForTheOwnerAlone) {
+  ControlSession stranger(daemon, false, kStart);
+  stranger.onInput(R"({"cmd":"invite","name":"van"})"
+                   "\n",
+                   kStart);
+  EXPECT_THAT(std::string(stranger.output()), HasSubstr("only root may invite"));
+  EXPECT_EQ(daemon.invites, 0);
+  json answer = ask(
+      R"({"cmd":"invite","name":"van","addresses":["gw:1"],"networks":["10.0.0.0/8","::/0"],"seconds":120})");
+  EXPECT_EQ(answer, json::parse(R"({"ok":true,"line":"a line","note":null})"));
+  EXPECT_EQ(daemon.invited.name, "van");
+  EXPECT_THAT(daemon.invited.addresses, testing::ElementsAre("gw:1"));
+  EXPECT_THAT(daemon.invited.networks, testing::ElementsAre("10.0.0.0/8", "::/0"));
+  EXPECT_EQ(daemon.invited.lifetime, 120s);
+  daemon.inviteResult.problem = "no";
+  EXPECT_EQ(ask(R"({"cmd":"invite"})")["error"], "no");
+}
+
+TEST_F(ControlSessionTest, AMalformedInvitationIsRefused) {
+  for (const char* rest : {R"("name":5)", R"("names":"a")", R"("addresses":"a")", R"("networks":[1])",
+                           R"("seconds":-1)", R"("seconds":99999999999)", R"("seconds":"5")"})
+    EXPECT_THAT(ask(std::string(R"({"cmd":"invite",)") + rest + "}")["error"].get<std::string>(),
+                HasSubstr("invite takes"))
+        << rest;
+  EXPECT_EQ(ask(R"({"cmd":"status","name":"a"})")["ok"], false) << "the others take nothing";
+  EXPECT_EQ(daemon.invites, 0);
+}
+
+TEST_F(ControlSessionTest, TellsThePastOfAPathAndOfAPeer) {
+  daemon.past.add(daemon.tunnelStatus(0).peers[0], 1000);
+  EXPECT_EQ(ask(R"({"cmd":"history"})")["paths"].size(), 2u);
+  EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"lte"})")["steps"].size(), 1u);
+  EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub"})")["peer"], "hub");
+  EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"x"})")["error"], "nothing is known of such a path");
+  EXPECT_EQ(ask(R"({"cmd":"history","peer":"x"})")["error"], "nothing is known of such a peer");
+  EXPECT_EQ(ask(R"({"cmd":"history","peer":3})")["error"], "'peer' has a value of the wrong type");
+  EXPECT_THAT(ask(R"({"cmd":"status","peer":"hub"})")["error"].get<std::string>(),
+              HasSubstr("has no argument 'peer'"));
+}
+
+TEST_F(ControlSessionTest, StartsALoadTestWithinItsBounds) {
+  EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"hub","path":"wifi","seconds":2.5,"bytes":1000})")["ok"], true);
+  EXPECT_EQ(daemon.tested, "hub wifi");
+  EXPECT_EQ(ask(R"({"cmd":"test"})")["subflows"].size(), 2u);
+  EXPECT_EQ(ask(R"({"cmd":"test"})")["left_s"], 2);
+  EXPECT_EQ(ask(R"({"cmd":"test-stop"})")["ok"], true);
+  EXPECT_EQ(daemon.tested, "");
+  EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"x"})")["error"], "there is no peer x");
+  for (const char* wrong : {R"("seconds":0)", R"("seconds":61)", R"("bytes":0)", R"("bytes":10737418241)"}) {
+    json answer = ask(std::string(R"({"cmd":"test-start","peer":"hub",)") + wrong + "}");
+    EXPECT_EQ(answer["error"], "a test takes up to 60 seconds and 10 GiB, and more than nothing") << wrong;
+  }
+  EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"hub","bytes":-1})")["ok"], false);
+  EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"hub","metered":1})")["ok"], false);
 }
 
 TEST_F(ControlSessionTest, TraceGetsTheDescriptorThatCameWithIt) {
@@ -131,7 +187,7 @@ TEST_F(ControlSessionTest, LongestLineIsTakenAndALongerOneEndsTheSession) {
   line.append(ControlSession::kMaxLine - line.size(), ' ');
   EXPECT_EQ(ask(line)["ok"], true);
   session.onInput(line + " ", kStart);
-  EXPECT_THAT(std::string(session.output()), HasSubstr("at most 1024 bytes"));
+  EXPECT_THAT(std::string(session.output()), HasSubstr("at most 4096 bytes"));
   EXPECT_FALSE(session.finished()) << "the client is told first";
   take();
   EXPECT_TRUE(session.finished());

@@ -194,7 +194,7 @@ TEST_F(ControlTest, TooLongALineIsAnsweredAndClosed) {
   ControlServer server(loop_, path_, "", daemon_);
   int fd = connectClient();
   say(fd, std::string(ControlSession::kMaxLine + 1, 'x'));
-  EXPECT_THAT(received(fd), testing::AllOf(HasSubstr("at most 1024 bytes"), testing::EndsWith("EOF")));
+  EXPECT_THAT(received(fd), testing::AllOf(HasSubstr("at most 4096 bytes"), testing::EndsWith("EOF")));
   EXPECT_EQ(server.clients(), 0u);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gateway/control/gateway_status.h"
+#include "gateway/control/history.h"
 #include "tunnel/status.h"
 
 namespace braid::figures_test {
@@ -43,6 +44,10 @@ std::vector<std::vector<FieldInfo>> objects() {
           fieldsOf<ActuatorCounts>(),
           fieldsOf<TunnelStatus>(),
           fieldsOf<TraceStatus>(),
+          fieldsOf<MeasureStatus>(),
+          fieldsOf<PathStep>(),
+          fieldsOf<PeerStep>(),
+          fieldsOf<PastEvent>(),
           fieldsOf<StreamFigures>(),
           drops(),
           fieldsOf<HostDrops>(),

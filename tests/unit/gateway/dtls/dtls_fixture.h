@@ -88,15 +88,17 @@ class DtlsPair {
   bool reversed = false;                     ///< datagrams that are ready together arrive in reverse order
   bool duplicated = false;                   ///< each arrives twice
   std::vector<std::pair<bool, Bytes>> seen;  ///< all that was sent, with its direction
+  bool joins = false;                        ///< the responder's end does not come with the initiator's
+  Duration patience = 3s;                    ///< of run()
 
-  /// Until both are at an end, or for three seconds.
+  /// Until both are at an end, or for so long.
   void run() {
-    Time end = realNow() + 3s;
+    Time end = realNow() + patience;
     while (realNow() < end) {
       bool moved = carry(*initiator, true);
       if (responder) moved = carry(*responder, false) || moved;
       if (moved) continue;
-      if (ended(initiator) && (!responder || ended(responder))) return;
+      if (ended(initiator) && (joins || !responder || ended(responder))) return;
       Time wake = std::min(initiator->deadline(), responder ? responder->deadline() : kNever);
       if (wake == kNever) return;
       std::this_thread::sleep_for(std::min<Duration>(wake - realNow(), 1s));

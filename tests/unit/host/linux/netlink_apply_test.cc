@@ -5,6 +5,7 @@
 #include <linux/fib_rules.h>
 #include <linux/if.h>
 #include <linux/if_addr.h>
+#include <linux/netconf.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
@@ -299,6 +300,23 @@ TEST_F(NetlinkApplyTest, ALossIsNotedOfWhatMayBeOurs) {
   link(RTM_NEWLINK, 3, "eth1", 0, IF_OPER_DOWN);
   link(RTM_NEWLINK, 3, "eth1");
   EXPECT_THAT(changes(), ElementsAre(word)) << "off and on between two looks";
+}
+
+TEST_F(NetlinkApplyTest, ForwardingOfTheWholeHostThatEndsIsALoss) {
+  auto tell = [&](int index, uint32_t on) {
+    NetlinkRequest m(RTM_NEWNETCONF, 0);
+    m.body<netconfmsg>().ncm_family = AF_INET;
+    m.put(NETCONFA_IFINDEX, static_cast<uint32_t>(index));
+    m.put(NETCONFA_FORWARDING, on);
+    applyNetlink(m.header(), table_);
+    return changes();
+  };
+  EXPECT_THAT(tell(NETCONFA_IFINDEX_ALL, 1), IsEmpty());
+  EXPECT_THAT(tell(3, 0), IsEmpty()) << "one interface";
+  EXPECT_THAT(tell(NETCONFA_IFINDEX_ALL, 0), ElementsAre("addresses, routes or rules of ours may be gone"));
+  NetlinkRequest empty(RTM_NEWNETCONF, 0);
+  applyNetlink(empty.header(), table_);
+  EXPECT_THAT(changes(), IsEmpty());
 }
 
 // A DHCP lease that ran out: nobody took anything away.

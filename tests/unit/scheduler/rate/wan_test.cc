@@ -259,12 +259,22 @@ TEST_F(WanTest, LossWithoutAQueueIsNotCongestion) {
 
 TEST_F(WanTest, WindowIsWidenedForWhatIsLost) {
   leaveStart();
+  round(108ms, {.acked = 108000});
+  double before = window();
+  lose(10);
+  round(108ms,
+        {.acked = 90000, .lasts = 90ms});  // rate 1 MB/s; 10 of 100 lost, one eighth of that is counted
+  EXPECT_NEAR(window(), before + (before / 1.08 + 9210.1 + 0.0125 * before - before) / 2, 2);
+}
+
+TEST_F(WanTest, WithTheTargetQueuedNoLossWidensTheWindow) {
+  // A buffer that overflows has its queue: what it loses would be made up for by more that overflows.
+  leaveStart();
   round(110ms, {.acked = 110000});
   double before = window();
   lose(10);
-  round(110ms,
-        {.acked = 90000, .lasts = 90ms});  // rate 1 MB/s; 10 of 100 lost, one eighth of that is counted
-  EXPECT_NEAR(window(), before + (before / 1.1 + 9210.1 + 0.0125 * before - before) / 2, 2);
+  round(110ms, {.acked = 90000, .lasts = 90ms});
+  EXPECT_NEAR(window(), before + (before / 1.1 + 9210.1 - before) / 2, 2);
 }
 
 TEST_F(WanTest, AMarkTakesFifteenPercentOncePerRound) {
@@ -428,6 +438,28 @@ TEST_F(WanForeignTest, CompetesForItsPartOfAShare) {
 }
 
 // ---- the rest
+
+TEST_F(WanTest, ABufferThatHoldsLessThanTheTargetMakesACeiling) {
+  leaveStart();
+  round(106ms, {.acked = 106000});
+  for (int i = 0; i < 2; ++i) {
+    lose(12);
+    round(106ms, {.acked = 106000});
+  }
+  EXPECT_DOUBLE_EQ(w.pacingRate(), 0.95 * 1e6);
+}
+
+TEST_F(WanTest, LossOfTheStartMakesNoCeiling) {
+  // What arrives then is what left a round before, at half the rate.
+  round(100ms);
+  round(100ms);
+  lose(20);
+  round(100ms);
+  ASSERT_EQ(w.mode(), Wan::Mode::kModel);
+  lose(20);
+  round(100ms);
+  EXPECT_GT(w.pacingRate(), 1.1 * window() / 0.1);
+}
 
 TEST_F(WanTest, ACeilingBindsThePacing) {
   leaveStart();

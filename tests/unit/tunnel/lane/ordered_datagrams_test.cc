@@ -173,6 +173,35 @@ TEST(OrderedDatagrams, WhatWasHeldLeavesInPortionsAndNothingOvertakesIt) {
   EXPECT_EQ(r.out.back(), (Delivered{kHeld + 2, at(2s)})) << "what is in order passes at once";
 }
 
+// Found by review: a call in a VPN waited for the portions of a QUIC download beside it.
+TEST(OrderedDatagrams, NoOtherFlowWaitsForThePortionsOfOne) {
+  Receiver r;
+  for (uint32_t dsn = 1; dsn <= 120; ++dsn) r.in(dsn, at(1s));
+  r.in(0, at(1s + 20ms));
+  ASSERT_GT(r.receiver.heldPackets(), 0u);
+  size_t before = r.out.size();
+  r.in(0, at(1s + 20ms), kFlow + 1);
+  ASSERT_EQ(r.out.size(), before + 1);
+  EXPECT_EQ(r.out.back(), (Delivered{0, at(1s + 20ms)}));
+  r.out.pop_back();
+  r.runUntil(at(1s + 20ms) + kPortions);
+  std::vector<uint32_t> dsns = r.dsns();
+  EXPECT_EQ(dsns.size(), 121u);
+  EXPECT_TRUE(std::is_sorted(dsns.begin(), dsns.end()));
+}
+
+TEST(OrderedDatagrams, PortionsOfAFlowThatIsForgottenLeave) {
+  Receiver r;
+  for (uint32_t dsn = 1; dsn <= 120; ++dsn) r.in(dsn, at(1s));
+  r.in(0, at(1s + 20ms));
+  ASSERT_GT(r.receiver.heldPackets(), 0u);
+  r.receiver.onTimer(at(1s) +
+                     2 * PacketReceiver::kForget);  // a portion, then the search for what is to be forgotten
+  r.drain(at(200s));
+  r.runUntil(at(300s));
+  EXPECT_EQ(r.out.size(), 121u);
+}
+
 TEST(OrderedDatagrams, PortionsLeaveAtOnceWhenBuffersAreShort) {
   Receiver r;
   for (uint32_t dsn = 1; dsn <= 120; ++dsn) r.in(dsn, at(1s));

@@ -41,7 +41,7 @@ struct RawPeerTest : testing::Test {
     peer.emplace(secrets, Role::kInitiator, now);
     hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), owner,
                                     secretRandom, now);
-    hub->setKeepalive(0s);
+    hub->paths().setKeepalive(0s);
   }
   std::optional<Drop> say(ByteView frames, const Route& from, PacketNumber pn,
                           SubflowId subflow = 0_subflow) {

@@ -32,7 +32,7 @@ struct SessionPairTest : testing::Test {
 
   std::unique_ptr<Session> make(const SessionSecrets& secrets, Role role, SilentOwner& owner) {
     auto made = std::make_unique<Session>(secrets, role, options, pool, events.in(), owner, random, now);
-    made->setKeepalive(0s);
+    made->paths().setKeepalive(0s);
     return made;
   }
   /// Makes both, and proves their one subflow.

@@ -49,8 +49,8 @@ struct SessionPreferenceTest : testing::Test {
                                      edgeEnd.owner, random, now);
     hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, hubEnd.events.in(),
                                     hubEnd.owner, random, now);
-    edge->setKeepalive(1s);
-    hub->setKeepalive(1s);
+    edge->paths().setKeepalive(1s);
+    hub->paths().setKeepalive(1s);
   }
   /// Where a datagram of the wire arrives.
   Route atHub(SocketId wire) const {

@@ -342,6 +342,34 @@ TEST_F(SessionStreamsTest, OneMoreThanThereMayBeIsRefused) {
   for (StreamHandle h : mine) EXPECT_TRUE(desk.find(h));
 }
 
+TEST_F(SessionStreamsTest, BeforeTheBoundNewConnectionsAreToStayPackets) {
+  options.streams.most = 64;  // half of them for each side
+  begin();
+  for (int i = 0; i < 29; ++i) ASSERT_TRUE(open(*edge));
+  EXPECT_TRUE(edge->streams().mayTakeOver());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(open(*edge)) << "those on their way find room";
+    EXPECT_FALSE(edge->streams().mayTakeOver());
+  }
+  EXPECT_FALSE(open(*edge));
+}
+
+TEST_F(SessionStreamsTest, WhenThePeerHasNoRoomNewConnectionsStayPacketsForAWhile) {
+  begin();
+  StreamHandle a = open(*edge);
+  StreamHandle b = accepted();
+  Stream* s = desk.find(b);
+  s->of().reset(*s, StreamCause::kLimit);
+  run(5ms);
+  listen();
+  EXPECT_EQ(of(a).reset, StreamCause::kLimit);
+  EXPECT_FALSE(edge->streams().mayTakeOver());
+  EXPECT_TRUE(hub->streams().mayTakeOver());
+  EXPECT_TRUE(open(*edge)) << "what is on its way is tried";
+  run(StreamLane::kTurnedAway);
+  EXPECT_TRUE(edge->streams().mayTakeOver());
+}
+
 TEST_F(SessionStreamsTest, AThousandReadersThatDoNotReadHoldNoMoreThanTheBound) {
   RecordProperty("rule", "stream.memory");
   options.streams.heldBytes = 2 << 20;

@@ -6,13 +6,11 @@
 #include <openssl/hmac.h>
 
 #include <algorithm>
-#include <fstream>
-#include <map>
-#include <set>
-#include <stdexcept>
+#include <array>
 #include <string>
 
 #include "coding/block_encoder.h"
+#include "tests/unit/tunnel/wire/document_vector.h"
 #include "tests/unit/tunnel/wire/frame_bytes.h"
 #include "tests/unit/tunnel/wire/hex.h"
 #include "tunnel/wire/handshake_seal.h"
@@ -23,61 +21,10 @@
 namespace braid::protocol_vectors_test {
 namespace {
 
+using test::arrayOf;
+using test::Vector;
+
 constexpr Time kNow{1s};
-
-using Values = std::map<std::string, Bytes>;
-
-/// Of the vector `id`: the lines "    name = hex", and "           more hex", behind "**V1** ...".
-Values valuesOf(const std::string& id) {
-  Values values;
-  std::ifstream document(BRAID_DOCS "/protocol.md");
-  bool inside = false;
-  Bytes* last = nullptr;
-  for (std::string line; std::getline(document, line);) {
-    if (line.starts_with("**V")) inside = line.starts_with("**" + id + "**");
-    if (!inside || !line.starts_with("    ")) continue;
-    size_t equals = line.find('=');
-    if (equals != std::string::npos) last = &values[line.substr(4, line.find(' ', 4) - 4)];
-    if (!last) continue;
-    Bytes more = test::fromHex(line.substr(equals == std::string::npos ? 0 : equals + 1));
-    last->insert(last->end(), more.begin(), more.end());
-  }
-  if (values.empty()) throw std::runtime_error("docs/protocol.md has no vector " + id);
-  return values;
-}
-
-/// One vector, which a test reproduces: each of its values must be asked for.
-class Vector {
- public:
-  explicit Vector(const std::string& id) : values_(valuesOf(id)) {
-    testing::Test::RecordProperty("vector", id);
-  }
-  ~Vector() {
-    for (const auto& [name, value] : values_)
-      EXPECT_TRUE(used_.contains(name)) << name << " was not compared";
-  }
-  Vector(const Vector&) = delete;
-  Vector& operator=(const Vector&) = delete;
-
-  Bytes operator[](const std::string& name) {
-    used_.insert(name);
-    auto at = values_.find(name);
-    if (at == values_.end()) throw std::runtime_error("docs/protocol.md lacks " + name);
-    return at->second;
-  }
-
- private:
-  Values values_;
-  std::set<std::string> used_;
-};
-
-template <size_t N>
-std::array<uint8_t, N> arrayOf(const Bytes& bytes) {
-  std::array<uint8_t, N> out{};
-  EXPECT_EQ(bytes.size(), N);
-  std::copy_n(bytes.begin(), std::min(N, bytes.size()), out.begin());
-  return out;
-}
 
 Bytes expand(const Bytes& secret, std::string_view label, size_t size) {
   Bytes out(size);
@@ -139,7 +86,7 @@ TEST(ProtocolVectors, Keys) {
 
 /// Of V2.
 SessionSecrets sessionOfVectors(AeadKind aead) {
-  Values v = valuesOf("V2");
+  test::Values v = test::valuesOf("V2");
   SessionSecrets secrets;
   secrets.aead = aead;
   secrets.initiatorSecret = arrayOf<32>(v["i_secret"]);

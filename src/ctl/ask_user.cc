@@ -1,0 +1,64 @@
+#include "ctl/ask_user.h"
+
+#include <fcntl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "gateway/join/invitation.h"
+
+namespace braid {
+
+UserTerminal::UserTerminal() : fd_(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) {}
+
+UserTerminal::~UserTerminal() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::optional<std::string> UserTerminal::ask(const std::string& question, bool hidden) {
+  if (!isThere()) return std::nullopt;
+  termios before{};
+  bool canHide = hidden && tcgetattr(fd_, &before) == 0;
+  if (canHide) {
+    termios silent = before;
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    tcsetattr(fd_, TCSAFLUSH, &silent);
+  }
+  std::string line;
+  bool whole = ::write(fd_, question.data(), question.size()) == static_cast<ssize_t>(question.size());
+  while (whole && !line.ends_with('\n')) {
+    char part[4096];
+    ssize_t got = ::read(fd_, part, sizeof part);
+    if (got < 0 && errno == EINTR) continue;
+    whole = got > 0 && line.size() < kMaxInvitationLine;
+    if (got > 0) line.append(part, static_cast<size_t>(got));
+  }
+  if (canHide) {
+    tcsetattr(fd_, TCSAFLUSH, &before);
+    whole &= ::write(fd_, "\n", 1) == 1;
+  }
+  if (!whole) return std::nullopt;
+  line.pop_back();
+  return line;
+}
+
+bool UserTerminal::askYes(const std::string& question, bool usual) {
+  std::optional<std::string> answer = ask(question + (usual ? " [Y/n] " : " [y/N] "));
+  if (!answer || answer->empty()) return answer && usual;
+  return answer->front() == 'y' || answer->front() == 'Y';
+}
+
+std::string hideInvitations(int argc, char** argv) {
+  std::string first;
+  for (int i = 1; i < argc; ++i) {
+    if (!std::string_view(argv[i]).starts_with(kInvitationPrefix)) continue;
+    if (first.empty()) first = argv[i];
+    std::memset(argv[i], 'x', std::strlen(argv[i]));
+  }
+  return first;
+}
+
+}  // namespace braid

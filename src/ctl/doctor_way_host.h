@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+
+#include "host/linux/linux_host.h"
+
+namespace braid {
+
+/// This machine for a gateway that only tries the ways to its peers: sockets are real, and nothing of the host is
+/// changed. No packet comes from its device.
+class WayHost final : public Host {
+ public:
+  explicit WayHost(Loop& loop) : real_(loop) {}
+
+  const Clock& clock() const override { return real_.clock(); }
+  RandomKey randomKey() override { return real_.randomKey(); }
+  std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
+  std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
+                                             SocketCallbacks callbacks) override {
+    return real_.openSocket(id, options, std::move(callbacks));
+  }
+  /// There are none. Throws SystemError.
+  std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) override;
+  /// There is none. Throws SystemError.
+  std::unique_ptr<Translator> openTranslator(const std::string& device) override;
+  HostNetwork& network() override { return network_; }
+  NetworkMonitor& watchNetwork(Callback onChange) override { return real_.watchNetwork(std::move(onChange)); }
+  std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override {
+    return real_.openResolver(std::move(onResult));
+  }
+
+ private:
+  /// Changes nothing.
+  class Unchanged final : public HostNetwork {
+   public:
+    void setLinkUp(const std::string&) override {}
+    void setMtu(const std::string&, uint32_t) override {}
+    void addAddress(const std::string&, const InterfaceAddress&) override {}
+    void removeAddress(const std::string&, const InterfaceAddress&) override {}
+    void setMaster(const std::string&, const std::string&) override {}
+    void addRoute(const RouteSpec&) override {}
+    void addRule(const RuleSpec&) override {}
+    void removeRoute(const RouteSpec&) override {}
+    void removeRule(const RuleSpec&) override {}
+    void removeStaleRoutes(uint32_t) override {}
+    void removeStaleMarks(uint32_t) override {}
+    void setForwarding(Address::Family, const std::vector<std::string>&, bool) override {}
+    void removeForwarding(Address::Family) override {}
+    bool ownsForwarding(Address::Family) const override { return false; }
+    Restored restore() override { return {}; }
+    std::vector<std::string> undo() override { return {}; }
+  };
+
+  LinuxHost real_;
+  Unchanged network_;
+};
+
+}  // namespace braid

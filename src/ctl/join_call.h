@@ -1,0 +1,31 @@
+#pragma once
+
+// Asks a concentrator to let this gateway in: a handshake over plain UDP sockets, without a daemon.
+
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "gateway/dtls/identity.h"
+#include "gateway/join/invitation.h"
+#include "gateway/join/join_messages.h"
+
+namespace braid {
+
+/// Who asks, whom, and for what.
+struct JoinCall {
+  const Identity& identity;
+  const Invitation& invitation;
+  std::vector<Prefix> networks;  ///< behind this gateway
+  std::vector<std::string>
+      uplinks;              ///< tried one after the other after the host's own route; needs CAP_NET_RAW
+  Duration patience = 12s;  ///< at the most
+};
+
+/// The concentrator's answer, whatever it says. Throws std::runtime_error with a reason and remedy when there is none.
+JoinAnswer callToJoin(const JoinCall& call);
+
+/// What the answer says in one line, with a remedy; empty: it is kJoined.
+std::string refusalText(const JoinAnswer& answer);
+
+}  // namespace braid

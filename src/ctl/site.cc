@@ -1,0 +1,64 @@
+#include "ctl/site.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "gateway/join/address_plan.h"
+#include "gateway/join/public_addresses.h"
+
+namespace braid {
+
+namespace {
+
+constexpr uint8_t kUniverseScope = 0;  // RT_SCOPE_UNIVERSE
+
+bool isVirtual(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kBegins{"docker", "br-",   "veth", "virbr",
+                                                    "lxcbr",  "lxdbr", "cni"};
+  return name == "lo" ||
+         std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+template <typename T>
+bool isIn(const std::vector<T>& list, const T& item) {
+  return std::ranges::find(list, item) != list.end();
+}
+
+}  // namespace
+
+std::vector<std::string> findUplinks(const NetworkTable& table, const std::string& device) {
+  std::map<int, uint32_t> metrics;  // the lowest of each interface
+  for (const DefaultRoute& route : table.defaultRoutes()) {
+    auto [known, fresh] = metrics.emplace(route.link, route.metric);
+    if (!fresh) known->second = std::min(known->second, route.metric);
+  }
+  std::vector<std::pair<uint32_t, std::string>> found;
+  for (const auto& [index, metric] : metrics) {
+    auto link = table.links().find(index);
+    if (link == table.links().end() || !link->second.up || link->second.name == device) continue;
+    found.emplace_back(metric, link->second.name);
+  }
+  std::ranges::sort(found);
+  std::vector<std::string> names;
+  for (const auto& [metric, name] : found) names.push_back(name);
+  return names;
+}
+
+std::vector<Prefix> findLans(const NetworkTable& table, const std::vector<std::string>& uplinks,
+                             const std::string& device) {
+  std::vector<Prefix> lans;
+  for (const auto& [index, link] : table.links()) {
+    if (!link.up || link.name == device || isVirtual(link.name) || isIn(uplinks, link.name)) continue;
+    for (const LinkAddress& a : link.addresses) {
+      bool isHost = a.prefixLength == 0 || a.prefixLength >= a.address.bits();
+      if (isHost || a.scope != kUniverseScope || !a.usable || a.temporary || !isPrivate(a.address)) continue;
+      Prefix lan = networkOf({a.address, a.prefixLength});
+      if (!isIn(lans, lan)) lans.push_back(lan);
+    }
+  }
+  return lans;
+}
+
+}  // namespace braid

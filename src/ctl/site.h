@@ -1,0 +1,20 @@
+#pragma once
+
+// What braidctl finds out about the machine that it is to make a gateway.
+
+#include <string>
+#include <vector>
+
+#include "host/network_table.h"
+#include "inet/prefix.h"
+
+namespace braid {
+
+/// Interfaces with a default route that are up, the one that the kernel prefers first. Not `device`.
+std::vector<std::string> findUplinks(const NetworkTable& table, const std::string& device);
+/// The networks of private addresses on the other interfaces that are up: the LANs. Not those of `device`, of uplinks, of
+/// the machine itself, and of containers and virtual machines (Docker, libvirt, LXC).
+std::vector<Prefix> findLans(const NetworkTable& table, const std::vector<std::string>& uplinks,
+                             const std::string& device);
+
+}  // namespace braid

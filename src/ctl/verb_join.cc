@@ -1,0 +1,147 @@
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+
+#include "ctl/client.h"
+#include "ctl/fields.h"
+#include "ctl/join_call.h"
+#include "ctl/join_verbs.h"
+#include "ctl/new_gateway.h"
+#include "ctl/service.h"
+#include "ctl/site.h"
+#include "gateway/join/invitation.h"
+#include "host/linux/netlink_monitor.h"
+
+namespace braid {
+
+namespace {
+
+constexpr const char* kDevice = "braid0";
+constexpr Duration kEchoPatience = 30s;
+
+std::string readUpTo(std::istream& in) {
+  std::string text(kMaxInvitationLine + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  return text;
+}
+
+std::string invitationText(const JoinOptions& options, UserTerminal& terminal) {
+  if (!options.line.empty()) return options.line;
+  if (!options.file.empty() && options.file != "-") {
+    std::ifstream file(options.file);
+    if (!file) throw std::runtime_error(options.file + ": cannot be opened; check the path");
+    return readUpTo(file);
+  }
+  if (options.file.empty() && isatty(STDIN_FILENO) != 0)
+    return terminal.ask("The invitation, as 'braidctl invite' printed it (it is not shown): ", true)
+        .value_or("");
+  return readUpTo(std::cin);
+}
+
+Invitation readInvitation(const JoinOptions& options, UserTerminal& terminal) {
+  auto parsed = parseInvitation(invitationText(options, terminal));
+  if (auto* problem = std::get_if<std::string>(&parsed)) throw std::runtime_error(*problem);
+  return std::get<Invitation>(std::move(parsed));
+}
+
+std::vector<std::string> chooseUplinks(const JoinOptions& options, const NetworkTable& table) {
+  for (const std::string& name : options.uplinks) {
+    if (!table.find(name))
+      throw std::runtime_error("there is no interface " + name + "; 'ip link' lists them");
+  }
+  std::vector<std::string> uplinks = options.uplinks.empty() ? findUplinks(table, kDevice) : options.uplinks;
+  if (uplinks.empty())
+    throw std::runtime_error(
+        "no interface that is up has a default route; connect one, or name those to use with "
+        "--uplink");
+  return uplinks;
+}
+
+std::string textOfNames(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// The configuration as it will be, with addresses in the place of those that only the concentrator knows.
+void showPlan(EdgePlan plan, const RouterWish& wish, std::ostream& out) {
+  plan.answer.name = "NAME";
+  plan.answer.edge = {{*Address::parse("10.99.0.2"), 24}};
+  std::string yaml = withRouter(edgeYaml(plan), wish);
+  if (std::string problems = problemsOf(yaml, plan.files.yaml()); !problems.empty())
+    throw std::runtime_error(problems);
+  out << "# Would be written to " << plan.files.yaml()
+      << "; the concentrator gives name, addresses, routes and prefixes, which are examples here.\n"
+      << yaml;
+}
+
+bool isUp(const GatewayFiles& files) {
+  try {
+    nlohmann::json status = ask(findSocket(files.name), "status");
+    for (const auto& peer : listOf(status, "peers")) {
+      if (flagOf(peer, "up")) return true;
+    }
+  } catch (const std::runtime_error&) {
+  }
+  return false;
+}
+
+// A gateway that never reaches its concentrator is taken back; one that does, and gets no echo, stays.
+void waitForPacket(const EdgePlan& plan, std::ostream& out) {
+  Address to, own;
+  for (const InterfaceAddress& edge : plan.answer.edge) {
+    for (const Address& address : plan.answer.concentrator) {
+      if (to.bits() || address.family != edge.address.family) continue;
+      to = address;
+      own = edge.address;
+    }
+  }
+  if (to.bits() && waitForEcho(own, to, kEchoPatience)) {
+    out << "the first packet went through: " << to.toString() << " answers\n";
+    return;
+  }
+  if (!isUp(plan.files))
+    throw std::runtime_error(
+        "the concentrator was not reached by the tunnel in 30 s; nothing is left of this attempt, "
+        "and the same invitation may be used again");
+  out << "the tunnel is up, but " << to.toString()
+      << " does not answer a ping: a firewall at the concentrator may be why; see 'braidctl status'\n";
+}
+
+}  // namespace
+
+void join(const JoinOptions& options, std::ostream& out) {
+  UserTerminal terminal;
+  EdgePlan plan;
+  Invitation invitation = readInvitation(options, terminal);
+  plan.files = newFiles(options);
+  NetlinkMonitor monitor;
+  plan.uplinks = chooseUplinks(options, monitor.table());
+  plan.networks = chooseNetworks(options, findLans(monitor.table(), plan.uplinks, kDevice), terminal);
+  plan.concentrator = invitation.addresses;
+  plan.pin = invitation.pin;
+  RouterWish wish;
+  wish.forwarding = !plan.networks.empty() &&
+                    agrees(options, "Shall this host pass on packets of these networks?", terminal);
+  if (options.dryRun) return showPlan(plan, wish, out);
+
+  Transaction all;
+  Identity identity = prepareIdentity(plan.files, all);
+  out << "uplinks: " << textOfNames(plan.uplinks) << "\n" << std::flush;
+  plan.answer = callToJoin({identity, invitation, plan.networks, plan.uplinks});
+  if (std::string refusal = refusalText(plan.answer); !refusal.empty()) throw std::runtime_error(refusal);
+  std::string yaml = withRouter(edgeYaml(plan), wish);
+  putYaml(plan.files, yaml, all);
+  out << "joined as '" << plan.answer.name << "'; the configuration is " << plan.files.yaml() << "\n"
+      << std::flush;
+  if (startGateway(options, plan.files, all, out)) waitForPacket(plan, out);
+  all.commit();
+}
+
+}  // namespace braid

@@ -1,0 +1,125 @@
+#pragma once
+
+// What the paths of this gateway carried and lost in the last hour, and what happened meanwhile: for `braidctl explain`
+// and for pages. One owner, bounded: a ring of steps for each path and each peer, and a ring of events.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/field.h"
+#include "base/ring.h"
+#include "base/time.h"
+#include "tunnel/session/event.h"
+#include "tunnel/status.h"
+
+namespace braid {
+
+/// What all subflows of a path did in one step. Its losses are those of what this gateway sends.
+struct PathStep : SendCounts, ReceiveCounts, ProtectionCounts {
+  int64_t until = 0;
+  std::string state;
+  Duration srtt{}, queueDelay{};
+};
+template <>
+inline constexpr auto kFieldsOf<PathStep> = field::table<PathStep>(
+    field::base<SendCounts>(), field::base<ReceiveCounts>(), field::base<ProtectionCounts>(),
+    field::gauge("until_unix_s", FieldUnit::kUnixSeconds, "end of the step", &PathStep::until),
+    field::text("state", "of its best subflow at the end of the step", &PathStep::state),
+    field::gauge("srtt_ms", FieldUnit::kMilliseconds, "smoothed RTT of that one", &PathStep::srtt),
+    field::gauge("queue_delay_ms", FieldUnit::kMilliseconds, "what packets waited for on its way",
+                 &PathStep::queueDelay));
+
+/// What a peer's inner packets did in one step.
+struct PeerStep : OutboundCounts, InboundCounts {
+  int64_t until = 0;
+  bool up = false;
+  uint64_t restored = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<PeerStep> = field::table<PeerStep>(
+    field::base<OutboundCounts>(), field::base<InboundCounts>(),
+    field::gauge("until_unix_s", FieldUnit::kUnixSeconds, "end of the step", &PeerStep::until),
+    field::flag("up", "the peer was up at the end of the step", &PeerStep::up),
+    field::counter("packets_decoded", FieldUnit::kPackets, "packets that decoding gave back, as receiver",
+                   &PeerStep::restored));
+
+/// An event of the tunnel with its wall clock.
+struct PastEvent {
+  double at = 0;
+  std::string kind;
+  std::string peer;
+  std::string path;
+  std::string text;
+  double last = 0;
+  uint64_t count = 1;
+};
+template <>
+inline constexpr auto kFieldsOf<PastEvent> = field::table<PastEvent>(
+    field::gauge("at_unix_s", FieldUnit::kUnixSeconds, "when it happened first", &PastEvent::at),
+    field::text(
+        "kind",
+        "`peer_up`, `peer_down`, `handshake_failed`, `path_up`, `path_silent`, `path_gone`, `path_duty`, "
+        "`cap_reached`, `new_period`, `address_changed`, `forged_ack`, `inner_mtu`, `peer_in_use`, "
+        "`peer_replaced`",
+        &PastEvent::kind),
+    field::text("peer", "name of the peer; empty: of none", &PastEvent::peer),
+    field::text("path", "name of the path; empty: of none", &PastEvent::path),
+    field::text("text", "one line in plain words", &PastEvent::text),
+    field::gauge("last_unix_s", FieldUnit::kUnixSeconds, "when it happened last", &PastEvent::last),
+    field::gauge("count", FieldUnit::kNone, "how often, with few other events between", &PastEvent::count));
+
+class History {
+ public:
+  static constexpr Duration kStep = 10s;
+  static constexpr size_t kSteps = 360;  ///< of a path, and of a peer: an hour
+  /// Paths and peers that are followed; of further ones nothing is kept. Ours: about 10 MB at most.
+  static constexpr size_t kMostPaths = 128;
+  static constexpr size_t kMostPeers = 128;
+  static constexpr size_t kMostEvents = 512;  ///< the oldest ones go
+
+  struct Path {
+    std::string peer;
+    std::string name;  ///< of the uplink; at the side that listens the peer's address and port
+    PathStep total;    ///< what its subflows have counted at the last step
+    Ring<PathStep> steps;
+  };
+  struct Peer {
+    std::string name;
+    PeerStep total;
+    Ring<PeerStep> steps;
+  };
+
+  /// Ends a step of a peer and of its paths. `wall`: seconds since 1970.
+  void add(const PeerStatus& peer, int64_t wall);
+  /// `wall`: seconds since 1970. Changes of keys are no news, and of strangers only the last one is known: they
+  /// push nothing out.
+  void add(const Event& event, double wall);
+
+  const std::vector<Path>& paths() const { return paths_; }
+  const std::vector<Peer>& peers() const { return peers_; }
+  const Ring<PastEvent>& events() const { return events_; }
+  /// The last handshake that failed of somebody who is none of the peers; without a kind: there was none.
+  const PastEvent& stranger() const { return stranger_; }
+  /// nullptr: there is none.
+  const Path* path(std::string_view peer, std::string_view name) const;
+  const Peer* peer(std::string_view name) const;
+  /// Times that a step of a path or a peer was not kept, for want of room.
+  uint64_t untold() const { return untold_; }
+
+ private:
+  Path* takePath(const std::string& peer, const std::string& name, int64_t wall);
+  Peer* takePeer(const std::string& name, int64_t wall);
+
+  std::vector<Path> paths_;
+  std::vector<Peer> peers_;
+  Ring<PastEvent> events_;
+  PastEvent stranger_;
+  uint64_t untold_ = 0;
+};
+
+/// "path_silent" for Event::Kind::kSubflowSuspect, and so on.
+const char* eventName(Event::Kind kind);
+
+}  // namespace braid

@@ -1,0 +1,140 @@
+#include "gateway/invitation_book.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "gateway/state_file.h"
+#include "tunnel/wire/pin.h"
+
+namespace braid {
+
+namespace {
+
+using InvitationJson = nlohmann::json;
+
+constexpr size_t kMaxInvitationBook = 1 << 20;
+
+std::string hexOf(ByteView bytes) {
+  std::string text;
+  for (uint8_t byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+InvitationKey keyOf(const std::string& text) {
+  InvitationKey key;
+  if (text.size() != 2 * key.size()) throw std::runtime_error("key");
+  for (size_t i = 0; i < key.size(); ++i) {
+    const char* at = &text[2 * i];
+    if (std::from_chars(at, at + 2, key[i], 16).ptr != at + 2) throw std::runtime_error("key");
+  }
+  return key;
+}
+
+InvitationJson invitationJson(const KeptInvitation& kept) {
+  InvitationJson networks = InvitationJson::array();
+  for (const Prefix& network : kept.networks) networks.push_back(network.toString());
+  return {{"name", kept.name},
+          {"key", hexOf(kept.key)},
+          {"expires", kept.expires},
+          {"networks", std::move(networks)},
+          {"joined", kept.joined ? InvitationJson(formatPin(*kept.joined)) : InvitationJson(nullptr)},
+          {"joined_at", kept.joinedAt},
+          {"used", kept.used}};
+}
+
+KeptInvitation invitationOf(const InvitationJson& j) {
+  KeptInvitation out;
+  out.name = j.at("name").get<std::string>();
+  out.key = keyOf(j.at("key").get<std::string>());
+  out.expires = wholeOf<int64_t>(j.at("expires"));
+  for (const InvitationJson& network : j.at("networks")) {
+    std::optional<Prefix> prefix = Prefix::parse(network.get<std::string>());
+    if (!prefix) throw std::runtime_error("network");
+    out.networks.push_back(*prefix);
+  }
+  if (const InvitationJson& joined = j.at("joined"); !joined.is_null()) {
+    out.joined = parsePin(joined.get<std::string>());
+    if (!out.joined) throw std::runtime_error("pin");
+  }
+  out.joinedAt = wholeOf<int64_t>(j.at("joined_at"));
+  out.used = j.at("used").get<bool>();
+  return out;
+}
+
+// The end of its use and of its being remembered; used ones count from when they were used.
+int64_t rememberedUntil(const KeptInvitation& kept) {
+  int64_t over = kept.used ? std::min(kept.joinedAt, kept.expires) : kept.expires;
+  return over > INT64_MAX - InvitationBook::kRemember ? INT64_MAX : over + InvitationBook::kRemember;
+}
+
+}  // namespace
+
+std::vector<KeptInvitation> InvitationBook::parse(std::string_view text) {
+  const InvitationJson book = InvitationJson::parse(text);
+  std::vector<KeptInvitation> all;
+  for (const InvitationJson& each : book.at("invitations")) {
+    if (all.size() == kMost) break;
+    all.push_back(invitationOf(each));
+  }
+  return all;
+}
+
+std::string InvitationBook::format(const std::vector<KeptInvitation>& all) {
+  InvitationJson list = InvitationJson::array();
+  for (const KeptInvitation& each : all) list.push_back(invitationJson(each));
+  return InvitationJson{{"invitations", std::move(list)}}.dump() + "\n";
+}
+
+void InvitationBook::load() {
+  all_.clear();
+  std::string text = readStateFile(path_, kMaxInvitationBook);
+  try {
+    if (!text.empty()) all_ = parse(text);
+  } catch (const std::exception&) {
+    throw std::runtime_error(path_ + " is no list of invitations, it is not used; invite anew");
+  }
+}
+
+std::string InvitationBook::save() const {
+  return writeStateFile(path_, format(all_), 0600);
+}
+
+KeptInvitation* InvitationBook::find(const InvitationId& id) {
+  auto found = std::ranges::find_if(all_, [&](const KeptInvitation& each) { return each.id() == id; });
+  return found == all_.end() ? nullptr : &*found;
+}
+
+KeptInvitation* InvitationBook::findName(std::string_view name) {
+  auto found = std::ranges::find(all_, name, &KeptInvitation::name);
+  return found == all_.end() ? nullptr : &*found;
+}
+
+bool InvitationBook::isOpen(int64_t now) const {
+  return std::ranges::any_of(all_, [&](const KeptInvitation& each) { return rememberedUntil(each) > now; });
+}
+
+void InvitationBook::forgetOld(int64_t now) {
+  std::erase_if(all_, [&](const KeptInvitation& each) { return rememberedUntil(each) <= now; });
+  // The oldest that are over make room.
+  while (all_.size() >= kMost) {
+    auto over = std::ranges::find_if(
+        all_, [&](const KeptInvitation& each) { return each.used || each.expires <= now; });
+    if (over == all_.end()) return;
+    all_.erase(over);
+  }
+}
+
+bool InvitationBook::add(KeptInvitation invitation, int64_t now) {
+  std::erase_if(all_, [&](const KeptInvitation& each) { return each.name == invitation.name; });
+  forgetOld(now);
+  if (all_.size() >= kMost) return false;
+  all_.push_back(std::move(invitation));
+  return true;
+}
+
+}  // namespace braid

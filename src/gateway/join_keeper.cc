@@ -1,0 +1,273 @@
+#include "gateway/join_keeper.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <ranges>
+#include <stdexcept>
+
+#include "gateway/join/address_plan.h"
+#include "gateway/join/peer_fragment.h"
+#include "tunnel/wire/pin.h"
+
+namespace braid {
+
+namespace {
+
+JoinAnswer refusal(JoinCode code, std::string text = {}) {
+  JoinAnswer out;
+  out.code = code;
+  out.text = std::move(text);
+  return out;
+}
+
+std::string firstLine(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+JoinKeeper::JoinKeeper(const Config& config, const Pin& own, LogLimiter& log,
+                       std::function<std::string()> reload, Wall wall, Connected connected)
+    : config_(config),
+      own_(own),
+      log_(log),
+      reload_(std::move(reload)),
+      wall_(std::move(wall)),
+      connected_(std::move(connected)) {}
+
+void JoinKeeper::begin(Time now) {
+  if (config_.listen.empty() || config_.state.empty() || config_.peersFolder.empty()) return;
+  book_.emplace(config_.state + ".invitations");
+  try {
+    book_->load();
+  } catch (const std::exception& e) {
+    log_.warn(LogKind::kOther, now, e.what());
+  }
+  bool any = std::ranges::any_of(book_->all(), [](const KeptInvitation& i) { return i.joined && !i.used; });
+  tick_ = any ? now + kTick : kNever;
+}
+
+// ---- invitations
+
+bool JoinKeeper::isUnsettled(const std::string& name) const {
+  return std::ranges::any_of(book_->all(),
+                             [&](const KeptInvitation& i) { return i.name == name && i.joined && !i.used; });
+}
+
+std::string JoinKeeper::refuseInvitation(const InviteRequest& request) const {
+  if (config_.listen.empty())
+    return "this gateway has no 'listen', so nobody can come to it; invite at the concentrator";
+  if (!book_) return "this gateway keeps no state; set 'state' and 'peers-folder', and restart it";
+  if (config_.tunnel.mode == TunnelOptions::Mode::kTap)
+    return "a bridge (TAP) gives no addresses; add the peer by hand (docs/operations.md, \"Joining\")";
+  if (!isJoinName(request.name)) return "NAME must be 1 to 32 letters, digits, dots, dashes or underscores";
+  if (request.lifetime < InviteRequest::kShortest || request.lifetime > InviteRequest::kLongest)
+    return "an invitation is good for one minute to 30 days";
+  bool taken =
+      std::ranges::any_of(config_.peers, [&](const PeerConfig& p) { return p.options.name == request.name; });
+  if (taken && !isUnsettled(request.name))
+    return "there is a gateway '" + request.name + "' already; choose another name, or remove it from " +
+           config_.path + " or " + config_.peersFolder + " and reload";
+  auto room = freeAddresses(config_, request.name);
+  if (auto* problem = std::get_if<std::string>(&room)) return *problem;
+  return {};
+}
+
+std::variant<Invitation, std::string> JoinKeeper::invite(const InviteRequest& request,
+                                                         std::vector<HostPort> addresses) {
+  if (std::string problem = refuseInvitation(request); !problem.empty()) return problem;
+  KeptInvitation kept;
+  kept.name = request.name;
+  kept.networks = config_.device.networks;
+  if (!request.networks.empty()) kept.networks.clear();
+  for (const std::string& text : request.networks) {
+    std::optional<Prefix> network = Prefix::parse(text);
+    if (!network || network->toString() != text)
+      return "'" + text + "' is no network; write one such as 10.1.0.0/16, without host bits";
+    kept.networks.push_back(*network);
+  }
+  if (kept.networks.size() > kMaxJoinNetworks)
+    return "there are more than 32 networks; name fewer with --network";
+  Invitation out;
+  for (const std::string& text : request.addresses) {
+    std::optional<HostPort> address = parseHostPort(text);
+    if (!address) return "'" + text + "' is no HOST:PORT; write one such as gw.example.net:4433";
+    out.addresses.push_back(*address);
+  }
+  if (out.addresses.empty()) out.addresses = std::move(addresses);
+  if (out.addresses.empty())
+    return std::string("no address of this gateway is known; name one with --address HOST:PORT");
+  if (out.addresses.size() > kMaxInvitationAddresses) return std::string("there are more than 8 addresses");
+  out.pin = own_;
+  out.secret = InvitationSecret::draw();
+  out.expires = wall_() + std::chrono::duration_cast<std::chrono::seconds>(request.lifetime).count();
+  kept.key = publicKeyOf(out.secret);
+  kept.expires = out.expires;
+  if (const KeptInvitation* before = book_->findName(request.name); before && before->joined && !before->used)
+    change(fragmentPath(config_.peersFolder, request.name), std::nullopt);
+  InvitationBook next = *book_;
+  if (!next.add(std::move(kept), wall_()))
+    return "there are " + std::to_string(InvitationBook::kMost) +
+           " open invitations already; wait until some are used";
+  if (std::string problem = next.save(); !problem.empty()) return problem;
+  *book_ = std::move(next);
+  spdlog::info("'{}' is invited until {}", request.name, formatUtc(out.expires));
+  return out;
+}
+
+// ---- who comes with one
+
+std::optional<JoinMessage> JoinKeeper::onRequest(const Pin& pin, const JoinBinding& binding, ByteView request,
+                                                 Time now) {
+  auto isOf = [&](const auto& entry) { return entry.first == binding; };
+  auto known = std::ranges::find_if(answers_, isOf);
+  if (known != answers_.end()) return known->second;
+  if (std::ranges::any_of(waiting_, [&](const Waiting& w) { return w.binding == binding; }))
+    return std::nullopt;
+  std::optional<JoinRequest> read = readRequest(request);
+  if (!book_ || !read || !proofs_.take(kProofs, now)) return std::nullopt;
+  JoinAnswer answer = check(pin, binding, *read);
+  if (answer.code == JoinCode::kJoined) {
+    if (waiting_.size() < kMostWaiting && changes_.take(kChanges, now))
+      waiting_.push_back({pin, binding, std::move(*read)});
+    return std::nullopt;
+  }
+  if (answer.code == JoinCode::kUnknown)
+    log_.warn(LogKind::kHandshake, now,
+              "who has the pin " + formatPin(pin) + " wants to join with a wrong secret");
+  keepAnswer(binding, answer);
+  return answers_.back().second;
+}
+
+void JoinKeeper::keepAnswer(const JoinBinding& binding, const JoinAnswer& answer) {
+  answers_.emplace_back(binding, writeAnswer(answer));
+  if (answers_.size() > kMostAnswers) answers_.pop_front();
+}
+
+// kJoined: may go on. That an invitation is used or over is told to its owner alone.
+JoinAnswer JoinKeeper::check(const Pin& pin, const JoinBinding& binding, const JoinRequest& request) {
+  const KeptInvitation* kept = book_->find(request.id);
+  JoinMessage wish = wishOf(request.networks);
+  if (!kept || !verifyJoin(kept->key, request.signature, {binding, pin, own_, wish}))
+    return refusal(JoinCode::kUnknown);
+  if (kept->used) return refusal(JoinCode::kUsed);
+  if (kept->expires <= wall_()) return refusal(JoinCode::kExpired);
+  return refusal(JoinCode::kJoined);
+}
+
+void JoinKeeper::turn(Time now) {
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    const Waiting& next = waiting_.front();
+    keepAnswer(next.binding, join(next));
+    tick_ = std::min(tick_, now + kTick);
+  }
+  if (tick_ <= now) {
+    withdrawLate();
+    bool any = std::ranges::any_of(book_->all(), [](const KeptInvitation& i) { return i.joined && !i.used; });
+    tick_ = any ? now + kTick : kNever;
+  }
+}
+
+// What was good when it came may have changed: others were let in meanwhile.
+JoinAnswer JoinKeeper::join(const Waiting& waiting) {
+  JoinAnswer answer = check(waiting.pin, waiting.binding, waiting.request);
+  if (answer.code != JoinCode::kJoined) return answer;
+  KeptInvitation& invitation = *book_->find(waiting.request.id);
+  const std::string& name = invitation.name;
+  for (const PeerConfig& peer : config_.peers) {
+    if (peer.options.pin == waiting.pin && peer.options.name != name)
+      return refusal(JoinCode::kRefused, "this gateway has joined as '" + peer.options.name + "' before");
+    bool isOurs = peer.file == fragmentPath(config_.peersFolder, name) && invitation.joined;
+    if (peer.options.name == name && !isOurs)
+      return refusal(JoinCode::kRefused,
+                     "the name '" + name + "' was given to another gateway; invite again");
+  }
+  if (waiting.pin == own_) return refusal(JoinCode::kRefused, "a gateway cannot join itself");
+  std::string problem =
+      refuseNetworks(waiting.request.networks, invitation.networks, connected_(), config_, name);
+  if (!problem.empty()) return refusal(JoinCode::kNetworks, std::move(problem));
+  return takeIn(invitation, waiting.pin, waiting.request.networks);
+}
+
+JoinAnswer JoinKeeper::takeIn(KeptInvitation& invitation, const Pin& pin,
+                              const std::vector<Prefix>& networks) {
+  auto room = freeAddresses(config_, invitation.name);
+  if (auto* problem = std::get_if<std::string>(&room)) return refusal(JoinCode::kRefused, *problem);
+  JoinAnswer answer = refusal(JoinCode::kJoined);
+  answer.name = invitation.name;
+  answer.edge = std::get<std::vector<InterfaceAddress>>(room);
+  answer.networks = invitation.networks;
+  for (const InterfaceAddress& edge : answer.edge) {
+    for (const InterfaceAddress& own : config_.device.addresses) {
+      if (networkOf(own) == networkOf(edge)) answer.concentrator.push_back(own.address);
+    }
+  }
+  if (answer.concentrator.size() > kMaxJoinAddresses) answer.concentrator.resize(kMaxJoinAddresses);
+  PeerFragment fragment{invitation.name,
+                        pin,
+                        {},
+                        networks,
+                        "Joined at " + formatUtc(wall_()) +
+                            ". To forget this gateway, remove the file and run 'braidctl reload'."};
+  for (const InterfaceAddress& edge : answer.edge)
+    fragment.prefixes.push_back({edge.address, edge.address.bits()});
+  fragment.prefixes.insert(fragment.prefixes.end(), networks.begin(), networks.end());
+  std::string path = fragmentPath(config_.peersFolder, invitation.name);
+  if (std::string problem = change(path, formatFragment(fragment)); !problem.empty())
+    return refusal(JoinCode::kRefused, problem);
+  invitation.joined = pin;
+  invitation.joinedAt = wall_();
+  save();
+  spdlog::info("'{}' joins with the pin {}", invitation.name, formatPin(pin));
+  return answer;
+}
+
+// Writes the fragment, or removes it, and has the configuration read again; goes back when that fails. What the file was
+// before is there again then.
+std::string JoinKeeper::change(const std::string& path, const std::optional<std::string>& text) {
+  std::optional<std::string> before = readFragmentText(path);
+  auto put = [&](const std::optional<std::string>& content) {
+    if (content) return writeFragment(path, *content);
+    removeFragment(path);
+    return std::string();
+  };
+  std::string problem = put(text);
+  if (problem.empty()) problem = reload_();
+  if (problem.empty()) return {};
+  spdlog::error("the configuration with {} does not hold: {}", path, problem);
+  put(before);
+  return "the concentrator could not change its configuration: " + firstLine(problem);
+}
+
+void JoinKeeper::withdrawLate() {
+  bool changed = false;
+  for (KeptInvitation& each : book_->all()) {
+    if (!each.joined || each.used || wall_() - each.joinedAt < InvitationBook::kGrace) continue;
+    if (!change(fragmentPath(config_.peersFolder, each.name), std::nullopt).empty()) continue;
+    spdlog::warn("'{}' has joined and never come: it is forgotten, and its invitation is open again",
+                 each.name);
+    each.joined.reset();
+    each.joinedAt = 0;
+    changed = true;
+  }
+  if (changed) save();
+}
+
+void JoinKeeper::onPeers(const std::set<std::string>& up) {
+  if (!book_) return;
+  bool changed = false;
+  for (KeptInvitation& each : book_->all()) {
+    if (!each.joined || each.used || !up.contains(each.name)) continue;
+    each.used = changed = true;
+    spdlog::info("'{}' has come: its invitation is used", each.name);
+  }
+  if (changed) save();
+}
+
+void JoinKeeper::save() {
+  if (std::string problem = book_->save(); !problem.empty())
+    spdlog::warn("{}; invitations that are used may be open again after a restart", problem);
+}
+
+}  // namespace braid

@@ -1,0 +1,122 @@
+#include "gateway/router_keeper.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "gateway/state_file.h"
+#include "gateway/stream_targets.h"
+#include "host/system_error.h"
+
+namespace braid {
+
+namespace {
+
+constexpr size_t kMostMemory = 64;
+constexpr Address::Family kFamilies[] = {Address::Family::kV4, Address::Family::kV6};
+
+Translation translationOf(const Config& config, const std::string& device) {
+  Translation out;
+  out.device = device;
+  out.masqueradeV4 = config.router.natV4;
+  out.masqueradeV6 = config.router.natV6;
+  out.forwards = config.router.forwards;
+  std::vector<Prefix> prefixes;
+  for (const PeerConfig& peer : config.peers)
+    prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());
+  out.sources = joined(rangesOf(std::move(prefixes)));
+  return out;
+}
+
+std::string memoryOf(bool v4, bool v6) {
+  return std::string(v4 ? "ipv4\n" : "") + (v6 ? "ipv6\n" : "");
+}
+
+}  // namespace
+
+void RouterKeeper::configure(const Config& next) {
+  Translation wanted = translationOf(next, device_);
+  if (!wanted.isEmpty() && !translator_) translator_ = host_.openTranslator(device_);
+  if (translator_ && !(wanted == applied_)) translator_->set(wanted);
+  if (wanted.isEmpty()) translator_.reset();
+  Translation before = std::exchange(applied_, std::move(wanted));
+  try {
+    forward(next);
+  } catch (const SystemError&) {
+    applied_ = std::move(before);
+    if (translator_) translator_->set(applied_);
+    throw;
+  }
+}
+
+// What the file says holds for a switch that is on. It is written before the switch is turned: who is killed between the
+// two turns it again.
+void RouterKeeper::forward(const Config& next) {
+  HostNetwork& network = host_.network();
+  if (!next.router.forwarding) return endForwarding();
+  if (forwards_) return;
+  memory_ = next.control.socket + ".forwarding";
+  remembered_ = readStateFile(memory_, kMostMemory);
+  std::string left = remembered_;
+  remember(true, true);
+  std::vector<std::string> hosts;
+  for (const UplinkConfig& uplink : next.uplinks) hosts.push_back(uplink.interface);
+  try {
+    for (Address::Family family : kFamilies) {
+      const char* name = family == Address::Family::kV4 ? "ipv4\n" : "ipv6\n";
+      network.setForwarding(family, hosts, left.find(name) != std::string::npos);
+    }
+  } catch (const SystemError&) {
+    forwards_ = true;
+    endForwarding();
+    throw;
+  }
+  forwards_ = true;
+  note();
+}
+
+void RouterKeeper::endForwarding() {
+  if (!std::exchange(forwards_, false)) return;
+  for (Address::Family family : kFamilies) {
+    try {
+      host_.network().removeForwarding(family);
+    } catch (const SystemError& e) {
+      spdlog::warn("{}", e.what());
+    }
+  }
+  note();
+}
+
+void RouterKeeper::stop() {
+  translator_.reset();
+  applied_ = {};
+  endForwarding();
+}
+
+void RouterKeeper::goBackTo(const Config& config) {
+  try {
+    configure(config);
+  } catch (const SystemError& e) {
+    spdlog::warn("{}", e.what());
+  }
+}
+
+void RouterKeeper::note() {
+  const HostNetwork& network = host_.network();
+  remember(network.ownsForwarding(kFamilies[0]), network.ownsForwarding(kFamilies[1]));
+}
+
+void RouterKeeper::remember(bool v4, bool v6) {
+  std::string text = memoryOf(v4, v6);
+  if (memory_.empty() || text == remembered_) return;
+  remembered_ = text;
+  if (text.empty()) {
+    ::unlink(memory_.c_str());
+  } else if (std::string problem = writeStateFile(memory_, text, 0640); !problem.empty()) {
+    spdlog::warn("forwarding: {}; if the daemon is killed, forwarding stays on", problem);
+  }
+}
+
+}  // namespace braid

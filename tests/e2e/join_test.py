@@ -1,0 +1,235 @@
+"""Two bare machines become a pair by `braidctl setup`, `invite` and `join`, and carry downloads over both uplinks."""
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from lab import Link, binary, run
+from lab.gateway import flatten_subflows
+from lab.site import PUBLIC, SERVER_LAN
+from pair_case import V4, V6, PairCase
+
+# Stands in for systemd's: starts the daemon as the unit does, and is done when the daemon answers.
+SYSTEMCTL = """#!/bin/sh
+for word; do case $word in enable|disable) verb=$word;; braid@*) name=${word#braid@};; esac; done
+pid={directory}/{machine}.pid
+if [ $verb = enable ]; then
+  setsid {braidd} --config /etc/braid/$name.yaml >>{directory}/logs/{machine}.log 2>&1 </dev/null &
+  echo $! >$pid
+  for try in $(seq 200); do
+    [ -S /run/braid/$name.sock ] && exit 0
+    kill -0 $(cat $pid) 2>/dev/null || exit 1
+    sleep 0.05
+  done
+  exit 1
+fi
+[ -f $pid ] && kill $(cat $pid) && rm $pid
+exit 0
+"""
+
+# Folders of the machine's own in place of the host's.
+PREPARE = """set -e
+mount -t tmpfs tmpfs /run
+mkdir -p /run/systemd/system /run/braid
+for folder in etc var/lib; do
+  mkdir -p {root}/$folder.upper {root}/$folder.work
+  mount -t overlay overlay -o lowerdir=/$folder,upperdir={root}/$folder.upper,workdir={root}/$folder.work /$folder
+done
+rm -rf /etc/braid /var/lib/braid
+mkdir -p /etc/braid /var/lib/braid
+exec sleep infinity
+"""
+
+
+class Machine:
+    """A network namespace of the lab with folders, and a service manager, of its own."""
+
+    def __init__(self, lab, name, namespace):
+        self.lab, self.name = lab, name
+        root = lab.directory / f"{name}-root"
+        root.mkdir()
+        run("mount", "-t", "tmpfs", "tmpfs", root)  # an overlay's upper folder must not be on another overlay
+        (root / "bin").mkdir()
+        systemctl = root / "bin" / "systemctl"
+        systemctl.write_text(SYSTEMCTL.replace("{directory}", str(lab.directory)).replace("{machine}", name)
+                             .replace("{braidd}", binary("braidd")))
+        systemctl.chmod(0o755)
+        self.path = f"{root}/bin:{os.environ['PATH']}"
+        self.root = root
+        self.holder = lab.start(namespace, f"{name}-machine", ["sh", "-c", PREPARE.replace("{root}", str(root))])
+        lab.wait_for(lambda: self.call("test", "-d", "/etc/braid", "-a", "!", "-e", "/run/netns").returncode == 0,
+                     f"the machine {name}")
+
+    def words(self, *command):
+        return ["nsenter", "-t", str(self.holder.pid), "-m", "-n", "--", *[str(word) for word in command]]
+
+    def call(self, *command, given=None, timeout=60):
+        """The finished process, whatever its exit status."""
+        return subprocess.run(self.words(*command), input=given, stdin=None if given else subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout,
+                              env={**os.environ, "PATH": self.path}, start_new_session=True)
+
+    def ctl(self, *command, given=None, timeout=60):
+        """What braidctl prints; a failure carries its words."""
+        done = self.call(binary("braidctl"), *command, given=given, timeout=timeout)
+        if done.returncode != 0:
+            raise RuntimeError(f"braidctl {' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}"
+                               f"{done.stderr}")
+        return done.stdout
+
+    def files(self, folder):
+        return sorted(self.call("ls", "-A", folder).stdout.split())
+
+    def stop(self):
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((self.lab.directory / f"{self.name}.pid").read_text()), signal.SIGTERM)
+        time.sleep(0.2)
+        run("umount", "-l", self.root, check=False)
+
+
+class Joining(PairCase):
+    LINKS = [Link("wifi", 20, 10), Link("lte", 20, 25)]
+    GATEWAYS = False
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.hub, cls.edge = (Machine(cls.lab, "hub", cls.lab.concentrator), Machine(cls.lab, "edge", cls.lab.edge))
+        for machine in (cls.hub, cls.edge):
+            cls.addClassCleanup(machine.stop)
+        networks = [word for network in SERVER_LAN for word in ("--network", network)]
+        cls.told_by_setup = cls.hub.ctl("setup", "--yes", *networks)
+
+    def tearDown(self):
+        super().tearDown()
+        if self.edge.files("/etc/braid"):
+            self.edge.call("systemctl", "disable", "--now", "braid@edge")
+            self.edge.call("sh", "-c", "rm -f /etc/braid/*")
+        for name in self.hub.files("/var/lib/braid/concentrator.peers.d"):
+            self.hub.call("rm", f"/var/lib/braid/concentrator.peers.d/{name}")
+        self.hub.ctl("reload")
+
+    def invite(self, name, *words):
+        return self.hub.ctl("invite", name, "--address", f"{PUBLIC[0]}:4433", *words).strip()
+
+    def join(self, line, *words):
+        return self.edge.ctl("join", "--yes", *words, given=line + "\n")
+
+    def refused(self, line, *words, timeout=60):
+        """The one line that braidctl says, having changed nothing at either side."""
+        done = self.edge.call(binary("braidctl"), "join", "--yes", *words, given=line + "\n", timeout=timeout)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertEqual(self.edge.files("/etc/braid"), [])
+        self.assertEqual(self.hub.files("/var/lib/braid/concentrator.peers.d"), [])
+        return done.stderr
+
+    def test_three_commands_make_a_pair_that_downloads_over_both_uplinks(self):
+        self.assertIn("braidctl invite NAME", self.told_by_setup)
+        line = self.invite("van")
+        told = self.join(line)
+        self.assertIn("uplinks: wifi0, lte0", told)
+        self.assertIn("joined as 'van'", told)
+        self.assertIn("the first packet went through: 10.99.0.1 answers", told)
+        fragment = self.hub.call("cat", "/var/lib/braid/concentrator.peers.d/van.yaml").stdout
+        self.assertIn("192.168.10.0/24", fragment)
+        self.hub.ctl("check", "/etc/braid/concentrator.yaml")
+        self.edge.ctl("check", "/etc/braid/edge.yaml")
+
+        def both():
+            flows = flatten_subflows(json.loads(self.edge.ctl("paths", "--json")))
+            return {flow["uplink"] for flow in flows if flow["state"] == "active"} == {"wifi0", "lte0"}
+
+        self.lab.wait_for(both, "both uplinks")
+        for address in (V4, V6):
+            self.verify(self.download(self.file(6_000_000), address))
+        received = {}
+        for flow in flatten_subflows(json.loads(self.edge.ctl("paths", "--json"))):
+            received[flow["uplink"]] = received.get(flow["uplink"], 0) + flow["received_bytes"]
+        self.assertGreater(min(received["wifi0"], received["lte0"]), 1_000_000, received)
+        self.assertIn("already", self.hub.call(binary("braidctl"), "invite", "van").stderr)
+
+    def test_an_invitation_is_good_once_and_its_secret_is_nowhere_to_be_seen(self):
+        line = self.invite("van")
+        secret = line.split("/")[3]
+        seen = []
+
+        def look():
+            for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):
+                    if secret.encode() in process.read_bytes():
+                        seen.append(process)
+
+        joining = subprocess.Popen(self.edge.words(binary("braidctl"), "join", "--yes"), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env={**os.environ, "PATH": self.edge.path}, start_new_session=True)
+        joining.stdin.write(line + "\n")
+        joining.stdin.close()
+        while joining.poll() is None:
+            look()
+        told = joining.stdout.read()
+        joining.stdout.close()
+        self.assertEqual(joining.returncode, 0, told)
+        self.assertEqual(seen, [])
+        texts = [told, self.lab.log("hub").read_text(), self.lab.log("edge").read_text()]
+        for machine in (self.hub, self.edge):
+            found = machine.call("sh", "-c", "cat /etc/braid/*.yaml; find /var/lib/braid -type f -exec cat {} +")
+            texts.append(found.stdout)
+        for text in texts:
+            self.assertNotIn(secret, text)
+        self.edge.call("systemctl", "disable", "--now", "braid@edge")
+        self.edge.call("sh", "-c", "rm -f /etc/braid/*")
+        self.hub.call("rm", "/var/lib/braid/concentrator.peers.d/van.yaml")
+        self.hub.ctl("reload")
+        self.assertIn("was used by another gateway", self.refused(line))
+
+    def test_the_line_in_the_command_line_is_overwritten_there(self):
+        line = self.invite("van", "--valid-for", "10min")
+        told = self.edge.call(binary("braidctl"), "join", line, "--yes", "--dry-run")
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertIn("interface: \"wifi0\"", told.stdout)
+        self.assertEqual(self.edge.files("/etc/braid"), [])
+
+    def test_what_is_wrong_is_one_line_and_leaves_nothing(self):
+        line = self.invite("van")
+        self.assertIn("not whole", self.refused(line[:-5]))
+        parts = line.split("/")
+        wrong = bytearray(base64.urlsafe_b64decode(parts[3] + "="))
+        wrong[0] ^= 1
+        parts[3] = base64.urlsafe_b64encode(wrong).decode().rstrip("=")
+        self.assertIn("its secret is wrong", self.refused(self.sealed(parts)))
+        parts = line.split("/")
+        parts[1] = f"{PUBLIC[0]}:9"
+        told = self.refused(self.sealed(parts))
+        self.assertIn(f"no answer from {PUBLIC[0]}:9", told)
+        self.assertIn("blocked", told)
+        self.assertIn("192.168.100.0/25 overlaps", self.refused(line, "--network", "192.168.100.0/25"))
+        self.assertIn("no interface wan9", self.refused(line, "--uplink", "wan9"))
+        self.assertIn("joined as 'van'", self.join(line))
+
+    @staticmethod
+    def sealed(parts):
+        text = "/".join(parts[:5])
+        return f"{text}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def test_a_dropped_port_is_named(self):
+        line = self.invite("van")
+        rules = "table inet wall { chain arrivals { type filter hook input priority 0; udp dport 4433 drop; }; }"
+        self.lab.concentrator.run("nft", rules)
+        try:
+            self.assertIn("UDP is blocked on the way", self.refused(line))
+        finally:
+            self.lab.concentrator.run("nft", "delete", "table", "inet", "wall")
+        self.assertRegex(self.join(line), re.compile("first packet went through"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,80 @@
+// What braidctl finds at a host, by the fake of the host's network.
+
+#include "ctl/site.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/fake/fake_host_network.h"
+
+namespace braid::site_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+struct SiteTest : testing::Test {
+  void add(const char* name, std::vector<std::string> addresses, bool up = true, uint8_t scope = 0) {
+    Link link;
+    link.index = ++last;
+    link.name = name;
+    link.up = up;
+    for (const std::string& text : addresses) {
+      size_t slash = text.find('/');
+      link.addresses.insert({*Address::parse(text.substr(0, slash)),
+                             static_cast<uint8_t>(std::stoi(text.substr(slash + 1))), scope, true, false,
+                             false});
+    }
+    host.edit().setLink(link);
+  }
+  void route(uint32_t metric, Address::Family family = Address::Family::kV4) {
+    host.edit().addDefaultRoute({family, last, {}, metric});
+  }
+  const NetworkTable& table() {
+    host.changed();
+    host.process(Time{});
+    return host.table();
+  }
+  FakeHostNetwork host;
+  int last = 0;
+};
+
+TEST_F(SiteTest, UplinksAreTheInterfacesWithADefaultRouteBestFirst) {
+  add("lo", {"127.0.0.1/8"});
+  add("wwan0", {"100.70.1.2/30"});
+  route(700);
+  add("wlan0", {"192.168.43.7/24"});
+  route(600);
+  route(10, Address::Family::kV6);
+  add("eth0", {"192.168.7.1/24"});
+  add("eth9", {"192.0.2.7/24"}, false);
+  route(1);
+  add("braid0", {"10.99.0.2/24"});
+  route(0);
+  EXPECT_THAT(findUplinks(table(), "braid0"), ElementsAre("wlan0", "wwan0"))
+      << "not what is down, nor the tunnel";
+}
+
+TEST_F(SiteTest, LansAreThePrivateNetworksOfTheOthers) {
+  add("lo", {"127.0.0.1/8"});
+  add("wlan0", {"192.168.43.7/24"});
+  route(600);
+  add("eth0", {"192.168.7.1/24", "fd00:7::1/64", "2001:db8:7::1/64"});
+  add("eth1", {"192.168.7.2/24", "10.0.0.1/32"});
+  add("docker0", {"172.17.0.1/16"});
+  add("virbr0", {"192.168.122.1/24"});
+  add("braid0", {"10.99.0.2/24"});
+  add("eth2", {"10.9.0.1/24"}, false);
+  add("eth3", {"10.8.0.1/24"}, true, 253);
+  EXPECT_THAT(findLans(table(), {"wlan0"}, "braid0"),
+              ElementsAre(*Prefix::parse("192.168.7.0/24"), *Prefix::parse("fd00:7::/64")));
+}
+
+TEST_F(SiteTest, AHostWithoutARouteHasNoUplinkAndOneWithoutALanNone) {
+  add("eth0", {"192.0.2.7/24"});
+  EXPECT_THAT(findUplinks(table(), "braid0"), IsEmpty());
+  EXPECT_THAT(findLans(table(), {"eth0"}, "braid0"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace braid::site_test

@@ -1,0 +1,592 @@
+"""Set-ups of two gateways that are broken on purpose, each made for real: in network namespaces, in mount and user
+namespaces of `braidctl doctor` alone, and in folders of their own. What each must be told is a pattern for the cause
+and one for the remedy, looked for in what doctor or the daemon's log says."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import Callable
+
+from lab.gateway import PORT, binary
+from lab.lab import Lab
+from lab.links import Wire
+
+DOCTOR_SECONDS = 40
+SETTLED = 11  # seconds that a daemon runs before doctor trusts what it says
+
+
+@dataclasses.dataclass
+class Broken:
+    """One set-up. `make` breaks it and gives what is to be run: a list of texts (the outputs)."""
+
+    name: str
+    cause: str
+    remedy: str
+    make: Callable
+
+
+class Place:
+    """One lab with two plain wires, whose gateways are written anew for each set-up."""
+
+    def __init__(self):
+        self.lab = Lab([Wire("dsl"), Wire("lte")])
+
+    def __enter__(self):
+        self.lab.__enter__()
+        self.lab.make_gateways()
+        self.edge, self.hub = self.lab.edge_gateway, self.lab.gateway
+        self.space, self.far = self.lab.edge, self.lab.concentrator
+        self._fresh = {gateway.name: json.dumps(gateway.config) for gateway in (self.edge, self.hub)}
+        self._undo = contextlib.ExitStack()
+        return self
+
+    def __exit__(self, *error):
+        self._undo.close()
+        self.lab.__exit__(*error)
+
+    # ---- between two set-ups
+
+    def reset(self):
+        """Everything is as it was made, and no daemon runs."""
+        self._undo.close()
+        for gateway in (self.edge, self.hub):
+            if gateway.process:
+                gateway.stop()
+            gateway.config = json.loads(self._fresh[gateway.name])
+            gateway.write_config()
+
+    def undo(self, function, *arguments):
+        """Called at the next reset, the last one first."""
+        self._undo.callback(function, *arguments)
+
+    # ---- what breaks
+
+    def sysctl(self, space, **settings):
+        """Sets them until the reset."""
+        for name, value in settings.items():
+            file = pathlib.Path("/proc/sys") / name.replace("__", "/")
+            before = space.inside(file.read_text).strip()
+            space.sysctl(**{name: value})
+            self.undo(lambda n=name, b=before: space.sysctl(**{n: b}))
+
+    def nft(self, space, rules):
+        """A ruleset until the reset; nft wants a chain's end at the end of a line."""
+        space.run("nft", "-f", "-", stdin=_input(rules.replace("; } ", "; }\n") + "\n"))
+        self.undo(lambda: space.run("nft", "flush", "ruleset"))
+
+    def command(self, space, do, undo):
+        space.run(*do.split())
+        self.undo(lambda: space.run(*undo.split(), check=False))
+
+    def unplug(self, do):
+        """Runs a command at the edge that costs an uplink its addresses or routes; the reset gives them back."""
+        self.space.run(*do.split())
+        self.undo(lambda: [self.lab.restore_uplink(index) for index in range(2)])
+
+    # ---- what is asked
+
+    def start(self, *gateways):
+        for gateway in gateways:
+            gateway.start()
+
+    def connect(self):
+        """Both daemons, and the time that doctor wants to trust them."""
+        self.start(self.hub, self.edge)
+        self.edge.wait_up(subflows=2)
+        time.sleep(SETTLED)
+
+    @staticmethod
+    def doctor(gateway, wrapper=()):
+        """(exit status, what it says) of `braidctl doctor` where that gateway is."""
+        gateway.write_config()
+        done = subprocess.run(gateway.namespace.words(*wrapper, binary("braidctl"), "doctor", gateway.path),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=DOCTOR_SECONDS, check=False)
+        return done.returncode, done.stdout
+
+    def asked(self, gateway, **options):
+        """What doctor says, which must be that something is wrong."""
+        code, said = self.doctor(gateway, **options)
+        if code != 1:
+            raise RuntimeError(f"doctor found nothing, exit {code}:\n{said}")
+        return said
+
+    def shell(self, gateway, prepare, options=()):
+        """The same behind shell commands, in a mount namespace of its own."""
+        return self.asked(gateway, wrapper=["unshare", *options, "--mount", "sh", "-ec", f'{prepare}\nexec "$0" "$@"'])
+
+    @staticmethod
+    def log_of(gateway):
+        """What a daemon that cannot start says, or one that is killed after a while."""
+        gateway.write_config()
+        done = subprocess.run(gateway.namespace.words("timeout", "14", binary("braidd"), "--config", gateway.path),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=DOCTOR_SECONDS, check=False)
+        return done.stdout
+
+
+def _input(text):
+    reader, writer = os.pipe()
+    os.write(writer, text.encode())
+    os.close(writer)
+    return reader
+
+
+SETUPS = []
+
+
+def broken(name, cause, remedy):
+    """Registers the decorated function, which breaks a Place and gives what was said."""
+
+    def register(function):
+        SETUPS.append(Broken(name, cause, remedy, function))
+        return function
+
+    return register
+
+
+# ---- who is who
+
+@broken("the peer's pin is wrong here", r"another pin", r"braidctl pin FILE\.crt")
+def _wrong_pin(p):
+    p.start(p.hub)
+    p.edge.config["peers"][0]["pin"] = "sha256:" + "A" * 43 + "="
+    return p.asked(p.edge)
+
+
+@broken("our pin is missing at the peer", r"does not accept us", r"put this gateway's pin into its 'pin'")
+def _foreign_pin(p):
+    p.hub.config["peers"][0]["pin"] = "sha256:" + "E" * 43 + "="
+    p.start(p.hub)
+    return p.asked(p.edge)
+
+
+@broken("a stranger calls: seen at the concentrator", r"turned away: .*stranger", r"add a peer with this pin")
+def _stranger(p):
+    p.hub.config["peers"][0]["pin"] = "sha256:" + "E" * 43 + "="
+    p.start(p.hub, p.edge)
+    time.sleep(SETTLED)
+    return p.asked(p.hub)
+
+
+@broken("the gateway's own pin as the peer's", r"is this gateway's own pin", r"put the pin of the other gateway")
+def _own_pin(p):
+    p.edge.config["peers"][0]["pin"] = json.loads(p._fresh["concentrator"])["peers"][0]["pin"]
+    return p.asked(p.edge)
+
+
+@broken("the key is readable by others", r"private key can be used by others", r"chmod 600")
+def _open_key(p):
+    key = p.lab.directory / "edge.key"
+    key.chmod(0o644)
+    p.undo(key.chmod, 0o600)
+    return p.asked(p.edge)
+
+
+@broken("key and certificate of different gateways", r"is not the certificate of the key",
+        r"give the two files of one")
+def _mixed_identity(p):
+    p.edge.config["identity"]["certificate"] = "concentrator.crt"
+    return p.asked(p.edge)
+
+
+@broken("no key", r"edge2\.key.*(No such file|cannot)", r"keygen")
+def _no_key(p):
+    p.edge.config["identity"]["key"] = "edge2.key"
+    return p.asked(p.edge)
+
+
+@broken("ciphers differ", r"no cipher in common|cipher", r"tunnel\.cipher")
+def _ciphers(p):
+    p.hub.config["tunnel"] = {"cipher": "chacha20-poly1305"}
+    p.edge.config["tunnel"] = {"cipher": "aes-256-gcm"}
+    p.start(p.hub)
+    return p.asked(p.edge)
+
+
+# ---- the file
+
+@broken("an unknown key in the file", r"uplink:? |unknown", r"Remedy: \S+")
+def _unknown_key(p):
+    p.edge.config["uplink"] = p.edge.config.pop("uplinks")
+    return p.asked(p.edge)
+
+
+@broken("the endpoint lies in what is routed into the tunnel", r"holds the endpoint", r"use 'gateway: auto'")
+def _loop(p):
+    p.edge.config["device"]["routes"].append("203.0.113.0/24")
+    p.edge.config["peers"][0]["prefixes"].append("203.0.113.0/24")
+    p.edge.config["uplinks"][0]["gateway"] = "none"
+    return p.asked(p.edge)
+
+
+# ---- the host
+
+@broken("no TUN device", r"cannot open /dev/net/tun: No such file", r"modprobe tun")
+def _no_tun(p):
+    return p.shell(p.edge, "mount -t tmpfs none /dev/net")
+
+
+@broken("the TUN device may not be opened", r"cannot open /dev/net/tun: Permission denied|Operation not permitted",
+        r"mode 0666|DeviceAllow")
+def _shut_tun(p):
+    # On a file system without devices a node cannot be opened, by root neither.
+    return p.shell(p.edge, "mount -t tmpfs -o nodev none /dev/net; mknod /dev/net/tun c 10 200")
+
+
+@broken("no capability", r"CAP_NET_ADMIN is out of reach", r"--cap-add NET_ADMIN")
+def _no_capability(p):
+    return p.asked(p.edge, wrapper=["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"])
+
+
+@broken("small socket buffers in a container of a user", r"net\.core\.rmem_max allows",
+        r"sysctl -w net\.core\.rmem_max")
+def _buffers(p):
+    # The limit itself is the whole machine's, which others use: only doctor sees Debian's own value here.
+    limit = p.lab.directory / "rmem_max"
+    limit.write_text("212992\n")
+    return p.shell(p.edge, f"mount --bind {limit} /proc/sys/net/core/rmem_max", ["--user", "--map-root-user"])
+
+
+@broken("forwarding is off", r"net\.ipv4\.ip_forward is off", r"sysctl -w net\.ipv4\.ip_forward=1")
+def _forwarding(p):
+    p.edge.config["device"]["networks"] = ["192.168.10.0/24"]
+    p.sysctl(p.space, net__ipv4__ip_forward=0)
+    return p.asked(p.edge)
+
+
+@broken("strict reverse path filter on one uplink", r"strict reverse path filter on uplink lte.*lte0\.rp_filter",
+        r"sysctl -w net\.ipv4\.conf\.lte0\.rp_filter=2")
+def _strict_interface(p):
+    p.sysctl(p.space, net__ipv4__conf__lte0__rp_filter=1)
+    return p.asked(p.edge)
+
+
+@broken("strict reverse path filter for all", r"strict reverse path filter.*conf\.all\.rp_filter",
+        r"sysctl -w net\.ipv4\.conf\.all\.rp_filter=2")
+def _strict_all(p):
+    p.sysctl(p.space, net__ipv4__conf__all__rp_filter=1)
+    return p.asked(p.edge)
+
+
+@broken("the clock is far behind", r"clock: it says .*certificate was made", r"timedatectl set-ntp true")
+def _clock(p):
+    certificate, key = p.lab.directory / "later.crt", p.lab.directory / "edge.key"
+    subprocess.run(["openssl", "x509", "-new", "-key", key, "-subj", "/CN=edge", "-not_before", "20380101000000Z",
+                    "-not_after", "20480101000000Z", "-out", certificate], check=False, capture_output=True)
+    if not certificate.exists():  # OpenSSL before 3.4
+        _certificate_from_the_future(key, certificate)
+    p.edge.config["identity"]["certificate"] = "later.crt"
+    return p.asked(p.edge)
+
+
+def _certificate_from_the_future(key, certificate):
+    ca = certificate.parent / "ca"
+    ca.mkdir(exist_ok=True)
+    (ca / "index.txt").write_text("")
+    (ca / "serial").write_text("01\n")
+    (ca / "ca.cnf").write_text(f"[ca]\ndefault_ca=x\n[x]\ndatabase={ca}/index.txt\nserial={ca}/serial\n"
+                               f"new_certs_dir={ca}\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n")
+    request = ca / "request.pem"
+    subprocess.run(["openssl", "req", "-new", "-key", key, "-subj", "/CN=edge", "-out", request], check=True,
+                   capture_output=True)
+    subprocess.run(["openssl", "ca", "-batch", "-selfsign", "-notext", "-config", ca / "ca.cnf", "-keyfile", key,
+                    "-in", request, "-startdate", "20380101000000Z", "-enddate", "20480101000000Z",
+                    "-out", certificate], check=True, capture_output=True)
+
+
+@broken("the disk is full", r"the disk of .* is full", r"delete something there")
+def _full_disk(p):
+    place = p.lab.directory / "small"
+    p.hub.config["state"] = str(place / "hub.state")
+    return p.shell(p.hub, f"mkdir -p {place}; mount -t tmpfs -o size=64k none {place}; "
+                          f"head -c 61440 /dev/zero > {place}/filler || true")
+
+
+@broken("the disk is read-only", r"file system that is read-only", r"mount it writable")
+def _read_only(p):
+    place = p.lab.directory / "fixed"
+    p.hub.config["state"] = str(place / "hub.state")
+    return p.shell(p.hub, f"mkdir -p {place}; mount -t tmpfs -o ro none {place}")
+
+
+@broken("no folder for the state", r"no folder .*/nowhere", r"install -d")
+def _no_folder(p):
+    p.hub.config["state"] = str(p.lab.directory / "nowhere" / "hub.state")
+    return p.asked(p.hub)
+
+
+@broken("no folder for the control socket", r"no folder /run/braid-nowhere", r"start the daemon by its unit")
+def _no_run(p):
+    p.edge.config["control"] = {"socket": "/run/braid-nowhere/edge.sock"}
+    return p.asked(p.edge)
+
+
+@broken("an unknown group for the control socket", r"no group 'nobodys'", r"create it, or change control\.group")
+def _group(p):
+    p.edge.config["control"]["group"] = "nobodys"
+    return p.log_of(p.edge)
+
+
+@broken("the device's name is taken", r"there is an interface 'braid0' already", r"ip link del braid0")
+def _name_taken(p):
+    p.command(p.space, "ip link add braid0 type veth peer name braid0x", "ip link del braid0")
+    return p.asked(p.edge)
+
+
+@broken("a daemon that was killed left its socket", r"nobody answers: the daemon was killed", r"systemctl restart")
+def _killed(p):
+    p.start(p.edge)
+    p.edge.stop(signal.SIGKILL)
+    p.undo(lambda: p.edge.socket.unlink(missing_ok=True))
+    return p.asked(p.edge)
+
+
+# ---- the network at the edge
+
+@broken("an interface is missing", r"there is no interface lte9", r"'ip -br link' lists")
+def _no_interface(p):
+    p.edge.config["uplinks"][1]["interface"] = "lte9"
+    return p.asked(p.edge)
+
+
+@broken("an interface is down", r"the link lte0 is down", r"ip link set lte0 up")
+def _link_down(p):
+    p.unplug("ip link set lte0 down")
+    return p.asked(p.edge)
+
+
+@broken("an interface without address", r"lte0 has no usable address", r"DHCP client")
+def _no_address(p):
+    p.unplug("ip address flush dev lte0 scope global")
+    return p.asked(p.edge)
+
+
+@broken("a source address that is not there", r"does not have the configured source address", r"uplinks\.source")
+def _no_source(p):
+    p.edge.config["uplinks"][0]["source"] = "198.51.100.7"
+    return p.asked(p.edge)
+
+
+@broken("no default route", r"lte0 has no IPv4 default route", r"uplinks\.gateway to the router's address")
+def _no_default(p):
+    p.unplug("ip route del default dev lte0")
+    return p.asked(p.edge)
+
+
+@broken("a router in no network of the uplink", r"router 10\.9\.9\.9 is in no network of dsl0",
+        r"correct uplinks\.gateway")
+def _foreign_router(p):
+    p.edge.config["uplinks"][0]["gateway"] = "10.9.9.9"
+    return p.asked(p.edge)
+
+
+@broken("the host has that route already", r"host has a route for it already, to lan0",
+        r"ip route del 192\.168\.100\.0/24")
+def _same_route(p):
+    p.command(p.space, "ip route add 192.168.100.0/24 via 192.168.10.2 dev lan0", "ip route del 192.168.100.0/24")
+    return p.asked(p.edge)
+
+
+@broken("the same network at both sides", r"network of lan0, 192\.168\.100\.0/24, holds 192\.168\.100\.0/24",
+        r"renumber one of the two LANs")
+def _same_lan(p):
+    p.command(p.space, "ip address add 192.168.100.9/24 dev lan0 noprefixroute",
+              "ip address del 192.168.100.9/24 dev lan0")
+    return p.asked(p.edge)
+
+
+@broken("the name server does not answer", r"no answer for the name hub\.example\.org", r"/etc/resolv\.conf")
+def _dns_silent(p):
+    p.edge.config["peers"][0]["endpoints"] = [f"hub.example.org:{PORT}"]
+    p.nft(p.far, "table inet t { chain o { type filter hook prerouting priority 0; meta l4proto { tcp, udp } "
+                 "th dport 53 drop; } }")
+    resolv, switch = p.lab.directory / "resolv.conf", p.lab.directory / "nsswitch.conf"
+    resolv.write_text("nameserver 198.51.100.53\noptions timeout:10 attempts:3\n")
+    switch.write_text("hosts: dns\n")
+    return p.shell(p.edge, f"mount --bind {resolv} /etc/resolv.conf; mount --bind {switch} /etc/nsswitch.conf")
+
+
+@broken("the peer's name is not known", r"the name hub\.example\.org has no address", r"getent hosts")
+def _dns_unknown(p):
+    p.edge.config["peers"][0]["endpoints"] = [f"hub.example.org:{PORT}"]
+    switch = p.lab.directory / "nsswitch.conf"
+    switch.write_text("hosts: files\n")
+    return p.shell(p.edge, f"mount --bind {switch} /etc/nsswitch.conf")
+
+
+@broken("a firewall at the edge's output", r"(cannot send to|refuses to send).*", r"'output'")
+def _output(p):
+    p.start(p.hub)
+    p.nft(p.space, f"table inet t {{ chain o {{ type filter hook output priority 0; udp dport {PORT} drop; }} }}")
+    return p.asked(p.edge)
+
+
+# ---- the way
+
+@broken("nobody is at the endpoint", r"no answer: the peer is down", r"is braidd running")
+def _nobody(p):
+    return p.asked(p.edge)
+
+
+@broken("one uplink leads nowhere, a daemon runs", r"lte to concentrator .*no answer comes back",
+        r"see to the line itself")
+def _dead_uplink(p):
+    p.nft(p.far, "table inet t { chain i { type filter hook prerouting priority -300; iifname \"lte0\" udp dport "
+                 f"{PORT} drop; }} }}")
+    p.start(p.hub, p.edge)
+    p.edge.wait_up(subflows=1)
+    time.sleep(SETTLED)
+    return p.asked(p.edge)
+
+
+@broken("one uplink leads nowhere, no daemon runs", r"lte to concentrator .*no answer comes back",
+        r"see to the line itself")
+def _dead_uplink_tried(p):
+    p.nft(p.far, "table inet t { chain i { type filter hook prerouting priority -300; iifname \"lte0\" udp dport "
+                 f"{PORT} drop; }} }}")
+    p.start(p.hub)
+    return p.asked(p.edge)
+
+
+@broken("an MTU hole: large datagrams do not pass", r"packets above \d+ bytes are lost on the way", r"tracepath")
+def _hole(p):
+    p.nft(p.far, f"table inet t {{ chain i {{ type filter hook prerouting priority -300; udp dport {PORT} "
+                 "meta length > 1290 drop; } }")
+    p.start(p.hub)
+    return p.asked(p.edge)
+
+
+@broken("an MTU hole, seen by the running daemon", r"packets above \d+ bytes are lost on the way", r"tracepath")
+def _hole_running(p):
+    p.nft(p.far, f"table inet t {{ chain i {{ type filter hook prerouting priority -300; udp dport {PORT} "
+                 "meta length > 1290 drop; } }")
+    p.connect()
+    return p.asked(p.edge)
+
+
+@broken("an MTU hole that no handshake fits through", r"(datagrams of 1200 bytes do not|not finished in time)",
+        r"let UDP datagrams of 1200 bytes pass")
+def _deep_hole(p):
+    p.nft(p.far, f"table inet t {{ chain i {{ type filter hook prerouting priority -300; udp dport {PORT} "
+                 "meta length > 700 drop; } }")
+    p.start(p.hub)
+    return p.asked(p.edge)
+
+
+# ---- at the concentrator
+
+@broken("a firewall drops by its policy",
+        rf"UDP port {PORT} .*dropped by chain input of table inet filter, by its policy",
+        rf"nft insert rule inet filter input udp dport {PORT} accept")
+def _policy(p):
+    p.nft(p.far, "table inet filter { chain input { type filter hook input priority 0; policy drop; "
+                 "ct state established,related accept; iif lo accept; tcp dport 22 accept; "
+                 "ip saddr 192.0.2.0/24 accept; ip protocol icmp accept; } }")
+    return p.asked(p.hub)
+
+
+@broken("a firewall rejects in a chain behind",
+        rf"UDP port {PORT} .*dropped by chain input of table inet fw, by a rule",
+        rf"udp dport {PORT} accept")
+def _rejected(p):
+    p.nft(p.far, "table inet fw { chain services { udp dport 53 accept; reject; } "
+                 "chain input { type filter hook input priority 0; ct state vmap { established : accept, "
+                 "related : accept }; iifname lo accept; meta l4proto udp jump services; } }")
+    return p.asked(p.hub)
+
+
+@broken("the port is taken", rf"cannot listen at 0\.0\.0\.0:{PORT}: Address already in use", r"ss -lunp")
+def _port_taken(p):
+    program = f"""
+import socket, time
+taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+taken.bind(("0.0.0.0", {PORT}))
+print("ready", flush=True)
+time.sleep(99)
+"""
+    process = p.lab.start(p.far, "squatter", [sys.executable, "-c", program])
+    p.undo(p.lab.stop, process)
+    p.lab.wait_for_line("squatter", "ready")
+    return p.asked(p.hub)
+
+
+@broken("listening at an address of another host", r"cannot listen at 198\.51\.100\.1:4433", r"listen at 0\.0\.0\.0")
+def _foreign_listen(p):
+    p.hub.config["listen"] = ["198.51.100.1:4433"]
+    return p.asked(p.hub)
+
+
+@broken("nothing arrives at the concentrator", r"no datagram at all has arrived", r"forward it in a NAT router")
+def _unreached(p):
+    p.start(p.hub)
+    time.sleep(SETTLED)
+    return p.asked(p.hub)
+
+
+@broken("callers with a wrong pin: seen at the concentrator", r"for a gateway with another pin|nothing.*arrived",
+        r"put this gateway's pin: sha256:")
+def _calls_with_wrong_pin(p):
+    p.edge.config["peers"][0]["pin"] = "sha256:" + "A" * 43 + "="
+    p.start(p.hub, p.edge)
+    time.sleep(SETTLED)
+    return p.asked(p.hub)
+
+
+@broken("hosts of a network that is not in the peer's prefixes", r"packets of peers were dropped.*foreign_source",
+        r"'prefixes'")
+def _prefixes(p):
+    p.hub.config["peers"][0]["prefixes"] = ["10.255.0.2/32"]
+    p.hub.config["device"]["routes"] = []
+    p.connect()
+    p.lab.client.run("ping", "-n", "-q", "-c", "40", "-i", "0.02", "-W", "1", "192.168.100.2", check=False)
+    return p.asked(p.hub)
+
+
+@broken("a metered uplink at its cap", r"lte: its cap of 10\.0 MB is reached", r"raise metered\.cap")
+def _cap(p):
+    p.edge.config["uplinks"][1]["metered"] = {"cap": "10MB"}
+    p.edge.config["uplinks"][1]["use"] = "normal"
+    p.connect()
+    p.edge.ctl("test", "--path", "lte", "--seconds", "5")
+    p.lab.wait_for(lambda: any((u.get("metered") or {}).get("closed") for u in p.edge.status()["gateway"]["uplinks"]),
+                   "the cap to be reached")
+    return p.asked(p.edge)
+
+
+def judge(place, setup):
+    """What is missing in what was said; empty: cause and remedy are there. And what was said."""
+    place.reset()
+    try:
+        said = setup.make(place)
+    except (RuntimeError, OSError, TimeoutError, subprocess.SubprocessError) as error:
+        return [f"could not be made: {error}"], ""
+    missing = [what for what, pattern in (("cause", setup.cause), ("remedy", setup.remedy))
+               if not re.search(pattern, said, re.DOTALL)]
+    return missing, said
+
+
+def healthy(place):
+    """What doctor finds at gateways that are well, with and without daemons: nothing, or it is worth nothing."""
+    found = []
+    place.reset()
+    place.start(place.hub)
+    time.sleep(SETTLED)
+    looks = [("edge without daemon", place.edge)]
+    for when, gateways in (("not started", looks), ("running", [("edge", place.edge), ("concentrator", place.hub)])):
+        if when == "running":
+            place.start(place.edge)
+            place.edge.wait_up(subflows=2)
+            time.sleep(SETTLED)
+        for name, gateway in gateways:
+            code, said = place.doctor(gateway)
+            if code != 0:
+                found.append(f"healthy {name}: exit {code}\n{said}")
+    return found

@@ -1,0 +1,33 @@
+"""Target of `braidctl doctor`: set-ups that are broken on purpose, of which cause and remedy must be named."""
+
+from . import MISSING, option, target
+from ._doctor_lab import SETUPS, Place, healthy, judge
+
+LEAST = 25  # set-ups that count
+
+
+@target("operate.4", "broken set-ups, each made for real, for which doctor, check or the log does not name cause and "
+        "remedy; a healthy pair must give no finding", "set-ups", at_most=0, programs=["braidd", "braidctl"],
+        options=[option("--only", metavar="WORD", help="those with this word in their name"),
+                 option("--show", action="store_true", help="print what was said")])
+def broken_setups(only, show):
+    """Every set-up, and a pair that is well before and after them."""
+    failed, done = {}, []
+    with Place() as place:
+        for finding in healthy(place) if not only else []:
+            failed[finding] = ["a finding where nothing is wrong"]
+        for setup in SETUPS:
+            if only and only not in setup.name:
+                continue
+            missing, said = judge(place, setup)
+            done.append(setup.name)
+            if missing:
+                failed[setup.name] = [*missing, said[-3000:]]
+            if show or missing:
+                print(f"=== {setup.name}: {'lacks ' + ', '.join(map(str, missing)) if missing else 'named'}\n{said}",
+                      flush=True)
+        place.reset()
+    detail = {"set-ups": len(done), "failed": failed, "done": done}
+    if len(done) < LEAST and not only:
+        detail[MISSING] = f"{LEAST} set-ups"
+    return len(failed), detail
