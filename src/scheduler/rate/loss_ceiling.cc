@@ -16,6 +16,9 @@ double share(double lost, double acked) {
 }  // namespace
 
 void LossCeiling::onRound(const Round& round) {
+  if (state_ == State::kHold && !judged_ && round.now - begun_ > kLongestTrial)
+    return blameThePath(round.now);
+  if (!isBusy(round)) return;
   double loss = share(round.lost, round.acked);
   ++rounds_;
   if (rounds_ > kLag) {
@@ -39,7 +42,6 @@ void LossCeiling::onRound(const Round& round) {
       return hold(kMargin * arrived_, loss, round.now);
     case State::kHold:
       if (rounds_ >= kLag + kTrial && (judged_ || isTold())) return judge(round);
-      if (!judged_ && round.now - begun_ > kLongestTrial) return blameThePath(round.now);
       if (round.now < until_ || !judged_) return;
       state_ = State::kRaise;
       rounds_ = 0;
@@ -58,6 +60,11 @@ void LossCeiling::onRound(const Round& round) {
       if (round.ofCeiling) rate_ *= kRaise;
       if (round.queue || rate_ > kFree * round.rate) lift();
   }
+}
+
+bool LossCeiling::isBusy(const Round& round) const {
+  double sent = round.acked > 0 ? round.rate * (1 + round.lost / round.acked) : 0;
+  return sent >= kBusy * std::min(rate_, round.known);
 }
 
 // Enough packets, or more lost than half of what would be of enough.

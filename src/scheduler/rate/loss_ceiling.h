@@ -43,6 +43,9 @@ class LossCeiling {
   static constexpr Duration kLongestHold = 16s;
   /// A ceiling so many times above what arrives binds nobody.
   static constexpr double kFree = 2;
+  /// A round in which less than this part of the ceiling, or of what has arrived of late, was sent says nothing: what
+  /// a burst after a pause loses was not lost by the rate, and what arrives of it is not what the path gives.
+  static constexpr double kBusy = 0.75;
 
   struct Round {
     Time now;
@@ -50,6 +53,7 @@ class LossCeiling {
     double lost = 0;         ///< bytes
     uint64_t packets = 0;    ///< lost
     double rate = 0;         ///< bytes per second that arrived
+    double known = 0;        ///< bytes per second that have arrived in a round of late
     bool queue = false;      ///< packets waited: then loss is an overflow, not a policer
     bool ofCeiling = false;  ///< the sender was held back by the ceiling (or nothing), not by its user
   };
@@ -64,6 +68,7 @@ class LossCeiling {
 
  private:
   enum class State : uint8_t { kNone, kHold, kRaise };
+  bool isBusy(const Round& round) const;
   void hold(double rate, double loss, Time now);
   bool isTold() const;
   void judge(const Round& round);

@@ -67,7 +67,8 @@ void Wan::judgeRound(const AckSample& ack) {
   if (mode_ == Mode::kModel) {
     // Less than the target: the buffer overflows before the model has what it aims at, as at a policer.
     bool queue = path_.queue() >= target();
-    ceiling_.onRound({ack.now, round.acked, round.lost, round.packets, path_.arrived(), queue, used || held});
+    ceiling_.onRound({ack.now, round.acked, round.lost, round.packets, path_.arrived(), path_.highest(),
+                      queue, used || held});
   }
   if (look_.isLowered()) {
     look_.onRound(static_cast<double>(ack.inFlight - ack.bytes));

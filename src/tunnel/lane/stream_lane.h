@@ -19,6 +19,7 @@
 // fast. All that is held together has a bound; there the stream that holds most is reset. What the driver may write ahead
 // is what the paths carry in a few milliseconds. No stream waits for another.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -89,7 +90,10 @@ class StreamLane {
   void onReset(const StreamResetFrame& frame);
   /// Looks at the streams that something happened to. After other calls of the session.
   void update(Time now);
-  Time nextDeadline() const { return sending_.nextDeadline(); }
+  /// When update() is due, whatever happens until then.
+  Time nextDeadline() const {
+    return std::min(sending_.nextDeadline(), turnedAway_.now ? turnedAway_.until : kNever);
+  }
   /// All streams end; `tellPeer`: the session goes on.
   void endAll(StreamCause cause, bool tellPeer);
 

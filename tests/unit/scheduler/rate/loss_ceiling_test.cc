@@ -9,12 +9,13 @@ namespace {
 struct LossCeilingTest : testing::Test {
   LossCeiling c{1000};
   Time now = at(0s);
+  double known = 0;  // what has arrived of late, bytes per second
   static Time at(Duration t) { return Time{} + t; }
   /// `lost` of 100 packets of 1000 bytes.
   void round(uint64_t lost, bool queue = false, bool ofCeiling = true) {
     now += 100ms;
     auto bytes = static_cast<double>(lost * 1000);
-    c.onRound({now, 100e3 - bytes, bytes, lost, (100e3 - bytes) * 10, queue, ofCeiling});
+    c.onRound({now, 100e3 - bytes, bytes, lost, (100e3 - bytes) * 10, known, queue, ofCeiling});
   }
   void rounds(int n, uint64_t lost) {
     for (int i = 0; i < n; ++i) round(lost);
@@ -39,9 +40,32 @@ TEST_F(LossCeilingTest, ASingleBurstDoesNot) {
 TEST_F(LossCeilingTest, FewPacketsAreNoProof) {
   for (int i = 0; i < 10; ++i) {
     now += 100ms;
-    c.onRound({now, 17e3, 3e3, 3, 170e3, false, false});
+    c.onRound({now, 17e3, 3e3, 3, 170e3, 0, false, false});
   }
   EXPECT_FALSE(bound());
+}
+
+TEST_F(LossCeilingTest, ABurstAfterAPauseIsNoProof) {
+  known = 1e6;
+  for (int i = 0; i < 5; ++i) {
+    now += 100ms;
+    c.onRound({now, 40e3, 20e3, 20, 400e3, known, false, true});
+  }
+  EXPECT_FALSE(bound());
+  rounds(2, 30);
+  EXPECT_TRUE(bound()) << "that much was sent as has arrived of late";
+}
+
+TEST_F(LossCeilingTest, ABurstAfterAPauseLowersNoCeiling) {
+  known = 1e6;
+  rounds(2, 20);
+  rounds(6, 0);
+  double before = c.rate();
+  for (int i = 0; i < 10; ++i) {
+    now += 100ms;
+    c.onRound({now, 30e3, 15e3, 15, 300e3, known, false, true});
+  }
+  EXPECT_EQ(c.rate(), before);
 }
 
 TEST_F(LossCeilingTest, LossWithAQueueIsAnOverflow) {
@@ -85,11 +109,11 @@ TEST_F(LossCeilingTest, ATrialThatTellsNothingIsGivenUpAfterFiveSeconds) {
   rounds(2, 20);
   for (int i = 0; i < 50; ++i) {  // a packet a round: 200 are wanted
     now += 100ms;
-    c.onRound({now, 1e3, 0, 0, 10e3, false, false});
+    c.onRound({now, 1e3, 0, 0, 10e3, 0, false, false});
     EXPECT_TRUE(bound()) << i;
   }
   now += 100ms;
-  c.onRound({now, 1e3, 0, 0, 10e3, false, false});
+  c.onRound({now, 1e3, 0, 0, 10e3, 0, false, false});
   EXPECT_FALSE(bound());
 }
 

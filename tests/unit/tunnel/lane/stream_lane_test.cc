@@ -87,5 +87,23 @@ TEST_F(StreamLaneTest, ASessionOfTheSameSizeDoesNot) {
   EXPECT_EQ(limited(other), 1u) << "its own slowest reader has gone";
 }
 
+TEST_F(StreamLaneTest, AfterThePeerHadNoRoomASessionAtRestIsWokenToOpenStreamsAgain) {
+  Receiver r(options, pool, 1);
+  Params peer;
+  peer.lanes = Params::kStreamLane;
+  peer.streams = 10;
+  peer.streamCredit = 1000;
+  r.lane.setPeer(peer);
+  StreamEnds ends{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")};
+  ASSERT_TRUE(r.lane.open(ends, now));
+  r.lane.onReset({StreamId(0), static_cast<uint64_t>(StreamCause::kLimit)});
+  r.lane.update(now);
+  EXPECT_FALSE(r.lane.mayTakeOver());
+  ASSERT_EQ(r.lane.nextDeadline(), now + StreamLane::kTurnedAway);
+  r.lane.update(r.lane.nextDeadline());
+  EXPECT_TRUE(r.lane.mayTakeOver());
+  EXPECT_EQ(r.lane.nextDeadline(), kNever);
+}
+
 }  // namespace
 }  // namespace braid::stream_lane_test
