@@ -1,4 +1,4 @@
-"""Documents say what is there: their YAML passes `braidd --check`, and commands, settings, targets and links exist."""
+"""Documents say what is there: their YAML passes `braidd --check`; commands, settings, targets, links, names exist."""
 
 import base64
 import hashlib
@@ -164,6 +164,27 @@ class Settings(unittest.TestCase):
                         checked += 1
                         self.assertIn(single.group(1), keys)
         self.assertGreater(checked, 60)
+
+
+class Contributing(unittest.TestCase):
+    """What the walks through the house pass by."""
+
+    def test_files_and_names_are_there(self):
+        code = "\n".join(path.read_text(encoding="utf-8") for folder in ("src", "sim", "tools", "tests")
+                         for path in (ROOT / folder).rglob("*") if path.suffix in (".h", ".cc", ".py"))
+        known, checked = set(re.findall(r"\w+", code)), 0
+        for quoted in _QUOTED.findall(text_of(ROOT / "CONTRIBUTING.md")):
+            path = re.fullmatch(r"[\w./-]*\w(?:/[\w.-]+|\.(?:h|cc|py|md|txt|[0-9])|\.\*)", quoted)
+            name = re.fullmatch(r"(?:(\w+)::)?(k?[A-Za-z]\w*)(?:\(\))?", quoted)
+            with self.subTest(quoted):
+                if path and "NAME" not in quoted:
+                    checked += 1
+                    places = [ROOT, ROOT / "src", *(ROOT / folder for folder in ("sim", "tests", "tools"))]
+                    self.assertTrue(any([*place.glob(quoted), *place.glob(f"**/{quoted}")] for place in places))
+                elif name and re.search(r"[A-Z(]", quoted) and "NAME" not in quoted:
+                    checked += 1
+                    self.assertLessEqual({each for each in name.groups() if each}, known)
+        self.assertGreater(checked, 50)
 
 
 class Links(unittest.TestCase):
