@@ -174,7 +174,7 @@ class Contributing(unittest.TestCase):
                          for path in (ROOT / folder).rglob("*") if path.suffix in (".h", ".cc", ".py"))
         known, checked = set(re.findall(r"\w+", code)), 0
         for quoted in _QUOTED.findall(text_of(ROOT / "CONTRIBUTING.md")):
-            path = re.fullmatch(r"[\w./-]*\w(?:/[\w.-]+|\.(?:h|cc|py|md|txt|[0-9])|\.\*)", quoted)
+            path = re.fullmatch(r"[\w./-]*\w(?:/[\w.-]+|\.(?:h|cc|py|md|txt)|\.\*)", quoted)
             name = re.fullmatch(r"(?:(\w+)::)?(k?[A-Za-z]\w*)(?:\(\))?", quoted)
             with self.subTest(quoted):
                 if path and "NAME" not in quoted:
