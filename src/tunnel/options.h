@@ -28,7 +28,7 @@ struct BridgeOptions {
 /// Settings of the whole tunnel. Ranges are checked by the configuration reader.
 struct TunnelOptions : SessionOptions {
   bool ecnProxy = true;    ///< speak ECN for local hosts that do not (ecn_proxy.h)
-  bool ackShim = true;     ///< wake local TCP senders (docs/ackshim.md); kTun only
+  bool ackShim = true;     ///< wake local TCP senders (docs/ackshim.md)
   AckShimOptions shim{};   ///< its settings
   BridgeOptions bridge{};  ///< kTap only
   /// A peer that was out of use takes over again when it has been well for so long (PeerGroups).
