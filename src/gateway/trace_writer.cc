@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "host/system_error.h"
@@ -24,6 +25,7 @@ namespace {
 
 using nlohmann::ordered_json;
 using TraceKind = TraceEvent::Kind;
+using TraceLine = std::variant<TraceEvent, StreamTrace>;
 
 constexpr const char* kWriteRemedy = "name a file in a folder that the daemon may write to";
 constexpr size_t kChunk = 64 << 10;  // bytes of one write
@@ -63,6 +65,10 @@ ordered_json traceData(const TraceEvent& e) {
   return data;
 }
 
+constexpr const char* kStreamCauseNames[] = {"reset", "refused", "unreachable", "timed_out",
+                                             "limit", "gone",    "forbidden"};
+static_assert(std::size(kStreamCauseNames) == kStreamCauses);
+
 // To whole microseconds.
 double milliseconds(Duration d) {
   return std::round(toMilliseconds(d) * 1000) / 1000;
@@ -76,6 +82,23 @@ std::string traceText(double ms, const char* name, ordered_json data) {
 
 std::string traceLine(const TraceEvent& event, Time start) {
   return traceText(milliseconds(event.time - start), traceName(event.kind), traceData(event));
+}
+
+std::string traceLine(const StreamTrace& event, Time start) {
+  ordered_json data{{"session", event.session},
+                    {"stream", event.stream.value()},
+                    {"opened_by", event.isOwn ? "this" : "peer"},
+                    {"source", event.ends.source.toString()},
+                    {"destination", event.ends.destination.toString()}};
+  if (event.hasEnded) {
+    data.update({{"sent_bytes", event.sentBytes},
+                 {"received_bytes", event.receivedBytes},
+                 {"lasted_ms", milliseconds(event.time - event.begun)}});
+    if (event.firstByte != kNever) data["first_byte_ms"] = milliseconds(event.firstByte - event.begun);
+    data["end"] = event.cause ? kStreamCauseNames[static_cast<size_t>(*event.cause)] : "done";
+  }
+  return traceText(milliseconds(event.time - start), event.hasEnded ? "stream:ended" : "stream:opened",
+                   std::move(data));
 }
 
 std::string traceFileProblem(int fd) {
@@ -111,7 +134,7 @@ struct TraceWriter::Shared {
   const UniqueFd file;
   const Time start;
   const uint64_t maxBytes;
-  std::vector<TraceEvent> batch;
+  std::vector<TraceLine> batch;
   uint64_t bytes = 0;
   uint64_t reported = 0;  // of those dropped, the ones that a line in the file tells of
   std::string rest;       // of a line whose beginning only is in the file
@@ -119,7 +142,7 @@ struct TraceWriter::Shared {
 
   mutable std::mutex mutex;
   std::condition_variable wake, ended;
-  std::vector<TraceEvent> waiting;
+  std::vector<TraceLine> waiting;
   TraceStatus status{true, 0, 0, {}};
   bool stop = false, done = false;
 
@@ -179,9 +202,13 @@ void TraceWriter::Shared::writeBatch() {
   reportDropped();
   std::string text;
   uint64_t events = 0;
-  for (const TraceEvent& event : batch) {
-    text += traceLine(event, start);
-    last = event.time;
+  for (const TraceLine& line : batch) {
+    std::visit(
+        [&](const auto& event) {
+          text += traceLine(event, start);
+          last = event.time;
+        },
+        line);
     ++events;
     if (text.size() < kChunk) continue;
     writeEvents(text, std::exchange(events, 0));
@@ -237,6 +264,15 @@ TraceWriter::~TraceWriter() {
 }
 
 void TraceWriter::onTrace(const TraceEvent& event) {
+  add(event);
+}
+
+void TraceWriter::onStream(const StreamTrace& event) {
+  add(event);
+}
+
+template <typename Event>
+void TraceWriter::add(const Event& event) {
   std::lock_guard lock(shared_->mutex);
   if (shared_->waiting.size() >= kMaxWaiting) {
     ++shared_->status.dropped;

@@ -57,8 +57,8 @@ void TunnelStreams::finish(StreamHandle stream, Time now) {
   if (Stream* s = desk_.find(stream)) s->of().sending().finish(*s, now);
 }
 
-void TunnelStreams::reset(StreamHandle stream, StreamCause cause, Time) {
-  if (Stream* s = desk_.find(stream)) s->of().reset(*s, cause);
+void TunnelStreams::reset(StreamHandle stream, StreamCause cause, Time now) {
+  if (Stream* s = desk_.find(stream)) s->of().reset(*s, cause, now);
 }
 
 size_t TunnelStreams::readable(StreamHandle stream) const {
@@ -90,7 +90,7 @@ bool TunnelStreams::pollStream(StreamEvent& out) {
   while (desk_.poll(out)) {
     Stream* stream = out.opened ? desk_.find(out.stream) : nullptr;
     if (!stream || isAllowed(*stream)) return true;
-    stream->of().reset(*stream, StreamCause::kForbidden);
+    stream->of().reset(*stream, StreamCause::kForbidden, stream->begun());
   }
   return false;
 }

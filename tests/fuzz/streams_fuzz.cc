@@ -32,7 +32,7 @@ class Play {
     options_.firstCredit = 12000;
     options_.mostCredit = 50000;
     options_.heldBytes = kHeld;
-    lane_ = std::make_unique<StreamLane>(StreamContext{options_, pool_, ledger_, round_, 1, true});
+    lane_ = std::make_unique<StreamLane>(StreamContext{options_, pool_, ledger_, round_, trace_, 1, true});
     Params peer;
     peer.lanes = Params::kPacketLane | Params::kStreamLane;
     peer.streams = 10;
@@ -65,7 +65,7 @@ class Play {
         lane_->onCredit({StreamId(in.u8()), in.varint()});
         break;
       case 3:
-        lane_->onReset({StreamId(in.u8()), in.varint()});
+        lane_->onReset({StreamId(in.u8()), in.varint()}, now_);
         break;
       case 4:
         if (StreamHandle h = lane_->open(ends(in.u8()), now_)) handles_.push_back(h);
@@ -77,7 +77,7 @@ class Play {
         if (Stream* s = chosen(in)) lane_->sending().finish(*s, now_);
         break;
       case 7:
-        if (Stream* s = chosen(in)) lane_->reset(*s, static_cast<StreamCause>(in.u8() % kStreamCauses));
+        if (Stream* s = chosen(in)) lane_->reset(*s, static_cast<StreamCause>(in.u8() % kStreamCauses), now_);
         break;
       case 8:
         read(in);
@@ -227,6 +227,8 @@ class Play {
   StreamDesk desk_;
   DataLedger ledger_{3s, nullptr, &pool_.budget(PacketUse::kSent)};
   FairRound round_;
+  TraceSink* noSink_ = nullptr;
+  RecoveryTrace trace_{noSink_, 1};
   std::unique_ptr<StreamLane> lane_;
   std::vector<StreamHandle> handles_;
   std::vector<const Datum*> sent_;

@@ -272,6 +272,7 @@ TEST(Recovery, ParitiesStopWhenTheBlockIsAcknowledged) {
 struct Sink final : TraceSink {
   std::vector<TraceEvent> events;
   void onTrace(const TraceEvent& event) override { events.push_back(event); }
+  void onStream(const StreamTrace&) override {}
   std::vector<TraceEvent> of(TraceEvent::Kind kind) const {
     std::vector<TraceEvent> some;
     std::ranges::copy_if(events, std::back_inserter(some), [&](const auto& e) { return e.kind == kind; });

@@ -73,7 +73,7 @@ StreamLane::Verdict StreamLane::admit(const StreamFrame& frame, Time now) {
   if (growth == 0) return Verdict::kTaken;
   bool isNext = frame.offset <= assembly.arrived();
   if (assembly.isCrowded(frame.offset)) return Verdict::kNoRoom;
-  return (isNext ? makeRoom(growth) : holdings_.takesEarly(growth)) ? Verdict::kTaken : Verdict::kNoRoom;
+  return (isNext ? makeRoom(growth, now) : holdings_.takesEarly(growth)) ? Verdict::kTaken : Verdict::kNoRoom;
 }
 
 // Of a stream that this side does not have, and which may begin. Frames of one that has ended are of no use any more.
@@ -92,6 +92,7 @@ StreamLane::Verdict StreamLane::admitNew(const StreamFrame& frame, Time now) {
     return Verdict::kTaken;
   }
   Stream& stream = add(frame.stream, *frame.opening, false, now);
+  if (context_.trace.isOn()) context_.trace.note(lineOf(stream, now));
   desk_->tell(stream.handle_, StreamDesk::Word::kOpened);
   return Verdict::kTaken;
 }
@@ -123,19 +124,20 @@ void StreamLane::onCredit(const StreamCreditFrame& frame) {
 }
 
 // A reset may overtake the opening.
-void StreamLane::onReset(const StreamResetFrame& frame) {
+void StreamLane::onReset(const StreamResetFrame& frame, Time now) {
   if (!isOwn(frame.stream) && ids_.look(frame.stream) == StreamIds::Verdict::kNew) ids_.mark(frame.stream);
   Stream* stream = find(frame.stream);
   if (!stream) return;
   StreamCause cause = causeOf(frame.code);
   turnedAway_.before |= stream->isOwn_ && cause == StreamCause::kLimit;
-  end(*stream, cause);
+  end(*stream, cause, now);
 }
 
 void StreamLane::update(Time now) {
+  updated_ = now;
   if (std::exchange(turnedAway_.before, false)) turnedAway_.until = now + kTurnedAway;
   turnedAway_.now = now < turnedAway_.until;
-  while (Stream* stream = sending_.takeLooked()) settle(*stream);
+  while (Stream* stream = sending_.takeLooked()) settle(*stream, now);
   sending_.feed(now);
 }
 
@@ -143,7 +145,7 @@ void StreamLane::endAll(StreamCause cause, bool tellPeer) {
   while (!streams_.empty()) {
     Stream& stream = *streams_.begin()->second;
     if (tellPeer) refuse(stream.id_, cause);
-    end(stream, cause);
+    end(stream, cause, updated_);
   }
 }
 
@@ -173,18 +175,18 @@ void StreamLane::refuse(StreamId id, StreamCause cause) {
 
 // At a bound the stream goes whose reader is behind most: no other may wait for it. Perhaps the very one that the room is
 // for. False: readers are not to blame.
-bool StreamLane::makeRoom(size_t bytes) {
+bool StreamLane::makeRoom(size_t bytes, Time now) {
   while (!holdings_.takesNext(bytes)) {
     Stream* most = holdings_.laziest();
     if (!most) return false;
-    reset(*most, StreamCause::kLimit, true);
+    reset(*most, StreamCause::kLimit, true, now);
   }
   return true;
 }
 
 // Another session finds no memory, and this one holds more than twice as much as that one would have.
 void StreamLane::giveWay() {
-  if (Stream* most = holdings_.laziest()) reset(*most, StreamCause::kLimit, true);
+  if (Stream* most = holdings_.laziest()) reset(*most, StreamCause::kLimit, true, updated_);
 }
 
 size_t StreamLane::firstCredit() const {
@@ -234,6 +236,7 @@ StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {
     return {};
   }
   nextId_ += 2;
+  if (context_.trace.isOn()) context_.trace.note(lineOf(stream, now));
   return stream.handle_;
 }
 
@@ -243,33 +246,37 @@ void StreamLane::consume(Stream& stream, size_t bytes, Time now) {
   holdings_.onChange(stream);
   grant(stream, now);
   if (stream.owesCredit_) desk_->touch(context_.session);
-  if (assembly.isAtEnd()) settle(stream);
+  if (assembly.isAtEnd()) settle(stream, now);
 }
 
-void StreamLane::reset(Stream& stream, StreamCause cause) {
-  reset(stream, cause, false);
+void StreamLane::reset(Stream& stream, StreamCause cause, Time now) {
+  reset(stream, cause, false, now);
 }
 
 // By this side. `tellDriver`: it does not know.
-void StreamLane::reset(Stream& stream, StreamCause cause, bool tellDriver) {
+void StreamLane::reset(Stream& stream, StreamCause cause, bool tellDriver, Time now) {
   refuse(stream.id_, cause);
   if (!tellDriver) desk_->release(stream.handle_);
-  end(stream, cause);
+  end(stream, cause, now);
 }
 
-void StreamLane::end(Stream& stream, StreamCause cause) {
-  counts_.countReset(cause);
+// Without a cause: both ways have come to their ends.
+void StreamLane::end(Stream& stream, std::optional<StreamCause> cause, Time now) {
+  if (cause) {
+    counts_.countReset(*cause);
+  } else {
+    ++counts_.streamsDone;
+  }
+  if (context_.trace.isOn()) traceEnd(stream, cause, now);
   desk_->end(stream.handle_, cause);
   remove(stream);
 }
 
 // ---- ends
 
-void StreamLane::settle(Stream& stream) {
+void StreamLane::settle(Stream& stream, Time now) {
   if (!stream.source_.hasLeft() || stream.sent.unacked() > 0 || !stream.assembly_.isAtEnd()) return;
-  ++counts_.streamsDone;
-  desk_->end(stream.handle_, std::nullopt);
-  remove(stream);
+  end(stream, std::nullopt, now);
 }
 
 void StreamLane::remove(Stream& stream) {
@@ -284,6 +291,22 @@ void StreamLane::remove(Stream& stream) {
 }
 
 // ---- for the operator
+
+StreamTrace StreamLane::lineOf(const Stream& stream, Time now) {
+  StreamTrace out{.time = now, .stream = stream.id_, .isOwn = stream.isOwn_, .ends = stream.ends()};
+  out.begun = stream.begun_;
+  return out;
+}
+
+void StreamLane::traceEnd(const Stream& stream, std::optional<StreamCause> cause, Time now) const {
+  StreamTrace out = lineOf(stream, now);
+  out.hasEnded = true;
+  out.sentBytes = stream.source_.end();
+  out.receivedBytes = stream.assembly_.arrived();
+  out.firstByte = stream.firstByte_;
+  out.cause = cause;
+  context_.trace.note(out);
+}
 
 StreamCounts StreamLane::counts() const {
   StreamCounts counts = counts_;

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/packet.h"
@@ -36,6 +37,7 @@
 #include "tunnel/lane/stream_options.h"
 #include "tunnel/lane/stream_sending.h"
 #include "tunnel/lane/stream_status.h"
+#include "tunnel/lane/trace.h"
 #include "tunnel/wire/params.h"
 
 namespace braid {
@@ -46,6 +48,7 @@ struct StreamContext {
   PacketPool& pool;
   DataLedger& ledger;
   FairRound& round;
+  const RecoveryTrace& trace;
   uint32_t session = 0;
   bool isInitiator = false;
 };
@@ -87,7 +90,7 @@ class StreamLane {
   /// A frame that was admitted at this moment; `bytes` are its.
   void onFrame(const StreamFrame& frame, Packet bytes, Time now);
   void onCredit(const StreamCreditFrame& frame);
-  void onReset(const StreamResetFrame& frame);
+  void onReset(const StreamResetFrame& frame, Time now);
   /// Looks at the streams that something happened to. After other calls of the session.
   void update(Time now);
   /// When update() is due, whatever happens until then.
@@ -113,7 +116,7 @@ class StreamLane {
   StreamSending& sending() { return sending_; }
   void consume(Stream& stream, size_t bytes, Time now);
   /// The stream is gone after the call, and its handle dead.
-  void reset(Stream& stream, StreamCause cause);
+  void reset(Stream& stream, StreamCause cause, Time now);
 
   // ---- for the operator
 
@@ -130,14 +133,16 @@ class StreamLane {
   bool isOwn(StreamId id) const { return (id.value() % 2 == 0) == context_.isInitiator; }
   Stream& add(StreamId id, const StreamOpening& opening, bool own, Time now);
   Verdict admitNew(const StreamFrame& frame, Time now);
-  bool makeRoom(size_t bytes);
+  bool makeRoom(size_t bytes, Time now);
   void giveWay();
   void grant(Stream& stream, Time now);
   size_t firstCredit() const;
-  void settle(Stream& stream);
+  void settle(Stream& stream, Time now);
   void refuse(StreamId id, StreamCause cause);
-  void reset(Stream& stream, StreamCause cause, bool tellDriver);
-  void end(Stream& stream, StreamCause cause);
+  void reset(Stream& stream, StreamCause cause, bool tellDriver, Time now);
+  void end(Stream& stream, std::optional<StreamCause> cause, Time now);
+  static StreamTrace lineOf(const Stream& stream, Time now);
+  void traceEnd(const Stream& stream, std::optional<StreamCause> cause, Time now) const;
   void remove(Stream& stream);
 
   StreamContext context_;
@@ -149,6 +154,7 @@ class StreamLane {
   const size_t upload_;  ///< credit of streams that the peer opens, as it was told
   uint64_t nextId_;
   size_t own_ = 0;  ///< streams that this side has opened
+  Time updated_{};  ///< by the last update()
   StreamHoldings holdings_;
   StreamSending sending_;
   Duration rtt_;  ///< of the slowest path

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "coding/block_decoder.h"
+#include "tunnel/lane/trace.h"
 #include "tunnel/protect/protect_options.h"
-#include "tunnel/protect/trace.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/subflow_set.h"
 

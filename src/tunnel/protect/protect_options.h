@@ -9,7 +9,7 @@
 #include "base/budget.h"
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/lane/delivery.h"
-#include "tunnel/protect/trace.h"
+#include "tunnel/lane/trace.h"
 
 namespace braid {
 

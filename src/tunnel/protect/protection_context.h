@@ -6,8 +6,8 @@
 
 #include "base/packet.h"
 #include "tunnel/lane/data_ledger.h"
+#include "tunnel/lane/trace.h"
 #include "tunnel/protect/protect_options.h"
-#include "tunnel/protect/trace.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/subflow_set.h"
 

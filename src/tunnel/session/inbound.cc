@@ -158,7 +158,7 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
       [](const DataFrame&) {},    // onUnit()
       [](const StreamFrame&) {},  // onUnit()
       [&](const StreamCreditFrame& credit) { parts_.streams.onCredit(credit); },
-      [&](const StreamResetFrame& reset) { parts_.streams.onReset(reset); },
+      [&](const StreamResetFrame& reset) { parts_.streams.onReset(reset, now); },
       [&](const AckFrame& ack) {
         Subflow* acked = subflows.find(ack.subflow);
         if (acked && acked->onAck(ack, acked == &subflow, now)) return;

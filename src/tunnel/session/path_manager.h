@@ -21,7 +21,7 @@
 
 #include "scheduler/rate/controller_group.h"
 #include "tunnel/lane/data_ledger.h"
-#include "tunnel/protect/trace.h"
+#include "tunnel/lane/trace.h"
 #include "tunnel/session/control_frames.h"
 #include "tunnel/session/path_duties.h"
 #include "tunnel/session/peer_events.h"

@@ -68,7 +68,7 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const Se
       sealer_(secrets.sessionId, keys_, options.sealLater),
       trace_(options.trace, secrets.sessionId),
       ledger_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
-      lanes_(options, pool, ledger_, owner, random_.next(), secrets.sessionId, role),
+      lanes_(options, pool, ledger_, owner, trace_, random_.next(), secrets.sessionId, role),
       renewal_(keys_, controls_),
       paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
       protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),

@@ -15,10 +15,11 @@ namespace braid {
 struct SessionLanes {
   /// `hashKey` of the table of flows, `session`: its id.
   SessionLanes(const SessionOptions& options, PacketPool& pool, DataLedger& ledger, SessionOwner& owner,
-               uint64_t hashKey, uint32_t session, KeySchedule::Role role)
+               const RecoveryTrace& trace, uint64_t hashKey, uint32_t session, KeySchedule::Role role)
       : flows(innerFlowOptions(options), hashKey),
         packets(packetLaneOptions(options), flows, round, &owner, &pool.budget(PacketUse::kQueued)),
-        streams({options.streams, pool, ledger, round, session, role == KeySchedule::Role::kInitiator}) {}
+        streams(
+            {options.streams, pool, ledger, round, trace, session, role == KeySchedule::Role::kInitiator}) {}
 
   InnerFlows flows;  ///< of the packet lane
   FairRound round;   ///< of all lanes

@@ -102,6 +102,25 @@ TEST(TraceLine, HoldsTheFieldsThatTheKindNamesAndNoOthers) {
             "\"packet_number\":9}}\n");
 }
 
+TEST(TraceLine, TellsOfTheBeginAndTheEndOfAStream) {
+  StreamTrace t{.time = kStart + 1500ms, .session = 7, .stream = StreamId(4), .isOwn = true};
+  t.ends = {*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("[2001:db8::7]:443")};
+  EXPECT_EQ(traceLine(t, kStart),
+            "{\"time\":1500.0,\"name\":\"stream:opened\",\"data\":{\"session\":7,\"stream\":4,\"opened_by\":"
+            "\"this\","
+            "\"source\":\"10.0.0.1:50000\",\"destination\":\"[2001:db8::7]:443\"}}\n");
+  t.hasEnded = true, t.isOwn = false, t.sentBytes = 100, t.receivedBytes = 2000, t.begun = kStart + 1s;
+  t.firstByte = kStart + 1021ms;
+  std::string ended =
+      "{\"time\":1500.0,\"name\":\"stream:ended\",\"data\":{\"session\":7,\"stream\":4,\"opened_by\":"
+      "\"peer\","
+      "\"source\":\"10.0.0.1:50000\",\"destination\":\"[2001:db8::7]:443\",\"sent_bytes\":100,"
+      "\"received_bytes\":2000,\"lasted_ms\":500.0,\"first_byte_ms\":21.0,\"end\":";
+  EXPECT_EQ(traceLine(t, kStart), ended + "\"done\"}}\n");
+  t.cause = StreamCause::kTimedOut;
+  EXPECT_EQ(traceLine(t, kStart), ended + "\"timed_out\"}}\n");
+}
+
 TEST(TraceLine, EachKindHasANameOfItsOwn) {
   std::set<std::string> names;
   for (Kind kind : kKinds) names.insert(traceName(kind));

@@ -16,7 +16,7 @@ constexpr size_t kBytes = 1000;  // of a frame
 /// The receiving half of a session's streams; a test sends.
 struct Receiver {
   Receiver(const StreamOptions& options, PacketPool& pool, uint32_t session)
-      : pool_(pool), lane({options, pool, ledger, round, session, true}) {}
+      : pool_(pool), trace(sink, session), lane({options, pool, ledger, round, trace, session, true}) {}
 
   /// The next bytes of a stream that the peer has opened. False: they are to come again.
   bool give(uint64_t number, Time now) {
@@ -38,6 +38,8 @@ struct Receiver {
   PacketPool& pool_;
   DataLedger ledger{3s};
   FairRound round;
+  TraceSink* sink = nullptr;
+  RecoveryTrace trace;
   StreamLane lane;
   std::vector<uint64_t> sent;
 };
@@ -96,7 +98,7 @@ TEST_F(StreamLaneTest, AfterThePeerHadNoRoomASessionAtRestIsWokenToOpenStreamsAg
   r.lane.setPeer(peer);
   StreamEnds ends{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")};
   ASSERT_TRUE(r.lane.open(ends, now));
-  r.lane.onReset({StreamId(0), static_cast<uint64_t>(StreamCause::kLimit)});
+  r.lane.onReset({StreamId(0), static_cast<uint64_t>(StreamCause::kLimit)}, now);
   r.lane.update(now);
   EXPECT_FALSE(r.lane.mayTakeOver());
   ASSERT_EQ(r.lane.nextDeadline(), now + StreamLane::kTurnedAway);

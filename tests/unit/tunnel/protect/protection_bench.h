@@ -23,6 +23,7 @@ struct ProtectionBench : SubflowBench, TraceSink {
         ProtectionContext{protectOptions, options.recoveryOptions, subflows, ledger, pool, *sealer, trace});
   }
   void onTrace(const TraceEvent& event) override { traced.push_back(event); }
+  void onStream(const StreamTrace&) override {}
 };
 
 }  // namespace braid

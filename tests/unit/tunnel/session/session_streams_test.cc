@@ -230,7 +230,7 @@ TEST_F(SessionStreamsTest, AResetEndsBothEndsAtOnceWithItsCause) {
   write(a, 5000);
   StreamHandle b = accepted();
   Stream* s = desk.find(b);
-  s->of().reset(*s, StreamCause::kRefused);
+  s->of().reset(*s, StreamCause::kRefused, now);
   EXPECT_FALSE(desk.find(b));
   run(5ms);
   listen();
@@ -245,7 +245,7 @@ TEST_F(SessionStreamsTest, AnUnknownCodeIsAReset) {
   RecordProperty("rule", "stream.code");
   begin();
   StreamHandle a = open(*edge);
-  edge->streams().onReset({desk.find(a)->id(), 4711});
+  edge->streams().onReset({desk.find(a)->id(), 4711}, now);
   listen();
   EXPECT_EQ(of(a).reset, StreamCause::kReset);
 }
@@ -263,7 +263,7 @@ TEST_F(SessionStreamsTest, AResetComesThroughLosses) {
   loss = 0.5;
   for (StreamHandle h : mine) {
     Stream* s = desk.find(h);
-    s->of().reset(*s, StreamCause::kReset);
+    s->of().reset(*s, StreamCause::kReset, now);
   }
   run(20s);
   listen();
@@ -273,7 +273,7 @@ TEST_F(SessionStreamsTest, AResetComesThroughLosses) {
 TEST_F(SessionStreamsTest, AnOpeningBehindItsResetOpensNothing) {
   RecordProperty("rule", "stream.known");
   begin();
-  hub->streams().onReset({StreamId(0), 0});
+  hub->streams().onReset({StreamId(0), 0}, now);
   StreamHandle a = open(*edge);
   ASSERT_TRUE(a);
   EXPECT_EQ(desk.find(a)->id(), StreamId(0));
@@ -282,7 +282,7 @@ TEST_F(SessionStreamsTest, AnOpeningBehindItsResetOpensNothing) {
   listen();
   EXPECT_TRUE(opened.empty());
   hub->streams().onCredit({StreamId(44), 5});
-  hub->streams().onReset({StreamId(45), 5});
+  hub->streams().onReset({StreamId(45), 5}, now);
   EXPECT_EQ(hub->streams().size(), 0u);
 }
 
@@ -322,6 +322,43 @@ TEST_F(SessionStreamsTest, NothingIsOpenedToWhoCannot) {
   EXPECT_FALSE(open(*edge));
 }
 
+struct StreamTraces : TraceSink {
+  std::vector<StreamTrace> of;
+  void onTrace(const TraceEvent&) override {}
+  void onStream(const StreamTrace& event) override { of.push_back(event); }
+};
+
+TEST_F(SessionStreamsTest, BeginAndEndAreTracedAtBothGateways) {
+  StreamTraces traces;
+  options.trace = &traces;
+  begin();
+  Time start = now;
+  StreamHandle a = open(*edge);
+  StreamHandle b = accepted();
+  ASSERT_EQ(traces.of.size(), 2u);
+  EXPECT_TRUE(traces.of[0].isOwn && !traces.of[1].isOwn);
+  EXPECT_EQ(traces.of[0].ends, kEnds);
+  EXPECT_EQ(traces.of[1].ends, kEnds);
+  EXPECT_EQ(traces.of[0].time, start);
+  Stream* s = desk.find(b);
+  std::vector<uint8_t> bytes(500);
+  s->of().sending().write(*s, bytes, now);
+  run(20ms);
+  s->of().reset(*s, StreamCause::kTimedOut, now);
+  run(20ms);
+  ASSERT_EQ(traces.of.size(), 4u);
+  const StreamTrace &there = traces.of[2], &here = traces.of[3];
+  EXPECT_TRUE(there.hasEnded && here.hasEnded);
+  EXPECT_EQ(there.sentBytes, 500u);
+  EXPECT_EQ(here.receivedBytes, 500u);
+  EXPECT_EQ(here.cause, StreamCause::kTimedOut);
+  EXPECT_GT(here.firstByte, start);
+  EXPECT_EQ(there.firstByte, kNever);
+  EXPECT_GE(here.time, there.time);
+  EXPECT_FALSE(desk.find(a));
+  options.trace = nullptr;
+}
+
 TEST_F(SessionStreamsTest, OneMoreThanThereMayBeIsRefused) {
   RecordProperty("rule", "stream.many");
   begin();
@@ -359,7 +396,7 @@ TEST_F(SessionStreamsTest, WhenThePeerHasNoRoomNewConnectionsStayPacketsForAWhil
   StreamHandle a = open(*edge);
   StreamHandle b = accepted();
   Stream* s = desk.find(b);
-  s->of().reset(*s, StreamCause::kLimit);
+  s->of().reset(*s, StreamCause::kLimit, now);
   run(5ms);
   listen();
   EXPECT_EQ(of(a).reset, StreamCause::kLimit);

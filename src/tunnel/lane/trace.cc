@@ -1,4 +1,4 @@
-#include "tunnel/protect/trace.h"
+#include "tunnel/lane/trace.h"
 
 namespace braid {
 

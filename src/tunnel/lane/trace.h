@@ -1,11 +1,13 @@
 #pragma once
 
-// The recovery trace: one event for each decision, for a sink that the driver sets. Off by default: without a
-// sink an event costs one test of a pointer.
+// The recovery trace: one event for each decision, and for the begin and end of each stream, for a sink that the driver
+// sets. Off by default: without a sink an event costs one test of a pointer.
 
 #include <cstdint>
+#include <optional>
 
 #include "base/time.h"
+#include "tunnel/lane/stream_io.h"
 #include "tunnel/wire/numbers.h"
 
 namespace braid {
@@ -38,10 +40,26 @@ struct TraceEvent {
 /// Name in the style of qlog, for example "recovery:parity_sent".
 const char* traceName(TraceEvent::Kind kind);
 
+/// The begin or the end of a stream, at one of its gateways.
+struct StreamTrace {
+  Time time{};
+  uint32_t session = 0;
+  StreamId stream{};
+  bool isOwn = false;     ///< opened by this gateway, for a host of its side
+  bool hasEnded = false;  ///< what follows the ends holds
+  StreamEnds ends{};
+  uint64_t sentBytes = 0;      ///< by this gateway, each byte once
+  uint64_t receivedBytes = 0;  ///< in order
+  Time begun{};
+  Time firstByte = kNever;             ///< when the first byte came from the other side
+  std::optional<StreamCause> cause{};  ///< without one both ways came to their ends
+};
+
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
   virtual void onTrace(const TraceEvent& event) = 0;
+  virtual void onStream(const StreamTrace& event) = 0;
 };
 
 /// Where one session notes its events.
@@ -54,6 +72,13 @@ class RecoveryTrace {
     TraceEvent whole = event;
     whole.session = session_;
     sink_->onTrace(whole);
+  }
+  /// Somebody listens; for events that cost something to make.
+  bool isOn() const { return sink_; }
+  void note(StreamTrace event) const {
+    if (!sink_) return;
+    event.session = session_;
+    sink_->onStream(event);
   }
 
  private:
