@@ -96,7 +96,7 @@ TEST_F(AddressPlanTest, NetworksInWhichTheConcentratorItselfIsAreRefused) {
   table.setLink(link);
   connected = connectedNetworks(table, "braid0");
   EXPECT_THAT(refusal({net("192.168.1.0/24")}),
-              HasSubstr("overlaps 192.168.1.0/24, in which the concentrator"));
+              HasSubstr("overlaps 192.168.1.0/24, which the concentrator itself is in"));
   EXPECT_THAT(refusal({net("192.168.1.128/25")}), HasSubstr("overlaps 192.168.1.0/24"));
   EXPECT_EQ(refusal({net("192.168.2.0/24")}), "");
   EXPECT_TRUE(connectedNetworks(table, "eth0").empty()) << "its own device";

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+namespace braid {
+
+/// Writes a file anew, in one step: after a crash or a power cut it is the old one or the new one, and once this has said
+/// that it is written, the new one. Waits for the disk. Gives what went wrong; empty: nothing.
+std::string writeDurableFile(const std::string& path, std::string_view text, mode_t mode);
+/// The names in a folder are on the disk: of what was made, linked or removed there. Gives what went wrong; empty:
+/// nothing.
+std::string syncFolder(const std::string& folder);
+
+}  // namespace braid
