@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "gateway/join/address_plan.h"
+#include "host/system_error.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid {
@@ -195,10 +196,15 @@ JoinAnswer JoinKeeper::join(const Waiting& waiting, Time now) {
                      "the name '" + name + "' was given to another gateway; invite again");
   }
   if (waiting.pin == own_) return refusal(JoinCode::kRefused, "a gateway cannot join itself");
-  std::string problem =
-      refuseNetworks(waiting.request.networks, invitation.networks, reached_(), config_, name);
-  if (!problem.empty()) return refusal(JoinCode::kNetworks, std::move(problem));
-  answer = takeIn(invitation, waiting.pin, waiting.request.networks);
+  const std::vector<Prefix>& wanted = waiting.request.networks;
+  try {
+    std::string problem = refuseNetworks(wanted, invitation.networks, reached_(), config_, name);
+    if (!problem.empty()) return refusal(JoinCode::kNetworks, std::move(problem));
+  } catch (const SystemError& e) {
+    spdlog::error("{}", e.what());
+    return refusal(JoinCode::kRefused, "the concentrator cannot read its own networks; try again");
+  }
+  answer = takeIn(invitation, waiting.pin, wanted);
   if (answer.code == JoinCode::kJoined) unsettled_[name] = now;
   return answer;
 }

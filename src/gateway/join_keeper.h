@@ -51,7 +51,7 @@ class JoinKeeper final : public JoinDesk {
   using Reached = std::function<std::vector<Prefix>()>;
 
   /// `config` is the gateway's, as it is at any time; `reload` reads the configuration again and gives what is wrong
-  /// with it; `wall` gives seconds since 1970; `reached` as networksOfHost(). All must outlive this.
+  /// with it; `wall` gives seconds since 1970; `reached` as networksOfHost(): may throw SystemError. All must outlive this.
   JoinKeeper(const Config& config, const Pin& own, LogLimiter& log, std::function<std::string()> reload,
              Wall wall, Reached reached);
 

@@ -24,28 +24,49 @@ bool writeEach(int file, std::string_view text) {
   return true;
 }
 
+// Gives errno.
+int syncNames(const std::string& folder) {
+  UniqueFd names(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return names && ::fsync(names.get()) == 0 ? 0 : errno;
+}
+
+// Places a file whose bytes are on the disk before it has its name, and the name before anybody is told. The name that it
+// has until then begins with a dot; what a crash leaves of it the next one overwrites. Gives errno.
+template <typename Name>
+int place(const std::string& path, std::string_view text, mode_t mode, Name&& name) {
+  std::filesystem::path folder = std::filesystem::path(path).parent_path(),
+                        fresh = folder / ("." + std::filesystem::path(path).filename().string() + ".new");
+  UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!file) return errno;
+  bool good = ::fchmod(file.get(), mode) == 0 && writeEach(file.get(), text) && ::fsync(file.get()) == 0 &&
+              name(fresh.c_str(), path.c_str()) == 0;
+  int error = good ? 0 : errno;
+  ::unlink(fresh.c_str());
+  return good ? syncNames(folder.string()) : error;
+}
+
 }  // namespace
 
 std::string syncFolder(const std::string& folder) {
-  UniqueFd place(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (place && ::fsync(place.get()) == 0) return {};
-  return "cannot write the folder " + folder + ": " + std::strerror(errno);
+  int error = syncNames(folder);
+  return error == 0 ? "" : "cannot write the folder " + folder + ": " + std::strerror(error);
 }
 
-// The bytes are on the disk before they have the file's name, and the name is before anybody is told. The name that they
-// have until then begins with a dot; what a crash leaves of it the next one overwrites.
 std::string writeDurableFile(const std::string& path, std::string_view text, mode_t mode) {
-  std::filesystem::path place(path);
-  std::string folder = place.parent_path().string(),
-              fresh = (place.parent_path() / ("." + place.filename().string() + ".new")).string();
-  if (folder.empty()) folder = ".";
-  UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
-  bool whole = file && writeEach(file.get(), text) && ::fsync(file.get()) == 0 &&
-               ::rename(fresh.c_str(), path.c_str()) == 0;
-  if (whole) return syncFolder(folder);
-  std::string problem = "cannot write " + path + ": " + std::strerror(errno);
-  if (file) ::unlink(fresh.c_str());
-  return problem;
+  int error = place(path, text, mode, ::rename);
+  return error == 0 ? "" : "cannot write " + path + ": " + std::strerror(error);
+}
+
+int newDurableFile(const std::string& path, std::string_view text, mode_t mode) {
+  bool linked = false;
+  auto name = [&](const char* fresh, const char* wanted) {
+    int result = ::link(fresh, wanted);
+    linked = result == 0;
+    return result;
+  };
+  int error = place(path, text, mode, name);
+  if (error != 0 && linked) ::unlink(path.c_str());
+  return error;
 }
 
 }  // namespace braid

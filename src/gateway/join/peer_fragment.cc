@@ -49,7 +49,7 @@ std::string writeFragment(const std::string& path, const std::string& text) {
   } else if (errno != EEXIST) {
     return "cannot make the folder " + folder.string() + ": " + std::strerror(errno);
   }
-  return writeDurableFile(path, text, 0640);
+  return writeDurableFile(path, text, 0600);
 }
 
 std::string removeFragment(const std::string& path) {
