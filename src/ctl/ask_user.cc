@@ -32,7 +32,8 @@ std::optional<std::string> UserTerminal::ask(const std::string& question, bool h
   bool canHide = hidden && tcgetattr(fd_, &before) == 0;
   if (canHide) {
     termios silent = before;
-    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ISIG);  // who ends here would leave a terminal without echo
+    silent.c_lflag &=
+        ~static_cast<tcflag_t>(ECHO | ISIG);  // who ends here would leave a terminal without echo
     silent.c_cc[VEOL] = kControlC;
     tcsetattr(fd_, TCSAFLUSH, &silent);
   }

@@ -134,7 +134,8 @@ void join(const JoinOptions& options, std::ostream& out) {
   if (startGateway(options, plan.files, all, out)) {
     waitForPacket(plan, out);
   } else {
-    out << "it must come within 10 minutes: then the concentrator forgets it, and the invitation is open again\n";
+    out << "it must come within 10 minutes: then the concentrator forgets it, and the invitation is open "
+           "again\n";
   }
   finishYaml(plan.files, yaml, out);
   all.commit();

@@ -121,9 +121,8 @@ bool InvitationBook::isOpen(int64_t now) const {
 
 // The peer of one that has joined and not come has a fragment, which nobody would remove without the invitation.
 void InvitationBook::forgetOld(int64_t now) {
-  std::erase_if(all_, [&](const KeptInvitation& each) {
-    return rememberedUntil(each) <= now && !each.isUnsettled();
-  });
+  std::erase_if(
+      all_, [&](const KeptInvitation& each) { return rememberedUntil(each) <= now && !each.isUnsettled(); });
   // The oldest that are over make room.
   while (all_.size() >= kMost) {
     auto over = std::ranges::find_if(all_, [&](const KeptInvitation& each) {

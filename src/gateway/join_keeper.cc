@@ -249,8 +249,7 @@ std::string JoinKeeper::record(KeptInvitation& invitation, const Pin& pin, const
     return kCannotChange + problem;
   }
   unsaved_ = false;
-  std::string problem =
-      change(fragmentPath(config_.peersFolder, invitation.name), formatFragment(fragment));
+  std::string problem = change(fragmentPath(config_.peersFolder, invitation.name), formatFragment(fragment));
   if (problem.empty()) return problem;
   invitation = before;
   save();
@@ -307,8 +306,9 @@ void JoinKeeper::onPeers(const std::set<std::string>& up) {
 void JoinKeeper::save() {
   std::string problem = book_->save();
   if (!problem.empty() && !unsaved_)
-    spdlog::warn("{}; it is tried again: until then, invitations that are used are open again after a restart",
-                 problem);
+    spdlog::warn(
+        "{}; it is tried again: until then, invitations that are used are open again after a restart",
+        problem);
   unsaved_ = !problem.empty();
 }
 

@@ -722,10 +722,11 @@ TEST_F(Config, NetworksElsewhereAreThoseOfOtherDevicesRoutes) {
   ip("route add default via 10.66.0.9");
   ip("route add 10.40.0.0/16 dev eth1 table 77");
   NetlinkConfig c;
-  EXPECT_THAT(c.networksElsewhere("braid0"), IsSupersetOf({net("10.66.0.0/24"), net("10.20.0.0/16")}));
+  EXPECT_THAT(c.networksElsewhere("braid0"),
+              IsSupersetOf({*Prefix::parse("10.66.0.0/24"), *Prefix::parse("10.20.0.0/16")}));
   for (const char* other : {"10.30.0.0/16", "0.0.0.0/0", "10.40.0.0/16"})
-    EXPECT_THAT(c.networksElsewhere("braid0"), Not(Contains(net(other)))) << other;
-  EXPECT_THAT(c.networksElsewhere("eth1"), Not(Contains(net("10.20.0.0/16"))));
+    EXPECT_THAT(c.networksElsewhere("braid0"), Not(Contains(*Prefix::parse(other)))) << other;
+  EXPECT_THAT(c.networksElsewhere("eth1"), Not(Contains(*Prefix::parse("10.20.0.0/16"))));
 }
 
 TEST_F(Config, WhatOthersPutInPlaceOfOursStays) {

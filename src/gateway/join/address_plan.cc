@@ -100,8 +100,7 @@ std::vector<Prefix> networksOfHost(const NetworkTable& table, HostNetwork& netwo
 }
 
 std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<Prefix>& offered,
-                           const std::vector<Prefix>& reached, const Config& config,
-                           std::string_view name) {
+                           const std::vector<Prefix>& reached, const Config& config, std::string_view name) {
   const std::string remedy = "; name other networks with --network, or none";
   for (const Prefix& network : wanted) {
     auto clashes = [&](const Prefix& other) { return overlaps(network, other); };
@@ -113,8 +112,8 @@ std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<
              "is not private; the concentrator's operator may add it to the gateway's file in peers-folder" +
              remedy;
     if (auto found = std::ranges::find_if(reached, clashes); found != reached.end())
-      return text + "overlaps " + found->toString() + ", which the concentrator itself is in or has a route to" +
-             remedy;
+      return text + "overlaps " + found->toString() +
+             ", which the concentrator itself is in or has a route to" + remedy;
     for (const InterfaceAddress& own : config.device.addresses) {
       if (clashes(networkOf(own)))
         return text + "overlaps the tunnel's own " + networkOf(own).toString() + remedy;

@@ -67,7 +67,8 @@ TEST_F(SiteTest, TheConcentratorsNetworksMustNotBeThoseOfThisHost) {
     answer.networks = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse(network)};
     return clashText(answer, table(), "braid0");
   };
-  EXPECT_THAT(clash("192.168.1.0/24"), HasSubstr("network 192.168.1.0/24 is in 192.168.1.0/24 of wlan0 here, too"));
+  EXPECT_THAT(clash("192.168.1.0/24"),
+              HasSubstr("network 192.168.1.0/24 is in 192.168.1.0/24 of wlan0 here, too"));
   EXPECT_THAT(clash("192.168.1.128/25"), HasSubstr("network 192.168.1.128/25 is in"));
   EXPECT_EQ(clash("192.168.0.0/16"), "") << "of the wider one, the rest goes through the tunnel";
   EXPECT_EQ(clash("192.168.2.0/24"), "");

@@ -24,7 +24,8 @@ int refusedWith = 0;                         // what each sync fails with
 extern "C" int fsync(int file) {
   if (!synced) return static_cast<int>(::syscall(SYS_fsync, file));
   if (refusedWith != 0) return errno = refusedWith, -1;
-  synced->push_back(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).filename().string());
+  synced->push_back(
+      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).filename().string());
   return 0;
 }
 

@@ -107,7 +107,8 @@ TEST_F(AddressPlanTest, NetworksThatTheConcentratorHasARouteToAreRefused) {
   FakeHostNetwork host;
   host.setElsewhere({net("10.20.0.0/16")});
   connected = networksOfHost(host.table(), host, "braid0");
-  EXPECT_THAT(refusal({net("10.20.5.0/24")}), HasSubstr("overlaps 10.20.0.0/16, which the concentrator itself"));
+  EXPECT_THAT(refusal({net("10.20.5.0/24")}),
+              HasSubstr("overlaps 10.20.0.0/16, which the concentrator itself"));
   EXPECT_THAT(refusal({net("10.0.0.0/8")}), HasSubstr("overlaps 10.20.0.0/16"));
   EXPECT_EQ(refusal({net("10.21.0.0/16")}), "");
 }
