@@ -5,7 +5,7 @@
 namespace braid {
 
 /// Who presses Ctrl-C, or hangs up, while something is half done, is heard where it can be taken back: SIGINT, SIGTERM and
-/// SIGHUP wait while there is such an object.
+/// SIGHUP wait while there is such an object, and SIGPIPE, too.
 class Interruption {
  public:
   Interruption();
@@ -13,7 +13,7 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  /// Throws std::runtime_error when one of them waits.
+  /// Throws std::runtime_error when one of the first three waits.
   static void check();
 
  private:
