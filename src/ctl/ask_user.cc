@@ -4,13 +4,21 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 
 #include "gateway/join/invitation.h"
 
 namespace braid {
+
+namespace {
+
+constexpr char kControlC = 3;
+
+}  // namespace
 
 UserTerminal::UserTerminal() : fd_(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) {}
 
@@ -24,12 +32,14 @@ std::optional<std::string> UserTerminal::ask(const std::string& question, bool h
   bool canHide = hidden && tcgetattr(fd_, &before) == 0;
   if (canHide) {
     termios silent = before;
-    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    silent.c_lflag &=
+        ~static_cast<tcflag_t>(ECHO | ISIG);  // who ends here would leave a terminal without echo
+    silent.c_cc[VEOL] = kControlC;
     tcsetattr(fd_, TCSAFLUSH, &silent);
   }
   std::string line;
   bool whole = ::write(fd_, question.data(), question.size()) == static_cast<ssize_t>(question.size());
-  while (whole && !line.ends_with('\n')) {
+  while (whole && !line.ends_with('\n') && !line.ends_with(kControlC)) {
     char part[4096];
     ssize_t got = ::read(fd_, part, sizeof part);
     if (got < 0 && errno == EINTR) continue;
@@ -40,6 +50,7 @@ std::optional<std::string> UserTerminal::ask(const std::string& question, bool h
     tcsetattr(fd_, TCSAFLUSH, &before);
     whole &= ::write(fd_, "\n", 1) == 1;
   }
+  if (line.ends_with(kControlC)) throw std::runtime_error("interrupted");
   if (!whole) return std::nullopt;
   line.pop_back();
   return line;
@@ -54,7 +65,9 @@ bool UserTerminal::askYes(const std::string& question, bool usual) {
 std::string hideInvitations(int argc, char** argv) {
   std::string first;
   for (int i = 1; i < argc; ++i) {
-    if (!std::string_view(argv[i]).starts_with(kInvitationPrefix)) continue;
+    std::string_view word(argv[i]);
+    word.remove_prefix(std::min(word.find_first_not_of(" \t\r\n"), word.size()));
+    if (!word.starts_with(kAnyInvitation) || word.find('/') == std::string_view::npos) continue;
     if (first.empty()) first = argv[i];
     std::memset(argv[i], 'x', std::strlen(argv[i]));
   }

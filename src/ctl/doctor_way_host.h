@@ -44,6 +44,7 @@ class WayHost final : public Host {
     void removeRule(const RuleSpec&) override {}
     void removeStaleRoutes(uint32_t) override {}
     void removeStaleMarks(uint32_t) override {}
+    std::vector<Prefix> networksElsewhere(const std::string&) override { return {}; }
     void setForwarding(Address::Family, const std::vector<std::string>&, bool) override {}
     void removeForwarding(Address::Family) override {}
     bool ownsForwarding(Address::Family) const override { return false; }

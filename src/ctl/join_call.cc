@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "ctl/format.h"
+#include "ctl/interruption.h"
 #include "gateway/dtls/dtls.h"
 #include "gateway/dtls/join.h"
 #include "host/linux/loop.h"
@@ -117,6 +118,7 @@ class JoinCaller {
     Time now = monotonicNow(), end = now + call_.patience;
     plan(now);
     while (!asker_.answer() && !asker_.isMalformed() && now < end && anyLeft()) {
+      Interruption::check();
       step(now);
       wait(now, std::min(end, nextDeadline()));
       now = monotonicNow();

@@ -1,19 +1,25 @@
 #include "ctl/new_gateway.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
+#include <string_view>
 
+#include "ctl/client.h"
+#include "ctl/fields.h"
+#include "ctl/interruption.h"
 #include "ctl/service.h"
 #include "gateway/config/config.h"
-#include "host/unique_fd.h"
+#include "host/durable_file.h"
 
 namespace braid {
 
@@ -59,6 +65,21 @@ bool isThere(const std::string& path) {
   return lstat(path.c_str(), &info) == 0;
 }
 
+constexpr std::string_view kUnfinished =
+    "# NOT FINISHED: braidctl was killed while it made this gateway. Its next attempt replaces this file.\n";
+
+bool isUnfinished(const std::string& path) {
+  std::ifstream file(path);
+  std::string text(kUnfinished.size(), '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return file && text == kUnfinished;
+}
+
+// The unit looks there.
+bool hasUnit(const NewGateway& options) {
+  return options.folder == "/etc/braid" && hasSystemd();
+}
+
 std::string problemsOfFile(const std::string& path) {
   ConfigResult result = loadConfig(path);
   std::string text;
@@ -78,7 +99,7 @@ GatewayFiles newFiles(const NewGateway& options) {
                });
   if (!plain) throw std::runtime_error("--name must be 1 to 32 letters, digits, dots, dashes or underscores");
   GatewayFiles files{options.folder, options.name};
-  if (isThere(files.yaml()))
+  if (isThere(files.yaml()) && (!isUnfinished(files.yaml()) || isUp(files)))
     throw std::runtime_error(files.yaml() +
                              " is there already; choose another name with --name, or remove it");
   if (options.dryRun) return files;
@@ -107,38 +128,64 @@ bool agrees(const NewGateway& options, const std::string& question, UserTerminal
   return options.yes || (terminal.isThere() && terminal.askYes(question, true));
 }
 
+FolderLock::FolderLock(const NewGateway& options)
+    : folder_(::open(options.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  const std::string& folder = options.folder;
+  if (!folder_ || flock(folder_.get(), LOCK_EX | LOCK_NB) != 0)
+    throw std::runtime_error(errno == EWOULDBLOCK
+                                 ? "another braidctl makes a gateway in " + folder + "; wait until it is done"
+                                 : folder + ": cannot be locked: " + std::strerror(errno) + "; use root");
+  GatewayFiles files = newFiles(options);  // nobody has made them meanwhile
+  if (!isThere(files.yaml())) return;
+  if (hasUnit(options)) stopUnit(files.name);
+  unlink(files.yaml().c_str());
+}
+
 // What is there already was left by an attempt that was killed, or made by hand.
 Identity prepareIdentity(const GatewayFiles& files, Transaction& all) {
-  if (!isThere(files.key()) || !isThere(files.certificate())) {
-    all.step([&] { generateIdentity(files.key(), files.certificate(), files.name); },
-             [files] {
-               unlink(files.key().c_str());
-               unlink(files.certificate().c_str());
+  std::string key = files.key(), certificate = files.certificate();
+  if (!isThere(key)) {
+    all.step([&] { generateIdentity(key, certificate, files.name); },
+             [=] {
+               unlink(certificate.c_str());  // killed here, the next one makes it anew
+               unlink(key.c_str());
              });
+  } else if (!isThere(certificate)) {
+    all.step([&] { certifyKey(key, certificate, files.name); }, [=] { unlink(certificate.c_str()); });
   }
-  return loadIdentity(files.key(), files.certificate());
+  return loadIdentity(key, certificate);
 }
 
 void putYaml(const GatewayFiles& files, const std::string& yaml, Transaction& all) {
-  std::string path = files.yaml(), fresh = files.folder + "/." + files.name + ".yaml.new";
+  std::string path = files.yaml();
+  // The daemon is another user, and nothing in it is secret.
   auto write = [&] {
-    UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-    // Whatever the umask: the daemon is another user, and nothing in it is secret.
-    bool ok = file && fchmod(file.get(), 0644) == 0 &&
-              ::write(file.get(), yaml.data(), yaml.size()) == static_cast<ssize_t>(yaml.size()) &&
-              fsync(file.get()) == 0 && link(fresh.c_str(), path.c_str()) == 0;
-    int error = errno;
-    unlink(fresh.c_str());
-    if (!ok)
+    if (int error = newDurableFile(path, std::string(kUnfinished) + yaml, 0644); error != 0)
       throw std::runtime_error(path + ": cannot be written: " + std::strerror(error) + "; check the disk");
   };
   all.step(write, [path] { unlink(path.c_str()); });
   if (std::string problems = problemsOfFile(path); !problems.empty()) throw std::runtime_error(problems);
 }
 
+void finishYaml(const GatewayFiles& files, const std::string& yaml, std::ostream& out) {
+  std::string problem = writeDurableFile(files.yaml(), yaml, 0644);
+  if (!problem.empty())
+    out << problem << "; all is well otherwise: remove its first line, which says that it is not finished\n";
+}
+
+bool isUp(const GatewayFiles& files) {
+  try {
+    nlohmann::json status = ask(findSocket(files.name), "status");
+    for (const auto& peer : listOf(status, "peers")) {
+      if (flagOf(peer, "up")) return true;
+    }
+  } catch (const std::runtime_error&) {
+  }
+  return false;
+}
+
 bool startGateway(const NewGateway& options, const GatewayFiles& files, Transaction& all, std::ostream& out) {
-  bool isUsual = options.folder == "/etc/braid";  // where the unit looks
-  if (options.noStart || !isUsual || !hasSystemd()) {
+  if (options.noStart || !hasUnit(options)) {
     out << "start it with: braidd --config " << files.yaml() << "\n";
     return false;
   }
@@ -147,6 +194,7 @@ bool startGateway(const NewGateway& options, const GatewayFiles& files, Transact
       [&] {
         if (startUnit(name)) return;
         stopUnit(name);
+        Interruption::check();
         throw std::runtime_error("braid@" + name + " does not start; 'journalctl -u braid@" + name +
                                  "' says why. Nothing of this attempt is left");
       },

@@ -1,6 +1,7 @@
 #include "ctl/service.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include <stdexcept>
 
 #include "base/bytes.h"
+#include "ctl/interruption.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
 #include "host/unique_fd.h"
@@ -64,7 +66,15 @@ int runProgram(const std::vector<std::string>& words) {
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;
-  if (posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return 127;
+  posix_spawnattr_t attributes;  // signals that wait for us do not wait for it
+  sigset_t none;
+  sigemptyset(&none);
+  if (posix_spawnattr_init(&attributes) != 0) return 127;
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  int error = posix_spawnp(&child, argv[0], nullptr, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return 127;
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -90,10 +100,12 @@ bool waitForEcho(const Address& own, const Address& to, Duration patience) {
   for (uint16_t number = 0; monotonicNow() < end; ++number) {
     SocketAddress from{}, there{};
     socklen_t fromSize = toSocketAddress({own, 0}, from), thereSize = toSocketAddress({to, 0}, there);
-    // The device may not be there yet.
-    bind(socket.get(), &from.any, fromSize);
-    auto echo = echoOf(v4, id, number);
-    sendto(socket.get(), echo.data(), echo.size(), MSG_NOSIGNAL, &there.any, thereSize);
+    Interruption::check();
+    // The device may not be there yet; without it somebody else may have this address.
+    if (bind(socket.get(), &from.any, fromSize) == 0) {
+      auto echo = echoOf(v4, id, number);
+      sendto(socket.get(), echo.data(), echo.size(), MSG_NOSIGNAL, &there.any, thereSize);
+    }
     for (Time next = monotonicNow() + kEchoEvery; monotonicNow() < next;) {
       auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next - monotonicNow()).count();
       pollfd polled{socket.get(), POLLIN, 0};

@@ -46,6 +46,26 @@ std::vector<std::string> findUplinks(const NetworkTable& table, const std::strin
   return names;
 }
 
+std::string clashText(const JoinAnswer& answer, const NetworkTable& table, const std::string& device) {
+  std::vector<Prefix> theirs = answer.networks;
+  for (const InterfaceAddress& edge : answer.edge) theirs.push_back(networkOf(edge));
+  for (const auto& [index, link] : table.links()) {
+    if (link.name == device) continue;
+    for (const LinkAddress& a : link.addresses) {
+      Prefix here = networkOf({a.address, a.prefixLength});
+      auto found = std::ranges::find_if(theirs, [&](const Prefix& network) {
+        return here.length > 0 && here.length <= network.length && here.contains(network.address);
+      });
+      if (found == theirs.end()) continue;
+      return "the concentrator's network " + found->toString() + " is in " + here.toString() + " of " +
+             link.name +
+             " here, too: give one side other addresses, or invite with other networks ('braidctl invite "
+             "NAME --network NETWORK')";
+    }
+  }
+  return {};
+}
+
 std::vector<Prefix> findLans(const NetworkTable& table, const std::vector<std::string>& uplinks,
                              const std::string& device) {
   std::vector<Prefix> lans;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/join/join_messages.h"
 #include "host/network_table.h"
 #include "inet/prefix.h"
 
@@ -12,6 +13,10 @@ namespace braid {
 
 /// Interfaces with a default route that are up, the one that the kernel prefers first. Not `device`.
 std::vector<std::string> findUplinks(const NetworkTable& table, const std::string& device);
+/// What is wrong with the networks of a concentrator's answer at this host, with a remedy; empty: nothing. One that an
+/// interface here is in, or a part of such a one, cannot be at the other end as well: its hosts would not be reached here
+/// any more, the uplink's own router among them.
+std::string clashText(const JoinAnswer& answer, const NetworkTable& table, const std::string& device);
 /// The networks of private addresses on the other interfaces that are up: the LANs. Not those of `device`, of uplinks, of
 /// the machine itself, and of containers and virtual machines (Docker, libvirt, LXC).
 std::vector<Prefix> findLans(const NetworkTable& table, const std::vector<std::string>& uplinks,

@@ -3,12 +3,10 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 
-#include "ctl/client.h"
-#include "ctl/fields.h"
+#include "ctl/interruption.h"
 #include "ctl/join_call.h"
 #include "ctl/join_verbs.h"
 #include "ctl/new_gateway.h"
@@ -81,17 +79,6 @@ void showPlan(EdgePlan plan, const RouterWish& wish, std::ostream& out) {
       << yaml;
 }
 
-bool isUp(const GatewayFiles& files) {
-  try {
-    nlohmann::json status = ask(findSocket(files.name), "status");
-    for (const auto& peer : listOf(status, "peers")) {
-      if (flagOf(peer, "up")) return true;
-    }
-  } catch (const std::runtime_error&) {
-  }
-  return false;
-}
-
 // A gateway that never reaches its concentrator is taken back; one that does, and gets no echo, stays.
 void waitForPacket(const EdgePlan& plan, std::ostream& out) {
   Address to, own;
@@ -131,16 +118,26 @@ void join(const JoinOptions& options, std::ostream& out) {
                     agrees(options, "Shall this host pass on packets of these networks?", terminal);
   if (options.dryRun) return showPlan(plan, wish, out);
 
+  Interruption held;
+  FolderLock lock(options);
   Transaction all;
   Identity identity = prepareIdentity(plan.files, all);
   out << "uplinks: " << textOfNames(plan.uplinks) << "\n" << std::flush;
   plan.answer = callToJoin({identity, invitation, plan.networks, plan.uplinks});
-  if (std::string refusal = refusalText(plan.answer); !refusal.empty()) throw std::runtime_error(refusal);
+  std::string refusal = refusalText(plan.answer);
+  if (refusal.empty()) refusal = clashText(plan.answer, monitor.table(), kDevice);
+  if (!refusal.empty()) throw std::runtime_error(refusal);
   std::string yaml = withRouter(edgeYaml(plan), wish);
   putYaml(plan.files, yaml, all);
   out << "joined as '" << plan.answer.name << "'; the configuration is " << plan.files.yaml() << "\n"
       << std::flush;
-  if (startGateway(options, plan.files, all, out)) waitForPacket(plan, out);
+  if (startGateway(options, plan.files, all, out)) {
+    waitForPacket(plan, out);
+  } else {
+    out << "it must come within 10 minutes: then the concentrator forgets it, and the invitation is open "
+           "again\n";
+  }
+  finishYaml(plan.files, yaml, out);
   all.commit();
 }
 

@@ -4,6 +4,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "ctl/interruption.h"
 #include "ctl/join_verbs.h"
 #include "ctl/new_gateway.h"
 #include "ctl/site.h"
@@ -72,11 +73,14 @@ void setup(const SetupOptions& options, std::ostream& out) {
     out << "# Would be written to " << plan.files.yaml() << "\n" << yaml;
     return;
   }
+  Interruption held;
+  FolderLock lock(options);
   Transaction all;
   prepareIdentity(plan.files, all);
   putYaml(plan.files, yaml, all);
   out << "the configuration is " << plan.files.yaml() << "\n" << std::flush;
   startGateway(options, plan.files, all, out);
+  finishYaml(plan.files, yaml, out);
   out << "let UDP port " << plan.port << " in; then let a gateway in with: braidctl invite NAME\n";
   all.commit();
 }

@@ -111,7 +111,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       callers_(tunnel_, listeners_, log_),
       joins_(
           config_, identity_.pin, log_, [this] { return reload(); }, [] { return std::time(nullptr); },
-          [this] { return connectedNetworks(monitor_.table(), device_.name()); }),
+          [this] { return networksOfHost(monitor_.table(), network_, device_.name()); }),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), network_, ids_),
       history_(tunnel_, started_),

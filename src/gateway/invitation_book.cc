@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "gateway/state_file.h"
+#include "host/durable_file.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid {
@@ -101,7 +102,7 @@ void InvitationBook::load() {
 }
 
 std::string InvitationBook::save() const {
-  return writeStateFile(path_, format(all_), 0600);
+  return writeDurableFile(path_, format(all_), 0600);
 }
 
 KeptInvitation* InvitationBook::find(const InvitationId& id) {
@@ -118,12 +119,15 @@ bool InvitationBook::isOpen(int64_t now) const {
   return std::ranges::any_of(all_, [&](const KeptInvitation& each) { return rememberedUntil(each) > now; });
 }
 
+// The peer of one that has joined and not come has a fragment, which nobody would remove without the invitation.
 void InvitationBook::forgetOld(int64_t now) {
-  std::erase_if(all_, [&](const KeptInvitation& each) { return rememberedUntil(each) <= now; });
+  std::erase_if(
+      all_, [&](const KeptInvitation& each) { return rememberedUntil(each) <= now && !each.isUnsettled(); });
   // The oldest that are over make room.
   while (all_.size() >= kMost) {
-    auto over = std::ranges::find_if(
-        all_, [&](const KeptInvitation& each) { return each.used || each.expires <= now; });
+    auto over = std::ranges::find_if(all_, [&](const KeptInvitation& each) {
+      return (each.used || each.expires <= now) && !each.isUnsettled();
+    });
     if (over == all_.end()) return;
     all_.erase(over);
   }

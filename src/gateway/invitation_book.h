@@ -25,6 +25,8 @@ struct KeptInvitation {
   bool used = false;             ///< the peer that joined has come up: nobody takes its place any more
 
   InvitationId id() const { return idOf(key); }
+  /// Somebody has joined with it, whose peer has not come up yet.
+  bool isUnsettled() const { return joined && !used; }
   bool operator==(const KeptInvitation&) const = default;
 };
 
@@ -34,8 +36,6 @@ class InvitationBook {
   static constexpr size_t kMost = 64;
   /// One that is used or has expired is remembered for so long, to say so to who comes with it; seconds.
   static constexpr int64_t kRemember = 24 * 3600;
-  /// Who has joined and not come up loses its place after so long, and the invitation is open again; seconds.
-  static constexpr int64_t kGrace = 600;
 
   /// What the file holds. parse() throws std::exception when it is none of ours.
   static std::vector<KeptInvitation> parse(std::string_view text);
@@ -47,7 +47,7 @@ class InvitationBook {
 
   /// Reads what save() wrote. Throws std::runtime_error when it cannot be read, or is none of ours: then there are none.
   void load();
-  /// Writes the file anew in one step. Gives what went wrong; empty: nothing.
+  /// Writes the file, as writeDurableFile() does. Gives what went wrong; empty: nothing.
   std::string save() const;
 
   const std::vector<KeptInvitation>& all() const { return all_; }

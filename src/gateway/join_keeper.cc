@@ -7,12 +7,14 @@
 #include <stdexcept>
 
 #include "gateway/join/address_plan.h"
-#include "gateway/join/peer_fragment.h"
+#include "host/system_error.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid {
 
 namespace {
+
+constexpr const char* kCannotChange = "the concentrator could not change its configuration: ";
 
 JoinAnswer refusal(JoinCode code, std::string text = {}) {
   JoinAnswer out;
@@ -28,13 +30,13 @@ std::string firstLine(const std::string& text) {
 }  // namespace
 
 JoinKeeper::JoinKeeper(const Config& config, const Pin& own, LogLimiter& log,
-                       std::function<std::string()> reload, Wall wall, Connected connected)
+                       std::function<std::string()> reload, Wall wall, Reached reached)
     : config_(config),
       own_(own),
       log_(log),
       reload_(std::move(reload)),
       wall_(std::move(wall)),
-      connected_(std::move(connected)) {}
+      reached_(std::move(reached)) {}
 
 void JoinKeeper::begin(Time now) {
   if (config_.listen.empty() || config_.state.empty() || config_.peersFolder.empty()) return;
@@ -44,15 +46,22 @@ void JoinKeeper::begin(Time now) {
   } catch (const std::exception& e) {
     log_.warn(LogKind::kOther, now, e.what());
   }
-  bool any = std::ranges::any_of(book_->all(), [](const KeptInvitation& i) { return i.joined && !i.used; });
-  tick_ = any ? now + kTick : kNever;
+  for (const KeptInvitation& each : book_->all()) {
+    if (each.isUnsettled()) unsettled_[each.name] = now;
+  }
+  tick_ = nextTick(now);
+}
+
+Time JoinKeeper::nextTick(Time now) const {
+  bool any = unsaved_ || std::ranges::any_of(book_->all(), &KeptInvitation::isUnsettled);
+  return any ? now + kTick : kNever;
 }
 
 // ---- invitations
 
 bool JoinKeeper::isUnsettled(const std::string& name) const {
   return std::ranges::any_of(book_->all(),
-                             [&](const KeptInvitation& i) { return i.name == name && i.joined && !i.used; });
+                             [&](const KeptInvitation& i) { return i.name == name && i.isUnsettled(); });
 }
 
 std::string JoinKeeper::refuseInvitation(const InviteRequest& request) const {
@@ -104,14 +113,18 @@ std::variant<Invitation, std::string> JoinKeeper::invite(const InviteRequest& re
   out.expires = wall_() + std::chrono::duration_cast<std::chrono::seconds>(request.lifetime).count();
   kept.key = publicKeyOf(out.secret);
   kept.expires = out.expires;
-  if (const KeptInvitation* before = book_->findName(request.name); before && before->joined && !before->used)
-    change(fragmentPath(config_.peersFolder, request.name), std::nullopt);
   InvitationBook next = *book_;
   if (!next.add(std::move(kept), wall_()))
     return "there are " + std::to_string(InvitationBook::kMost) +
            " open invitations already; wait until some are used";
+  // The fragment first: without its record it would be taken for somebody else's.
+  if (isUnsettled(request.name)) {
+    std::string problem = change(fragmentPath(config_.peersFolder, request.name), std::nullopt);
+    if (!problem.empty()) return problem;
+  }
   if (std::string problem = next.save(); !problem.empty()) return problem;
   *book_ = std::move(next);
+  unsettled_.erase(request.name);
   spdlog::info("'{}' is invited until {}", request.name, formatUtc(out.expires));
   return out;
 }
@@ -159,18 +172,17 @@ JoinAnswer JoinKeeper::check(const Pin& pin, const JoinBinding& binding, const J
 void JoinKeeper::turn(Time now) {
   for (; !waiting_.empty(); waiting_.pop_front()) {
     const Waiting& next = waiting_.front();
-    keepAnswer(next.binding, join(next));
+    keepAnswer(next.binding, join(next, now));
     tick_ = std::min(tick_, now + kTick);
   }
-  if (tick_ <= now) {
-    withdrawLate();
-    bool any = std::ranges::any_of(book_->all(), [](const KeptInvitation& i) { return i.joined && !i.used; });
-    tick_ = any ? now + kTick : kNever;
-  }
+  if (tick_ > now) return;
+  withdrawLate(now);
+  if (unsaved_) save();
+  tick_ = nextTick(now);
 }
 
 // What was good when it came may have changed: others were let in meanwhile.
-JoinAnswer JoinKeeper::join(const Waiting& waiting) {
+JoinAnswer JoinKeeper::join(const Waiting& waiting, Time now) {
   JoinAnswer answer = check(waiting.pin, waiting.binding, waiting.request);
   if (answer.code != JoinCode::kJoined) return answer;
   KeptInvitation& invitation = *book_->find(waiting.request.id);
@@ -184,10 +196,17 @@ JoinAnswer JoinKeeper::join(const Waiting& waiting) {
                      "the name '" + name + "' was given to another gateway; invite again");
   }
   if (waiting.pin == own_) return refusal(JoinCode::kRefused, "a gateway cannot join itself");
-  std::string problem =
-      refuseNetworks(waiting.request.networks, invitation.networks, connected_(), config_, name);
-  if (!problem.empty()) return refusal(JoinCode::kNetworks, std::move(problem));
-  return takeIn(invitation, waiting.pin, waiting.request.networks);
+  const std::vector<Prefix>& wanted = waiting.request.networks;
+  try {
+    std::string problem = refuseNetworks(wanted, invitation.networks, reached_(), config_, name);
+    if (!problem.empty()) return refusal(JoinCode::kNetworks, std::move(problem));
+  } catch (const SystemError& e) {
+    spdlog::error("{}", e.what());
+    return refusal(JoinCode::kRefused, "the concentrator cannot read its own networks; try again");
+  }
+  answer = takeIn(invitation, waiting.pin, wanted);
+  if (answer.code == JoinCode::kJoined) unsettled_[name] = now;
+  return answer;
 }
 
 JoinAnswer JoinKeeper::takeIn(KeptInvitation& invitation, const Pin& pin,
@@ -213,14 +232,28 @@ JoinAnswer JoinKeeper::takeIn(KeptInvitation& invitation, const Pin& pin,
   for (const InterfaceAddress& edge : answer.edge)
     fragment.prefixes.push_back({edge.address, edge.address.bits()});
   fragment.prefixes.insert(fragment.prefixes.end(), networks.begin(), networks.end());
-  std::string path = fragmentPath(config_.peersFolder, invitation.name);
-  if (std::string problem = change(path, formatFragment(fragment)); !problem.empty())
-    return refusal(JoinCode::kRefused, problem);
-  invitation.joined = pin;
-  invitation.joinedAt = wall_();
-  save();
+  if (std::string problem = record(invitation, pin, fragment); !problem.empty())
+    return refusal(JoinCode::kRefused, std::move(problem));
   spdlog::info("'{}' joins with the pin {}", invitation.name, formatPin(pin));
   return answer;
+}
+
+// Who joins, in the book and then in a fragment. Gives what is wrong: then both are as before.
+std::string JoinKeeper::record(KeptInvitation& invitation, const Pin& pin, const PeerFragment& fragment) {
+  const KeptInvitation before = invitation;
+  invitation.joined = pin;
+  invitation.joinedAt = wall_();
+  if (std::string problem = book_->save(); !problem.empty()) {
+    spdlog::error("{}", problem);
+    invitation = before;
+    return kCannotChange + problem;
+  }
+  unsaved_ = false;
+  std::string problem = change(fragmentPath(config_.peersFolder, invitation.name), formatFragment(fragment));
+  if (problem.empty()) return problem;
+  invitation = before;
+  save();
+  return problem;
 }
 
 // Writes the fragment, or removes it, and has the configuration read again; goes back when that fails. What the file was
@@ -228,27 +261,30 @@ JoinAnswer JoinKeeper::takeIn(KeptInvitation& invitation, const Pin& pin,
 std::string JoinKeeper::change(const std::string& path, const std::optional<std::string>& text) {
   std::optional<std::string> before = readFragmentText(path);
   auto put = [&](const std::optional<std::string>& content) {
-    if (content) return writeFragment(path, *content);
-    removeFragment(path);
-    return std::string();
+    return content ? writeFragment(path, *content) : removeFragment(path);
   };
   std::string problem = put(text);
   if (problem.empty()) problem = reload_();
   if (problem.empty()) return {};
   spdlog::error("the configuration with {} does not hold: {}", path, problem);
-  put(before);
-  return "the concentrator could not change its configuration: " + firstLine(problem);
+  if (readFragmentText(path) == before) return kCannotChange + firstLine(problem);
+  if (std::string again = put(before); !again.empty()) {
+    spdlog::error("{}", again);
+    removeFragment(path);  // the next daemon would not start with it
+  }
+  return kCannotChange + firstLine(problem);
 }
 
-void JoinKeeper::withdrawLate() {
+void JoinKeeper::withdrawLate(Time now) {
   bool changed = false;
   for (KeptInvitation& each : book_->all()) {
-    if (!each.joined || each.used || wall_() - each.joinedAt < InvitationBook::kGrace) continue;
+    if (!each.isUnsettled() || now - unsettled_.try_emplace(each.name, now).first->second < kGrace) continue;
     if (!change(fragmentPath(config_.peersFolder, each.name), std::nullopt).empty()) continue;
     spdlog::warn("'{}' has joined and never come: it is forgotten, and its invitation is open again",
                  each.name);
     each.joined.reset();
     each.joinedAt = 0;
+    unsettled_.erase(each.name);
     changed = true;
   }
   if (changed) save();
@@ -258,16 +294,22 @@ void JoinKeeper::onPeers(const std::set<std::string>& up) {
   if (!book_) return;
   bool changed = false;
   for (KeptInvitation& each : book_->all()) {
-    if (!each.joined || each.used || !up.contains(each.name)) continue;
+    if (!each.isUnsettled() || !up.contains(each.name)) continue;
     each.used = changed = true;
+    unsettled_.erase(each.name);
     spdlog::info("'{}' has come: its invitation is used", each.name);
   }
   if (changed) save();
 }
 
+// What cannot be written is tried again with each tick.
 void JoinKeeper::save() {
-  if (std::string problem = book_->save(); !problem.empty())
-    spdlog::warn("{}; invitations that are used may be open again after a restart", problem);
+  std::string problem = book_->save();
+  if (!problem.empty() && !unsaved_)
+    spdlog::warn(
+        "{}; it is tried again: until then, invitations that are used are open again after a restart",
+        problem);
+  unsaved_ = !problem.empty();
 }
 
 }  // namespace braid

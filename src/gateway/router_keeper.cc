@@ -40,7 +40,6 @@ void RouterKeeper::configure(const Config& next) {
   Translation wanted = translationOf(next, device_);
   if (!wanted.isEmpty() && !translator_) translator_ = host_.openTranslator(device_);
   if (translator_ && !(wanted == applied_)) translator_->set(wanted);
-  if (wanted.isEmpty()) translator_.reset();
   Translation before = std::exchange(applied_, std::move(wanted));
   try {
     forward(next);
@@ -49,6 +48,7 @@ void RouterKeeper::configure(const Config& next) {
     if (translator_) translator_->set(applied_);
     throw;
   }
+  if (applied_.isEmpty()) translator_.reset();
 }
 
 // What the file says holds for a switch that is on. It is written before the switch is turned: who is killed between the

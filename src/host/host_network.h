@@ -76,6 +76,9 @@ class HostNetwork {
   /// there is not: a process before this one left them.
   virtual void removeStaleMarks(uint32_t kind) = 0;
 
+  /// Networks of the main table that hosts are reached in by another device than this one, but for default routes.
+  virtual std::vector<Prefix> networksElsewhere(const std::string& device) = 0;
+
   /// Packets of the family are forwarded between the host's interfaces. `hosts`: interfaces that take router
   /// advertisements as before. `left`: where it is on already, a process of ours that was killed did that, and it is
   /// switched off in the end. Nothing is done on a host without the family.

@@ -42,8 +42,10 @@ namespace {
 
 using testing::_;
 using testing::AnyOf;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::Not;
 using Family = Address::Family;
 using Kind = TunDevice::Kind;
@@ -710,6 +712,21 @@ TEST_F(Config, WhatOthersTakeAwayIsPutBack) {
   }
   EXPECT_THAT(c.undo(), IsEmpty());
   EXPECT_EQ(everything(), before);
+}
+
+TEST_F(Config, NetworksElsewhereAreThoseOfOtherDevicesRoutes) {
+  ip("link set eth1 up");
+  ip("addr add 10.66.0.1/24 dev eth1");
+  ip("route add 10.20.0.0/16 via 10.66.0.9");
+  ip("route add unreachable 10.30.0.0/16");
+  ip("route add default via 10.66.0.9");
+  ip("route add 10.40.0.0/16 dev eth1 table 77");
+  NetlinkConfig c;
+  EXPECT_THAT(c.networksElsewhere("braid0"),
+              IsSupersetOf({*Prefix::parse("10.66.0.0/24"), *Prefix::parse("10.20.0.0/16")}));
+  for (const char* other : {"10.30.0.0/16", "0.0.0.0/0", "10.40.0.0/16"})
+    EXPECT_THAT(c.networksElsewhere("braid0"), Not(Contains(*Prefix::parse(other)))) << other;
+  EXPECT_THAT(c.networksElsewhere("eth1"), Not(Contains(*Prefix::parse("10.20.0.0/16"))));
 }
 
 TEST_F(Config, WhatOthersPutInPlaceOfOursStays) {

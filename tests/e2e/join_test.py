@@ -58,15 +58,20 @@ class Machine:
         root.mkdir()
         run("mount", "-t", "tmpfs", "tmpfs", root)  # an overlay's upper folder must not be on another overlay
         (root / "bin").mkdir()
-        systemctl = root / "bin" / "systemctl"
-        systemctl.write_text(SYSTEMCTL.replace("{directory}", str(lab.directory)).replace("{machine}", name)
-                             .replace("{braidd}", binary("braidd")))
-        systemctl.chmod(0o755)
+        self.systemctl = root / "bin" / "systemctl"
+        self.systemctl.touch(0o755)
+        self.starts(True)
         self.path = f"{root}/bin:{os.environ['PATH']}"
         self.root = root
         self.holder = lab.start(namespace, f"{name}-machine", ["sh", "-c", PREPARE.replace("{root}", str(root))])
         lab.wait_for(lambda: self.call("test", "-d", "/etc/braid", "-a", "!", "-e", "/run/netns").returncode == 0,
                      f"the machine {name}")
+
+    def starts(self, on):
+        """Whether the service manager starts what it is told to."""
+        text = SYSTEMCTL if on else "#!/bin/sh\nexit 0\n"
+        self.systemctl.write_text(text.replace("{directory}", str(self.lab.directory)).replace("{machine}", self.name)
+                                  .replace("{braidd}", binary("braidd")))
 
     def words(self, *command):
         return ["nsenter", "-t", str(self.holder.pid), "-m", "-n", "--", *[str(word) for word in command]]
@@ -219,6 +224,58 @@ class Joining(PairCase):
     def sealed(parts):
         text = "/".join(parts[:5])
         return f"{text}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def ended_in_the_middle(self, line, how):
+        """A join whose daemon does not come, ended by that signal while it waits for the first packet."""
+        self.edge.starts(False)
+        joining = subprocess.Popen(self.edge.words(binary("braidctl"), "join", "--yes"), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "PATH": self.edge.path}, start_new_session=True)
+        try:
+            joining.stdin.write(line + "\n")
+            joining.stdin.close()
+            while "joined as" not in (said := joining.stdout.readline()):
+                self.assertNotEqual(said, "", joining.stderr)
+            time.sleep(0.3)
+            joining.send_signal(how)
+            return joining.wait(20), joining.stderr.read()
+        finally:
+            joining.kill()
+            joining.stdout.close()
+            joining.stderr.close()
+            self.edge.starts(True)
+
+    def test_who_interrupts_it_leaves_nothing(self):
+        line = self.invite("van")
+        status, told = self.ended_in_the_middle(line, signal.SIGINT)
+        self.assertEqual(status, 1)
+        self.assertIn("interrupted", told)
+        self.assertEqual(self.edge.files("/etc/braid"), [])
+        self.assertIn("first packet went through", self.join(line))
+
+    def test_what_was_killed_in_the_middle_is_done_by_the_next_attempt(self):
+        line = self.invite("van")
+        status, _ = self.ended_in_the_middle(line, signal.SIGKILL)
+        self.assertEqual(status, -signal.SIGKILL)
+        self.assertIn("edge.yaml", self.edge.files("/etc/braid"))
+        self.hub.call("systemctl", "disable", "--now", "braid@concentrator")
+        self.hub.call("systemctl", "enable", "--now", "braid@concentrator")
+        self.assertIn("first packet went through", self.join(line))
+        self.assertNotIn("NOT FINISHED", self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
+
+    def test_a_network_in_which_the_edge_is_stays_here(self):
+        self.edge.call("ip", "address", "add", "10.20.77.2/24", "dev", "wifi0")
+        try:
+            line = self.invite("van", "--network", "10.20.77.0/24")
+            done = self.edge.call(binary("braidctl"), "join", "--yes", given=line + "\n")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertIn("10.20.77.0/24 of wifi0 here, too", done.stderr)
+            self.assertEqual(self.edge.files("/etc/braid"), [])
+            line = self.invite("van", "--network", "10.20.0.0/16")
+            self.assertEqual(self.hub.files("/var/lib/braid/concentrator.peers.d"), [], "another invitation, anew")
+            self.assertIn("first packet went through", self.join(line))
+        finally:
+            self.edge.call("ip", "address", "del", "10.20.77.2/24", "dev", "wifi0")
 
     def test_a_dropped_port_is_named(self):
         line = self.invite("van")

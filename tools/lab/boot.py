@@ -113,9 +113,10 @@ class Machine:
             shutil.copy(keys / f"{self.name}.{kind}", folder)
             (folder / f"{self.name}.{kind}").chmod(mode)
 
-    def boot(self):
+    def boot(self, *more):
+        """`more`: words for systemd-nspawn."""
         words = ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--directory", str(self.tree),
-                 f"--machine={self._zone}-{self.name}", f"--network-zone={self._zone}", "--console=pipe"]
+                 f"--machine={self._zone}-{self.name}", f"--network-zone={self._zone}", "--console=pipe", *more]
         with open(self.tree.with_suffix(".console"), "wb") as console:
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console)
         self._leader = self.wait(self._find_leader, "its first process", 30)

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "host/durable_file.h"
 #include "host/unique_fd.h"
 
 namespace braid {
@@ -112,22 +113,12 @@ CertificateHandle readCertificate(const std::string& path) {
 }
 
 void writeNew(const std::string& path, mode_t mode, BIO* content) {
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (file.get() < 0 && errno == EEXIST) fail(path, "exists already", "choose another name or move it away");
-  if (file.get() < 0) fail(path, std::string("cannot be made: ") + std::strerror(errno), "check the folder");
   char* bytes = nullptr;
-  size_t left = static_cast<size_t>(BIO_get_mem_data(content, &bytes));
-  while (left > 0) {
-    ssize_t n = write(file.get(), bytes, left);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) break;
-    bytes += n;
-    left -= static_cast<size_t>(n);
-  }
-  if (left == 0 && fsync(file.get()) == 0) return;
-  int error = errno;
-  unlink(path.c_str());
-  fail(path, std::string("cannot be written: ") + std::strerror(error), "check the disk");
+  auto size = static_cast<size_t>(BIO_get_mem_data(content, &bytes));
+  int error = newDurableFile(path, {bytes, size}, mode);
+  if (error == EEXIST) fail(path, "exists already", "choose another name or move it away");
+  if (error != 0)
+    fail(path, std::string("cannot be written: ") + std::strerror(error), "check the folder and the disk");
 }
 
 bool setName(X509* certificate, const std::string& name) {
@@ -165,6 +156,27 @@ std::string curveOf(const EVP_PKEY* key) {
   return {name.data(), size};
 }
 
+KeyHandle readKey(const std::string& path, const std::string& credentials) {
+  KeyHandle key(
+      PEM_read_bio_PrivateKey(readFile(path, true, credentials).get(), nullptr, noPassphrase, nullptr));
+  if (!key) fail(path, "holds no PEM private key without passphrase", "make one with 'braidctl keygen'");
+  if (EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_EC)
+    fail(path, "is no elliptic-curve key", "make one with 'braidctl keygen'");
+  if (std::string curve = curveOf(key.get()); curve != kCurve)
+    fail(path, "is a key of the curve " + curve + ", and peers take only P-256",
+         "make one with 'braidctl keygen'");
+  return key;
+}
+
+Pin writeCertificate(EVP_PKEY* key, const std::string& path, const std::string& name) {
+  CertificateHandle certificate = selfSigned(key, name);
+  BioHandle text(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_X509(text.get(), certificate.get()) != 1)
+    throw IdentityError("cannot write PEM: " + takeOpensslError());
+  writeNew(path, 0644, text.get());
+  return pinOf(certificate.get());
+}
+
 }  // namespace
 
 Pin pinOf(const X509* certificate) {
@@ -184,15 +196,7 @@ Pin readPin(const std::string& certificatePath) {
 Identity loadIdentity(const std::string& keyPath, const std::string& certificatePath,
                       const std::string& credentials) {
   Identity identity;
-  identity.key.reset(
-      PEM_read_bio_PrivateKey(readFile(keyPath, true, credentials).get(), nullptr, noPassphrase, nullptr));
-  if (!identity.key)
-    fail(keyPath, "holds no PEM private key without passphrase", "make one with 'braidctl keygen'");
-  if (EVP_PKEY_get_base_id(identity.key.get()) != EVP_PKEY_EC)
-    fail(keyPath, "is no elliptic-curve key", "make one with 'braidctl keygen'");
-  if (std::string curve = curveOf(identity.key.get()); curve != kCurve)
-    fail(keyPath, "is a key of the curve " + curve + ", and peers take only P-256",
-         "make one with 'braidctl keygen'");
+  identity.key = readKey(keyPath, credentials);
   identity.certificate = readCertificate(certificatePath);
   if (X509_check_private_key(identity.certificate.get(), identity.key.get()) != 1)
     fail(certificatePath, "is not the certificate of the key " + keyPath,
@@ -206,19 +210,20 @@ Pin generateIdentity(const std::string& keyPath, const std::string& certificateP
   if (name.empty() || name.size() > kMaxName) throw IdentityError("the name must have 1 to 64 bytes");
   KeyHandle key(EVP_EC_gen("P-256"));
   if (!key) throw IdentityError("cannot make a key: " + takeOpensslError());
-  CertificateHandle certificate = selfSigned(key.get(), name);
-  BioHandle keyText(BIO_new(BIO_s_secmem())), certificateText(BIO_new(BIO_s_mem()));
-  if (PEM_write_bio_PKCS8PrivateKey(keyText.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1 ||
-      PEM_write_bio_X509(certificateText.get(), certificate.get()) != 1)
+  BioHandle keyText(BIO_new(BIO_s_secmem()));
+  if (PEM_write_bio_PKCS8PrivateKey(keyText.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
     throw IdentityError("cannot write PEM: " + takeOpensslError());
   writeNew(keyPath, 0600, keyText.get());
   try {
-    writeNew(certificatePath, 0644, certificateText.get());
+    return writeCertificate(key.get(), certificatePath, name);
   } catch (...) {
     unlink(keyPath.c_str());
     throw;
   }
-  return pinOf(certificate.get());
+}
+
+Pin certifyKey(const std::string& keyPath, const std::string& certificatePath, const std::string& name) {
+  return writeCertificate(readKey(keyPath, {}).get(), certificatePath, name);
 }
 
 }  // namespace braid

@@ -42,5 +42,7 @@ Identity loadIdentity(const std::string& keyPath, const std::string& certificate
 /// (1 to 64 bytes) is for people. Never overwrites a file: when one is there, throws IdentityError and leaves
 /// both as they were.
 Pin generateIdentity(const std::string& keyPath, const std::string& certificatePath, const std::string& name);
+/// Makes the certificate of a key that is there, as after an end in the middle of generateIdentity(). Throws IdentityError.
+Pin certifyKey(const std::string& keyPath, const std::string& certificatePath, const std::string& name);
 
 }  // namespace braid

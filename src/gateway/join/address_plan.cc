@@ -92,9 +92,15 @@ std::vector<Prefix> connectedNetworks(const NetworkTable& table, const std::stri
   return out;
 }
 
+std::vector<Prefix> networksOfHost(const NetworkTable& table, HostNetwork& network,
+                                   const std::string& device) {
+  std::vector<Prefix> out = connectedNetworks(table, device), routed = network.networksElsewhere(device);
+  out.insert(out.end(), routed.begin(), routed.end());
+  return out;
+}
+
 std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<Prefix>& offered,
-                           const std::vector<Prefix>& connected, const Config& config,
-                           std::string_view name) {
+                           const std::vector<Prefix>& reached, const Config& config, std::string_view name) {
   const std::string remedy = "; name other networks with --network, or none";
   for (const Prefix& network : wanted) {
     auto clashes = [&](const Prefix& other) { return overlaps(network, other); };
@@ -105,8 +111,9 @@ std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<
       return text +
              "is not private; the concentrator's operator may add it to the gateway's file in peers-folder" +
              remedy;
-    if (auto found = std::ranges::find_if(connected, clashes); found != connected.end())
-      return text + "overlaps " + found->toString() + ", in which the concentrator itself is" + remedy;
+    if (auto found = std::ranges::find_if(reached, clashes); found != reached.end())
+      return text + "overlaps " + found->toString() +
+             ", which the concentrator itself is in or has a route to" + remedy;
     for (const InterfaceAddress& own : config.device.addresses) {
       if (clashes(networkOf(own)))
         return text + "overlaps the tunnel's own " + networkOf(own).toString() + remedy;

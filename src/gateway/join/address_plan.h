@@ -9,6 +9,7 @@
 
 #include "gateway/config/config.h"
 #include "gateway/join/join_messages.h"
+#include "host/host_network.h"
 #include "host/network_table.h"
 
 namespace braid {
@@ -26,10 +27,13 @@ std::variant<std::vector<InterfaceAddress>, std::string> freeAddresses(const Con
 
 /// What is wrong with these networks behind the peer `name`, with a remedy; empty: nothing. Each becomes a route of this
 /// host. So only private ones may be had by an invitation, and none that holds an address of this side, of a network that
-/// an interface here is in (`connected`), of the networks that are `offered`, or of another peer.
+/// this host is in or has a route to (`reached`), of the networks that are `offered`, or of another peer.
 std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<Prefix>& offered,
-                           const std::vector<Prefix>& connected, const Config& config, std::string_view name);
+                           const std::vector<Prefix>& reached, const Config& config, std::string_view name);
 /// The networks that this host's interfaces are in, but for that one.
 std::vector<Prefix> connectedNetworks(const NetworkTable& table, const std::string& device);
+/// These, and those that routes lead to by other devices than that one.
+std::vector<Prefix> networksOfHost(const NetworkTable& table, HostNetwork& network,
+                                   const std::string& device);
 
 }  // namespace braid

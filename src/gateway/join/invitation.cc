@@ -19,7 +19,6 @@ namespace braid {
 
 namespace {
 
-constexpr std::string_view kAnyPrefix = "braid-invitation-";
 constexpr size_t kTextOf32 = 43;           // characters of base64url without padding
 constexpr int64_t kLatest = 253402300799;  // 9999-12-31T23:59:59Z
 
@@ -143,7 +142,7 @@ std::variant<Invitation, std::string> parseInvitation(std::string_view line) {
   }
   if (text.empty())
     return "there is no invitation; give the line that 'braidctl invite' printed at the concentrator";
-  if (!text.starts_with(kAnyPrefix.substr(0, text.size())) || text.size() < kAnyPrefix.size())
+  if (!text.starts_with(kAnyInvitation.substr(0, text.size())) || text.size() < kAnyInvitation.size())
     return "this is no invitation; give the line that 'braidctl invite' printed at the concentrator";
   if (!text.starts_with(kInvitationPrefix.substr(0, text.size())))
     return "the invitation is of another release of Braid; bring both gateways up to date";

@@ -20,6 +20,8 @@
 
 namespace braid {
 
+/// What the lines of all formats begin with.
+inline constexpr std::string_view kAnyInvitation = "braid-invitation-";
 /// What every line begins with, with the version of its format.
 inline constexpr std::string_view kInvitationPrefix = "braid-invitation-1/";
 inline constexpr size_t kMaxInvitationAddresses = 8;

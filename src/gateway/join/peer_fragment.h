@@ -24,10 +24,10 @@ std::string fragmentPath(const std::string& folder, const std::string& name);
 std::string formatFragment(const PeerFragment& peer);
 /// The text of a fragment that is there; nullopt: there is none.
 std::optional<std::string> readFragmentText(const std::string& path);
-/// Writes the file anew in one step, with its folder when that is missing (mode 0750). Gives what went wrong; empty:
-/// nothing.
+/// Writes the file anew, as writeDurableFile() does, with its folder when that is missing (mode 0750). Gives what went
+/// wrong; empty: nothing.
 std::string writeFragment(const std::string& path, const std::string& text);
-/// Without the file nothing goes wrong.
-void removeFragment(const std::string& path);
+/// Gives what went wrong; empty: the file is not there, if it ever was.
+std::string removeFragment(const std::string& path);
 
 }  // namespace braid

@@ -62,6 +62,7 @@ class FakeTranslator final : public Translator {
   FakeTranslator(std::optional<Translation>& now, const bool& refuse) : now_(now), refuse_(refuse) {}
   ~FakeTranslator() override { now_.reset(); }
   void set(const Translation& what) override {
+    if (what.isEmpty()) return now_.reset();
     if (refuse_) throw SystemError(EOPNOTSUPP, "refused to translate addresses");
     now_ = what;
   }

@@ -52,6 +52,8 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void removeRule(const RuleSpec& rule) override { remove(rule.toString()); }
   void removeStaleRoutes(uint32_t) override {}
   void removeStaleMarks(uint32_t) override {}
+  std::vector<Prefix> networksElsewhere(const std::string&) override { return elsewhere_; }
+  void setElsewhere(std::vector<Prefix> networks) { elsewhere_ = std::move(networks); }
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) override;
   void removeForwarding(Address::Family family) override;
   bool ownsForwarding(Address::Family family) const override;
@@ -78,6 +80,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   bool forwards_ = false;
   std::set<Address::Family> ownForwarding_;
   std::vector<std::string> forwardingHosts_;
+  std::vector<Prefix> elsewhere_;
 };
 
 }  // namespace braid

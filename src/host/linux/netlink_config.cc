@@ -279,6 +279,20 @@ void NetlinkConfig::removeStaleRoutes(uint32_t table) {
   for (const RouteSpec& route : stale) deleteRoute(route);
 }
 
+std::vector<Prefix> NetlinkConfig::networksElsewhere(const std::string& device) {
+  int own = findIndex(device);
+  std::vector<Prefix> out;
+  for (uint8_t family : {AF_INET, AF_INET6}) {
+    socket_.dump(RTM_GETROUTE, family, [&](const nlmsghdr& m) {
+      auto found = parseRoute(m);
+      bool counts = found && found->unicast && found->spec.table == kMainTable &&
+                    found->spec.destination.length > 0 && (own == 0 || found->device != own);
+      if (counts) out.push_back(found->spec.destination);
+    });
+  }
+  return out;
+}
+
 // An index is not given again before some 2^31 interfaces have come and gone.
 void NetlinkConfig::removeStaleMarks(uint32_t kind) {
   constexpr uint32_t kIndexBits = 0x00ffffff;

@@ -33,6 +33,7 @@ class NetlinkConfig final : public HostNetwork {
   void removeRoute(const RouteSpec& route) override;
   void removeRule(const RuleSpec& rule) override;
   void removeStaleRoutes(uint32_t table) override;
+  std::vector<Prefix> networksElsewhere(const std::string& device) override;
   void removeStaleMarks(uint32_t kind) override;
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) override;
   void removeForwarding(Address::Family family) override;

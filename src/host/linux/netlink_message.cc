@@ -121,6 +121,7 @@ std::optional<FoundRoute> parseRoute(const nlmsghdr& message) {
   out.spec.destination = {anyAddress(body->rtm_family), body->rtm_dst_len};
   out.spec.onLink = (body->rtm_flags & RTNH_F_ONLINK) != 0;
   out.spec.local = body->rtm_type == RTN_LOCAL;
+  out.unicast = body->rtm_type == RTN_UNICAST;
   forEachAttribute(message, sizeof *body, [&](const nlattr* a) {
     switch (mnl_attr_get_type(a)) {
       case RTA_DST:

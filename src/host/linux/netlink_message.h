@@ -51,6 +51,7 @@ struct FoundRoute {
   RouteSpec spec;  ///< without device name
   int device = 0;  ///< interface index; 0: none, or several next hops
   uint8_t protocol = 0;
+  bool unicast = false;  ///< it leads somewhere
 };
 struct FoundRule {
   RuleSpec spec;

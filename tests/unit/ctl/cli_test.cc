@@ -178,6 +178,17 @@ TEST_F(Cli, AnInvitationInTheCommandLineIsOverwrittenThere) {
   EXPECT_EQ(verb + option, "join--yes");
 }
 
+TEST_F(Cli, ALineThatWasBrokenOrIsOfAnotherReleaseIsOverwrittenAndAFileIsNot) {
+  std::string program = "braidctl", broken = " \n braid-invitation-1/gw:1/abc",
+              other = "braid-invitation-2/gw:1/abc", file = "braid-invitation-van.txt",
+              path = "/root/braid-invitation-1/van";
+  char* argv[] = {program.data(), broken.data(), other.data(), file.data(), path.data(), nullptr};
+  hideInvitations(5, argv);
+  for (const std::string& word : {broken, other}) EXPECT_EQ(word, std::string(word.size(), 'x'));
+  EXPECT_EQ(file, "braid-invitation-van.txt");
+  EXPECT_EQ(path, "/root/braid-invitation-1/van");
+}
+
 TEST_F(Cli, MeasuresEachPath) {
   std::string path = folder_ / "edge.sock";
   Daemon daemon(path);

@@ -11,6 +11,7 @@ namespace braid::site_test {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 struct SiteTest : testing::Test {
@@ -53,6 +54,26 @@ TEST_F(SiteTest, UplinksAreTheInterfacesWithADefaultRouteBestFirst) {
   route(0);
   EXPECT_THAT(findUplinks(table(), "braid0"), ElementsAre("wlan0", "wwan0"))
       << "not what is down, nor the tunnel";
+}
+
+TEST_F(SiteTest, TheConcentratorsNetworksMustNotBeThoseOfThisHost) {
+  add("lo", {"127.0.0.1/8"});
+  add("wlan0", {"192.168.1.7/24"});
+  route(600);
+  add("braid0", {"10.99.0.2/24"});
+  JoinAnswer answer;
+  answer.edge = {{*Address::parse("10.99.0.2"), 24}};
+  auto clash = [&](const char* network) {
+    answer.networks = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse(network)};
+    return clashText(answer, table(), "braid0");
+  };
+  EXPECT_THAT(clash("192.168.1.0/24"),
+              HasSubstr("network 192.168.1.0/24 is in 192.168.1.0/24 of wlan0 here, too"));
+  EXPECT_THAT(clash("192.168.1.128/25"), HasSubstr("network 192.168.1.128/25 is in"));
+  EXPECT_EQ(clash("192.168.0.0/16"), "") << "of the wider one, the rest goes through the tunnel";
+  EXPECT_EQ(clash("192.168.2.0/24"), "");
+  answer.edge = {{*Address::parse("192.168.1.9"), 24}};
+  EXPECT_THAT(clash("10.1.0.0/16"), HasSubstr("network 192.168.1.0/24 is in")) << "the tunnel's own";
 }
 
 TEST_F(SiteTest, LansAreThePrivateNetworksOfTheOthers) {

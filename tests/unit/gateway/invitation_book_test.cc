@@ -106,6 +106,19 @@ TEST_F(InvitationBookTest, IsBoundedAndThoseThatAreOverMakeRoom) {
   EXPECT_TRUE(book.add(kept("one-more", kNow + 1000), kNow + 100)) << "the others have expired";
 }
 
+TEST_F(InvitationBookTest, WhoHasJoinedAndNotComeIsNotForgottenBeforeItsFragmentIs) {
+  InvitationBook book(path);
+  KeptInvitation joined = kept("joined", kNow + 1);
+  joined.joined.emplace();
+  ASSERT_TRUE(book.add(joined, kNow));
+  for (size_t i = 1; i < InvitationBook::kMost; ++i)
+    ASSERT_TRUE(book.add(kept("n" + std::to_string(i)), kNow)) << i;
+  EXPECT_FALSE(book.add(kept("one-more"), kNow + 50)) << "none makes room";
+  EXPECT_TRUE(
+      book.add(kept("later", kNow + 9 * InvitationBook::kRemember), kNow + 8 * InvitationBook::kRemember));
+  EXPECT_NE(book.findName("joined"), nullptr);
+}
+
 TEST_F(InvitationBookTest, AnotherFileIsRefusedByName) {
   for (const char* text :
        {"x", "{}", R"({"invitations":[{}]})", R"({"invitations":[{"name":"a","key":"zz"}]})"}) {

@@ -5,8 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "gateway/join/peer_fragment.h"
+#include "host/system_error.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid::join_keeper_test {
 namespace {
@@ -36,6 +41,24 @@ struct JoinKeeperTest : testing::Test {
         writeRequest({idOf(publicKeyOf(invitation.secret)), signJoin(invitation.secret, statement), {}});
     return keeper.onRequest(pin, binding, request, now);
   }
+  JoinCode join(const Invitation& invitation, uint16_t handshake) {
+    ask(invitation, handshake);
+    keeper.turn(now);
+    return codeOf(ask(invitation, handshake));
+  }
+  std::string fragment() const {
+    return readFragmentText(fragmentPath(config.peersFolder, "van")).value_or("");
+  }
+  std::string book() const {
+    std::ifstream in(config.state + ".invitations");
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// Nobody can write this file anew, as on a disk that is full.
+  void block(const std::string& path, bool on = true) const {
+    std::filesystem::path place(path),
+        fresh = place.parent_path() / ("." + place.filename().string() + ".new");
+    on ? std::filesystem::create_directories(fresh) : std::filesystem::remove(fresh);
+  }
   static JoinCode codeOf(const std::optional<JoinMessage>& answer) {
     return answer ? readAnswer(*answer)->code : JoinCode::kRefused;
   }
@@ -45,14 +68,16 @@ struct JoinKeeperTest : testing::Test {
   Pin own{1}, pin{2};
   LogLimiter log;
   int reloads = 0;
+  std::function<std::string()> onReload;
+  std::function<std::vector<Prefix>()> reached = [] { return std::vector<Prefix>{}; };
   int64_t wall = 1'800'000'000;
   Time now{1h};
   JoinKeeper keeper{config,
                     own,
                     log,
-                    [this] { return ++reloads, std::string(); },
+                    [this] { return ++reloads, onReload ? onReload() : std::string(); },
                     [this] { return wall; },
-                    [] { return std::vector<Prefix>{}; }};
+                    [this] { return reached(); }};
 };
 
 TEST_F(JoinKeeperTest, DecidesBetweenTwoTurnsAndAnswersTheRepeatedRequest) {
@@ -140,6 +165,99 @@ TEST_F(JoinKeeperTest, NetworksAndAddressesOfAnInvitationAreChecked) {
   request.lifetime = 1h;
   auto made = keeper.invite(request, {});
   EXPECT_THAT(std::get<std::string>(made), HasSubstr("--address"));
+}
+
+TEST_F(JoinKeeperTest, WhoJoinsIsInTheBookBeforeThereIsAFragment) {
+  Invitation invitation = invite("van");
+  std::string known;
+  onReload = [&] { return known = book(), std::string(); };
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  EXPECT_THAT(known, HasSubstr(formatPin(pin))) << "killed here, the next daemon knows whose the fragment is";
+}
+
+TEST_F(JoinKeeperTest, ABookThatCannotBeWrittenRefusesAndLeavesNothing) {
+  Invitation invitation = invite("van");
+  block(config.state + ".invitations");
+  EXPECT_EQ(join(invitation, 1), JoinCode::kRefused);
+  EXPECT_EQ(reloads, 0);
+  EXPECT_EQ(fragment(), "");
+  block(config.state + ".invitations", false);
+  EXPECT_EQ(join(invitation, 2), JoinCode::kJoined);
+}
+
+TEST_F(JoinKeeperTest, AFragmentThatCannotBeWrittenRefusesAndLeavesTheOneBefore) {
+  Invitation invitation = invite("van");
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  std::string before = fragment();
+  block(fragmentPath(config.peersFolder, "van"));
+  pin = Pin{7};
+  EXPECT_EQ(join(invitation, 2), JoinCode::kRefused);
+  EXPECT_EQ(fragment(), before);
+  EXPECT_THAT(book(), HasSubstr(formatPin(Pin{2})));
+}
+
+TEST_F(JoinKeeperTest, WhatDoesNotHoldAndCannotBeTakenBackGoes) {
+  Invitation invitation = invite("van");
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  pin = Pin{7};
+  onReload = [&] { return block(fragmentPath(config.peersFolder, "van")), std::string("no"); };
+  EXPECT_EQ(join(invitation, 2), JoinCode::kRefused);
+  EXPECT_EQ(fragment(), "") << "else no daemon would start any more";
+}
+
+TEST_F(JoinKeeperTest, ThatAnInvitationIsUsedIsWrittenOnceTheDiskHasRoom) {
+  ASSERT_EQ(join(invite("van"), 1), JoinCode::kJoined);
+  block(config.state + ".invitations");
+  keeper.onPeers({"van"});
+  keeper.turn(now += JoinKeeper::kTick);
+  EXPECT_THAT(book(), HasSubstr("\"used\":false"));
+  block(config.state + ".invitations", false);
+  ASSERT_LE(keeper.deadline(), now + JoinKeeper::kTick);
+  keeper.turn(now += JoinKeeper::kTick);
+  EXPECT_THAT(book(), HasSubstr("\"used\":true"));
+  EXPECT_EQ(keeper.deadline(), kNever);
+}
+
+TEST_F(JoinKeeperTest, AClockThatIsSetForgetsNobodyWhoJoins) {
+  ASSERT_EQ(join(invite("van"), 1), JoinCode::kJoined);
+  wall += 20 * 365 * 24 * 3600LL;
+  keeper.turn(now += JoinKeeper::kTick);
+  EXPECT_NE(fragment(), "");
+  wall -= 40 * 365 * 24 * 3600LL;
+  keeper.turn(now += JoinKeeper::kGrace);
+  EXPECT_EQ(fragment(), "") << "nor does it keep who never comes";
+}
+
+TEST_F(JoinKeeperTest, ADaemonThatStartsGivesTimeToCome) {
+  ASSERT_EQ(join(invite("van"), 1), JoinCode::kJoined);
+  wall += 3600;
+  now += 1h;
+  keeper.begin(now);
+  keeper.turn(now += JoinKeeper::kTick);
+  EXPECT_NE(fragment(), "") << "while none ran, nobody could come";
+  keeper.onPeers({"van"});
+  keeper.turn(now += JoinKeeper::kGrace);
+  EXPECT_NE(fragment(), "");
+}
+
+TEST_F(JoinKeeperTest, AnInvitationStaysGoodWhenItsPeerCannotBeRemovedForAnotherOne) {
+  Invitation invitation = invite("van");
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  onReload = [] { return std::string("hub.yaml:1:1: broken"); };
+  InviteRequest request;
+  request.name = "van";
+  auto made = keeper.invite(request, {{"192.0.2.1", 4433}});
+  ASSERT_TRUE(std::holds_alternative<std::string>(made));
+  EXPECT_THAT(std::get<std::string>(made), HasSubstr("hub.yaml:1:1: broken"));
+  onReload = nullptr;
+  EXPECT_EQ(join(invitation, 2), JoinCode::kJoined);
+}
+
+TEST_F(JoinKeeperTest, NobodyJoinsWhileTheHostsOwnNetworksCannotBeRead) {
+  Invitation invitation = invite("van");
+  reached = []() -> std::vector<Prefix> { throw SystemError(ENOBUFS, "netlink dump failed"); };
+  EXPECT_EQ(join(invitation, 1), JoinCode::kRefused);
+  EXPECT_EQ(fragment(), "");
 }
 
 }  // namespace

@@ -98,6 +98,23 @@ TEST_F(RouterKeeperTest, WhatIsRefusedLeavesWhatWasThere) {
   EXPECT_TRUE(host_.translation()->masqueradeV6);
 }
 
+TEST_F(RouterKeeperTest, TranslationThatWasToEndIsThereStillWhenForwardingIsRefused) {
+  RouterKeeper router(host_, "braid0");
+  config_.router.natV4 = true;
+  router.configure(config_);
+  Translation before = *host_.translation();
+  Config next = config_;
+  next.router.forwarding = true;
+  next.router.natV4 = false;
+  host_.net().refuseLines({"IPv4 forwarding"});
+  EXPECT_THROW(router.configure(next), SystemError);
+  ASSERT_NE(host_.translation(), nullptr);
+  EXPECT_EQ(*host_.translation(), before);
+  host_.net().refuseLines({});
+  router.configure(next);
+  EXPECT_EQ(host_.translation(), nullptr);
+}
+
 TEST_F(RouterKeeperTest, ForwardingIsSwitchedOffInTheEndWhenItWasOff) {
   config_.router.forwarding = true;
   {

@@ -91,6 +91,19 @@ TEST_F(IdentityTest, neverOverwrites) {
   EXPECT_EQ(content(certificate), certificateBefore);
 }
 
+TEST_F(IdentityTest, leavesNothingBesideTheTwoFiles) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder.file(".")))
+    EXPECT_FALSE(entry.path().string().ends_with(".new")) << entry.path();
+}
+
+TEST_F(IdentityTest, aKeyWithoutACertificateGetsOne) {
+  std::filesystem::remove(certificate);
+  EXPECT_EQ(certifyKey(key, certificate, "edge"), pin);
+  EXPECT_EQ(loadIdentity(key, certificate).pin, pin);
+  EXPECT_THROW(certifyKey(key, certificate, "edge"), IdentityError) << "there is one";
+  EXPECT_THROW(certifyKey(folder.file("no.key"), folder.file("no.crt"), "edge"), IdentityError);
+}
+
 TEST_F(IdentityTest, doesNotFollowALinkToMakeAKey) {
   std::filesystem::create_symlink(folder.file("target"), folder.file("link"));
   EXPECT_THROW(generateIdentity(folder.file("link"), folder.file("l.crt"), "x"), IdentityError);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/join/public_addresses.h"
+#include "host/fake/fake_host_network.h"
 
 namespace braid::address_plan_test {
 namespace {
@@ -96,10 +97,20 @@ TEST_F(AddressPlanTest, NetworksInWhichTheConcentratorItselfIsAreRefused) {
   table.setLink(link);
   connected = connectedNetworks(table, "braid0");
   EXPECT_THAT(refusal({net("192.168.1.0/24")}),
-              HasSubstr("overlaps 192.168.1.0/24, in which the concentrator"));
+              HasSubstr("overlaps 192.168.1.0/24, which the concentrator itself is in"));
   EXPECT_THAT(refusal({net("192.168.1.128/25")}), HasSubstr("overlaps 192.168.1.0/24"));
   EXPECT_EQ(refusal({net("192.168.2.0/24")}), "");
   EXPECT_TRUE(connectedNetworks(table, "eth0").empty()) << "its own device";
+}
+
+TEST_F(AddressPlanTest, NetworksThatTheConcentratorHasARouteToAreRefused) {
+  FakeHostNetwork host;
+  host.setElsewhere({net("10.20.0.0/16")});
+  connected = networksOfHost(host.table(), host, "braid0");
+  EXPECT_THAT(refusal({net("10.20.5.0/24")}),
+              HasSubstr("overlaps 10.20.0.0/16, which the concentrator itself"));
+  EXPECT_THAT(refusal({net("10.0.0.0/8")}), HasSubstr("overlaps 10.20.0.0/16"));
+  EXPECT_EQ(refusal({net("10.21.0.0/16")}), "");
 }
 
 TEST(PublicAddressesTest, WhatIsListenedOnIsNamedAndInThePlaceOfAnyTheAddressesWithADefaultRoute) {
