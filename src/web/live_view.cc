@@ -127,6 +127,17 @@ Json LiveView::rate(const Growth& growth, size_t which) {
   return static_cast<double>(growth.counters[which]) / growth.seconds;
 }
 
+// Shares of what was sent that were lost, before and after recovery.
+void LiveView::putLosses(Json& row, const Counters& c) {
+  uint64_t lost = c[kLost] - std::min(c[kLost], c[kSpurious]);
+  uint64_t left = lost - std::min(lost, c[kRecovered]);
+  auto share = [&](uint64_t of) {
+    return c[kSent] > 0 ? Json(static_cast<double>(of) / static_cast<double>(c[kSent])) : Json(nullptr);
+  };
+  row["loss_before"] = share(lost);
+  row["loss_after"] = share(left);
+}
+
 Json LiveView::peerRow(const Json& peer) const {
   Json row;
   copy(row, peer,
@@ -161,14 +172,7 @@ Json LiveView::pathRow(const Json& peer, const Json& path) const {
   Growth now = growthOf(looks_, key, kRateSeconds), minute = growthOf(looks_, key, kLossSeconds);
   row["up_bytes_per_s"] = rate(now, kOut);
   row["down_bytes_per_s"] = rate(now, kIn);
-  const Counters& c = minute.counters;
-  uint64_t lost = c[kLost] - std::min(c[kLost], c[kSpurious]);
-  uint64_t left = lost - std::min(lost, c[kRecovered]);
-  auto share = [&](uint64_t of) {
-    return c[kSent] > 0 ? Json(static_cast<double>(of) / static_cast<double>(c[kSent])) : Json(nullptr);
-  };
-  row["loss_before"] = share(lost);
-  row["loss_after"] = share(left);
+  putLosses(row, minute.counters);
   return row;
 }
 
@@ -211,22 +215,47 @@ Json LiveView::flowsOf(const std::string& wanted, const char* list) const {
   return rows;
 }
 
+// Of all that are meant, told or not.
+Json LiveView::totals(const Json& status, const std::string& wanted) const {
+  uint64_t peers = 0, up = 0, paths = 0, active = 0, flows = 0, streams = 0;
+  double out = 0, in = 0;
+  bool isKnown = false;
+  Counters minute{};
+  for (const Json& peer : itemsOf(status, "peers")) {
+    if (!wanted.empty() && peerKey(peer) != wanted) continue;
+    ++peers;
+    up += isSet(peer, kName<&PeerStatus::up>);
+    flows += wholeOf(peer, kName<&SessionStatus::flowCount>);
+    streams += wholeOf(peer, kName<&SessionStatus::streamCount>);
+    Growth growth = growthOf(looks_, peerKey(peer), kRateSeconds);
+    if (growth.seconds > 0) {
+      isKnown = true;
+      out += static_cast<double>(growth.counters[kOut]) / growth.seconds;
+      in += static_cast<double>(growth.counters[kIn]) / growth.seconds;
+    }
+    for (const Json& path : itemsOf(peer, "subflows")) {
+      ++paths;
+      active += wordOf(path, kName<&SubflowStatus::state>) == "active";
+      Growth grown = growthOf(looks_, pathKey(peer, path), kLossSeconds);
+      for (size_t i = 0; i < minute.size(); ++i) minute[i] += grown.counters[i];
+    }
+  }
+  Json totals = {{"peers", peers},         {"peers_up", up}, {"paths", paths},
+                 {"active_paths", active}, {"flows", flows}, {"streams", streams}};
+  totals["up_bytes_per_s"] = isKnown ? Json(out) : Json(nullptr);
+  totals["down_bytes_per_s"] = isKnown ? Json(in) : Json(nullptr);
+  putLosses(totals, minute);
+  return totals;
+}
+
 Json LiveView::view(const std::string& peer) const {
   Json out = {{"at_unix_s", status_ ? Json(status_->at) : Json(nullptr)},
               {"problem", status_ && !status_->problem.empty() ? Json(status_->problem) : Json(nullptr)}};
   if (!status_ || !status_->problem.empty()) return out;
   const Json& status = status_->value;
   out["gateway"] = memberOf(status, "gateway");
+  out["totals"] = totals(status, peer);
   out["peer_count"] = itemsOf(status, "peers").size();
-  uint64_t paths = 0, flows = 0, streams = 0;
-  for (const Json& each : itemsOf(status, "peers")) {
-    paths += itemsOf(each, "subflows").size();
-    flows += wholeOf(each, kName<&SessionStatus::flowCount>);
-    streams += wholeOf(each, kName<&SessionStatus::streamCount>);
-  }
-  out["path_count"] = paths;
-  out["flow_count"] = flows;
-  out["stream_count"] = streams;
   out["peers"] = peersOf(status);
   out["paths"] = pathsOf(status, peer);
   out["flows"] = flowsOf(peer, "flows");

@@ -43,6 +43,8 @@ class LiveView {
   static void keep(std::deque<Look>& looks, Look look, double window);
   static Growth growthOf(const std::deque<Look>& looks, const std::string& key, double seconds);
   static nlohmann::json rate(const Growth& growth, size_t which);
+  static void putLosses(nlohmann::json& row, const Counters& counters);
+  nlohmann::json totals(const nlohmann::json& status, const std::string& peer) const;
   nlohmann::json peerRow(const nlohmann::json& peer) const;
   nlohmann::json pathRow(const nlohmann::json& peer, const nlohmann::json& path) const;
   nlohmann::json peersOf(const nlohmann::json& status) const;

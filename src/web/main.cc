@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -16,6 +17,14 @@
 #include "web/options.h"
 
 namespace {
+
+void lookForTheDay(braid::Site& site, boost::asio::steady_timer& timer) {
+  site.look();
+  timer.expires_after(braid::DayBook::kLook);
+  timer.async_wait([&](boost::system::error_code ended) {
+    if (!ended) lookForTheDay(site, timer);
+  });
+}
 
 int serve(int argc, char** argv) {
   int exitCode = EXIT_SUCCESS;
@@ -34,6 +43,8 @@ int serve(int argc, char** argv) {
   braid::HttpServer server(loop, options->listen, tls, site);
   for (const braid::Endpoint& at : options->listen)
     spdlog::info("serves {}://{}/ with what {} says", tls ? "https" : "http", at.toString(), options->socket);
+  boost::asio::steady_timer looks(loop);
+  lookForTheDay(site, looks);
   boost::asio::signal_set ends(loop, SIGTERM, SIGINT);
   ends.async_wait([&](boost::system::error_code, int) { loop.stop(); });
   loop.run();

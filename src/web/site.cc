@@ -119,6 +119,7 @@ void Site::serve(const std::string& path, const std::string& peer, Done done) {
     return PastView::tell(answers_, peer,
                           [done = std::move(done)](const nlohmann::json& past) { done(jsonResponse(past)); });
   }
+  if (path == "/api/day") return done(jsonResponse(day_.tell(peer)));
   if (path == "/api/status") {
     return answers_.get(
         {{"cmd", "status"}}, kStatusAge, [done = std::move(done)](const Answers::Shared& status) {
@@ -140,6 +141,10 @@ void Site::serve(const std::string& path, const std::string& peer, Done done) {
                             [&](const PageFile& file) { return file.path == wanted; });
   if (found == kPageFiles.end()) return done(refusal(404, "nothing is here"));
   done({.status = 200, .type = typeOf(wanted), .body = std::string(found->content)});
+}
+
+void Site::look() {
+  answers_.get({{"cmd", "status"}}, kStatusAge, [this](const Answers::Shared& status) { day_.add(*status); });
 }
 
 void Site::live(const std::string& peer, Done done) {

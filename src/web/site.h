@@ -8,6 +8,7 @@
 
 #include "web/access.h"
 #include "web/answers.h"
+#include "web/day_book.h"
 #include "web/live_view.h"
 
 namespace braid {
@@ -25,7 +26,7 @@ struct WebResponse {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-/// What is served, without sockets: the page's files, /api/status, /api/live, /api/past, /metrics. There is nothing to
+/// What is served, without sockets: the page's files, /api/status, /api/live, /api/past, /api/day, /metrics. There is nothing to
 /// change here: only GET and HEAD are known.
 class Site {
  public:
@@ -39,6 +40,8 @@ class Site {
   /// Calls back once: at once, or when the daemon has answered. To HEAD the body is that of GET: whoever sends it knows
   /// its length.
   void handle(const WebRequest& request, Done done);
+  /// Takes a look for the day; call every DayBook::kLook.
+  void look();
 
  private:
   void serve(const std::string& path, const std::string& peer, Done done);
@@ -47,6 +50,7 @@ class Site {
   Access access_;
   Answers& answers_;
   LiveView live_;
+  DayBook day_;
 };
 
 /// The value of `name` in the query of a target, decoded; nullopt: the target is malformed. Without such a name empty.
