@@ -1,7 +1,5 @@
 #include "web/http_server.h"
 
-#include <spdlog/spdlog.h>
-
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -137,7 +135,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
     http::async_write(stream_, reply_, [self = this->shared_from_this()](error_code error, size_t) {
       if (error) return;
       if (self->reply_.need_eof()) return self->close();
-      self->reply_ = {};
+      self->reply_ = Reply();
       self->read(self->limits_.idle);
     });
   }

@@ -18,7 +18,7 @@ struct HttpLimits {
   Duration handshake = 10s;  ///< TLS
   Duration request = 10s;    ///< from the first byte waited for to the end of a request's head
   Duration idle = 60s;       ///< until the next request
-  Duration response = 30s;   ///< for the daemon's answer, and again until all of it is taken
+  Duration response = 30s;   ///< until all of an answer is taken
   size_t header = 8192;      ///< bytes of a request's head
 };
 

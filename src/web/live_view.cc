@@ -199,6 +199,7 @@ Json LiveView::flowsOf(const std::string& wanted, const char* list) const {
   for (const Json& peer : itemsOf(flows_->value, "peers")) {
     if (!wanted.empty() && peerKey(peer) != wanted) continue;
     for (const Json& flow : itemsOf(peer, list)) {
+      if (!flow.is_object()) continue;
       Json row = flow;
       Growth growth = growthOf(flowLooks_, flowKey(peer, flow), kRateSeconds);
       row["peer"] = peerKey(peer);

@@ -1,6 +1,7 @@
 #include "web/metrics.h"
 
 #include <charconv>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -133,14 +134,17 @@ void putActuators(std::string& out, const Json& shim) {
 
 std::string metricName(const std::string& scope, const FieldInfo& info) {
   std::string name = info.name;
-  auto replaceEnd = [&](std::string_view end, std::string_view by) {
-    if (!name.ends_with(end)) return false;
-    name.replace(name.size() - end.size(), end.size(), by);
-    return true;
-  };
-  replaceEnd("_bytes_per_s", "_bytes_per_second") || replaceEnd("_unix_s", "_timestamp_seconds") ||
-      replaceEnd("_ms", "_seconds") || replaceEnd("_s", "_seconds") ||
-      replaceEnd("_count", "s");  // that end is a histogram's
+  // What the tables' units are called there; "_count" is the end of a histogram's.
+  constexpr std::pair<std::string_view, std::string_view> kEnds[] = {{"_bytes_per_s", "_bytes_per_second"},
+                                                                     {"_unix_s", "_timestamp_seconds"},
+                                                                     {"_ms", "_seconds"},
+                                                                     {"_s", "_seconds"},
+                                                                     {"_count", "s"}};
+  for (const auto& [end, other] : kEnds) {
+    if (!name.ends_with(end)) continue;
+    name.replace(name.size() - end.size(), end.size(), other);
+    break;
+  }
   return "braid_" + scope + (scope.empty() ? "" : "_") + name +
          (info.kind == FieldKind::kCounter ? "_total" : "");
 }

@@ -26,7 +26,7 @@ class Page:
         handle = namespace.inside(socket.create_connection, ("127.0.0.1", PORT), 10)
         handle.setblocking(False)
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._socket = self._wait(websockets.connect(address, sock=handle, max_size=None, ping_interval=None))
+        self._socket = self._wait(self._connect(address, handle))
         self._reader = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
@@ -35,6 +35,10 @@ class Page:
         async def run():
             return await asyncio.wait_for(awaited, timeout)
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(timeout + 5)
+
+    @staticmethod
+    async def _connect(address, handle):
+        return await websockets.connect(address, sock=handle, max_size=None, ping_interval=None)
 
     async def _read(self):
         async for text in self._socket:
@@ -85,6 +89,7 @@ class Page:
     def close(self):
         with contextlib.suppress(Exception):
             self._wait(self._socket.close(), 3)
+        self._reader.cancel()
         self._loop.call_soon_threadsafe(self._loop.stop)
 
 

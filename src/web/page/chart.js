@@ -2,9 +2,9 @@
 // The picture of a path: rates, RTT, losses and state above one time axis.
 
 const SVG = "http://www.w3.org/2000/svg";
-const GUTTER = 62, RIGHT = 6; // pixels for the labels of the axes
-const BANDS = { rate: [12, 82], rtt: [104, 152], loss: [174, 204], state: [214, 221] };
-const AXIS = 235, HEIGHT = 239;
+const GUTTER = 66, RIGHT = 6; // pixels for the labels of the axes
+const BANDS = { rate: [16, 88], rtt: [112, 160], loss: [184, 216], state: [227, 234] };
+const AXIS = 249, HEIGHT = 253;
 
 function shape(tag, properties, text) {
   const made = document.createElementNS(SVG, tag);
@@ -61,8 +61,9 @@ class PathChart {
     const rate = niceAbove(Math.max(top("down", "up") * 8, 1000)) / 8;
     const rtt = niceAbove(Math.max(top("rtt"), 1));
     const loss = niceAbove(Math.max(top("lost") * 100, 1)) / 100;
-    parts.push(...this.band("rate", "Rate", rateText(rate)), ...this.band("rtt", "RTT", millisecondsText(rtt)),
-               ...this.band("loss", "Loss", shareText(loss)));
+    parts.push(...this.band("rate", "Rate", rateText(rate).replace(/\.0+ /, " ")),
+               ...this.band("rtt", "RTT", millisecondsText(rtt).replace(".0 ", " ")),
+               ...this.band("loss", "Loss", shareText(loss).replace(".0 ", " ")));
     parts.push(shape("text", { x: GUTTER - 6, y: BANDS.state[1], "text-anchor": "end" }, "State"));
     parts.push(...this.areas("rate", "down", rate), ...this.lines("rate", "down", rate), ...this.lines("rate", "up", rate));
     parts.push(...this.areas("rtt", "queue", rtt), ...this.lines("rtt", "rtt", rtt));
@@ -73,7 +74,7 @@ class PathChart {
   }
 
   x(t) {
-    return GUTTER + ((t - this.from) / (this.until - this.from)) * (this.width - GUTTER - RIGHT);
+    return GUTTER + Math.max(0, (t - this.from) / (this.until - this.from)) * (this.width - GUTTER - RIGHT);
   }
 
   y(band, share) {
@@ -87,8 +88,8 @@ class PathChart {
     return [
       shape("line", { class: "grid", x1: GUTTER, x2: this.width - RIGHT, y1: high, y2: high }),
       shape("line", { class: "base", x1: GUTTER, x2: this.width - RIGHT, y1: low, y2: low }),
-      shape("text", { ...at, y: high + 4 }, most), shape("text", { ...at, y: low + 1 }, "0"),
-      shape("text", { ...at, class: "title", y: (high + low) / 2 + 4 }, title),
+      shape("text", { ...at, y: high + 4 }, most), shape("text", { ...at, y: low + 3 }, "0"),
+      shape("text", { class: "title", x: GUTTER + 3, y: high - 4 }, title),
     ];
   }
 

@@ -54,7 +54,7 @@ function bestOf(rows) {
 const FIGURES = [
   ["down", "Down", "down_bytes_per_s", rateText], ["up", "Up", "up_bytes_per_s", rateText],
   ["rtt", "RTT", "srtt_ms", millisecondsText], ["queue", "of it queue", "queue_delay_ms", millisecondsText],
-  ["lost", "Lost", "loss_before", shareText], ["left", "After recovery", "loss_after", shareText],
+  ["lost", "Lost, 1 min", "loss_before", shareText], ["left", "After recovery", "loss_after", shareText],
 ];
 
 function makeCard(key) {
@@ -90,7 +90,6 @@ function fillCard(card, rows, at) {
   card.chip.className = `chip ${state}`;
   card.about.textContent = [best.use && best.use !== "normal" ? best.use : "", best.path !== best.remote ? `to ${best.remote}` : "",
                             rows.length > 1 ? `${rows.length} subflows` : ""].filter(Boolean).join(", ");
-  const sent = rows.map((row) => row.sent_packets || 0), total = sent.reduce((a, b) => a + b, 0);
   for (const [, , name, text] of FIGURES) {
     let value = best[name];
     if (name.endsWith("bytes_per_s")) value = sumOf(rows, name);
@@ -98,8 +97,8 @@ function fillCard(card, rows, at) {
     card.figures[name].dataset.value = value;
   }
   card.figures.loss_after.classList.toggle("is-bad", best.loss_after > 0.0005);
-  card.note = `sent ${bytesText(sumOf(rows, "sent_bytes"))} in ${plural(total, "datagram")}, received ` +
-              `${bytesText(sumOf(rows, "received_bytes"))}; packets up to ${countText(best.mtu_bytes)} B; losses of the last minute`;
+  card.note = `received ${bytesText(sumOf(rows, "received_bytes"))}, sent ${bytesText(sumOf(rows, "sent_bytes"))}, ` +
+              `packets of up to ${countText(best.mtu_bytes)} B`;
   for (const name of ["sent_bytes", "received_bytes", "sent_packets", "mtu_bytes"])
     card.root.dataset[name.replace(/_(.)/g, (_, c) => c.toUpperCase())] = name === "mtu_bytes" ? best[name] : sumOf(rows, name);
   const last = card.recent.at(-1);
@@ -193,7 +192,7 @@ function showTotals() {
     ["RTT of the best path", rtts.length ? millisecondsText(Math.min(...rtts)) : UNKNOWN, "", "best_rtt"],
     ["Lost on the paths, last minute", shareText(totals.loss_before), "", "loss_before"],
     ["Lost after recovery", shareText(totals.loss_after), "", "loss_after"],
-    ["Flows, of them streams", countText(totals.flows + totals.streams), `${countText(totals.streams)}`, "flows"],
+    ["Flows and streams", countText(totals.flows), `+ ${countText(totals.streams)}`, "flows"],
   ]);
 }
 
@@ -208,7 +207,7 @@ function showPeers() {
     select.replaceChildren(element("option", { value: "" }, "all"), ...names.map((name) => element("option", { value: name }, name)));
     select.value = view.peer;
   }
-  putTable("peers", [["Peer"], ["State"], ["Down", 1], ["Up", 1], ["Paths", 1], ["Flows", 1], ["Held packets", 1], ["Age", 1]],
+  putTable("peers", [["Peer"], ["State"], ["Down", 1], ["Up", 1], ["Paths", 1], ["Flows", 1], ["Held", 1], ["Age", 1]],
     peers.map((row) => [
       element("button", { type: "button", onclick: () => choose(row.name) }, row.name),
       row.up ? (row.group && !row.in_use ? "up, stands by" : "up") : "down",
@@ -241,7 +240,8 @@ function showFlows() {
 
 function showDone() {
   const { sums, from_unix_s, until_unix_s } = view.past;
-  put("done-note", `in the last ${spanText(Math.round((until_unix_s - from_unix_s) / 60) * 60)}`);
+  const seconds = until_unix_s - from_unix_s;
+  put("done-note", seconds > 3500 && seconds < 3700 ? "in the last hour" : `in the last ${spanText(seconds)}`);
   putTiles("done", [
     ["lost packets recovered before anyone noticed", countText(sums.recovered_packets), "", "recovered_packets"],
     ["packets of what came in given back by coding", countText(sums.decoded_packets), "", "decoded_packets"],
