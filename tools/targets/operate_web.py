@@ -17,7 +17,7 @@ from .pair import PROGRAMS
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LINKS = [Link("dsl", 40, 20), Link("lte", 20, 50, 0.02)]
-PORT = 9380
+PORT, FLOW_PORT = 9380, 7000
 BASE = f"http://127.0.0.1:{PORT}/"
 MOST_BYTES, LEAST_CHECKS = 200_000, 20
 CONTRAST = """(() => {
@@ -62,7 +62,7 @@ class _Tour:
     def __init__(self, lab, page, shots, checks):
         self.lab, self.page, self.shots, self.check = lab, page, shots, checks.check
         self.edge = lab.edge_gateway
-        self.load = None
+        self.load = []
         self.first_bytes = None
 
     # ---- helpers
@@ -136,13 +136,16 @@ class _Tour:
             and "1 of 1 peer up · 2 of 2 paths active" in self.text("#health")
 
     def begin_load(self):
-        self.load = self.lab.start(self.lab.edge, "load", [
-            binary("braidctl"), "test", "--seconds", "60", "--bytes", "10G", "--socket", self.edge.socket])
+        """A TCP flow from the client to the server, by both paths."""
+        self.load = [
+            self.lab.start(self.lab.server, "server", ["sh", "-c", f"exec nc -l -k {FLOW_PORT} >/dev/null"]),
+            self.lab.start(self.lab.client, "sender", [
+                "sh", "-c", f"sleep 1; exec nc {Lab.server_addresses()[0]} {FLOW_PORT} </dev/zero"])]
 
     def end_load(self):
-        if self.load:
-            self.lab.stop(self.load, signal.SIGINT)
-            self.load = None
+        for process in reversed(self.load):
+            self.lab.stop(process)
+        self.load = []
 
     def _rate(self):
         """The page's rate up of DSL beside the control socket's over the same seconds."""
@@ -169,16 +172,10 @@ class _Tour:
         self.shot("load-light-1280")
 
     def flows(self):
-        server = self.lab.start(self.lab.server, "server", ["nc", "-l", "-k", "-p", "7000"])
-        sender = self.lab.start(self.lab.client, "sender", [
-            "sh", "-c", f"dd if=/dev/zero bs=64k status=none | nc {Lab.server_addresses()[0]} 7000"])
-        self.check("flows: a TCP flow with its rate", lambda: ":7000" in self.text("#flows")
-                   and "bit/s" in self.text("#flows tbody td"))
+        self.check("flows: the TCP flow with its rate", lambda: f":{FLOW_PORT}" in self.text("#flows")
+                   and "Mbit/s" in self.text("#flows tbody td"))
         self.check("peers: the peer's row", lambda: "concentrator" in self.text("#peers tbody")
                    and "2 of 2" in self.text("#peers tbody"))
-        self.shot("flows-light-1280")
-        self.lab.stop(sender)
-        self.lab.stop(server)
 
     def outage(self):
         self.lab.links.set("dsl", down=True)
