@@ -22,7 +22,7 @@ struct Labelled {
 };
 using All = std::vector<Labelled>;
 
-std::string quoted(const std::string& value) {
+std::string labelValue(const std::string& value) {
   std::string out = "\"";
   for (char c : value) {
     if (c == '\n') {
@@ -38,7 +38,7 @@ std::string quoted(const std::string& value) {
 std::string labelled(const std::vector<std::pair<const char*, std::string>>& labels) {
   std::string out;
   for (const auto& [name, value] : labels)
-    out.append(out.empty() ? "{" : ",").append(name).append("=").append(quoted(value));
+    out.append(out.empty() ? "{" : ",").append(name).append("=").append(labelValue(value));
   return out.empty() ? out : out + "}";
 }
 
@@ -108,7 +108,8 @@ void putStates(std::string& out, const All& paths) {
   std::vector<std::pair<std::string, double>> samples;
   for (const Labelled& path : paths) {
     std::string state = wordOf(*path.object, infoOf<&SubflowStatus::state>().name);
-    samples.emplace_back(path.labels.substr(0, path.labels.size() - 1) + ",state=" + quoted(state) + "}", 1);
+    samples.emplace_back(path.labels.substr(0, path.labels.size() - 1) + ",state=" + labelValue(state) + "}",
+                         1);
   }
   putOne(out, "braid_path_state", "1: the path is in the state of the label", "gauge", samples);
 }
