@@ -145,7 +145,8 @@ void tryWays(const Patient& patient, DoctorReport& report) {
     });
     loop.run();
     GatewayStatus status = gateway.status();
-    judgePeers(patient, statusJson(status, gateway.tunnelStatus()), historyJson(gateway.history()), report);
+    judgePeers(patient, statusJson(status, gateway.tunnelStatus()), historyObject(gateway.history()).whole(),
+               report);
     judgeLog(log, report);
     gateway.stop();
   } catch (const std::runtime_error& e) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gateway/control/control.h"
 #include "gateway/gateway.h"
@@ -26,7 +28,11 @@ class Daemon : private ControlHandler {
   void beforeWait();
   void stop();
 
-  TunnelStatus tunnelStatus(size_t flows) override { return gateway_.tunnelStatus(flows); }
+  TunnelStatus tunnelStatus() override { return gateway_.wholeTunnelStatus(); }
+  std::vector<std::string> peers() override { return gateway_.peerNames(); }
+  std::optional<PeerStatus> peerStatus(size_t place, size_t flows) override {
+    return gateway_.peerStatus(place, flows);
+  }
   GatewayStatus gatewayStatus() override;
   std::string reload() override;
   std::string trace(UniqueFd file) override { return gateway_.trace(std::move(file)); }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gateway/caller_keeper.h"
 #include "gateway/change_keeper.h"
@@ -62,6 +64,14 @@ class Gateway {
   const Config& config() const { return config_; }
   /// `flows`: how many inner flows to list.
   TunnelStatus tunnelStatus(size_t flows = 0) const { return tunnel_.status(clock_.now(), flows); }
+  /// For whoever takes the peers one by one.
+  TunnelStatus wholeTunnelStatus() const { return tunnel_.wholeStatus(); }
+  std::vector<std::string> peerNames() const { return tunnel_.peerNames(); }
+  /// nullopt: there are not so many.
+  std::optional<PeerStatus> peerStatus(size_t place, size_t flows) const {
+    if (place >= tunnel_.peerCount()) return std::nullopt;
+    return tunnel_.peerStatus(place, clock_.now(), flows);
+  }
   /// Of a peer's paths.
   PeerLoadTest& loadTest() { return tunnel_.loadTest(); }
   /// What happened in the last hour.

@@ -52,6 +52,11 @@ inline constexpr auto kFieldsOf<ShimStatus> = field::table<ShimStatus>(
 
 /// Inner flows in an answer to the operator, of all peers together. Ours: more take too long to tell.
 inline constexpr size_t kListedFlows = 1000;
+/// How many of them are of one peer.
+constexpr size_t flowShare(size_t flows, size_t peers) {
+  size_t share = flows / (peers > 0 ? peers : 1);
+  return flows > 0 && share == 0 ? 1 : share;
+}
 
 /// The load test that was asked for last.
 struct MeasureStatus {

@@ -198,6 +198,13 @@ std::set<std::string> Tunnel::peersUp() const {
   return out;
 }
 
+std::vector<std::string> Tunnel::peerNames() const {
+  std::vector<std::string> out;
+  out.reserve(peers_.size());
+  peers_.forEach([&](const Peer& peer) { out.push_back(peer.options().name); });
+  return out;
+}
+
 std::vector<Caller> Tunnel::callers(Time now) const {
   std::vector<Caller> out;
   peers_.forEach([&](const Peer& peer) {
@@ -207,13 +214,18 @@ std::vector<Caller> Tunnel::callers(Time now) const {
 }
 
 TunnelStatus Tunnel::status(Time now, size_t flows) const {
+  TunnelStatus s = wholeStatus();
+  size_t share = flowShare(flows, peers_.size());
+  peers_.forEach([&](const Peer& peer) { s.peers.push_back(peer.status(now, share)); });
+  return s;
+}
+
+TunnelStatus Tunnel::wholeStatus() const {
   TunnelStatus s;
   s.drops = drops_;
   addDrops(s.drops, forwarder_.drops());
   addDrops(s.drops, peers_.drops());
   s.meters = meters();
-  size_t share = flows ? std::max<size_t>(1, flows / std::max<size_t>(1, peers_.size())) : 0;
-  peers_.forEach([&](const Peer& peer) { s.peers.push_back(peer.status(now, share)); });
   s.shim = forwarder_.shimStatus();
   s.buffersInUse = pool_.inUse();
   s.buffersLimit = pool_.limit();

@@ -118,9 +118,15 @@ class Tunnel final : private PeerOwner {
   /// `flows`: how many inner flows to list, of all peers together: those with the most bytes. At most so many
   /// times sixteen are looked at, the ones used last.
   TunnelStatus status(Time now, size_t flows = 0) const;
+  /// The same without the peers.
+  TunnelStatus wholeStatus() const;
+  /// In the order of setPeers().
+  std::vector<std::string> peerNames() const;
   size_t peerCount() const { return peers_.size(); }
-  /// One of them, without flows; `position` below peerCount(), in the order of setPeers().
-  PeerStatus peerStatus(size_t position, Time now) const { return peers_.at(position).status(now, 0); }
+  /// One of them, with so many inner flows; `position` below peerCount(), in the order of setPeers().
+  PeerStatus peerStatus(size_t position, Time now, size_t flows = 0) const {
+    return peers_.at(position).status(now, flows);
+  }
   /// The load test of one of them. The peer is to be polled when it has begun.
   PeerLoadTest& loadTest() { return loadTest_; }
   /// The counts of the metered uplinks; cheaper than status(), which has them too.

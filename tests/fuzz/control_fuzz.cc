@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gateway/control/control_session.h"
 #include "tests/fuzz/bounded.h"
@@ -16,11 +18,16 @@ using fuzz::require;
 
 class Gateway : public ControlHandler {
  public:
-  TunnelStatus tunnelStatus(size_t) override {
-    TunnelStatus status;
-    status.peers.resize(1);
-    status.peers[0].subflows.resize(1);
-    status.peers[0].flows.resize(1);
+  // So many that an answer takes several turns, and now and then fewer: a reload between two of them.
+  TunnelStatus tunnelStatus() override { return {}; }
+  std::vector<std::string> peers() override { return std::vector<std::string>(peers_, "x"); }
+  std::optional<PeerStatus> peerStatus(size_t place, size_t flows) override {
+    if (++asked_ % 64 == 0) peers_ = peers_ % 20 + 5;
+    if (place >= peers_) return std::nullopt;
+    PeerStatus status;
+    status.name = "x";
+    status.subflows.resize(2);
+    status.flows.resize(std::min<size_t>(flows, 40));
     return status;
   }
   GatewayStatus gatewayStatus() override { return {}; }
@@ -38,6 +45,7 @@ class Gateway : public ControlHandler {
  private:
   History history_;
   int reloads_ = 0;
+  size_t peers_ = 20, asked_ = 0;
 };
 
 // Every line that comes out is JSON that says whether it went well.
@@ -63,7 +71,10 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
     require(++steps < 100'000'000, "no end");
     now += 1ms;
     size_t pace = size > 0 ? data[0] : 255;
-    if (session.wantsInput()) {
+    if (session.wantsTurn()) {
+      require(!session.wantsInput() && session.output().empty(), "reads or writes while it makes an answer");
+      session.onTurn(now);
+    } else if (session.wantsInput()) {
       require(session.output().empty(), "reads on before its answer is taken");
       if (size <= 1) {
         session.onEnd(now);

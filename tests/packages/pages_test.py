@@ -11,7 +11,7 @@ from known import commands, options, sections
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAN = ROOT / "docs/man"
 COMPLETION = ROOT / "packaging/completion"
-PAGES = ["braidd.8", "braidctl.8", "braid.yaml.5"]
+PAGES = ["braidd.8", "braidctl.8", "braid-web.8", "braid.yaml.5"]
 _TERM = re.compile(r"^\.It (Fl|Cm) (.*)$", re.MULTILINE)
 
 
@@ -63,7 +63,7 @@ def completed(program, *words):
     script = f"""
       source {COMPLETION / program}
       COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-      _{program}
+      _{program.replace('-', '_')}
       printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     done = subprocess.run(["bash", "-u", "-c", script, "bash", program, *words], stdout=subprocess.PIPE,
@@ -84,6 +84,10 @@ class Pages(unittest.TestCase):
     def test_braidd_has_every_option(self):
         self.assertGreater(len(options("braidd")), 5)
         self.assertEqual(described_options("braidd.8"), options("braidd"))
+
+    def test_braid_web_has_every_option(self):
+        self.assertGreater(len(options("braid-web")), 7)
+        self.assertEqual(described_options("braid-web.8"), options("braid-web"))
 
     def test_braidctl_has_every_command(self):
         known = commands("braidctl")
@@ -135,6 +139,9 @@ class Configuration(unittest.TestCase):
 class Completion(unittest.TestCase):
     def test_offers_every_option_of_braidd(self):
         self.assertEqual(completed("braidd", "-"), options("braidd"))
+
+    def test_offers_every_option_of_braid_web(self):
+        self.assertEqual(completed("braid-web", "-"), options("braid-web"))
 
     def test_offers_every_command(self):
         known = commands("braidctl")

@@ -35,6 +35,7 @@ KNOWS = {
     "gateway/join": ["gateway/config"],
     "gateway": ["gateway/join", "gateway/control"],
     "ctl": ["gateway"],
+    "web": ["ctl"],
     "simnet/link": ["base"],
     "simnet": ["simnet/link", "tunnel"],
     "sim": ["simnet"],
@@ -42,7 +43,7 @@ KNOWS = {
     "stacks": [],
     "flood": ["gateway"],
     "faults": [],
-    "bench": ["simnet"],
+    "bench": ["simnet", "gateway/control"],
     "tests": ALL,  # its sub-folders too: what a test is about does not have to stand beside it
 }
 TREES = ["src", "simnet", "sim", "tools", "bench", "tests"]

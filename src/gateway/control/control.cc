@@ -243,6 +243,9 @@ struct ControlServer::Impl {
       if (got > 0) session.onInput({bytes, static_cast<size_t>(got)}, monotonicNow());
       if (got == 0) session.onEnd(monotonicNow());
     }
+    // One part of one answer per turn, however many clients ask.
+    if (session.wantsTurn() && std::exchange(answeredIn, ev_iteration(loop)) != ev_iteration(loop))
+      session.onTurn(monotonicNow());
     // One write per turn of the loop: a long answer does not keep the daemon from its packets.
     std::string_view out = session.output();
     if (!out.empty()) {
@@ -263,7 +266,8 @@ struct ControlServer::Impl {
 
   void arm(Client& client) {
     const ControlSession& session = client.session;
-    int events = (session.wantsInput() ? EV_READ : 0) | (session.output().empty() ? 0 : EV_WRITE);
+    bool isReady = session.wantsTurn() || !session.output().empty();
+    int events = (session.wantsInput() ? EV_READ : 0) | (isReady ? EV_WRITE : 0);
     ev_io_stop(loop, &client.io);
     ev_io_set(&client.io, client.fd.get(), events);
     ev_io_start(loop, &client.io);
@@ -280,6 +284,7 @@ struct ControlServer::Impl {
   ev_io io{};
   ev_timer resume{};
   std::list<Client> clients;
+  unsigned answeredIn = 0;  // the turn of the loop that made part of an answer last
 };
 
 ControlServer::ControlServer(struct ev_loop* loop, std::string path, const std::string& group,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace braid {
@@ -90,31 +91,53 @@ json microseconds(Duration d) {
   return d > Duration::zero() ? json(static_cast<double>(d.count()) / 1000) : json(nullptr);
 }
 
-json subflowsJson(const PeerStatus& peer) {
-  json list = json::array();
-  for (const SubflowStatus& subflow : peer.subflows) list.push_back(subflowJson(subflow));
-  return list;
+RowList subflowRows(const std::shared_ptr<PeerStatus>& peer) {
+  return {"subflows", peer->subflows.size(), [peer](size_t i) { return subflowJson(peer->subflows[i]); }};
 }
 
-// Rows without names: an hour of a path is written in a fraction of a millisecond.
+json recoveryHead(const PeerStatus& peer, const RecoveryOptions& options) {
+  json p = peerHead(peer);
+  p.update(toJson<RecoveryStatus>(peer));
+  Duration rtt = smallestRtt(peer);
+  bool known = rtt > Duration::zero();
+  size_t m = maxParities(options, rtt);
+  p["m_max"] = known ? json(m) : json(nullptr);
+  p["m_max_decode_us"] = known ? microseconds(options.decodeTime[m - 1]) : json(nullptr);
+  return p;
+}
+
+RowObject flowsObject(const std::shared_ptr<PeerStatus>& peer) {
+  RowObject out{peerHead(*peer), {}};
+  out.head[infoOf<&PeerStatus::flowCount>().name] = peer->flowCount;
+  out.head[infoOf<&PeerStatus::streamCount>().name] = peer->streamCount;
+  out.lists = {{"flows", peer->flows.size(), [peer](size_t i) { return flowJson(peer->flows[i]); }},
+               {"streams", peer->streams.size(), [peer](size_t i) { return toJson(peer->streams[i]); }}};
+  return out;
+}
+
+// Rows without names are short. They are copied: the ring goes on while they are written.
 template <typename Step>
-json stepsJson(const Ring<Step>& steps) {
-  json columns = json::array(), rows = json::array();
+RowObject stepsObject(const Ring<Step>& steps) {
+  json columns = json::array();
   forEachField(Step{}, [&](const FieldInfo& info, const auto&) { columns.push_back(info.name); });
-  for (size_t i = 0; i < steps.size(); ++i) {
-    json row = json::array();
-    forEachField(steps[i],
-                 [&](const FieldInfo& info, const auto& value) { row.push_back(valueJson(info, value)); });
-    rows.push_back(std::move(row));
-  }
-  return {{"columns", std::move(columns)}, {"steps", std::move(rows)}};
+  auto kept = std::make_shared<std::vector<Step>>();
+  kept->reserve(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) kept->push_back(steps[i]);
+  auto row = [kept](size_t i) {
+    json out = json::array();
+    forEachField((*kept)[i],
+                 [&](const FieldInfo& info, const auto& value) { out.push_back(valueJson(info, value)); });
+    return out;
+  };
+  return {{{"columns", std::move(columns)}}, {{"steps", kept->size(), std::move(row)}}};
 }
 
-template <typename Make>
-json peersWith(const TunnelStatus& tunnel, Make make) {
-  json list = json::array();
-  for (const PeerStatus& peer : tunnel.peers) list.push_back(make(peer));
-  return {{"peers", std::move(list)}};
+json wholeAnswer(PeerView view, const GatewayStatus& gateway, const TunnelStatus& tunnel) {
+  json out = besidePeers(view, gateway, tunnel), list = json::array();
+  for (const PeerStatus& peer : tunnel.peers)
+    list.push_back(peerObject(view, peer, gateway.recovery).whole());
+  out["peers"] = std::move(list);
+  return out;
 }
 
 }  // namespace
@@ -139,99 +162,94 @@ json peerJson(const PeerStatus& peer) {
   return toJson(peer);
 }
 
+RowObject peerObject(PeerView view, PeerStatus status, const RecoveryOptions& recovery) {
+  auto peer = std::make_shared<PeerStatus>(std::move(status));
+  switch (view) {
+    case PeerView::kStatus:
+      return {peerJson(*peer), {subflowRows(peer)}};
+    case PeerView::kPeers:
+      return {peerJson(*peer), {}};
+    case PeerView::kPaths:
+      return {peerHead(*peer), {subflowRows(peer)}};
+    case PeerView::kFlows:
+      return flowsObject(peer);
+    case PeerView::kRecovery:
+      return {recoveryHead(*peer, recovery), {subflowRows(peer)}};
+  }
+  return {};
+}
+
+json besidePeers(PeerView view, const GatewayStatus& gateway, const TunnelStatus& tunnel) {
+  json out = json::object();
+  if (view == PeerView::kStatus) {
+    out = toJson(tunnel);
+    out["gateway"] = gatewayJson(gateway);
+    out["streams"] = toJson(gateway.streams);
+    out["host_drops"] = toJson(gateway.drops);
+    out["host_traffic"] = toJson(gateway.traffic);
+  } else if (view == PeerView::kRecovery) {
+    const RecoveryOptions& options = gateway.recovery;
+    json times = json::array();
+    for (size_t i = 0; i < std::min(options.mMax, options.decodeTime.size()); ++i)
+      times.push_back(microseconds(options.decodeTime[i]));
+    out = {{"k_max", options.kMax}, {"m_max", options.mMax}, {"decode_us", std::move(times)}};
+    out["trace"] = toJson(gateway.trace);
+  }
+  return out;
+}
+
+RowObject historyObject(const History& history) {
+  json paths = json::array(), peers = json::array();
+  for (const History::Path& p : history.paths()) paths.push_back({{"peer", p.peer}, {"path", p.name}});
+  for (const History::Peer& p : history.peers()) peers.push_back(p.name);
+  auto kept = std::make_shared<std::vector<PastEvent>>();
+  kept->reserve(history.events().size());
+  for (size_t i = 0; i < history.events().size(); ++i) kept->push_back(history.events()[i]);
+  json head = {{"step_s", toSeconds(History::kStep)},
+               {"paths", std::move(paths)},
+               {"peers", std::move(peers)},
+               {"stranger", history.stranger().kind.empty() ? json(nullptr) : toJson(history.stranger())},
+               {"untold", history.untold()}};
+  return {std::move(head), {{"events", kept->size(), [kept](size_t i) { return toJson((*kept)[i]); }}}};
+}
+
+RowObject historyObject(const History::Path& path) {
+  RowObject out = stepsObject(path.steps);
+  out.head["peer"] = path.peer;
+  out.head["path"] = path.name;
+  return out;
+}
+
+RowObject historyObject(const History::Peer& peer) {
+  RowObject out = stepsObject(peer.steps);
+  out.head["peer"] = peer.name;
+  return out;
+}
+
 json peersJson(const TunnelStatus& tunnel) {
-  return peersWith(tunnel, peerJson);
+  return wholeAnswer(PeerView::kPeers, {}, tunnel);
 }
 
 json pathsJson(const TunnelStatus& tunnel) {
-  return peersWith(tunnel, [](const PeerStatus& peer) {
-    json out = peerHead(peer);
-    out["subflows"] = subflowsJson(peer);
-    return out;
-  });
+  return wholeAnswer(PeerView::kPaths, {}, tunnel);
 }
 
 json flowsJson(const TunnelStatus& tunnel) {
-  return peersWith(tunnel, [](const PeerStatus& peer) {
-    json list = json::array();
-    for (const FlowStatus& flow : peer.flows) list.push_back(flowJson(flow));
-    json out = peerHead(peer);
-    out[infoOf<&PeerStatus::flowCount>().name] = peer.flowCount;
-    out["flows"] = std::move(list);
-    out[infoOf<&PeerStatus::streamCount>().name] = peer.streamCount;
-    json streams = json::array();
-    for (const StreamStatus& stream : peer.streams) streams.push_back(toJson(stream));
-    out["streams"] = std::move(streams);
-    return out;
-  });
+  return wholeAnswer(PeerView::kFlows, {}, tunnel);
 }
 
 json recoveryJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
-  const RecoveryOptions& options = gateway.recovery;
-  json out = peersWith(tunnel, [&](const PeerStatus& peer) {
-    json p = peerHead(peer);
-    p.update(toJson<RecoveryStatus>(peer));
-    Duration rtt = smallestRtt(peer);
-    bool known = rtt > Duration::zero();
-    size_t m = maxParities(options, rtt);
-    p["m_max"] = known ? json(m) : json(nullptr);
-    p["m_max_decode_us"] = known ? microseconds(options.decodeTime[m - 1]) : json(nullptr);
-    p["subflows"] = subflowsJson(peer);
-    return p;
-  });
-  json times = json::array();
-  for (size_t i = 0; i < std::min(options.mMax, options.decodeTime.size()); ++i)
-    times.push_back(microseconds(options.decodeTime[i]));
-  out["k_max"] = options.kMax;
-  out["m_max"] = options.mMax;
-  out["decode_us"] = std::move(times);
-  out["trace"] = toJson(gateway.trace);
-  return out;
+  return wholeAnswer(PeerView::kRecovery, gateway, tunnel);
 }
 
-json historyJson(const History& history) {
-  json paths = json::array(), peers = json::array(), events = json::array();
-  for (const History::Path& p : history.paths()) paths.push_back({{"peer", p.peer}, {"path", p.name}});
-  for (const History::Peer& p : history.peers()) peers.push_back(p.name);
-  for (size_t i = 0; i < history.events().size(); ++i) events.push_back(toJson(history.events()[i]));
-  return {{"step_s", toSeconds(History::kStep)},
-          {"paths", std::move(paths)},
-          {"peers", std::move(peers)},
-          {"events", std::move(events)},
-          {"stranger", history.stranger().kind.empty() ? json(nullptr) : toJson(history.stranger())},
-          {"untold", history.untold()}};
-}
-
-json historyJson(const History::Path& path) {
-  json out = stepsJson(path.steps);
-  out["peer"] = path.peer;
-  out["path"] = path.name;
-  return out;
-}
-
-json historyJson(const History::Peer& peer) {
-  json out = stepsJson(peer.steps);
-  out["peer"] = peer.name;
-  return out;
+json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
+  return wholeAnswer(PeerView::kStatus, gateway, tunnel);
 }
 
 json testJson(const MeasureStatus& test, const PeerStatus& peer) {
   json out = toJson(test);
-  out["subflows"] = subflowsJson(peer);
-  return out;
-}
-
-json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
-  json out = peersWith(tunnel, [](const PeerStatus& peer) {
-    json p = peerJson(peer);
-    p["subflows"] = subflowsJson(peer);
-    return p;
-  });
-  out.update(toJson(tunnel));
-  out["gateway"] = gatewayJson(gateway);
-  out["streams"] = toJson(gateway.streams);
-  out["host_drops"] = toJson(gateway.drops);
-  out["host_traffic"] = toJson(gateway.traffic);
+  out["subflows"] = json::array();
+  for (const SubflowStatus& subflow : peer.subflows) out["subflows"].push_back(subflowJson(subflow));
   return out;
 }
 

@@ -58,16 +58,18 @@ class Daemon : public ControlHandler {
     ev_async_send(loop_.get(), &stop_);
     thread_.join();
   }
-  TunnelStatus tunnelStatus(size_t) override {
-    TunnelStatus tunnel;
-    tunnel.peers.resize(1);
-    tunnel.peers[0].name = "hub";
-    tunnel.peers[0].up = true;
-    SubflowStatus& subflow = tunnel.peers[0].subflows.emplace_back();
+  TunnelStatus tunnelStatus() override { return {}; }
+  std::vector<std::string> peers() override { return {"hub"}; }
+  std::optional<PeerStatus> peerStatus(size_t place, size_t) override {
+    if (place > 0) return std::nullopt;
+    PeerStatus peer;
+    peer.name = "hub";
+    peer.up = true;
+    SubflowStatus& subflow = peer.subflows.emplace_back();
     subflow.uplink = "wifi";
     subflow.state = "active";
     subflow.deliveredBytes = delivered += 1000;
-    return tunnel;
+    return peer;
   }
   GatewayStatus gatewayStatus() override {
     GatewayStatus gateway;
@@ -95,7 +97,7 @@ class Daemon : public ControlHandler {
   }
   void stopTest() override { left = 0; }
   std::pair<MeasureStatus, PeerStatus> testStatus() override {
-    return {{"hub", tests.empty() ? "" : "wifi", left-- > 0, 1000, 2s}, tunnelStatus(0).peers[0]};
+    return {{"hub", tests.empty() ? "" : "wifi", left-- > 0, 1000, 2s}, *peerStatus(0, 0)};
   }
   std::vector<std::string> tests;
   int left = 0;

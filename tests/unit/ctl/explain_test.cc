@@ -42,9 +42,9 @@ struct Past {
   }
   json explained(double since = 600) {
     PastAnswers past;
-    past.index = historyJson(history);
-    for (const History::Path& p : history.paths()) past.paths.push_back(historyJson(p));
-    for (const History::Peer& p : history.peers()) past.peers.push_back(historyJson(p));
+    past.index = historyObject(history).whole();
+    for (const History::Path& p : history.paths()) past.paths.push_back(historyObject(p).whole());
+    for (const History::Peer& p : history.peers()) past.peers.push_back(historyObject(p).whole());
     auto until = static_cast<double>(now);
     return explain(past, until - since, until);
   }

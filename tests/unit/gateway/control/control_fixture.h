@@ -2,20 +2,29 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "gateway/control/control_session.h"
+#include "gateway/control/control_handler.h"
 
 namespace braid {
 
-/// A daemon with one peer, two subflows and two flows.
+/// A daemon with one peer, which has two subflows and two flows.
 class FakeGateway : public ControlHandler {
  public:
-  TunnelStatus tunnelStatus(size_t listed) override {
-    asked = listed;
+  TunnelStatus tunnelStatus() override {
     TunnelStatus tunnel;
+    tunnel.drops[static_cast<size_t>(Drop::kReplay)] = 7;
+    return tunnel;
+  }
+  std::vector<std::string> peers() override { return names; }
+  std::optional<PeerStatus> peerStatus(size_t place, size_t listed) override {
+    if (place >= names.size()) return std::nullopt;
+    asked = listed;
+    ++told;
     PeerStatus peer;
-    peer.name = "hub";
+    peer.name = names[place];
     peer.up = true;
     peer.age = 90s;
     for (unsigned id = 0; id < 2; ++id) {
@@ -33,9 +42,7 @@ class FakeGateway : public ControlHandler {
       flow.bytes = (flows - i) * 100;
       peer.flows.push_back(flow);
     }
-    tunnel.peers.push_back(peer);
-    tunnel.drops[static_cast<size_t>(Drop::kReplay)] = 7;
-    return tunnel;
+    return peer;
   }
   GatewayStatus gatewayStatus() override {
     GatewayStatus gateway;
@@ -66,13 +73,22 @@ class FakeGateway : public ControlHandler {
   }
   void stopTest() override { tested.clear(); }
   std::pair<MeasureStatus, PeerStatus> testStatus() override {
-    return {{"hub", "wifi", true, 1000, 2s}, tunnelStatus(0).peers[0]};
+    return {{"hub", "wifi", true, 1000, 2s}, *peerStatus(0, 0)};
+  }
+  /// All of it, as Tunnel::status has it.
+  TunnelStatus whole(size_t listed = 0) {
+    TunnelStatus tunnel = tunnelStatus();
+    for (size_t i = 0; i < names.size(); ++i)
+      tunnel.peers.push_back(*peerStatus(i, flowShare(listed, names.size())));
+    return tunnel;
   }
 
   History past;
   std::string tested;
   uint64_t flows = 2;
-  size_t asked = 0;  ///< how many flows tunnelStatus() was last to list
+  std::vector<std::string> names{"hub"};
+  size_t asked = 0;  ///< how many flows of a peer were last to be listed
+  size_t told = 0;   ///< peers
   std::string device = "braid0";
   std::string reloadProblem;
   int reloads = 0;

@@ -18,10 +18,21 @@ using testing::HasSubstr;
 const Time kStart{1000s};
 
 struct ControlSessionTest : testing::Test {
-  // What the client reads; takes the whole answer.
+  // Makes the answer that was asked for, if one was.
+  void turn(ControlSession& s) {
+    while (s.wantsTurn()) {
+      s.onTurn(kStart);
+      ++turns;
+    }
+  }
+  // What the client reads: the whole answer.
   std::string take() {
-    std::string out(session.output());
-    if (!out.empty()) session.onWritten(out.size(), kStart);
+    turn(session);
+    std::string out;
+    while (!session.output().empty() && !out.ends_with('\n')) {
+      out += session.output();
+      session.onWritten(session.output().size(), kStart);
+    }
     return out;
   }
   json ask(const std::string& line) {
@@ -30,6 +41,7 @@ struct ControlSessionTest : testing::Test {
   }
   FakeGateway daemon;
   ControlSession session{daemon, true, kStart};
+  size_t turns = 0;
 };
 
 TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
@@ -54,6 +66,7 @@ TEST_F(ControlSessionTest, AnInvitationIsForTheOwnerAlone) {
   stranger.onInput(R"({"cmd":"invite","name":"van"})"
                    "\n",
                    kStart);
+  turn(stranger);
   EXPECT_THAT(std::string(stranger.output()), HasSubstr("only root may invite"));
   EXPECT_EQ(daemon.invites, 0);
   json answer = ask(
@@ -78,7 +91,7 @@ TEST_F(ControlSessionTest, AMalformedInvitationIsRefused) {
 }
 
 TEST_F(ControlSessionTest, TellsThePastOfAPathAndOfAPeer) {
-  daemon.past.add(daemon.tunnelStatus(0).peers[0], 1000);
+  daemon.past.add(*daemon.peerStatus(0, 0), 1000);
   EXPECT_EQ(ask(R"({"cmd":"history"})")["paths"].size(), 2u);
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"lte"})")["steps"].size(), 1u);
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub"})")["peer"], "hub");
@@ -163,7 +176,9 @@ TEST_F(ControlSessionTest, RequestsMayComeInPiecesAndTogether) {
   session.onInput(R"({"cmd":)", kStart);
   EXPECT_EQ(take(), "");
   session.onInput("\"version\"}\r\n\n  \n{\"cmd\":\"reload\"}\n{\"cm", kStart);
-  EXPECT_FALSE(session.wantsInput()) << "no reading before the answer is taken";
+  EXPECT_FALSE(session.wantsInput()) << "no reading before the answer is made";
+  turn(session);
+  EXPECT_FALSE(session.wantsInput()) << "nor before it is taken";
   EXPECT_EQ(daemon.reloads, 0) << "one answer at a time";
   EXPECT_THAT(take(), HasSubstr("1.2.3"));
   EXPECT_EQ(daemon.reloads, 1);
@@ -175,6 +190,8 @@ TEST_F(ControlSessionTest, RequestsMayComeInPiecesAndTogether) {
 
 TEST_F(ControlSessionTest, AnswersMayBeTakenInPieces) {
   session.onInput("{\"cmd\":\"reload\"}\n", kStart);
+  EXPECT_EQ(session.output(), "") << "it is made in the next turn";
+  turn(session);
   std::string whole(session.output());
   session.onWritten(3, kStart);
   EXPECT_EQ(session.output(), whole.substr(3));
@@ -196,6 +213,7 @@ TEST_F(ControlSessionTest, LongestLineIsTakenAndALongerOneEndsTheSession) {
 TEST_F(ControlSessionTest, LastRequestIsAnsweredAfterTheClientClosedItsSide) {
   session.onInput(R"({"cmd":"version"})", kStart);
   session.onEnd(kStart);
+  EXPECT_TRUE(session.wantsTurn());
   EXPECT_FALSE(session.finished());
   EXPECT_THAT(take(), HasSubstr("1.2.3"));
   EXPECT_TRUE(session.finished());
@@ -210,7 +228,7 @@ TEST_F(ControlSessionTest, DeadlinesOfIdleAndSlowClients) {
   EXPECT_EQ(session.deadline(), kStart + ControlSession::kIdleTimeout);
   session.onInput("{", kStart + 30s);
   EXPECT_EQ(session.deadline(), kStart + ControlSession::kIdleTimeout) << "single bytes buy no time";
-  session.onInput("}\n", kStart + 40s);
+  session.onInput("}\n", kStart + 40s);  // no request: the answer is there at once
   EXPECT_EQ(session.deadline(), kStart + 40s + ControlSession::kAnswerTimeout);
   session.onWritten(1, kStart + 45s);
   EXPECT_EQ(session.deadline(), kStart + 40s + ControlSession::kAnswerTimeout) << "the whole answer counts";
@@ -223,8 +241,79 @@ TEST_F(ControlSessionTest, BytesThatAreNoTextDoNotBreakTheAnswer) {
   EXPECT_EQ(ask(R"({"cmd":"status"})")["gateway"]["device"], "br\xef\xbf\xbd");
 }
 
+TEST_F(ControlSessionTest, AnAnswerAboutManyIsMadeAFewRowsInATurn) {
+  daemon.names.clear();
+  for (int i = 0; i < 100; ++i) daemon.names.push_back("edge" + std::to_string(i));
+  daemon.flows = 30;
+  using Whole = json (*)(FakeGateway&);
+  const std::pair<const char*, Whole> commands[] = {
+      {"status", [](FakeGateway& d) { return statusJson(d.gatewayStatus(), d.whole()); }},
+      {"peers", [](FakeGateway& d) { return peersJson(d.whole()); }},
+      {"paths", [](FakeGateway& d) { return pathsJson(d.whole()); }},
+      {"flows", [](FakeGateway& d) { return flowsJson(d.whole(kListedFlows)); }},
+      {"recovery", [](FakeGateway& d) { return recoveryJson(d.gatewayStatus(), d.whole()); }}};
+  for (const auto& [name, whole] : commands) {
+    turns = 0;
+    json expected = whole(daemon);
+    expected["ok"] = true;
+    EXPECT_EQ(ask(std::string(R"({"cmd":")") + name + "\"}"), expected) << name;
+    size_t rows = 0;
+    for (const json& peer : expected["peers"]) {
+      ++rows;
+      for (const auto& [key, value] : peer.items()) rows += value.is_array() ? value.size() : 0;
+    }
+    EXPECT_EQ(turns, 2 + rows / ControlAnswer::kRowsAtOnce + 1) << name;
+  }
+}
+
+TEST_F(ControlSessionTest, TheFlowsOfOnePeerAreMadeAFewInATurn) {
+  daemon.flows = 1000;
+  EXPECT_EQ(ask(R"({"cmd":"flows"})")["peers"][0]["flows"].size(), 1000u);
+  EXPECT_GE(turns, 1000 / ControlAnswer::kRowsAtOnce);
+}
+
+TEST_F(ControlSessionTest, AnHourOfAPathIsMadeAFewStepsInATurn) {
+  for (int64_t i = 0; i < 100; ++i) daemon.past.add(*daemon.peerStatus(0, 0), 1000 + 10 * i);
+  for (int i = 0; i < 100; ++i) daemon.past.add(Event{Event::Kind::kSubflowUp, "hub", "up", "wifi"}, 5);
+  json path = historyObject(*daemon.past.path("hub", "wifi")).whole();
+  path["ok"] = true;
+  EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"wifi"})"), path);
+  EXPECT_GE(turns, 100 / ControlAnswer::kRowsAtOnce);
+  turns = 0;
+  EXPECT_EQ(ask(R"({"cmd":"history"})")["events"].size(), 100u);
+  EXPECT_GE(turns, 100 / ControlAnswer::kRowsAtOnce);
+}
+
+TEST_F(ControlSessionTest, AnAnswerBeginsAnewWhenThePeersChangeMeanwhile) {
+  daemon.names.assign(40, "edge");
+  session.onInput("{\"cmd\":\"peers\"}\n", kStart);
+  for (int i = 0; i < 3; ++i) session.onTurn(kStart);
+  daemon.names.assign(30, "other");
+  json answer = json::parse(take());
+  ASSERT_EQ(answer["peers"].size(), 30u);
+  for (const json& peer : answer["peers"]) EXPECT_EQ(peer["name"], "other");
+
+  session.onInput("{\"cmd\":\"peers\"}\n", kStart);
+  for (int i = 0; i < 3; ++i) session.onTurn(kStart);
+  daemon.names.resize(17);
+  EXPECT_EQ(json::parse(take())["peers"].size(), 17u);
+}
+
+TEST_F(ControlSessionTest, AnAnswerThatIsNeverDoneEndsTheSession) {
+  session.onInput("{\"cmd\":\"peers\"}\n", kStart);
+  session.onTurn(kStart + 3s);
+  EXPECT_TRUE(session.wantsTurn());
+  EXPECT_EQ(session.deadline(), kStart + ControlSession::kAnswerTimeout);
+}
+
+TEST_F(ControlSessionTest, TooManyPeersForAnAnswerAreAnError) {
+  daemon.names.assign(5000, std::string(2000, 'x'));
+  EXPECT_EQ(ask(R"({"cmd":"paths"})")["error"], "the answer is too long");
+  EXPECT_EQ(ask(R"({"cmd":"version"})")["ok"], true);
+}
+
 TEST_F(ControlSessionTest, AnswersAreBounded) {
-  daemon.device.assign(ControlSession::kMaxAnswer, 'x');
+  daemon.device.assign(ControlAnswer::kMaxAnswer, 'x');
   EXPECT_EQ(ask(R"({"cmd":"status"})")["error"], "the answer is too long");
 }
 

@@ -151,6 +151,24 @@ TEST_F(ControlTest, LongAnswersArriveWhole) {
   EXPECT_EQ(answer.back(), '\n');
 }
 
+TEST_F(ControlTest, ATurnMakesAPartOfOneAnswerHoweverManyClientsAsk) {
+  daemon_.names.assign(200, "hub");
+  ControlServer server(loop_, path_, "", daemon_);
+  int a = connectClient(), b = connectClient();
+  say(a, "{\"cmd\":\"peers\"}\n");
+  say(b, "{\"cmd\":\"peers\"}\n");
+  size_t turns = 0;
+  for (; daemon_.told < 400 && turns < 1000; ++turns) {
+    size_t before = daemon_.told;
+    turn(1);
+    EXPECT_LE(daemon_.told - before, ControlAnswer::kRowsAtOnce);
+  }
+  EXPECT_EQ(daemon_.told, 400u) << "both come to their end";
+  turn(20);
+  EXPECT_THAT(received(a), testing::EndsWith("\n"));
+  EXPECT_THAT(received(b), testing::EndsWith("\n"));
+}
+
 TEST_F(ControlTest, RefusesASecondDaemonAndLeavesTheFirstAlone) {
   ControlServer first(loop_, path_, "", daemon_);
   EXPECT_THAT(startError(), HasSubstr("another daemon answers there; stop it first"));

@@ -155,13 +155,13 @@ TEST(History, IsToldAsRowsWithTheirColumns) {
   PeerStatus hub = peerNamed("hub");
   addSubflow(hub, "wifi").sentPackets = 42;
   history.add(hub, 1000);
-  nlohmann::json answer = historyJson(*history.path("hub", "wifi"));
+  nlohmann::json answer = historyObject(*history.path("hub", "wifi")).whole();
   ASSERT_EQ(answer["steps"].size(), 1u);
   ASSERT_EQ(answer["steps"][0].size(), answer["columns"].size());
   size_t at = 0;
   while (answer["columns"][at] != "sent_packets") ++at;
   EXPECT_EQ(answer["steps"][0][at], 42);
-  nlohmann::json index = historyJson(history);
+  nlohmann::json index = historyObject(history).whole();
   EXPECT_EQ(index["paths"][0]["path"], "wifi");
   EXPECT_EQ(index["peers"][0], "hub");
   EXPECT_EQ(index["step_s"], 10);

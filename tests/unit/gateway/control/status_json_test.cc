@@ -122,7 +122,7 @@ TEST(StatusJson, RecoveryHasOptionsTimesAndTrace) {
   gateway.recovery.decodeTime[0] = 12500ns;
   gateway.recovery.decodeTime[1] = 40us;
   gateway.trace = {true, 5, 2, "No space left on device"};
-  json answer = recoveryJson(gateway, FakeGateway().tunnelStatus(0));
+  json answer = recoveryJson(gateway, FakeGateway().whole());
   EXPECT_EQ(answer["k_max"], 64);
   EXPECT_EQ(answer["m_max"], 3);
   EXPECT_EQ(answer["decode_us"], json::parse("[12.5,40.0,null]")) << "one was not measured";
@@ -153,14 +153,14 @@ TEST(StatusJson, LargestMOfAPeerFollowsItsSmallestRtt) {
 }
 
 TEST(StatusJson, EndlessRateIsNull) {
-  json paths = pathsJson(FakeGateway().tunnelStatus(0));
+  json paths = pathsJson(FakeGateway().whole());
   EXPECT_EQ(paths["peers"][0]["subflows"][0]["pacing_bytes_per_s"], 1.25e6);
   EXPECT_TRUE(paths["peers"][0]["subflows"][1]["pacing_bytes_per_s"].is_null());
 }
 
 TEST(StatusJson, StatusHasAllDropsAndNoFlows) {
   FakeGateway daemon;
-  json status = statusJson(daemon.gatewayStatus(), daemon.tunnelStatus(0));
+  json status = statusJson(daemon.gatewayStatus(), daemon.whole());
   EXPECT_EQ(status["drops"].size(), kDropCount) << "each cause has a name of its own";
   EXPECT_EQ(status["drops"][dropName(Drop::kReplay)], 7);
   EXPECT_EQ(status["peers"][0]["subflows"].size(), 2u);
@@ -193,7 +193,7 @@ TEST(StatusJson, TheAckShimHasAllItsActuators) {
 TEST(StatusJson, FlowsTellsHowManyThereAreBesideThoseListed) {
   FakeGateway daemon;
   daemon.flows = 7;
-  json peer = flowsJson(daemon.tunnelStatus(5))["peers"][0];
+  json peer = flowsJson(daemon.whole(5))["peers"][0];
   EXPECT_EQ(peer["flow_count"], 7);
   ASSERT_EQ(peer["flows"].size(), 5u);
   EXPECT_EQ(peer["flows"].front()["bytes"], 700);

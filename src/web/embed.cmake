@@ -1,0 +1,13 @@
+# Writes the files as constants of a C++ source: cmake -DFILES=a;b -DOUT=page_files.cc -P embed.cmake
+set(text "// Made by src/web/embed.cmake.\n#include \"web/page_files.h\"\n\nnamespace braid {\n\n")
+string(APPEND text "const std::span<const PageFile> kPageFiles = [] {\n  static constexpr PageFile kFiles[] = {\n")
+foreach(file ${FILES})
+  file(READ ${file} content)
+  if(content MATCHES "\\)__page\"")
+    message(FATAL_ERROR "${file} holds what ends a text here")
+  endif()
+  get_filename_component(name ${file} NAME)
+  string(APPEND text "      {\"/${name}\", R\"__page(${content})__page\"},\n")
+endforeach()
+string(APPEND text "  };\n  return std::span<const PageFile>(kFiles);\n}();\n\n}  // namespace braid\n")
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,261 @@
+#include "web/http_server.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace braid {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr auto kAcceptPause = std::chrono::seconds(1);  // without accepting when file descriptors ran out
+
+std::optional<std::string> headerOf(const http::request<http::empty_body>& request, http::field name) {
+  auto found = request.find(name);
+  if (found == request.end()) return std::nullopt;
+  return std::string(found->value());
+}
+
+using Reply = http::response<http::string_body>;
+
+Reply replyOf(WebResponse response, const http::request<http::empty_body>& request) {
+  Reply reply;
+  reply.version(request.version());
+  reply.result(response.status);
+  reply.set(http::field::content_type, response.type);
+  for (const auto& [name, value] : response.headers) reply.set(name, value);
+  reply.keep_alive(request.keep_alive());
+  reply.body() = std::move(response.body);
+  reply.prepare_payload();
+  if (request.method() == http::verb::head) {
+    auto length = std::to_string(reply.body().size());
+    reply.body().clear();
+    reply.set(http::field::content_length, length);
+  }
+  return reply;
+}
+
+/// Counts the connections that live.
+struct ClientCount {
+  explicit ClientCount(std::shared_ptr<size_t> all) : count(std::move(all)) { ++*count; }
+  ~ClientCount() { --*count; }
+  ClientCount(const ClientCount&) = delete;
+  ClientCount& operator=(const ClientCount&) = delete;
+  std::shared_ptr<size_t> count;
+};
+
+/// One connection. Stream: beast::tcp_stream, or that in TLS.
+template <typename Stream>
+class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
+ public:
+  static constexpr bool kIsTls = !std::is_same_v<Stream, beast::tcp_stream>;
+
+  template <typename... Context>
+  HttpClient(std::shared_ptr<size_t> count, Site& site, const HttpLimits& limits, tcp::socket socket,
+             Context&... tls)
+      : counted_(std::move(count)), site_(site), limits_(limits), stream_(std::move(socket), tls...) {}
+
+  void start() {
+    if constexpr (kIsTls) {
+      expire(limits_.handshake);
+      stream_.async_handshake(asio::ssl::stream_base::server,
+                              [self = this->shared_from_this()](error_code error) {
+                                if (!error) self->read(self->limits_.request);
+                              });
+    } else {
+      read(limits_.request);
+    }
+  }
+
+ private:
+  void expire(Duration time) {
+    beast::get_lowest_layer(stream_).expires_after(
+        std::chrono::duration_cast<std::chrono::milliseconds>(time));
+  }
+
+  // Waits for the first byte of a request for `time`, and for its end no longer than a request may take.
+  void read(Duration time) {
+    parser_.emplace();
+    parser_->header_limit(static_cast<uint32_t>(limits_.header));
+    parser_->body_limit(0);
+    expire(time);
+    http::async_read_some(
+        stream_, buffer_, *parser_,
+        [self = this->shared_from_this()](error_code error, size_t) { self->onFirst(error); });
+  }
+  void onFirst(error_code error) {
+    if (error || parser_->is_done()) return onRequest(error);
+    expire(limits_.request);
+    http::async_read(
+        stream_, buffer_, *parser_,
+        [self = this->shared_from_this()](error_code failed, size_t) { self->onRequest(failed); });
+  }
+
+  void onRequest(error_code error) {
+    if (error == http::error::end_of_stream) return close();
+    if (error == http::error::header_limit) return refuse(431, "the head of the request is too long");
+    if (error == http::error::body_limit) return refuse(413, "a request has no body here");
+    if (error && error.category() == http::make_error_code(http::error::bad_target).category())
+      return refuse(400, "no request of HTTP/1.1");
+    if (error) return;  // the other side is gone, or has taken too long
+    const auto& head = parser_->get();
+    WebRequest request{std::string(head.method_string()), std::string(head.target()),
+                       headerOf(head, http::field::host), headerOf(head, http::field::authorization)};
+    expire(limits_.response);
+    site_.handle(request, [self = this->shared_from_this()](WebResponse response) {
+      self->reply(std::move(response));
+    });
+  }
+
+  void refuse(unsigned status, const char* why) {
+    WebResponse response{.status = status, .body = std::string(why) + "\n"};
+    reply_ = replyOf(std::move(response), parser_->get());
+    reply_.keep_alive(false);
+    write();
+  }
+  void reply(WebResponse response) {
+    reply_ = replyOf(std::move(response), parser_->get());
+    write();
+  }
+  void write() {
+    expire(limits_.response);
+    http::async_write(stream_, reply_, [self = this->shared_from_this()](error_code error, size_t) {
+      if (error) return;
+      if (self->reply_.need_eof()) return self->close();
+      self->reply_ = Reply();
+      self->read(self->limits_.idle);
+    });
+  }
+  void close() {
+    if constexpr (kIsTls) {
+      expire(limits_.handshake);
+      stream_.async_shutdown([self = this->shared_from_this()](error_code) {});
+    } else {
+      error_code ignored;
+      stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    }
+  }
+
+  ClientCount counted_;
+  Site& site_;
+  HttpLimits limits_;
+  Stream stream_;
+  beast::flat_buffer buffer_{16384};  // more than a head is refused before it is full
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  Reply reply_;
+};
+
+}  // namespace
+
+struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
+  Impl(asio::io_context& eventLoop, std::shared_ptr<asio::ssl::context> context, Site& served,
+       const HttpLimits& bounds)
+      : loop(eventLoop), tls(std::move(context)), site(served), limits(bounds) {}
+
+  void listen(const Endpoint& at) {
+    tcp::endpoint endpoint(asio::ip::make_address(at.address.toString()), at.port);
+    error_code error;
+    tcp::acceptor acceptor(loop);
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error && at.address.isV6()) acceptor.set_option(asio::ip::v6_only(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(64, error);
+    if (error)
+      throw std::runtime_error("cannot listen at " + at.toString() + ": " + error.message() +
+                               "; choose another address or port with --listen");
+    acceptors.push_back(std::move(acceptor));
+  }
+
+  void accept(size_t which) {
+    acceptors[which].async_accept([self = shared_from_this(), which](error_code error, tcp::socket socket) {
+      if (self->isClosed || error == asio::error::operation_aborted) return;
+      if (!error) self->welcome(std::move(socket));
+      if (error != asio::error::no_descriptors && error != asio::error::no_memory) return self->accept(which);
+      self->pause.expires_after(kAcceptPause);
+      self->pause.async_wait([self, which](error_code ended) {
+        if (!ended) self->accept(which);
+      });
+    });
+  }
+
+  void welcome(tcp::socket socket) {
+    if (*count >= limits.clients) return;  // closes it
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    if (tls) {
+      using Client = HttpClient<beast::ssl_stream<beast::tcp_stream>>;
+      std::make_shared<Client>(count, site, limits, std::move(socket), *tls)->start();
+    } else {
+      std::make_shared<HttpClient<beast::tcp_stream>>(count, site, limits, std::move(socket))->start();
+    }
+  }
+
+  void close() {
+    isClosed = true;
+    error_code ignored;
+    for (tcp::acceptor& acceptor : acceptors) acceptor.close(ignored);
+    pause.cancel(ignored);
+  }
+
+  asio::io_context& loop;
+  std::shared_ptr<asio::ssl::context> tls;
+  Site& site;
+  HttpLimits limits;
+  std::vector<tcp::acceptor> acceptors;
+  asio::steady_timer pause{loop};
+  std::shared_ptr<size_t> count = std::make_shared<size_t>(0);
+  bool isClosed = false;
+};
+
+HttpServer::HttpServer(asio::io_context& loop, const std::vector<Endpoint>& listen,
+                       std::shared_ptr<asio::ssl::context> tls, Site& site, const HttpLimits& limits)
+    : impl_(std::make_shared<Impl>(loop, std::move(tls), site, limits)) {
+  for (const Endpoint& endpoint : listen) impl_->listen(endpoint);
+  for (size_t i = 0; i < impl_->acceptors.size(); ++i) impl_->accept(i);
+}
+
+HttpServer::~HttpServer() {
+  impl_->close();
+}
+
+std::vector<uint16_t> HttpServer::ports() const {
+  std::vector<uint16_t> out;
+  for (const tcp::acceptor& acceptor : impl_->acceptors) out.push_back(acceptor.local_endpoint().port());
+  return out;
+}
+
+size_t HttpServer::clients() const {
+  return *impl_->count;
+}
+
+std::shared_ptr<asio::ssl::context> makeTls(const std::string& certificate, const std::string& key) {
+  auto tls = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  SSL_CTX_set_min_proto_version(tls->native_handle(), TLS1_2_VERSION);
+  error_code error;
+  tls->use_certificate_chain_file(certificate, error);
+  if (error)
+    throw std::runtime_error("--certificate " + certificate + ": " + error.message() + "; it must be PEM");
+  tls->use_private_key_file(key, asio::ssl::context::pem, error);
+  if (error || SSL_CTX_check_private_key(tls->native_handle()) != 1)
+    throw std::runtime_error("--key " + key + ": " +
+                             (error ? error.message() : "it is another certificate's") +
+                             "; it must be the certificate's key in PEM");
+  return tls;
+}
+
+}  // namespace braid

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/time.h"
+#include "inet/endpoint.h"
+#include "web/site.h"
+
+namespace braid {
+
+/// How long a browser may take, and how many there may be. Ours.
+struct HttpLimits {
+  size_t clients = 64;       ///< connections at once; a further one is closed
+  Duration handshake = 10s;  ///< TLS
+  Duration request = 10s;    ///< from the first byte waited for to the end of a request's head
+  Duration idle = 60s;       ///< until the next request
+  Duration response = 30s;   ///< until all of an answer is taken
+  size_t header = 8192;      ///< bytes of a request's head
+};
+
+/// HTTP/1.1 over TCP or TLS, by Boost.Beast. A request with a body is refused: there is nothing to send here.
+class HttpServer {
+ public:
+  /// `tls`: null for none. Throws std::runtime_error with a remedy. All must outlive the server, but the options.
+  HttpServer(boost::asio::io_context& loop, const std::vector<Endpoint>& listen,
+             std::shared_ptr<boost::asio::ssl::context> tls, Site& site, const HttpLimits& limits = {});
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Ports that are listened at, in the order of the addresses.
+  std::vector<uint16_t> ports() const;
+  size_t clients() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+/// TLS 1.2 or later, with these files. Throws std::runtime_error with a remedy.
+std::shared_ptr<boost::asio::ssl::context> makeTls(const std::string& certificate, const std::string& key);
+
+}  // namespace braid

@@ -1,0 +1,267 @@
+#include "web/live_view.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "gateway/control/gateway_status.h"
+#include "tunnel/status.h"
+#include "web/json_fields.h"
+
+namespace braid {
+namespace {
+
+using Json = nlohmann::json;
+
+enum Which : size_t { kOut, kIn, kSent, kLost, kSpurious, kRecovered };
+
+template <auto Member>
+constexpr const char* kName = infoOf<Member>().name;
+
+std::string peerKey(const Json& peer) {
+  return wordOf(peer, kName<&PeerStatus::name>);
+}
+std::string pathKey(const Json& peer, const Json& path) {
+  return peerKey(peer) + "\n" + wordOf(path, kName<&SubflowStatus::id>);
+}
+std::string flowKey(const Json& peer, const Json& flow) {
+  return peerKey(peer) + "\n" + wordOf(flow, kName<&FlowStatus::name>);
+}
+
+// What is told as the daemon said it.
+void copy(Json& out, const Json& from, std::initializer_list<const char*> names) {
+  for (const char* name : names) out[name] = memberOf(from, name);
+}
+
+double numberIn(const Json& row, const char* key) {
+  const Json& value = memberOf(row, key);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+// The busiest, in their old order.
+void shorten(Json::array_t& rows, size_t most) {
+  if (rows.size() <= most) return;
+  auto busy = [](const Json& row) {
+    return numberIn(row, "up_bytes_per_s") + numberIn(row, "down_bytes_per_s");
+  };
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < rows.size(); ++i) order.emplace_back(-busy(rows[i]), i);
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end());
+  order.resize(most);
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  Json::array_t kept;
+  for (const auto& [rate, place] : order) kept.push_back(std::move(rows[place]));
+  rows = std::move(kept);
+}
+
+}  // namespace
+
+void LiveView::addStatus(Answers::Shared status) {
+  if (status_ && status_->at == status->at) return;
+  status_ = std::move(status);
+  Look look{status_->at, {}};
+  for (const Json& peer : itemsOf(status_->value, "peers")) {
+    look.counts[peerKey(peer)] = {wholeOf(peer, kName<&OutboundCounts::innerSentBytes>),
+                                  wholeOf(peer, kName<&InboundCounts::innerReceivedBytes>)};
+    for (const Json& path : itemsOf(peer, "subflows")) {
+      look.counts[pathKey(peer, path)] = {wholeOf(path, kName<&SendCounts::sentBytes>),
+                                          wholeOf(path, kName<&ReceiveCounts::receivedBytes>),
+                                          wholeOf(path, kName<&SendCounts::sentPackets>),
+                                          wholeOf(path, kName<&SendCounts::lostPackets>),
+                                          wholeOf(path, kName<&SendCounts::spuriousLosses>),
+                                          wholeOf(path, kName<&ProtectionCounts::recovered>)};
+    }
+  }
+  if (status_->problem.empty()) keep(looks_, std::move(look), kLossSeconds);
+}
+
+void LiveView::addFlows(Answers::Shared flows) {
+  if (flows_ && flows_->at == flows->at) return;
+  flows_ = std::move(flows);
+  Look look{flows_->at, {}};
+  for (const Json& peer : itemsOf(flows_->value, "peers")) {
+    for (const Json& flow : itemsOf(peer, "flows"))
+      look.counts[flowKey(peer, flow)] = {wholeOf(flow, kName<&FlowCounts::bytes>)};
+    for (const Json& stream : itemsOf(peer, "streams"))
+      look.counts[flowKey(peer, stream)] = {wholeOf(stream, kName<&StreamStatus::sentBytes>),
+                                            wholeOf(stream, kName<&StreamStatus::receivedBytes>)};
+  }
+  if (flows_->problem.empty()) keep(flowLooks_, std::move(look), kRateSeconds * 2);
+}
+
+// The newest ones, and of those before one in a while.
+void LiveView::keep(std::deque<Look>& looks, Look look, double window) {
+  size_t n = looks.size();
+  double fresh = look.at - kRateSeconds * 2;
+  if (n >= 3 && looks[n - 2].at < fresh && looks[n - 2].at - looks[n - 3].at < kSpacing)
+    looks.erase(looks.end() - 2);
+  looks.push_back(std::move(look));
+  while (looks.front().at < looks.back().at - window) looks.pop_front();
+}
+
+// Over `seconds` at least, or as long as it is known.
+LiveView::Growth LiveView::growthOf(const std::deque<Look>& looks, const std::string& key, double seconds) {
+  if (looks.size() < 2) return {};
+  auto last = looks.back().counts.find(key);
+  if (last == looks.back().counts.end()) return {};
+  Growth out;
+  for (size_t i = looks.size() - 1; i-- > 0 && out.seconds < seconds;) {
+    double span = looks.back().at - looks[i].at;
+    auto before = looks[i].counts.find(key);
+    if (span > 3 * seconds) break;  // nobody has looked meanwhile: it is not of now
+    if (before == looks[i].counts.end()) break;
+    bool restarted = false;
+    Counters grown{};
+    for (size_t c = 0; c < grown.size(); ++c) {
+      restarted |= before->second[c] > last->second[c];
+      grown[c] = last->second[c] - before->second[c];
+    }
+    if (restarted) break;
+    out = {span, grown};
+  }
+  return out;
+}
+
+Json LiveView::rate(const Growth& growth, size_t which) {
+  if (growth.seconds <= 0) return nullptr;
+  return static_cast<double>(growth.counters[which]) / growth.seconds;
+}
+
+// Shares of what was sent that were lost, before and after recovery.
+void LiveView::putLosses(Json& row, const Counters& c) {
+  uint64_t lost = c[kLost] - std::min(c[kLost], c[kSpurious]);
+  uint64_t left = lost - std::min(lost, c[kRecovered]);
+  auto share = [&](uint64_t of) {
+    return c[kSent] > 0 ? Json(static_cast<double>(of) / static_cast<double>(c[kSent])) : Json(nullptr);
+  };
+  row["loss_before"] = share(lost);
+  row["loss_after"] = share(left);
+}
+
+Json LiveView::peerRow(const Json& peer) const {
+  Json row;
+  copy(row, peer,
+       {kName<&PeerStatus::name>, kName<&PeerStatus::up>, kName<&PeerStatus::group>,
+        kName<&PeerStatus::inUse>, kName<&SessionStatus::age>, kName<&SessionStatus::flowCount>,
+        kName<&SessionStatus::streamCount>, kName<&SessionStatus::heldPackets>,
+        kName<&OutboundCounts::innerSentBytes>, kName<&InboundCounts::innerReceivedBytes>});
+  Growth growth = growthOf(looks_, peerKey(peer), kRateSeconds);
+  row["up_bytes_per_s"] = rate(growth, kOut);
+  row["down_bytes_per_s"] = rate(growth, kIn);
+  size_t active = 0;
+  const Json::array_t& paths = itemsOf(peer, "subflows");
+  for (const Json& path : paths) active += wordOf(path, kName<&SubflowStatus::state>) == "active";
+  row["paths"] = paths.size();
+  row["active_paths"] = active;
+  return row;
+}
+
+Json LiveView::pathRow(const Json& peer, const Json& path) const {
+  Json row;
+  copy(row, path,
+       {kName<&SubflowStatus::id>, kName<&SubflowStatus::uplink>, kName<&SubflowStatus::local>,
+        kName<&SubflowStatus::remote>, kName<&SubflowStatus::state>, kName<&SubflowStatus::srtt>,
+        kName<&SubflowStatus::minRtt>, kName<&SubflowStatus::queueDelay>, kName<&SubflowStatus::mtu>,
+        kName<&SubflowStatus::resting>, kName<&SubflowStatus::suppressed>, kName<&SendCounts::sentPackets>,
+        kName<&SendCounts::sentBytes>, kName<&ReceiveCounts::receivedBytes>, kName<&SendCounts::lostPackets>,
+        kName<&ProtectionCounts::recovered>, "use"});
+  row["peer"] = peerKey(peer);
+  std::string by = wordOf(path, kName<&SubflowStatus::uplink>);
+  row["path"] = by.empty() ? wordOf(path, kName<&SubflowStatus::remote>) : by;
+  std::string key = pathKey(peer, path);
+  Growth now = growthOf(looks_, key, kRateSeconds), minute = growthOf(looks_, key, kLossSeconds);
+  row["up_bytes_per_s"] = rate(now, kOut);
+  row["down_bytes_per_s"] = rate(now, kIn);
+  putLosses(row, minute.counters);
+  return row;
+}
+
+Json LiveView::peersOf(const Json& status) const {
+  Json::array_t rows;
+  for (const Json& peer : itemsOf(status, "peers")) rows.push_back(peerRow(peer));
+  shorten(rows, kPeers);
+  return rows;
+}
+
+Json LiveView::pathsOf(const Json& status, const std::string& wanted) const {
+  Json::array_t rows;
+  for (const Json& peer : itemsOf(status, "peers")) {
+    if (!wanted.empty() && peerKey(peer) != wanted) continue;
+    for (const Json& path : itemsOf(peer, "subflows")) rows.push_back(pathRow(peer, path));
+  }
+  shorten(rows, kPaths);
+  return rows;
+}
+
+Json LiveView::flowsOf(const std::string& wanted, const char* list) const {
+  Json::array_t rows;
+  if (!flows_) return rows;
+  for (const Json& peer : itemsOf(flows_->value, "peers")) {
+    if (!wanted.empty() && peerKey(peer) != wanted) continue;
+    for (const Json& flow : itemsOf(peer, list)) {
+      if (!flow.is_object()) continue;
+      Json row = flow;
+      Growth growth = growthOf(flowLooks_, flowKey(peer, flow), kRateSeconds);
+      row["peer"] = peerKey(peer);
+      row["up_bytes_per_s"] = rate(growth, kOut);
+      if (flow.contains(kName<&StreamStatus::receivedBytes>)) row["down_bytes_per_s"] = rate(growth, kIn);
+      rows.push_back(std::move(row));
+    }
+  }
+  shorten(rows, kFlows);
+  auto busy = [](const Json& row) {
+    return numberIn(row, "up_bytes_per_s") + numberIn(row, "down_bytes_per_s");
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const Json& a, const Json& b) { return busy(a) > busy(b); });
+  return rows;
+}
+
+// Of all that are meant, told or not.
+Json LiveView::totals(const Json& status, const std::string& wanted) const {
+  uint64_t peers = 0, up = 0, paths = 0, active = 0, flows = 0, streams = 0;
+  double out = 0, in = 0;
+  bool isKnown = false;
+  Counters minute{};
+  for (const Json& peer : itemsOf(status, "peers")) {
+    if (!wanted.empty() && peerKey(peer) != wanted) continue;
+    ++peers;
+    up += isSet(peer, kName<&PeerStatus::up>);
+    flows += wholeOf(peer, kName<&SessionStatus::flowCount>);
+    streams += wholeOf(peer, kName<&SessionStatus::streamCount>);
+    Growth growth = growthOf(looks_, peerKey(peer), kRateSeconds);
+    if (growth.seconds > 0) {
+      isKnown = true;
+      out += static_cast<double>(growth.counters[kOut]) / growth.seconds;
+      in += static_cast<double>(growth.counters[kIn]) / growth.seconds;
+    }
+    for (const Json& path : itemsOf(peer, "subflows")) {
+      ++paths;
+      active += wordOf(path, kName<&SubflowStatus::state>) == "active";
+      Growth grown = growthOf(looks_, pathKey(peer, path), kLossSeconds);
+      for (size_t i = 0; i < minute.size(); ++i) minute[i] += grown.counters[i];
+    }
+  }
+  Json totals = {{"peers", peers},         {"peers_up", up}, {"paths", paths},
+                 {"active_paths", active}, {"flows", flows}, {"streams", streams}};
+  totals["up_bytes_per_s"] = isKnown ? Json(out) : Json(nullptr);
+  totals["down_bytes_per_s"] = isKnown ? Json(in) : Json(nullptr);
+  putLosses(totals, minute);
+  return totals;
+}
+
+Json LiveView::view(const std::string& peer) const {
+  Json out = {{"at_unix_s", status_ ? Json(status_->at) : Json(nullptr)},
+              {"problem", status_ && !status_->problem.empty() ? Json(status_->problem) : Json(nullptr)}};
+  if (!status_ || !status_->problem.empty()) return out;
+  const Json& status = status_->value;
+  out["gateway"] = memberOf(status, "gateway");
+  out["totals"] = totals(status, peer);
+  out["peer_count"] = itemsOf(status, "peers").size();
+  out["peers"] = peersOf(status);
+  out["paths"] = pathsOf(status, peer);
+  out["flows"] = flowsOf(peer, "flows");
+  out["streams"] = flowsOf(peer, "streams");
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,63 @@
+// braid-web: shows what a gateway does. docs/operations.md describes it for its users.
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "gateway/log.h"
+#include "host/linux/loop.h"
+#include "web/control_client.h"
+#include "web/http_server.h"
+#include "web/options.h"
+
+namespace {
+
+void lookForTheDay(braid::Site& site, boost::asio::steady_timer& timer) {
+  site.look();
+  timer.expires_after(braid::DayBook::kLook);
+  timer.async_wait([&](boost::system::error_code ended) {
+    if (!ended) lookForTheDay(site, timer);
+  });
+}
+
+int serve(int argc, char** argv) {
+  int exitCode = EXIT_SUCCESS;
+  std::optional<braid::WebOptions> options = braid::readWebOptions(argc, argv, exitCode);
+  if (!options) return exitCode;
+  braid::setupLogging(options->logLevel, braid::detectLogStyle());
+  if (::geteuid() == 0)
+    spdlog::warn("runs as root, which it does not need: the group of the control socket is enough");
+  ::signal(SIGPIPE, SIG_IGN);  // a browser that went away is no reason to end
+  boost::asio::io_context loop(1);
+  braid::ControlClient daemon(loop, options->socket);
+  braid::Answers answers(daemon, braid::monotonicNow);
+  braid::Site site(braid::Access(options->hosts, options->token), answers);
+  std::shared_ptr<boost::asio::ssl::context> tls;
+  if (!options->certificate.empty()) tls = braid::makeTls(options->certificate, options->key);
+  braid::HttpServer server(loop, options->listen, tls, site);
+  for (const braid::Endpoint& at : options->listen)
+    spdlog::info("serves {}://{}/ with what {} says", tls ? "https" : "http", at.toString(), options->socket);
+  boost::asio::steady_timer looks(loop);
+  lookForTheDay(site, looks);
+  boost::asio::signal_set ends(loop, SIGTERM, SIGINT);
+  ends.async_wait([&](boost::system::error_code, int) { loop.stop(); });
+  loop.run();
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return serve(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "braid-web: %s\n", e.what());
+    return EXIT_FAILURE;
+  }
+}

@@ -1,0 +1,93 @@
+#include "web/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+
+#include "ctl/client.h"
+#include "web/access.h"
+
+namespace braid {
+namespace {
+
+// A bare address has the usual port, a bare port is of the loopback addresses.
+Endpoint listenAddress(const std::string& text) {
+  if (auto endpoint = Endpoint::parse(text)) return *endpoint;
+  if (auto address = Address::parse(text)) return {*address, WebOptions::kPort};
+  throw std::runtime_error("--listen " + text +
+                           ": no address; use ADDRESS:PORT, such as 127.0.0.1:9380 or [::1]:9380");
+}
+
+bool isLoopback(const Address& address) {
+  return address == *Address::parse("::1") || (address.isV4() && address.bytes[0] == 127);
+}
+
+// The first line of a file that nobody else may read.
+std::string readToken(const std::string& file) {
+  std::ifstream in(file);
+  std::string token;
+  if (!in || !std::getline(in, token))
+    throw std::runtime_error("--token-file " + file + ": cannot be read, or is empty");
+  if (!token.empty() && token.back() == '\r') token.pop_back();
+  if (token.size() < Access::kShortestToken)
+    throw std::runtime_error("--token-file " + file + ": a token has " +
+                             std::to_string(Access::kShortestToken) +
+                             " characters at least; openssl rand -hex 24 makes one");
+  return token;
+}
+
+// systemd hands files over in a folder of the service alone: NAME without a folder is there.
+std::string credential(const std::string& file) {
+  const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
+  return folder && !file.empty() && file.find('/') == std::string::npos ? std::string(folder) + "/" + file
+                                                                        : file;
+}
+
+}  // namespace
+
+std::string dangerOf(const WebOptions& options) {
+  bool open = std::any_of(options.listen.begin(), options.listen.end(),
+                          [](const Endpoint& e) { return !isLoopback(e.address); });
+  bool hasTls = !options.certificate.empty() && !options.key.empty();
+  if (options.certificate.empty() != options.key.empty()) return "--certificate and --key go together";
+  if (!open || (hasTls && !options.token.empty())) return {};
+  return "anybody could look from outside: an address that is not a loopback one needs --token-file, "
+         "--certificate and "
+         "--key";
+}
+
+std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int& exitCode) {
+  CLI::App app{"Shows what a gateway of Braid does: a live page, figures for Prometheus, and JSON."};
+  WebOptions options;
+  std::string socket, tokenFile;
+  std::vector<std::string> listen;
+  app.set_version_flag("--version", "braid-web " BRAID_VERSION);
+  app.add_option("socket,--socket", socket,
+                 "Control socket of the daemon: a path, or NAME for /run/braid/NAME.sock");
+  app.add_option("--listen", listen, "ADDRESS:PORT to serve at, again for more; 127.0.0.1:9380");
+  app.add_option("--host", options.hosts,
+                 "Name of this host in browsers, again for more; its addresses are known");
+  app.add_option("--token-file", tokenFile, "File with the token that a browser or Prometheus must give");
+  app.add_option("--certificate", options.certificate, "Certificates for TLS (PEM), the host's own first");
+  app.add_option("--key", options.key, "Private key for TLS (PEM)");
+  app.add_option("--log-level", options.logLevel, "trace, debug, info, warning, error")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exitCode = app.exit(error);
+    return std::nullopt;
+  }
+  if (listen.empty()) listen = {"127.0.0.1"};
+  for (const std::string& each : listen) options.listen.push_back(listenAddress(each));
+  options.certificate = credential(options.certificate);
+  options.key = credential(options.key);
+  if (!tokenFile.empty()) options.token = readToken(credential(tokenFile));
+  if (std::string danger = dangerOf(options); !danger.empty()) throw std::runtime_error(danger);
+  options.socket = findSocket(socket);
+  return options;
+}
+
+}  // namespace braid

@@ -1,0 +1,365 @@
+"use strict";
+// The page: asks its own server every second for what is now, now and then for what was, and shows both.
+
+const LIVE_MS = 1000, PAST_MS = 15000, DAY_MS = 60000, TIMEOUT_MS = 15000;
+const MANY_CARDS = 8; // of which the pictures are drawn every few seconds only
+const STATES = { active: "active", resting: "rests", suspect: "silent", validating: "being tried", failed: "failed",
+                 closed: "closed", suppressed: "held back" };
+const WORSE = { path_silent: "warn", path_gone: "bad", peer_down: "bad", handshake_failed: "warn", cap_reached: "warn",
+                forged_ack: "bad", path_up: "good", peer_up: "good" };
+
+const view = { span: 600, peer: "", live: null, past: null, day: null, drawn: 0 };
+const cards = new Map(); // by peer and path: {root, chart, recent points, ...}
+
+async function ask(path) {
+  const query = view.peer ? `?peer=${encodeURIComponent(view.peer)}` : "";
+  const answer = await fetch(path + query, { signal: AbortSignal.timeout(TIMEOUT_MS), cache: "no-store" });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return answer.json();
+}
+
+// ---- paths
+
+function keyOf(peer, path) {
+  return `${peer}\n${path}`;
+}
+
+/** Subflows of one path together: IPv4 and IPv6 of an uplink, or several to one peer. */
+function groupPaths(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = keyOf(row.peer, row.path);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(row);
+  }
+  return groups;
+}
+
+function sumOf(rows, name) {
+  const known = rows.map((row) => row[name]).filter(isNumber);
+  return known.length ? known.reduce((a, b) => a + b, 0) : null;
+}
+
+function stateOf(row) {
+  if (row.state === "active" && row.resting) return "resting";
+  return row.state;
+}
+
+const ORDER = ["active", "resting", "validating", "suspect", "failed", "closed"];
+
+function bestOf(rows) {
+  return rows.reduce((a, b) => (ORDER.indexOf(stateOf(b)) < ORDER.indexOf(stateOf(a)) ? b : a));
+}
+
+const FIGURES = [
+  ["down", "Down", "down_bytes_per_s", rateText], ["up", "Up", "up_bytes_per_s", rateText],
+  ["rtt", "RTT", "srtt_ms", millisecondsText], ["queue", "of it queue", "queue_delay_ms", millisecondsText],
+  ["lost", "Lost, 1 min", "loss_before", shareText], ["left", "After recovery", "loss_after", shareText],
+];
+
+function makeCard(key) {
+  const card = { recent: [], figures: {} };
+  card.by = element("span", { class: "by" });
+  card.chip = element("span", { class: "chip" });
+  card.about = element("span", { class: "quiet" });
+  card.readout = element("p", { class: "readout" });
+  card.chart = new PathChart((point) => { card.readout.textContent = point ? pointText(point) : card.note; });
+  const figures = FIGURES.map(([kind, title, name]) => {
+    const figure = element("dd", { "data-figure": name });
+    card.figures[name] = figure;
+    return element("div", { class: kind }, element("dt", {}, title), figure);
+  });
+  card.root = element("article", { class: "path" }, element("h3", {}, card.by, card.chip, card.about),
+                      element("dl", { class: "figures" }, ...figures), card.chart.svg, card.readout);
+  card.root.dataset.path = key.replace("\n", "/");
+  cards.set(key, card);
+  return card;
+}
+
+function pointText(p) {
+  return [`${clockText(p.until, true)}`, `down ${rateText(p.down)}`, `up ${rateText(p.up)}`, `RTT ${millisecondsText(p.rtt)}`,
+          `queue ${millisecondsText(p.queue)}`,
+          isNumber(p.lost) ? `lost ${shareText(p.lost)}, left ${shareText(p.left)}` : "", STATES[p.state] || p.state || ""]
+    .filter(Boolean).join(" · ");
+}
+
+function fillCard(card, rows, at) {
+  const best = bestOf(rows), state = stateOf(best), several = new Set(view.live.paths.map((row) => row.peer)).size > 1;
+  card.by.textContent = several ? `${best.peer}: ${best.path}` : best.path;
+  card.chip.textContent = STATES[state] || state;
+  card.chip.className = `chip ${state}`;
+  card.about.textContent = [best.use && best.use !== "normal" ? best.use : "", best.path !== best.remote ? `to ${best.remote}` : "",
+                            rows.length > 1 ? `${rows.length} subflows` : ""].filter(Boolean).join(", ");
+  for (const [, , name, text] of FIGURES) {
+    let value = best[name];
+    if (name.endsWith("bytes_per_s")) value = sumOf(rows, name);
+    card.figures[name].textContent = text(value);
+    card.figures[name].dataset.value = value;
+  }
+  card.figures.loss_after.classList.toggle("is-bad", best.loss_after > 0.0005);
+  card.note = `received ${bytesText(sumOf(rows, "received_bytes"))}, sent ${bytesText(sumOf(rows, "sent_bytes"))}, ` +
+              `packets of up to ${countText(best.mtu_bytes)} B`;
+  for (const name of ["sent_bytes", "received_bytes", "sent_packets", "mtu_bytes"])
+    card.root.dataset[name.replace(/_(.)/g, (_, c) => c.toUpperCase())] = name === "mtu_bytes" ? best[name] : sumOf(rows, name);
+  const last = card.recent.at(-1);
+  if (!last || at > last.until) {
+    card.recent.push({ from: last && at - last.until < 5 ? last.until : at - LIVE_MS / 1000, until: at, state,
+                       down: sumOf(rows, "down_bytes_per_s"), up: sumOf(rows, "up_bytes_per_s"),
+                       rtt: state === "active" || state === "resting" ? best.srtt_ms : null, queue: best.queue_delay_ms });
+    while (card.recent.length > 900) card.recent.shift();
+  }
+}
+
+/** Steps of the daemon's last hour, or of the day, as points. */
+function pointsOf(told, stepSeconds) {
+  const points = [];
+  if (!told) return points;
+  const at = Object.fromEntries(told.columns.map((name, i) => [name, i]));
+  const get = (row, name) => (name in at ? row[at[name]] : null);
+  for (const row of told.steps) {
+    const seconds = get(row, "seconds") || stepSeconds, until = get(row, "until_unix_s");
+    const sent = get(row, "sent_packets"), spurious = get(row, "spurious_losses") || 0;
+    const lost = Math.max(0, get(row, "lost_packets") - spurious);
+    const left = "left_packets" in at ? get(row, "left_packets") : Math.max(0, lost - get(row, "recovered_packets"));
+    const isThere = get(row, "state") === "active";
+    points.push({ from: until - seconds, until, state: get(row, "state"), down: get(row, "received_bytes") / seconds,
+                  up: get(row, "sent_bytes") / seconds, rtt: isThere ? get(row, "srtt_ms") : null,
+                  queue: get(row, "queue_delay_ms"), lost: sent > 0 ? lost / sent : 0, left: sent > 0 ? left / sent : 0 });
+  }
+  return points;
+}
+
+function within(list, peer, path) {
+  return (list || []).find((each) => each.peer === peer && each.path === path);
+}
+
+function drawCard(card, key, until) {
+  const [peer, path] = key.split("\n"), from = until - view.span;
+  const hour = pointsOf(within(view.past && view.past.steps, peer, path), view.past && view.past.step_s);
+  let points = hour;
+  if (view.span > 3600 && view.day) {
+    const told = within(view.day.paths, peer, path);
+    const day = pointsOf(told && { columns: view.day.columns, steps: told.steps }, view.day.step_s);
+    const first = hour.length ? hour[0].from : Infinity;
+    points = day.filter((p) => p.until <= first + 1).concat(hour);
+  }
+  const known = points.length ? points.at(-1).until : 0;
+  points = points.concat(card.recent.filter((p) => p.until > known + 0.5)).filter((p) => p.until >= from);
+  card.chart.draw(points, from, until, `${path}: rates, RTT, losses and state, from ${clockText(from)} to ${clockText(until)}`);
+  if (!card.chart.cursorX) card.readout.textContent = card.note;
+}
+
+function showPaths(mayDraw) {
+  const live = view.live, groups = groupPaths(live.paths), list = document.getElementById("paths");
+  for (const key of cards.keys()) if (!groups.has(key)) cards.delete(key);
+  const wanted = [];
+  for (const [key, rows] of groups) {
+    const card = cards.get(key) || makeCard(key);
+    fillCard(card, rows, live.at_unix_s);
+    wanted.push(card.root);
+  }
+  if (wanted.length !== list.children.length || wanted.some((root, i) => list.children[i] !== root)) list.replaceChildren(...wanted);
+  document.getElementById("no-paths").hidden = wanted.length > 0;
+  const shown = live.paths.length, all = live.totals.paths;
+  put("paths-note", shown < all ? `${shown} of ${countText(all)}: the busiest; choose a peer to see its own` : "");
+  if (!mayDraw && wanted.length > MANY_CARDS && Date.now() - view.drawn < 5000) return;
+  view.drawn = Date.now();
+  for (const key of groups.keys()) drawCard(cards.get(key), key, live.at_unix_s);
+}
+
+// ---- the rest
+
+function showHead() {
+  const { gateway, totals, paths } = view.live;
+  put("device", gateway.device || "");
+  put("about", `braidd ${gateway.version}, up ${spanText(gateway.uptime_s)}`);
+  document.title = `Braid ${gateway.device || ""}`;
+  const away = paths.filter((row) => row.state !== "active"), words = [`${totals.peers_up} of ${plural(totals.peers, "peer")} up`,
+    `${totals.active_paths} of ${plural(totals.paths, "path")} active`];
+  if (away.length) words.push(away.slice(0, 3).map((row) => `${row.path} ${STATES[row.state] || row.state}`).join(", "));
+  const health = document.getElementById("health");
+  put("health", words.join(" · "));
+  const isBad = totals.peers > 0 && totals.peers_up === 0;
+  health.className = `health ${isBad ? "bad" : totals.peers_up < totals.peers || away.length ? "warn" : "good"}`;
+}
+
+function showTotals() {
+  const { totals, paths } = view.live;
+  const rtts = paths.filter((row) => row.state === "active").map((row) => row.srtt_ms).filter((ms) => ms > 0);
+  putTiles("totals", [
+    ["Down, all paths together", rateText(totals.down_bytes_per_s), "", "down_bytes_per_s"],
+    ["Up", rateText(totals.up_bytes_per_s), "", "up_bytes_per_s"],
+    ["RTT of the best path", rtts.length ? millisecondsText(Math.min(...rtts)) : UNKNOWN, "", "best_rtt"],
+    ["Lost on the paths, last minute", shareText(totals.loss_before), "", "loss_before"],
+    ["Lost after recovery", shareText(totals.loss_after), "", "loss_after"],
+    ["Flows and streams", countText(totals.flows), `+ ${countText(totals.streams)}`, "flows"],
+  ]);
+}
+
+function showPeers() {
+  const { peers, peer_count } = view.live, select = document.getElementById("peer");
+  put("peers-note", peers.length < peer_count ? `${peers.length} of ${countText(peer_count)}: the busiest` : "");
+  document.getElementById("peer-choice").hidden = peer_count < 2 && !view.peer;
+  const names = peers.map((row) => row.name);
+  if (view.peer && !names.includes(view.peer)) names.unshift(view.peer);
+  const known = [...select.options].slice(1).map((option) => option.value);
+  if (known.join("\n") !== names.join("\n") && document.activeElement !== select) {
+    select.replaceChildren(element("option", { value: "" }, "all"), ...names.map((name) => element("option", { value: name }, name)));
+    select.value = view.peer;
+  }
+  putTable("peers", [["Peer"], ["State"], ["Down", 1], ["Up", 1], ["Paths", 1], ["Flows", 1], ["Held", 1], ["Age", 1]],
+    peers.map((row) => [
+      element("button", { type: "button", onclick: () => choose(row.name) }, row.name),
+      row.up ? (row.group && !row.in_use ? "up, stands by" : "up") : "down",
+      rateText(row.down_bytes_per_s), rateText(row.up_bytes_per_s), `${row.active_paths} of ${row.paths}`,
+      countText(row.flow_count + row.stream_count), countText(row.held_packets), row.up ? spanText(row.age_s) : UNKNOWN,
+    ]), "No peer is configured.");
+}
+
+function rateCell(row, most) {
+  const rate = (row.up_bytes_per_s || 0) + (row.down_bytes_per_s || 0);
+  const bar = element("span", { class: "bar" });
+  bar.style.width = `${most > 0 ? Math.round((rate / most) * 60) : 0}px`;
+  return element("span", {}, bar, isNumber(row.up_bytes_per_s) ? rateText(rate) : UNKNOWN);
+}
+
+function showFlows() {
+  const { flows, streams, totals } = view.live;
+  const most = (rows) => Math.max(0, ...rows.map((row) => (row.up_bytes_per_s || 0) + (row.down_bytes_per_s || 0)));
+  put("flows-note", `what this gateway sends${flows.length < totals.flows ? `: ${flows.length} of ${countText(totals.flows)}` : ""}`);
+  putTable("flows", [["Rate", 1], ["Flow"], ["Peer"], ["Delivery"], ["Sent", 1], ["Waiting", 1], ["Dropped", 1]],
+    flows.map((row) => [rateCell(row, most(flows)), row.name, row.peer, row.delivery, bytesText(row.bytes),
+                        bytesText(row.queued_bytes), countText(row.drops)]), "No flow.");
+  document.getElementById("streams-section").hidden = totals.streams === 0;
+  put("streams-note", streams.length < totals.streams ? `${streams.length} of ${countText(totals.streams)}` : "");
+  putTable("streams", [["Rate", 1], ["Stream"], ["Peer"], ["State"], ["Sent", 1], ["Received", 1], ["First byte", 1], ["Age", 1]],
+    streams.map((row) => [rateCell(row, most(streams)), row.name, row.peer, row.state, bytesText(row.sent_bytes),
+                          bytesText(row.received_bytes), row.first_byte_s > 0 ? millisecondsText(row.first_byte_s * 1000) : UNKNOWN,
+                          spanText(row.age_s)]), "No stream.");
+}
+
+function showDone() {
+  const { sums, from_unix_s, until_unix_s } = view.past;
+  const seconds = until_unix_s - from_unix_s;
+  put("done-note", seconds > 3500 && seconds < 3700 ? "in the last hour" : `in the last ${spanText(seconds)}`);
+  putTiles("done", [
+    ["lost packets recovered before anyone noticed", countText(sums.recovered_packets), "", "recovered_packets"],
+    ["packets of what came in given back by coding", countText(sums.decoded_packets), "", "decoded_packets"],
+    ["lost packets sent again", countText(sums.repaired_packets), "", "repaired_packets"],
+    ["times a path was taken out", countText(sums.paths_taken_out), `${countText(sums.paths_came_back)} back`, "paths_taken_out"],
+    ["stalls avoided: its packets went by other paths", countText(sums.stalls_avoided), "", "stalls_avoided"],
+  ]);
+}
+
+function troubleEvents() {
+  const out = [];
+  for (const path of view.past.paths) {
+    for (const t of path.troubles) {
+      const to = t.to_unix_s ? ` for ${spanText(t.to_unix_s - t.from_unix_s)}` : ", until now";
+      if (t.kind === "loss") {
+        out.push({ at: t.from_unix_s, kind: "warn", text: `${path.path}: lost ${shareText(t.lost / t.packets)} of its packets${to}; ` +
+          `${countText(t.recovered)} of ${countText(t.lost)} recovered before anyone noticed` });
+      } else if (t.kind === "queue") {
+        out.push({ at: t.from_unix_s, kind: "warn", text: `${path.path}: packets waited up to ${millisecondsText(t.most_queue_ms)}${to}` });
+      } else if (t.stall_avoided) {
+        out.push({ at: t.from_unix_s + 0.001, kind: "good", text: `${path.path}: taken out${to}, its packets went by other paths: a stall avoided` });
+      }
+    }
+  }
+  return out;
+}
+
+function showEvents() {
+  const told = view.past.all_events.map((event) => ({ at: event.at_unix_s, kind: WORSE[event.kind] || "",
+    text: `${event.text}${event.count > 1 ? ` (${countText(event.count)} times, last at ${clockText(event.last_unix_s, true)})` : ""}` }));
+  const all = told.concat(troubleEvents()).sort((a, b) => b.at - a.at).slice(0, 80);
+  document.getElementById("events").replaceChildren(...(all.length ? all : [{ at: null, text: "Nothing happened." }]).map((event) =>
+    element("li", {}, event.at === null ? element("span") : element("time", { datetime: new Date(event.at * 1000).toISOString() },
+                                                                      clockText(event.at, true)),
+            element("span", event.kind ? { class: event.kind } : {}, event.text))));
+}
+
+// ---- asking
+
+function showProblem(text) {
+  const problem = document.getElementById("problem");
+  problem.hidden = !text;
+  put("problem", text);
+  document.body.classList.toggle("is-stale", Boolean(text));
+  if (!text) return;
+  put("health", "unknown");
+  document.getElementById("health").className = "health";
+}
+
+async function refreshLive() {
+  try {
+    const live = await ask("/api/live");
+    showProblem(live.problem ? `No figures: ${live.problem}. Trying again.` : "");
+    if (live.problem) return;
+    view.live = live;
+    showHead();
+    showTotals();
+    showPaths(false);
+    showPeers();
+    showFlows();
+    put("updated", `As of ${clockText(live.at_unix_s, true)}.`);
+    document.body.dataset.updates = Number(document.body.dataset.updates || 0) + 1;
+  } catch (error) {
+    showProblem(`braid-web does not answer (${error.message}). Trying again.`);
+  }
+}
+
+async function refreshPast() {
+  try {
+    const past = await ask("/api/past");
+    if (past.problem) return;
+    view.past = past;
+    showDone();
+    showEvents();
+  } catch { /* what is now is asked more often, and says so */ }
+}
+
+async function refreshDay() {
+  if (view.span <= 3600) return;
+  try {
+    view.day = await ask("/api/day");
+  } catch { /* as above */ }
+}
+
+/** Calls again and again while somebody looks, never twice at once. */
+function keepFresh(refresh, every) {
+  let timer = null, isBusy = false;
+  const again = async () => {
+    clearTimeout(timer);
+    if (isBusy || document.hidden) return;
+    isBusy = true;
+    await refresh();
+    isBusy = false;
+    timer = setTimeout(again, every);
+  };
+  document.addEventListener("visibilitychange", again);
+  again();
+  return again;
+}
+
+function redraw() {
+  if (view.live) showPaths(true);
+}
+
+function choose(peer) {
+  view.peer = peer;
+  document.getElementById("peer").value = peer;
+  again.forEach((refresh) => refresh());
+}
+
+const again = [keepFresh(refreshLive, LIVE_MS), keepFresh(refreshPast, PAST_MS), keepFresh(refreshDay, DAY_MS)];
+document.getElementById("peer").addEventListener("change", (event) => choose(event.target.value));
+for (const button of document.querySelectorAll("[data-span]")) {
+  button.addEventListener("click", async () => {
+    view.span = Number(button.dataset.span);
+    for (const each of document.querySelectorAll("[data-span]")) each.setAttribute("aria-pressed", each === button);
+    await refreshDay();
+    redraw();
+  });
+}
+new ResizeObserver(redraw).observe(document.getElementById("paths"));

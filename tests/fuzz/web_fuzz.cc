@@ -1,0 +1,72 @@
+// What braid-web makes of any request behind the HTTP library, and of any JSON that a daemon may answer. The input: up to
+// four lines (method, target, host, authorization), and behind them the daemon's answer to everything.
+
+#include <string>
+#include <string_view>
+
+#include "tests/fuzz/bounded.h"
+#include "tests/fuzz/check.h"
+#include "web/day_book.h"
+#include "web/site.h"
+
+namespace {
+
+using namespace braid;
+using fuzz::require;
+
+class Daemon : public DaemonLink {
+ public:
+  explicit Daemon(nlohmann::json value) : value_(std::move(value)) {}
+  void ask(const nlohmann::json&, Done done) override {
+    require(++asked_ < 1000, "questions without end");
+    DaemonAnswer out;
+    out.value = value_;
+    out.problem = value_.is_object() ? "" : "none";
+    out.at = 1'700'000'000 + asked_;
+    done(std::move(out));
+  }
+
+ private:
+  nlohmann::json value_;
+  int asked_ = 0;
+};
+
+std::string_view cut(std::string_view& rest) {
+  std::string_view line = rest.substr(0, rest.find('\n'));
+  rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  return line;
+}
+
+void checkAnswer(Site& site, const WebRequest& request) {
+  int answers = 0;
+  site.handle(request, [&](const WebResponse& response) {
+    ++answers;
+    require(response.status >= 200 && response.status < 600, "no status");
+    require(response.status != 200 || request.method == "GET" || request.method == "HEAD", "another method");
+    bool hasPolicy = false;
+    for (const auto& [name, value] : response.headers) {
+      hasPolicy |= name == "Content-Security-Policy";
+      require(value.find_first_of("\r\n") == std::string::npos, "a header of two lines");
+    }
+    require(hasPolicy, "no policy");
+  });
+  require(answers == 1, "not one answer");
+}
+
+}  // namespace
+
+extern "C" void fuzzInput(const uint8_t* data, size_t size) {
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  WebRequest request{std::string(cut(rest)), std::string(cut(rest)), std::string(cut(rest)),
+                     std::string(cut(rest))};
+  Daemon daemon(nlohmann::json::parse(rest, nullptr, false));
+  Time now{};
+  Answers answers(daemon, [&] { return now += 1s; });
+  Site open(Access({"router.lan"}), answers), guarded(Access({}, "correct-horse-battery"), answers);
+  checkAnswer(open, request);
+  checkAnswer(guarded, request);
+  for (const char* target : {"/metrics", "/api/live", "/api/past", "/api/status", "/api/day"}) {
+    checkAnswer(open, {"GET", target, "127.0.0.1", std::nullopt});
+    open.look();
+  }
+}

@@ -1,0 +1,153 @@
+#include "web/live_view.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/unit/web/fake_daemon.h"
+
+namespace braid::live_view_test {
+namespace {
+
+using nlohmann::json;
+
+struct LiveViewTest : testing::Test {
+  // An answer at that second, in which everything has been counted so often.
+  Answers::Shared status(double at, uint64_t times) {
+    DaemonAnswer out;
+    out.at = at;
+    out.value = statusJson(gateway.gatewayStatus(), gateway.whole());
+    for (json& peer : out.value["peers"]) {
+      peer["inner_sent_bytes"] = 1000 * times;
+      peer["inner_received_bytes"] = 5000 * times;
+      for (json& path : peer["subflows"]) {
+        path["sent_bytes"] = 1500 * times;
+        path["received_bytes"] = 6000 * times;
+        path["sent_packets"] = 100 * times;
+        path["lost_packets"] = 12 * times;
+        path["spurious_losses"] = 2 * times;
+        path["recovered_packets"] = 9 * times;
+      }
+    }
+    return std::make_shared<const DaemonAnswer>(std::move(out));
+  }
+  Answers::Shared flows(double at, uint64_t times) {
+    DaemonAnswer out;
+    out.at = at;
+    out.value = flowsJson(gateway.whole(kListedFlows));
+    uint64_t rate = 0;
+    for (json& peer : out.value["peers"])
+      for (json& flow : peer["flows"]) flow["bytes"] = ++rate * times;
+    return std::make_shared<const DaemonAnswer>(std::move(out));
+  }
+  FakeGateway gateway;
+  LiveView live;
+};
+
+TEST_F(LiveViewTest, RatesAndLossesFollowFromTwoAnswers) {
+  live.addStatus(status(100, 0));
+  json first = live.view("");
+  EXPECT_TRUE(first["paths"][0]["up_bytes_per_s"].is_null()) << "not known yet";
+  EXPECT_TRUE(first["paths"][0]["loss_before"].is_null());
+  EXPECT_EQ(first["paths"][0]["srtt_ms"], 12.0);
+  live.addStatus(status(102, 2));
+  json path = live.view("")["paths"][0];
+  EXPECT_EQ(path["path"], "wifi");
+  EXPECT_EQ(path["peer"], "hub");
+  EXPECT_EQ(path["up_bytes_per_s"], 1500.0);
+  EXPECT_EQ(path["down_bytes_per_s"], 6000.0);
+  EXPECT_EQ(path["loss_before"], 0.1);
+  EXPECT_EQ(path["loss_after"], 0.01);
+  EXPECT_EQ(path["sent_bytes"], 3000) << "as the daemon said it";
+  json totals = live.view("")["totals"];
+  EXPECT_EQ(totals["down_bytes_per_s"], 5000.0) << "of inner packets";
+  EXPECT_EQ(totals["loss_after"], 0.01);
+  EXPECT_EQ(totals["peers_up"], 1);
+  EXPECT_EQ(totals["paths"], 2);
+  EXPECT_EQ(totals["active_paths"], 0) << "their state is none";
+  EXPECT_EQ(totals["flows"], 2);
+}
+
+TEST_F(LiveViewTest, ARestartOfTheDaemonGivesNoRates) {
+  live.addStatus(status(100, 50));
+  live.addStatus(status(102, 1));
+  EXPECT_TRUE(live.view("")["paths"][0]["up_bytes_per_s"].is_null());
+  live.addStatus(status(104, 3));
+  EXPECT_EQ(live.view("")["paths"][0]["up_bytes_per_s"], 1500.0);
+}
+
+TEST_F(LiveViewTest, RatesAreOfNowAndNotOfTheTimeWhenNobodyLooked) {
+  live.addStatus(status(100, 0));
+  live.addStatus(status(130, 30));
+  EXPECT_TRUE(live.view("")["paths"][0]["up_bytes_per_s"].is_null());
+}
+
+TEST_F(LiveViewTest, LossesAreOfTheLastMinute) {
+  for (uint64_t s = 0; s <= 200; ++s)
+    live.addStatus(status(100 + static_cast<double>(s), s < 120 ? 0 : s - 120));
+  json path = live.view("")["paths"][0];
+  EXPECT_EQ(path["loss_before"], 0.1);
+  EXPECT_EQ(path["up_bytes_per_s"], 1500.0);
+}
+
+TEST_F(LiveViewTest, AFailureIsToldAndTheNextAnswerCounts) {
+  live.addStatus(status(100, 0));
+  live.addStatus(std::make_shared<const DaemonAnswer>(DaemonAnswer{{}, {}, "no daemon answers", 101}));
+  EXPECT_EQ(live.view("")["problem"], "no daemon answers");
+  EXPECT_FALSE(live.view("").contains("paths"));
+  live.addStatus(status(103, 3));
+  EXPECT_TRUE(live.view("")["problem"].is_null());
+  EXPECT_EQ(live.view("")["paths"][0]["up_bytes_per_s"], 1500.0);
+}
+
+TEST_F(LiveViewTest, FlowsComeByTheirRate) {
+  gateway.flows = 200;
+  live.addStatus(status(100, 0));
+  live.addFlows(flows(100, 0));
+  live.addFlows(flows(102, 2));
+  json told = live.view("")["flows"];
+  ASSERT_EQ(told.size(), LiveView::kFlows);
+  EXPECT_EQ(told[0]["up_bytes_per_s"], 200.0);
+  EXPECT_EQ(told[0]["peer"], "hub");
+  EXPECT_EQ(told.back()["up_bytes_per_s"], 200.0 - LiveView::kFlows + 1);
+}
+
+TEST_F(LiveViewTest, OfManyTheBusiestAreTold) {
+  gateway.names.clear();
+  for (int i = 0; i < 1000; ++i) gateway.names.push_back("edge" + std::to_string(i));
+  auto busy = [&](double at, uint64_t times) {
+    DaemonAnswer out = *status(at, 0);
+    out.value["peers"][777]["inner_sent_bytes"] = 10 * times;
+    out.value["peers"][777]["subflows"][1]["sent_bytes"] = 10 * times;
+    return std::make_shared<const DaemonAnswer>(std::move(out));
+  };
+  live.addStatus(busy(100, 0));
+  live.addStatus(busy(102, 1));
+  json view = live.view("");
+  EXPECT_EQ(view["peers"].size(), LiveView::kPeers);
+  EXPECT_EQ(view["paths"].size(), LiveView::kPaths);
+  EXPECT_EQ(view["peer_count"], 1000);
+  EXPECT_EQ(view["totals"]["paths"], 2000);
+  auto is777 = [](const json& row) { return row.value("name", row.value("peer", "")) == "edge777"; };
+  EXPECT_EQ(std::count_if(view["peers"].begin(), view["peers"].end(), is777), 1);
+  EXPECT_GE(std::count_if(view["paths"].begin(), view["paths"].end(), is777), 1);
+  EXPECT_LT(view.dump().size(), 100'000u);
+  json one = live.view("edge5");
+  EXPECT_EQ(one["paths"].size(), 2u);
+  EXPECT_EQ(one["totals"]["peers"], 1);
+}
+
+TEST_F(LiveViewTest, AnyAnswerIsTaken) {
+  for (const char* text :
+       {"null", "[]", R"({"peers":3})", R"({"peers":[null,{"subflows":[5,{"id":{}}]}],"gateway":1})"}) {
+    DaemonAnswer odd;
+    odd.at = ++gateway.told;
+    odd.value = json::parse(text);
+    live.addStatus(std::make_shared<const DaemonAnswer>(odd));
+    live.addFlows(std::make_shared<const DaemonAnswer>(odd));
+    EXPECT_TRUE(live.view("")["problem"].is_null()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace braid::live_view_test

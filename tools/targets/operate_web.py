@@ -1,0 +1,337 @@
+"""Targets of braid-web: the page in a browser, and what looking costs the daemon's packet thread."""
+
+import contextlib
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+from lab import Lab, Link, binary
+from lab.netns import run
+
+from . import MISSING, option, target
+from .pair import PROGRAMS
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+LINKS = [Link("dsl", 40, 20), Link("lte", 20, 50, 0.02)]
+PORT, FLOW_PORT = 9380, 7000
+BASE = f"http://127.0.0.1:{PORT}/"
+MOST_BYTES, LEAST_CHECKS = 200_000, 20
+CONTRAST = """(() => {
+  const light = (rgb) => rgb.map((c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; })
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const colour = (text) => text.match(/[0-9.]+/g).map(Number);
+  const backOf = (e) => { for (; e; e = e.parentElement) { const c = colour(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > 0) return c.slice(0, 3); } return [255, 255, 255]; };
+  let least = [99, ""];
+  for (const e of document.querySelectorAll("h1, h1 span, h2, p, dt, dd, td, th, li, time, button, a, .chip, small")) {
+    if (!e.textContent.trim() || !e.offsetParent) continue;
+    const [a, b] = [light(colour(getComputedStyle(e).color).slice(0, 3)), light(backOf(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < least[0]) least = [ratio, e.tagName + "." + e.className + ": " + e.textContent.slice(0, 30)];
+  }
+  return least;
+})()"""
+
+
+class _Checks:
+    def __init__(self):
+        self.done, self.failed = [], []
+
+    def check(self, what, condition):
+        """`condition` is called until it is true, for some seconds; it may give why it is not, as a text."""
+        self.done.append(what)
+        said, deadline = None, time.monotonic() + 12
+        while time.monotonic() < deadline:
+            try:
+                said = condition()
+            except (RuntimeError, KeyError, TypeError, AssertionError) as error:
+                said = str(error)
+            if said is True:
+                return
+            time.sleep(0.3)
+        self.failed.append(f"{what}: {said}")
+
+
+class _Tour:
+    """One lab, one browser, and what is looked at in turn."""
+
+    def __init__(self, lab, page, shots, checks):
+        self.lab, self.page, self.shots, self.check = lab, page, shots, checks.check
+        self.edge = lab.edge_gateway
+        self.load = []
+        self.first_bytes = None
+
+    # ---- helpers
+
+    def text(self, selector):
+        return self.page.value(f"(document.querySelector({json.dumps(selector)}) || {{}}).textContent || ''")
+
+    def count(self, selector):
+        return self.page.value(f"document.querySelectorAll({json.dumps(selector)}).length")
+
+    def card(self, path, figure):
+        """A raw figure of a path's card."""
+        return self.page.value(f"Number(document.querySelector('[data-path=\"concentrator/{path}\"] "
+                               f"[data-figure={figure}]').dataset.value)")
+
+    def counter(self, path, name):
+        return int(self.page.value(f"document.querySelector('[data-path=\"concentrator/{path}\"]').dataset.{name}"))
+
+    def control(self, path):
+        return next(flow for flow in self.edge.paths() if flow["uplink"] == path)
+
+    def updates(self):
+        return int(self.page.value("document.body.dataset.updates || 0"))
+
+    def shot(self, name):
+        self.page.screenshot(self.shots / f"{name}.png")
+
+    # ---- what is looked at
+
+    def first_view(self):
+        self.page.look(1280, 900, dark=False)
+        self.page.open(BASE)
+        self.check("loads: the title names the device", lambda: self.page.value("document.title") == "Braid braid0")
+        self.check("loads: a card for each path", lambda: self.count(".path") == len(LINKS))
+        self.check("loads: what was done, by its name",
+                   lambda: "recovered before anyone noticed" in self.text("#done"))
+        time.sleep(1)
+        self.first_bytes = sum(each["encodedDataLength"] for each in self.page.parameters("Network.loadingFinished"))
+        self.check(f"loads: at most {MOST_BYTES} bytes for the first view", lambda: 0 < self.first_bytes <= MOST_BYTES)
+        self.check("updates: every second", self._updates)
+
+    def _updates(self):
+        before = self.updates()
+        time.sleep(3.2)
+        grown = self.updates() - before
+        return True if 2 <= grown <= 4 else f"{grown} updates in 3.2 s"
+
+    def numbers(self):
+        """Those of the control socket, before and after the page's."""
+        for path in ("dsl", "lte"):
+            for figure, name in (("sent_bytes", "sentBytes"), ("received_bytes", "receivedBytes"),
+                                 ("sent_packets", "sentPackets")):
+                self.check(f"numbers: {figure} of {path} is the control socket's",
+                           lambda path=path, figure=figure, name=name: self._between(path, figure, name))
+            self.check(f"numbers: RTT of {path} is the control socket's", lambda path=path: abs(
+                self.card(path, "srtt_ms") - self.control(path)["srtt_ms"]) < 2 or "another")
+            self.check(f"numbers: MTU of {path} is the control socket's", lambda path=path: self.counter(
+                path, "mtuBytes") == self.control(path)["mtu_bytes"])
+        self.check("numbers: version and peers are the control socket's", lambda: self._head(self.edge.status()))
+
+    def _between(self, path, figure, name):
+        least = self.control(path)[figure]
+        seen = self.updates()
+        while self.updates() < seen + 2:
+            time.sleep(0.1)
+        shown, most = self.counter(path, name), self.control(path)[figure]
+        return True if least <= shown <= most else f"{least} <= {shown} <= {most} is not so"
+
+    def _head(self, status):
+        return f"braidd {status['gateway']['version']}" in self.text("#about") \
+            and "1 of 1 peer up · 2 of 2 paths active" in self.text("#health")
+
+    def begin_load(self):
+        """A TCP flow from the client to the server, by both paths."""
+        self.load = [
+            self.lab.start(self.lab.server, "server", ["sh", "-c", f"exec nc -l -k {FLOW_PORT} >/dev/null"]),
+            self.lab.start(self.lab.client, "sender", [
+                "sh", "-c", f"sleep 1; exec nc {Lab.server_addresses()[0]} {FLOW_PORT} </dev/zero"])]
+
+    def end_load(self):
+        for process in reversed(self.load):
+            self.lab.stop(process)
+        self.load = []
+
+    def _rate(self):
+        """The page's rate up of DSL beside the control socket's over the same seconds."""
+        before, began = self.control("dsl")["sent_bytes"], time.monotonic()
+        time.sleep(3)
+        shown = self.card("dsl", "up_bytes_per_s")
+        told = (self.control("dsl")["sent_bytes"] - before) / (time.monotonic() - began)
+        return True if told > 1e6 and abs(shown / told - 1) < 0.25 else f"{shown:.0f} and {told:.0f} bytes/s"
+
+    def under_load(self):
+        self.begin_load()
+        self.check("load: the rate shown is that of the counters", self._rate)
+        self.check("load: losses of LTE are shown, before recovery",
+                   lambda: 0.005 < self.card("lte", "loss_before") < 0.1)
+        self.check("load: after recovery no more than before", lambda: self.card("lte", "loss_after")
+                   <= self.card("lte", "loss_before"))
+        self.check("load: rates together at the top", lambda: self.text("#totals [data-figure=loss_before]") != "–")
+        self.check("charts: lines of rates and RTT", lambda: self.count(".path:first-child polyline.rtt") >= 1
+                   and self.count(".path:first-child polyline.up") >= 1)
+        self.check("charts: a time axis of the clock", lambda: re.fullmatch(
+            r"\d\d:\d\d", self.page.value("[...document.querySelectorAll('.path:first-child .chart text')]"
+                                          ".map((e) => e.textContent).find((t) => /:/.test(t))")) is not None)
+        self.check("charts: the state as a ribbon", lambda: self.count(".path:first-child .state.active") >= 1)
+        self.shot("load-light-1280")
+
+    def flows(self):
+        self.check("flows: the TCP flow with its rate", lambda: f":{FLOW_PORT}" in self.text("#flows")
+                   and "Mbit/s" in self.text("#flows tbody td"))
+        self.check("peers: the peer's row", lambda: "concentrator" in self.text("#peers tbody")
+                   and "2 of 2" in self.text("#peers tbody"))
+
+    def outage(self):
+        self.lab.links.set("dsl", down=True)
+        chip = "[data-path='concentrator/dsl'] .chip"
+        self.check("outage: the path's chip says silent", lambda: self.text(chip) in ("silent", "failed"))
+        self.check("outage: the head says so", lambda: "dsl silent" in self.text("#health")
+                   or "dsl failed" in self.text("#health"))
+        self.shot("outage-light-1280")
+        self.lab.links.set("dsl", down=False)
+        self.check("outage: and when it is back", lambda: self.text(chip) == "active")
+        time.sleep(16)  # until what was is asked again
+        self.check("outage: an event of it", lambda: "dsl" in self.text("#events"))
+        for what, figure in (("a path taken out", "paths_taken_out"), ("a stall avoided", "stalls_avoided")):
+            self.check(f"outage: it counts as {what}", lambda figure=figure: int(self.text(
+                f"#done [data-figure={figure}]").split()[0]) > 0)
+        self.end_load()
+
+    def spans(self):
+        for button, title in ((3600, "1 hour"), (86400, "24 hours"), (600, "10 minutes")):
+            self.page.value(f"document.querySelector('[data-span=\"{button}\"]').click()")
+            self.check(f"time: {title} can be shown", lambda button=button: self.page.value(
+                f"document.querySelector('[data-span=\"{button}\"]').getAttribute('aria-pressed')") == "true"
+                and self.count(".path:first-child .chart .grid") > 6)
+        self.page.value("document.querySelector('[data-span=\"3600\"]').focus()")
+        for kind in ("keyDown", "keyUp"):
+            self.page.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r",
+                           windowsVirtualKeyCode=13)
+        self.check("keyboard: the switch of time", lambda: self.page.value(
+            "document.querySelector('[data-span=\"3600\"]').getAttribute('aria-pressed')") == "true")
+        self.page.value("document.querySelector('[data-span=\"600\"]').click()")
+
+    def looks(self):
+        for width, height in ((1280, 900), (390, 844)):
+            for dark in (False, True):
+                name = f"{width} px, {'dark' if dark else 'light'}"
+                self.page.look(width, height, dark)
+                time.sleep(1.5)
+                self.check(f"{name}: nothing is wider than the window", lambda width=width: self.page.value(
+                    "document.documentElement.scrollWidth") <= width)
+                self.check(f"{name}: text has a contrast of 4.5 at least", lambda: self._contrast())
+                self.shot(f"{'dark' if dark else 'light'}-{width}")
+        self.check("phone: what is to be tapped is 40 px high", lambda: self.page.value(
+            "[...document.querySelectorAll('.switch button')].every((b) => b.offsetHeight >= 40)"))
+        self.page.look(1280, 900, dark=False)
+        self.check("for readers of screens: language, names of charts, titles", lambda: self.page.value(
+            "document.documentElement.lang === 'en' && [...document.querySelectorAll('.chart')].every((c) => "
+            "c.getAttribute('aria-label')) && document.querySelectorAll('h1').length === 1"))
+
+    def _contrast(self):
+        ratio, where = self.page.value(CONTRAST)
+        return True if ratio >= 4.5 else f"{ratio:.2f} at {where}"
+
+    def restart(self):
+        self.edge.stop(signal.SIGKILL)
+        self.check("restart of the daemon: the page says that it is away", lambda: "no daemon answers"
+                   in self.text("#problem"))
+        self.shot("away-light-1280")
+        self.edge.start()
+        self.edge.wait_up(2)
+        self.check("restart of the daemon: and goes on by itself", lambda: self.page.value(
+            "document.getElementById('problem').hidden") and "2 of 2 paths active" in self.text("#health"))
+        self.check("restart of the daemon: with the new one's figures", lambda: self._between(
+            "dsl", "sent_bytes", "sentBytes"))
+
+    def to_nobody_else(self):
+        urls = [each["request"]["url"] for each in self.page.parameters("Network.requestWillBeSent")]
+        strangers = [url for url in urls if not url.startswith(BASE) and not url.startswith("data:")]
+        self.check("no request to anybody else", lambda: not strangers and len(urls) > 20 or str(strangers))
+        bad = [each["entry"]["text"] for each in self.page.parameters("Log.entryAdded")
+               if each["entry"]["level"] == "error" and "503" not in each["entry"]["text"]]
+        thrown = [each["exceptionDetails"]["text"] for each in self.page.parameters("Runtime.exceptionThrown")]
+        self.check("no error in the console, none of the policy", lambda: not bad and not thrown or str(bad + thrown))
+
+
+def _start_web(lab):
+    process = lab.start(lab.edge, "web", [binary("braid-web"), "--socket", lab.edge_gateway.socket])
+    lab.wait_for_line("web", "serves http")
+    return process
+
+
+@target("operate.3", f"checks that fail of at least {LEAST_CHECKS} of braid-web's page in headless Chromium: loads "
+        f"within {MOST_BYTES:,} bytes, updates, numbers equal the control socket's, outage, restart, light and dark, "
+        "phone and desktop, no request elsewhere", "checks", at_most=0, programs=[*PROGRAMS, "braid-web"],
+        options=[option("--screenshots", metavar="FOLDER", default=None, help="keep the screenshots there")])
+def page_in_a_browser(screenshots):
+    run(SOURCE / "scripts/deps", "web", timeout=600)
+    from ._browser import chromium  # after its packages are there
+    checks = _Checks()
+    with contextlib.ExitStack() as stack:
+        shots = pathlib.Path(screenshots or stack.enter_context(tempfile.TemporaryDirectory()))
+        shots.mkdir(parents=True, exist_ok=True)
+        lab = stack.enter_context(Lab(LINKS))
+        lab.start_gateways()
+        lab.edge_gateway.wait_up(2)
+        _start_web(lab)
+        page = stack.enter_context(chromium(lab, lab.edge))
+        tour = _Tour(lab, page, shots, checks)
+        for part in (tour.first_view, tour.numbers, tour.under_load, tour.flows, tour.outage, tour.spans,
+                     tour.looks, tour.restart, tour.to_nobody_else):
+            part()
+        tour.end_load()
+    detail = {"checks": len(checks.done), "bytes of the first view": tour.first_bytes, "failed": checks.failed,
+              "listed": checks.done}
+    if len(checks.done) < LEAST_CHECKS:
+        detail[MISSING] = f"{len(checks.done)} of at least {LEAST_CHECKS} checks"
+    return len(checks.failed), detail
+
+
+# ---- operate.6
+
+ROUNDS = 5
+
+
+def _fetch(path):
+    done = subprocess.run(["curl", "-s", "-m", "30", "-o", "/dev/null", "-w", "%{http_code} %{size_download}",
+                           BASE + path], stdout=subprocess.PIPE, text=True, check=True)
+    code, size = done.stdout.split()
+    if code != "200":
+        raise RuntimeError(f"/{path}: {code}")
+    return int(size)
+
+
+@target("operate.6", "longest turn of the packet thread while the control socket is asked, /metrics is fetched or "
+        "the page is looked at, in its CPU time: 1,000 peers, 100,000 flows, an hour of history", "ms", at_most=2,
+        programs=["bench_control", "braid-web"])
+def looking_holds_nothing_up():
+    asked = json.loads(run(binary("bench_control"), timeout=600))
+    detail = {"peers": asked["peers"], "flows": asked["flows"],
+              "control socket": {name: round(told["longest_ms"], 3) for name, told in asked["questions"].items()}}
+    longest = max(told["longest_ms"] for told in asked["questions"].values())
+    with tempfile.TemporaryDirectory() as folder:
+        socket = f"{folder}/hub.sock"
+        with subprocess.Popen([binary("bench_control"), socket], stdout=subprocess.PIPE, text=True) as bench:
+            try:
+                if json.loads(bench.stdout.readline()) != {"ready": True}:
+                    raise RuntimeError("bench_control does not serve")
+                sizes = _look(socket)
+            finally:
+                bench.terminate()
+            told = json.loads(bench.stdout.readline())
+    detail["by braid-web"] = {"longest ms": round(told["longest_ms"], 3), "bytes of an answer": sizes}
+    return max(longest, told["longest_ms"]), detail
+
+
+def _look(socket):
+    """{path: bytes} of what a browser and Prometheus fetch, several times."""
+    web = subprocess.Popen([binary("braid-web"), "--socket", socket], stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        sizes = {}
+        for _ in range(ROUNDS):
+            for path in ("metrics", "api/status", "api/live", "api/live?peer=edge7", "api/past",
+                         "api/past?peer=edge7"):
+                sizes["/" + path] = _fetch(path)
+            time.sleep(1)
+        return sizes
+    finally:
+        web.terminate()
+        web.wait(10)
