@@ -271,7 +271,7 @@ function troubleEvents() {
 
 function showEvents() {
   const told = view.past.all_events.map((event) => ({ at: event.at_unix_s, kind: WORSE[event.kind] || "",
-    text: `${event.text}${event.count > 1 ? ` (${countText(event.count)} times, last at ${clockText(event.last_unix_s, true)})` : ""}` }));
+    text: `${event.peer ? `${event.peer}: ` : ""}${event.text}${event.count > 1 ? ` (${countText(event.count)} times, last at ${clockText(event.last_unix_s, true)})` : ""}` }));
   const all = told.concat(troubleEvents()).sort((a, b) => b.at - a.at).slice(0, 80);
   document.getElementById("events").replaceChildren(...(all.length ? all : [{ at: null, text: "Nothing happened." }]).map((event) =>
     element("li", {}, event.at === null ? element("span") : element("time", { datetime: new Date(event.at * 1000).toISOString() },

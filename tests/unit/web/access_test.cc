@@ -36,10 +36,10 @@ TEST(AccessTest, NothingElseDoes) {
   Access access({}, kToken);
   EXPECT_FALSE(access.isLetIn(std::nullopt));
   for (const std::string& wrong :
-       {std::string(), kToken, "Bearer", "Bearer ", "Bearer x", "Bearer " + kToken + " ",
-        "Bearer " + kToken.substr(1), "Digest " + kToken, std::string("Basic "), std::string("Basic x"),
-        std::string("Basic ===="), std::string("Basic YWJj"), std::string("Basic YTpi"),
-        "Basic " + std::string(2000, 'A')})
+       {std::string(), kToken, std::string("Bearer"), std::string("Bearer "), std::string("Bearer x"),
+        "Bearer " + kToken + " ", "Bearer " + kToken.substr(1), "Digest " + kToken, std::string("Basic "),
+        std::string("Basic x"), std::string("Basic ===="), std::string("Basic YWJj"),
+        std::string("Basic YTpi"), "Basic " + std::string(2000, 'A')})
     EXPECT_FALSE(access.isLetIn(wrong)) << wrong;
 }
 

@@ -38,7 +38,7 @@ TEST(MetricsTest, FiguresComeInUnitsWithoutPrefixAndWithTheirLabels) {
   EXPECT_THAT(text, HasSubstr("\nbraid_path_srtt_seconds{peer=\"hub\",path=\"wifi\",id=\"0\"} 0.012\n"));
   EXPECT_THAT(
       text,
-      HasSubstr("\nbraid_path_pacing_bytes_per_second{peer=\"hub\",path=\"wifi\",id=\"0\"} 1.25e+06\n"));
+      HasSubstr("\nbraid_path_pacing_bytes_per_second{peer=\"hub\",path=\"wifi\",id=\"0\"} 1250000\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("braid_path_pacing_bytes_per_second{peer=\"hub\",path=\"lte\"")))
       << "it has no limit";
   EXPECT_THAT(text, HasSubstr("\nbraid_peer_up{peer=\"hub\"} 1\n"));
