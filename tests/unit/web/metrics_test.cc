@@ -37,8 +37,7 @@ TEST(MetricsTest, FiguresComeInUnitsWithoutPrefixAndWithTheirLabels) {
   std::string text = metricsText(example());
   EXPECT_THAT(text, HasSubstr("\nbraid_path_srtt_seconds{peer=\"hub\",path=\"wifi\",id=\"0\"} 0.012\n"));
   EXPECT_THAT(
-      text,
-      HasSubstr("\nbraid_path_pacing_bytes_per_second{peer=\"hub\",path=\"wifi\",id=\"0\"} 1250000\n"));
+      text, HasSubstr("\nbraid_path_pacing_bytes_per_second{peer=\"hub\",path=\"wifi\",id=\"0\"} 1250000\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("braid_path_pacing_bytes_per_second{peer=\"hub\",path=\"lte\"")))
       << "it has no limit";
   EXPECT_THAT(text, HasSubstr("\nbraid_peer_up{peer=\"hub\"} 1\n"));
