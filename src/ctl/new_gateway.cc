@@ -19,7 +19,7 @@
 #include "ctl/interruption.h"
 #include "ctl/service.h"
 #include "gateway/config/config.h"
-#include "host/durable_file.h"
+#include "host/linux/durable_file.h"
 
 namespace braid {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "gateway/state_file.h"
-#include "host/durable_file.h"
+#include "host/linux/durable_file.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid {

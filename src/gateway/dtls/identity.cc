@@ -16,7 +16,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "host/durable_file.h"
+#include "host/linux/durable_file.h"
 #include "host/unique_fd.h"
 
 namespace braid {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "gateway/config/config_fragments.h"
-#include "host/durable_file.h"
+#include "host/linux/durable_file.h"
 #include "tunnel/wire/pin.h"
 
 namespace braid {

@@ -1,4 +1,4 @@
-#include "host/durable_file.h"
+#include "host/linux/durable_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "host/durable_file.h"
+#include "host/linux/durable_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
