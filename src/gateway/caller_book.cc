@@ -1,9 +1,9 @@
 #include "gateway/caller_book.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/hex.h"
 #include "gateway/state_file.h"
 #include "tunnel/wire/pin.h"
 
@@ -21,22 +21,9 @@ T need(std::optional<T> value) {
   return *value;
 }
 
-std::string textOf(const ReturnToken& token) {
-  std::string text;
-  for (uint8_t byte : token) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
-}
-
 ReturnToken tokenOf(const std::string& text) {
   ReturnToken token;
-  if (text.size() != 2 * token.size()) throw std::runtime_error("token");
-  for (size_t i = 0; i < token.size(); ++i) {
-    const char* at = &text[2 * i];
-    if (std::from_chars(at, at + 2, token[i], 16).ptr != at + 2) throw std::runtime_error("token");
-  }
+  if (!fromHex(text, token)) throw std::runtime_error("token");
   return token;
 }
 
@@ -48,7 +35,7 @@ Json callerJson(const KeptCaller& caller) {
   }
   return {{"pin", formatPin(caller.pin)},
           {"session", caller.call.session},
-          {"token", textOf(caller.call.token)},
+          {"token", toHex(caller.call.token)},
           {"routes", std::move(routes)}};
 }
 

@@ -1,10 +1,10 @@
 #include "gateway/invitation_book.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/hex.h"
 #include "gateway/state_file.h"
 #include "host/linux/durable_file.h"
 #include "tunnel/wire/pin.h"
@@ -17,30 +17,11 @@ using InvitationJson = nlohmann::json;
 
 constexpr size_t kMaxInvitationBook = 1 << 20;
 
-std::string hexOf(ByteView bytes) {
-  std::string text;
-  for (uint8_t byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
-}
-
-InvitationKey keyOf(const std::string& text) {
-  InvitationKey key;
-  if (text.size() != 2 * key.size()) throw std::runtime_error("key");
-  for (size_t i = 0; i < key.size(); ++i) {
-    const char* at = &text[2 * i];
-    if (std::from_chars(at, at + 2, key[i], 16).ptr != at + 2) throw std::runtime_error("key");
-  }
-  return key;
-}
-
 InvitationJson invitationJson(const KeptInvitation& kept) {
   InvitationJson networks = InvitationJson::array();
   for (const Prefix& network : kept.networks) networks.push_back(network.toString());
   return {{"name", kept.name},
-          {"key", hexOf(kept.key)},
+          {"key", toHex(kept.key)},
           {"expires", kept.expires},
           {"networks", std::move(networks)},
           {"joined", kept.joined ? InvitationJson(formatPin(*kept.joined)) : InvitationJson(nullptr)},
@@ -51,7 +32,7 @@ InvitationJson invitationJson(const KeptInvitation& kept) {
 KeptInvitation invitationOf(const InvitationJson& j) {
   KeptInvitation out;
   out.name = j.at("name").get<std::string>();
-  out.key = keyOf(j.at("key").get<std::string>());
+  if (!fromHex(j.at("key").get<std::string>(), out.key)) throw std::runtime_error("key");
   out.expires = wholeOf<int64_t>(j.at("expires"));
   for (const InvitationJson& network : j.at("networks")) {
     std::optional<Prefix> prefix = Prefix::parse(network.get<std::string>());

@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/hex.h"
 #include "gateway/config/config_reader.h"
 #include "gateway/config/units.h"
 #include "inet/endpoint.h"
@@ -51,12 +52,7 @@ bool fromBase64Url(std::string_view text, std::array<uint8_t, 32>& out) {
 std::string checkOf(std::string_view text) {
   std::array<uint8_t, SHA256_DIGEST_LENGTH> hash;
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
-  std::string out;
-  for (uint8_t byte : std::span(hash).first(4)) {
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 15];
-  }
-  return out;
+  return toHex(std::span(hash).first(4));
 }
 
 std::optional<int64_t> parseUtc(std::string_view text) {
