@@ -92,7 +92,7 @@ StreamLane::Verdict StreamLane::admitNew(const StreamFrame& frame, Time now) {
     return Verdict::kTaken;
   }
   Stream& stream = add(frame.stream, *frame.opening, false, now);
-  if (context_.trace.isOn()) context_.trace.note(lineOf(stream, now));
+  context_.trace.note(lineOf(stream, now));
   desk_->tell(stream.handle_, StreamDesk::Word::kOpened);
   return Verdict::kTaken;
 }
@@ -236,7 +236,7 @@ StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {
     return {};
   }
   nextId_ += 2;
-  if (context_.trace.isOn()) context_.trace.note(lineOf(stream, now));
+  context_.trace.note(lineOf(stream, now));
   return stream.handle_;
 }
 
@@ -267,7 +267,7 @@ void StreamLane::end(Stream& stream, std::optional<StreamCause> cause, Time now)
   } else {
     ++counts_.streamsDone;
   }
-  if (context_.trace.isOn()) traceEnd(stream, cause, now);
+  traceEnd(stream, cause, now);
   desk_->end(stream.handle_, cause);
   remove(stream);
 }

@@ -73,8 +73,6 @@ class RecoveryTrace {
     whole.session = session_;
     sink_->onTrace(whole);
   }
-  /// Somebody listens; for events that cost something to make.
-  bool isOn() const { return sink_; }
   void note(StreamTrace event) const {
     if (!sink_) return;
     event.session = session_;
