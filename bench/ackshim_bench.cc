@@ -8,10 +8,9 @@
 //               second-level cache: for the third-level one if that is larger than the table (see lscpu).
 //   ColdMemory  the same with every flow's record in no cache at all, as with a small third-level one
 //
-// The argument is how many packets are given at a time: 1 by onFromHost() and onToHost(), more by
-// onPackets(). Counted are hash, look-up, TCP options, all decisions, timers and the copy to the tail cache,
-// in time of the thread; not the parse of the IP and TCP headers, which the tunnel does once for all. No flow
-// is large unless said otherwise, so that nothing is left out.
+// Counted are hash, look-up, TCP options, all decisions, timers and the copy to the tail cache, in time of the
+// thread; not the parse of the IP and TCP headers, which the tunnel does once for all. No flow is large unless
+// said otherwise, so that nothing is left out.
 
 #include <benchmark/benchmark.h>
 #include <time.h>
@@ -20,7 +19,6 @@
 #include <chrono>
 #include <deque>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include "ackshim/ack_shim.h"
@@ -52,7 +50,7 @@ struct Batch {
   static constexpr size_t kSize = 128;
   static constexpr size_t kHeaders = ip::kV4Header + ip::kTcpHeader + 12;
 
-  Batch() : bytes(kSize, std::vector<uint8_t>(kHeaders + kPayload)), parsed(kSize), seen(kSize) {
+  Batch() : bytes(kSize, std::vector<uint8_t>(kHeaders + kPayload)), seen(kSize) {
     for (auto& b : bytes) {
       b[0] = 0x45;
       b[8] = 64;
@@ -76,13 +74,16 @@ struct Batch {
     store16(&b[34], 1000);
     store32(&b[44], ts);
     store32(&b[48], ts);
-    parsed[count] = parseInnerPacket(ByteView(b).first(size)).value();
-    seen[count] = {ByteView(b).first(size), &parsed[count], fromHost};
-    ++count;
+    ByteView packet = ByteView(b).first(size);
+    seen[count++] = {packet, parseInnerPacket(packet).value(), fromHost};
   }
   std::vector<std::vector<uint8_t>> bytes;
-  std::vector<InnerPacket> parsed;
-  std::vector<AckShim::Seen> seen;
+  struct Seen {
+    ByteView packet;
+    InnerPacket parsed;
+    bool fromHost;
+  };
+  std::vector<Seen> seen;
   size_t count = 0;
 };
 
@@ -112,9 +113,8 @@ class Popularity {
 
 class Bench {
  public:
-  Bench(uint32_t gamma, size_t cachePackets, size_t atOnce)
-      : atOnce_(atOnce),
-        pool_(2000, 4096),
+  Bench(uint32_t gamma, size_t cachePackets)
+      : pool_(2000, 4096),
         shim_(optionsOf(gamma, cachePackets), pool_, nullptr, {1, 2}),
         order_(kFlows),
         states_(kFlows) {
@@ -216,18 +216,14 @@ class Bench {
                static_cast<uint32_t>(now_.time_since_epoch() / 1ms));
   }
   void flush() {
-    std::span<AckShim::Seen> left(batch_.seen.data(), batch_.count);
     auto begin = cpuTime();
-    while (!left.empty()) {
-      std::span<AckShim::Seen> some = left.first(std::min(left.size(), atOnce_));
-      left = left.subspan(some.size());
-      now_ += 1us * some.size();
-      if (atOnce_ > 1) {
-        shim_.onPackets(some, now_);
-      } else if (some[0].fromHost) {
-        shim_.onFromHost(some[0].packet, *some[0].parsed, now_);
+    for (size_t n = 0; n < batch_.count; ++n) {
+      const Batch::Seen& seen = batch_.seen[n];
+      now_ += 1us;
+      if (seen.fromHost) {
+        shim_.onFromHost(seen.packet, seen.parsed, now_);
       } else {
-        benchmark::DoNotOptimize(shim_.onToHost(some[0].packet, *some[0].parsed, now_));
+        benchmark::DoNotOptimize(shim_.onToHost(seen.packet, seen.parsed, now_));
       }
       if (shim_.nextDeadline() <= now_) shim_.onTimer(now_);
     }
@@ -248,7 +244,6 @@ class Bench {
     return o;
   }
 
-  size_t atOnce_;
   PacketPool pool_;
   AckShim shim_;
   Batch batch_;
@@ -264,7 +259,7 @@ class Bench {
 };
 
 void run(benchmark::State& state, void (Bench::*round)(), uint32_t gamma, size_t cachePackets) {
-  Bench bench(gamma, cachePackets, static_cast<size_t>(state.range(0)));
+  Bench bench(gamma, cachePackets);
   (bench.*round)();
   std::chrono::nanoseconds all{};
   size_t packets = 0;
@@ -283,30 +278,30 @@ constexpr uint32_t kNeverLarge = 1 << 30;
 void Mix(benchmark::State& state) {
   run(state, &Bench::mix, kNeverLarge, AckShimOptions().cachePackets);
 }
-BENCHMARK(Mix)->Arg(1)->Arg(32)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Mix)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 /// The tail cache is as large as it is by default and soon full.
 void Cold(benchmark::State& state) {
   run(state, &Bench::cold, kNeverLarge, AckShimOptions().cachePackets);
 }
-BENCHMARK(Cold)->Arg(1)->Arg(32)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Cold)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 void ColdMemory(benchmark::State& state) {
   run(state, &Bench::coldMemory, kNeverLarge, AckShimOptions().cachePackets);
 }
-BENCHMARK(ColdMemory)->Arg(1)->Arg(32)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(ColdMemory)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 /// 65,534 segments are kept at a time, which is most that the tail cache can.
 void ColdKept(benchmark::State& state) {
   run(state, &Bench::cold, kNeverLarge, 65534);
 }
-BENCHMARK(ColdKept)->Arg(1)->Arg(32)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(ColdKept)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 /// Flows beyond gamma.
 void ColdLarge(benchmark::State& state) {
   run(state, &Bench::cold, 1, AckShimOptions().cachePackets);
 }
-BENCHMARK(ColdLarge)->Arg(1)->Arg(32)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(ColdLarge)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 /// One look at a place in memory that the last one told: what the machine takes for each flow that is in no cache,
 /// whoever looks. As much memory as the shim has for its flows.

@@ -1,7 +1,6 @@
 #include "ackshim/ack_shim.h"
 
 #include <algorithm>
-#include <array>
 
 namespace braid {
 
@@ -26,27 +25,6 @@ void AckShim::onFromHost(ByteView packet, const InnerPacket& parsed, Time now) {
 
 AckShim::Verdict AckShim::onToHost(ByteView packet, const InnerPacket& parsed, Time now) {
   return onPacket(packet, parsed, false, now);
-}
-
-// Three times over the packets, so that their flows' places in memory are waited for together.
-void AckShim::onPackets(std::span<Seen> packets, Time now) {
-  flows_.forward(now);
-  std::array<FlowPlace, kBatch> places;
-  for (; !packets.empty(); packets = packets.subspan(std::min(packets.size(), kBatch))) {
-    std::span<Seen> batch = packets.first(std::min(packets.size(), kBatch));
-    for (size_t n = 0; n < batch.size(); ++n) {
-      if (!batch[n].parsed->tcp) continue;
-      places[n] = placeOf(*batch[n].parsed, batch[n].fromHost);
-      flows_.table().prefetch(places[n].hash);
-    }
-    for (size_t n = 0; n < batch.size(); ++n) {
-      if (batch[n].parsed->tcp) flows_.table().fetch(places[n].hash);
-    }
-    for (size_t n = 0; n < batch.size(); ++n) {
-      Seen& p = batch[n];
-      if (p.parsed->tcp) p.verdict = onSegment(places[n], p.packet, *p.parsed, p.fromHost);
-    }
-  }
 }
 
 AckShim::Verdict AckShim::onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "ackshim/counters.h"
 #include "ackshim/opening.h"
@@ -32,13 +31,6 @@ namespace braid {
 class AckShim {
  public:
   enum class Verdict : uint8_t { kPass, kDrop };
-  /// A packet for onPackets(), which sets the verdict.
-  struct Seen {
-    ByteView packet;
-    const InnerPacket* parsed;
-    bool fromHost;
-    Verdict verdict = Verdict::kPass;
-  };
   /// Numbers of which none tells the other: hosts can time the waits. Unpredictable outside of tests.
   struct Seeds {
     uint64_t flows;  ///< keys the hash of flows
@@ -59,9 +51,6 @@ class AckShim {
   void onFromHost(ByteView packet, const InnerPacket& parsed, Time now);
   /// A packet of the peer on its way to a local host, as the host will see it.
   [[nodiscard]] Verdict onToHost(ByteView packet, const InnerPacket& parsed, Time now);
-  /// onFromHost() and onToHost() for any number of packets of either direction, in their order: cheaper when
-  /// the flows are many, as their records are fetched together.
-  void onPackets(std::span<Seen> packets, Time now);
   /// The tunnel dropped a local host's packet for good (AQM, byte bound, expiry).
   void onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now);
   void onTimer(Time now);
@@ -80,10 +69,6 @@ class AckShim {
   const ShimFlow* find(const FlowKey& key);
 
  private:
-  /// Packets of which the records are fetched together. Ours: more than memory can be asked for at a time,
-  /// and little beside the first-level cache.
-  static constexpr size_t kBatch = 32;
-
   Verdict onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now);
   FlowPlace placeOf(const InnerPacket& parsed, bool fromHost) const;
   Verdict onSegment(const FlowPlace& place, ByteView packet, const InnerPacket& parsed, bool fromHost);

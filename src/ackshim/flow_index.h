@@ -20,7 +20,6 @@ class FlowIndex {
   /// Ids are below `ids`, which is at most 2^30.
   explicit FlowIndex(size_t ids);
 
-  void prefetch(uint64_t hash) const { __builtin_prefetch(&buckets_[home(hash)]); }
   /// The first id with this hash for which same(id) is true; kNone: there is none.
   template <typename F>
   uint32_t find(uint64_t hash, F&& same) const {

@@ -29,11 +29,6 @@ uint32_t FlowTable::findHalfOpen(const FlowKey& key, uint64_t hash) const {
   return id == kNone ? kNone : static_cast<uint32_t>(maxFlows_) + id;
 }
 
-void FlowTable::fetch(uint64_t hash) const {
-  uint32_t i = proven_.find(hash, [](uint32_t) { return true; });
-  if (i != kNone) fetchFlow(i);
-}
-
 void FlowTable::fetchFlow(uint32_t i) const {
   const ShimFlow& flow = flows_[i];
   __builtin_prefetch(&flow.key);

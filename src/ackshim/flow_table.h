@@ -20,7 +20,7 @@ struct FlowPlace {
 /// All operations are O(1); memory is taken as places are first used, and kept.
 ///
 /// A packet of a flow that is in no cache costs two waits for memory, one for the index and one for the
-/// record's three lines. prefetch() and fetch() let those of several packets pass at the same time.
+/// record's three lines.
 class FlowTable {
  public:
   static constexpr uint32_t kNone = FlowIndex::kNone;
@@ -35,10 +35,6 @@ class FlowTable {
   /// Of a proven flow.
   Troubles& troubles(const ShimFlow& flow) { return troubles_[static_cast<size_t>(&flow - flows_.data())]; }
 
-  /// findProven() for this hash comes soon.
-  void prefetch(uint64_t hash) const { proven_.prefetch(hash); }
-  /// Fetches the flow itself: to be called somewhat after prefetch(), which fetches its place in the index.
-  void fetch(uint64_t hash) const;
   /// Fetches the record of the proven flow `i`.
   void fetchFlow(uint32_t i) const;
 

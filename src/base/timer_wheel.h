@@ -33,8 +33,6 @@ class TimerWheel {
   void cancel(uint32_t id);
   bool isArmed(uint32_t id) const { return nodes_[id].slot != kNone16; }
   size_t armed() const { return armed_; }
-  /// The timer of `id` will be looked at soon.
-  void prefetch(uint32_t id) const { __builtin_prefetch(&nodes_[id]); }
   /// When advance() has something to do, which may be no more than to move timers down; kNever for none.
   Time nextDeadline() const;
 

@@ -126,10 +126,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
           tunnel.carrying = !tunnel.carrying;
           break;
         default:
-          if (in[6] & 32) {
-            AckShim::Seen seen{b, &*p, fromHost};
-            shim.onPackets({&seen, 1}, now);
-          } else if (fromHost)
+          if (fromHost)
             shim.onFromHost(b, *p, now);
           else
             (void)shim.onToHost(b, *p, now);

@@ -291,63 +291,6 @@ TEST(FloodTest, AFullTableGivesUpQuietFlowsOnly) {
   EXPECT_EQ(rig.shim.flows(), 2u);
 }
 
-// 3,000 packets of 100 flows, of both directions, with losses: the same verdicts, packets and counters.
-TEST(BatchTest, PacketsTogetherAreAsPacketsOneByOne) {
-  struct Made {
-    test::Bytes bytes;
-    InnerPacket parsed;
-    bool fromHost;
-  };
-  Random random(3);
-  std::vector<Made> made;
-  std::vector<std::array<uint32_t, 2>> next(100, {kHostIsn + 1, kPeerIsn + 1});
-  auto make = [&](const Seg& s, bool fromHost, uint32_t flow) {
-    test::Bytes b = test::packetOf(s, fromHost, flow % 2, 0, static_cast<uint16_t>(1000 + flow));
-    InnerPacket parsed = parseInnerPacket(b).value();
-    made.push_back({std::move(b), parsed, fromHost});
-  };
-  for (uint32_t flow = 0; flow < 100; ++flow) {
-    make({.seq = kHostIsn, .flags = kSyn}, true, flow);
-    make({.seq = kPeerIsn, .ack = kHostIsn + 1, .flags = kSyn | kAck}, false, flow);
-    make({.seq = kHostIsn + 1, .ack = kPeerIsn + 1}, true, flow);
-  }
-  while (made.size() < 3000) {
-    auto flow = static_cast<uint32_t>(random.below(100));
-    auto& [host, peer] = next[flow];
-    bool fromHost = random.chance(0.5);
-    size_t length = random.chance(0.5) ? 100 : 0;
-    make({.seq = fromHost ? host : peer, .ack = fromHost ? peer : host, .length = length}, fromHost, flow);
-    if (random.chance(0.9)) (fromHost ? host : peer) += static_cast<uint32_t>(length);
-  }
-  made.push_back({test::v4({}, test::udp(1, 2, test::pattern(20))), {}, true});
-  made.back().parsed = parseInnerPacket(made.back().bytes).value();
-  Rig one, many;
-  for (size_t first = 0; first < made.size();) {
-    size_t last = std::min(made.size(), first + random.below(100));
-    std::vector<AckShim::Seen> batch;
-    std::vector<Verdict> verdicts;
-    for (; first < last; ++first) {
-      const Made& m = made[first];
-      batch.push_back({m.bytes, &m.parsed, m.fromHost});
-      if (m.fromHost) one.hostPacket(m.bytes);
-      verdicts.push_back(m.fromHost ? Verdict::kPass : one.peerPacket(m.bytes));
-    }
-    many.shim.onPackets(batch, many.now);
-    for (size_t i = 0; i < batch.size(); ++i) ASSERT_EQ(batch[i].verdict, verdicts[i]);
-    one.pass(5ms);
-    many.pass(5ms);
-    auto said = one.takeToHost(), together = many.takeToHost();
-    ASSERT_EQ(said.size(), together.size());
-    for (size_t i = 0; i < said.size(); ++i) ASSERT_EQ(said[i].bytes, together[i].bytes);
-  }
-  EXPECT_EQ(many.shim.flows(), 100u);
-  EXPECT_GT(one.shim.counters().acksSent, 0u);
-  EXPECT_GT(one.shim.counters().acksDropped, 0u);
-  EXPECT_EQ(one.shim.counters().acksDropped, many.shim.counters().acksDropped);
-  EXPECT_GT(one.count(Actuator::kFarReplay).fired, 0u);
-  EXPECT_EQ(one.count(Actuator::kFarReplay).fired, many.count(Actuator::kFarReplay).fired);
-}
-
 TEST(RuleTest, TheFirstThatFitsDecides) {
   AckShimOptions options;
   options.rules.push_back({Prefix::parse("10.0.0.2/32").value(), 5000, 5000, true});
