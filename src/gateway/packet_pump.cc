@@ -20,7 +20,7 @@ PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOfflo
       pool_(pool),
       tunnel_(tunnel),
       log_(log),
-      device_(host.openDevice(device, [this] { onDeviceReadable(); })),
+      device_(host.openDevice(device, [this] { deviceReadable_ = true; })),
       sockets_(
           host, pool, socketOffloads, *this,
           [this](std::span<ReceivedDatagram> batch) { return onDatagrams(batch); },
@@ -34,14 +34,19 @@ size_t PacketPump::onDatagrams(std::span<ReceivedDatagram> batch) {
   return deliverPackets(SIZE_MAX);
 }
 
-void PacketPump::onDeviceReadable() {
-  Time now = clock_.now();
+// Once a turn, however many of the device's queues say that they have something: what came in and what leaves in a
+// turn are of one size, and what is too much waits in its queue of the device.
+bool PacketPump::readDevice(Time now) {
+  if (!std::exchange(deviceReadable_, false)) return false;
   newPackets_ += device_->read(pool_, kTurn, [&](Packet&& p) { tunnel_.onInnerPacket(std::move(p), now); });
   if (device_->gone()) spdlog::critical("device {} was deleted", device_->name());
+  deviceReadable_ = newPackets_ >= kTurn && !device_->gone();
+  return deviceReadable_;
 }
 
 bool PacketPump::turn(Time now) {
-  bool more = sendDatagrams(now);
+  bool more = readDevice(now);
+  more |= sendDatagrams(now);
   more |= deliverPackets(kTurn) == kTurn;
   return more;
 }

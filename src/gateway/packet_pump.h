@@ -25,7 +25,7 @@ class PacketPump : private SendObserver {
   const TunDevice& device() const { return *device_; }
   SocketTable& sockets() { return sockets_; }
 
-  /// Moves what the tunnel has ready to sockets and device. True: there is more; call again at once.
+  /// Moves what the device has to the tunnel, and what the tunnel has ready to sockets and device. True: there is more; call again at once.
   bool turn(Time now);
   /// Sends what the tunnel has ready. True: there is more; call again at once.
   bool sendDatagrams(Time now);
@@ -36,7 +36,7 @@ class PacketPump : private SendObserver {
   HostTraffic traffic() const;
 
  private:
-  void onDeviceReadable();
+  bool readDevice(Time now);
   size_t onDatagrams(std::span<ReceivedDatagram> batch);
   size_t deliverPackets(size_t limit);
   void onSendError(const Datagram& refused, int error) override;
@@ -47,7 +47,8 @@ class PacketPump : private SendObserver {
   Tunnel& tunnel_;
   LogLimiter& log_;
   std::unique_ptr<TunDevice> device_;
-  size_t newPackets_ = 0;  ///< of the device, since sendDatagrams()
+  bool deviceReadable_ = false;  ///< it may have packets
+  size_t newPackets_ = 0;        ///< of the device, since sendDatagrams()
   SocketTable sockets_;
 };
 

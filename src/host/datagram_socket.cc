@@ -33,13 +33,14 @@ void DatagramSocket::tell(const Datagram& refused, int error, SendObserver& obse
   if (!noMemory && error != kNotSealed) observer.onSendError(refused, error);
 }
 
-// What the core has left to the driver. How many of the next ones may leave; 0: the cipher has failed.
+// What the core has left to the driver. How many of the next ones may leave; 0: the cipher has failed. It is not asked
+// twice for one datagram: a second pass over bytes that the first one has changed could give back what they say.
 size_t DatagramSocket::sealSome(unsigned lane) {
   size_t most = std::min(leaving_.size() - next_, kBatch);
   for (size_t i = 0; i < most; ++i) {
     Datagram& d = nextAt(i);
     if (!d.unsealed || d.unsealed.good) continue;
-    d.unsealed.seal(d.bytes.span(), lane);
+    if (!d.unsealed.tried) d.unsealed.seal(d.bytes.span(), lane);
     if (!d.unsealed.good) return i;
   }
   return most;

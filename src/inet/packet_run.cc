@@ -169,4 +169,12 @@ std::optional<uint32_t> runNumber(ByteView packet, size_t linkHeader) {
   return static_cast<uint32_t>(sum * 0x9e3779b97f4a7c15 >> 32);
 }
 
+bool mayBeOfSomeRun(ByteView packet, size_t linkHeader) {
+  if (packet.size() < linkHeader + ip::kV6Header) return true;
+  const uint8_t* at = packet.data() + linkHeader;
+  if (at[0] == 0x45 && (load16(at + ip::kV4Fragment) & ~ip::kV4DontFragment) == 0)
+    return at[9] == ip::kTcp || at[9] == ip::kUdp;
+  return at[0] >> 4 != 6 || (at[6] != ip::kEsp && at[6] != ip::kIcmpV6);
+}
+
 }  // namespace braid

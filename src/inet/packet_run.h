@@ -70,7 +70,11 @@ class PacketRun {
 
 /// A number that all packets of a TCP or UDP flow share, and few other flows: runs of several flows may grow at the same
 /// time when each has its own by that. `linkHeader` as above. nullopt: not a whole packet of such a flow (fragments, IPv4
-/// options, IPv6 extension headers), which is to be after all that came before it.
+/// options, IPv6 extension headers), or of no such flow.
 std::optional<uint32_t> runNumber(ByteView packet, size_t linkHeader);
+
+/// Of a packet without a number: whether it may belong to a flow that has one, and so is to be after all that came
+/// before it. False only of whole IP packets that say at once that they hold another protocol.
+bool mayBeOfSomeRun(ByteView packet, size_t linkHeader);
 
 }  // namespace braid

@@ -42,10 +42,20 @@ void PacketSegmenter::write(uint8_t* out) {
     store16(l4 + ip::kUdpLength, static_cast<uint16_t>(length));
   }
   uint8_t* checksum = l4 + (ip_.tcp ? ip::kTcpChecksum : ip::kUdpChecksum);
+  uint16_t ofWhole = load16(checksum);
   store16(checksum, 0);
-  uint16_t sum = transportChecksum(ip_.src, ip_.dst, ip_.protocol, {l4, length});
+  uint16_t sum = checksumOf({l4, length}, ofWhole);
   store16(checksum, sum == 0 && !ip_.tcp ? 0xffff : sum);  // RFC 768: 0 says that there is none
   offset_ += payload;
+}
+
+// `ofWhole`: what the whole packet has in the field, the sum of its pseudo header. Behind extension headers that is all
+// one can know: with a Routing header the address in it is not the IP header's (RFC 8200 section 8.1).
+uint16_t PacketSegmenter::checksumOf(ByteView segment, uint16_t ofWhole) const {
+  if (!ip_.isV6() || ip_.l4Offset == ip::kV6Header)
+    return transportChecksum(ip_.src, ip_.dst, ip_.protocol, segment);
+  auto lessWhole = static_cast<uint16_t>(~ip_.l4Length);
+  return static_cast<uint16_t>(~foldSum(sumBytes(segment) + ofWhole + lessWhole + segment.size()));
 }
 
 void PacketSegmenter::writeIp(uint8_t* ip, size_t length) const {

@@ -48,21 +48,32 @@ void TunWriter::write(Packet packet, DeviceCounters& counters, std::vector<Packe
   std::optional<uint32_t> number = runNumber(packet.view(), linkHeader_);
   int fd = fdOf(number);
   if (!hasHeader_ || !number) {
-    flush(counters, spent);
+    if (mayBeOfSomeRun(packet.view(), linkHeader_)) flush(counters, spent);
     return writeAlone(std::move(packet), fd, counters, spent);
   }
-  OpenRun& open = runs_[*number % kRuns];
-  if (open.run.count() == 0 || !open.run.extend(packet.view())) {
+  OpenRun& open = runOf(*number);
+  if (open.number != number || open.run.count() == 0 || !open.run.extend(packet.view())) {
     if (open.run.count() > 0) {
       writeRun(open, counters, spent);
       std::erase(begun_, &open);
     }
     if (!open.run.begin(packet.view()))
       return writeAlone(std::move(packet), fd, counters, spent);  // it goes at once
+    open.number = *number;
     open.fd = fd;
     begun_.push_back(&open);
   }
   open.packets[open.run.count() - 1] = std::move(packet);
+}
+
+// The run of that flow, else a free place of its two, else the first of them: what is in that must leave.
+TunWriter::OpenRun& TunWriter::runOf(uint32_t number) {
+  OpenRun& first = runs_[number % kRuns];
+  OpenRun& second = runs_[number / kRuns % kRuns];
+  auto has = [&](const OpenRun& open) { return open.run.count() > 0 && open.number == number; };
+  if (has(first)) return first;
+  if (has(second)) return second;
+  return first.run.count() > 0 && second.run.count() == 0 ? second : first;
 }
 
 void TunWriter::flush(DeviceCounters& counters, std::vector<Packet>* spent) {

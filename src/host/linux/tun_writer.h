@@ -27,6 +27,7 @@ class TunWriter {
   struct OpenRun {
     explicit OpenRun(size_t linkHeader) : run(linkHeader) {}
     PacketRun run;
+    uint32_t number = 0;  ///< of the flow
     int fd = -1;
     std::array<Packet, PacketRun::kMost> packets;
   };
@@ -34,6 +35,7 @@ class TunWriter {
   /// Ours.
   static constexpr size_t kRuns = 32;
 
+  OpenRun& runOf(uint32_t number);
   void writeAlone(Packet packet, int fd, DeviceCounters& counters, std::vector<Packet>* spent);
   void writeRun(OpenRun& open, DeviceCounters& counters, std::vector<Packet>* spent);
   /// To write the packets of a flow to, by its number. The kernel puts what goes the other way into the same queue. The
@@ -45,7 +47,7 @@ class TunWriter {
   std::vector<int> fds_;
   bool hasHeader_;
   size_t linkHeader_;
-  std::vector<OpenRun> runs_;    ///< kRuns, by the number of the flow; none without headers
+  std::vector<OpenRun> runs_;    ///< kRuns, a flow in one of two places by its number; none without headers
   std::vector<OpenRun*> begun_;  ///< those that have packets, in the order of their beginning
 };
 

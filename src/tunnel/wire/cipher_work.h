@@ -21,21 +21,24 @@ struct CipherWork {
   std::shared_ptr<Aead> keys = nullptr;  ///< empty: there is nothing to do
   SubflowId subflow{};
   PacketNumber packetNumber{};
-  bool good = false;  ///< it is done, and well
+  bool tried = false;  ///< it was done, well or not: not again
+  bool good = false;   ///< it was done well
 
   explicit operator bool() const { return keys != nullptr; }
 
   /// `datagram`: its header, the frames, and kTagSize bytes of room. When that is not `good` afterwards, nothing of it
   /// may be sent, and the keys say so to the core (Aead::isBroken). To be called once. `lane`: that of the thread.
   void seal(ByteSpan datagram, unsigned lane) {
-    assert(!good);
+    assert(!tried);
+    tried = true;
     ByteView frames = datagram.subspan(kHeaderSize, datagram.size() - kHeaderSize - kTagSize);
     good = keys->seal(subflow.value(), packetNumber.value(), datagram.first(kHeaderSize), {&frames, 1},
                       datagram.data() + kHeaderSize, lane);
   }
   /// `datagram`: as it came. When that is not `good` afterwards, its bytes are undefined.
   void open(ByteSpan datagram, unsigned lane) {
-    assert(!good);
+    assert(!tried);
+    tried = true;
     good = keys->open(subflow.value(), packetNumber.value(), datagram.first(kHeaderSize),
                       datagram.subspan(kHeaderSize), lane);
   }

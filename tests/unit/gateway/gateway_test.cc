@@ -162,6 +162,18 @@ TEST_F(GatewayTest, WhatDatagramsDeliverLeavesBeforeMoreIsRead) {
   EXPECT_GT(written, datagrams) << "several in a datagram";
 }
 
+// Found by review: each queue of the device that had something was read for a whole turn.
+TEST_F(GatewayTest, ATurnReadsTheDeviceOnceHoweverOftenItIsReadable) {
+  constexpr size_t kTurn = 64, kAll = 300;
+  start();
+  uint64_t before = edge_.gateway->status().traffic.readPackets;
+  for (size_t i = 0; i < kAll; ++i) edge_.host.device()->put(toHub(20));
+  EXPECT_TRUE(edge_.gateway->turn()) << "there is more";
+  EXPECT_EQ(edge_.gateway->status().traffic.readPackets, before + kTurn);
+  run(1s);
+  EXPECT_EQ(edge_.gateway->status().traffic.readPackets, before + kAll);
+}
+
 TEST_F(GatewayTest, RemembersWhatPathsDidAndWhatHappened) {
   start();
   for (int i = 0; i < 25; ++i) {

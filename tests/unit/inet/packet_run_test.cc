@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/random.h"
+#include "inet/checksum.h"
 #include "inet/packet_segmenter.h"
 #include "tests/unit/inet/packets.h"
 
@@ -343,6 +344,25 @@ TEST_P(DatagramRunTest, WhatIsNoWholePacketOfAFlowHasNone) {
   EXPECT_FALSE(runNumber(test::v6({.nextHeader = ip::kFragment}, Bytes(50)), 0));
 }
 
+TEST(MayBeOfSomeRunTest, WholePacketsOfAnotherProtocolAreNot) {
+  for (size_t link : {size_t{0}, size_t{14}}) {
+    auto may = [&](const Bytes& packet) {
+      Bytes frame(link, 2);
+      test::append(frame, packet);
+      return mayBeOfSomeRun(frame, link);
+    };
+    EXPECT_FALSE(may(test::v4({.protocol = ip::kEsp}, Bytes(50))));
+    EXPECT_FALSE(may(test::v4({.protocol = ip::kIcmp}, Bytes(50))));
+    EXPECT_FALSE(may(test::v6({.nextHeader = ip::kEsp}, Bytes(50))));
+    EXPECT_FALSE(may(test::v6({.nextHeader = ip::kIcmpV6}, Bytes(50))));
+    EXPECT_TRUE(may(test::v4({.protocol = ip::kEsp, .fragment = 100}, Bytes(50))));
+    EXPECT_TRUE(may(test::v4({.protocol = ip::kTcp}, Bytes(50))));
+    EXPECT_TRUE(may(test::v4({.options = Bytes(4)}, Bytes(50))));
+    EXPECT_TRUE(may(test::v6({.nextHeader = ip::kFragment}, Bytes(50))));
+    EXPECT_TRUE(may(Bytes(10)));
+  }
+}
+
 // ---- the segmenter's own rules
 
 TEST_P(PacketRunTest, FinAndPshAreOnTheLastSegmentCwrOnTheFirst) {
@@ -391,6 +411,32 @@ TEST(PacketSegmenterTest, AUdpPacketShorterThanItsHeaderIsNotCut) {
       std::copy(header.begin(), header.end(), packet.begin());
       EXPECT_FALSE(PacketSegmenter::of(packet, 0, 1)) << l4;
     }
+  }
+}
+
+// Found by review. A Routing header names the address that the checksum is about (RFC 8200 section 8.1).
+TEST(PacketSegmenterTest, BehindARoutingHeaderTheChecksumIsForTheLastDestination) {
+  constexpr uint8_t kRouting = 43;
+  constexpr size_t kHeader = 24, kTcpChecksum = ip::kV6Header + kHeader + ip::kTcpChecksum;
+  Bytes payload(250, 7);
+  Bytes packet = test::tcpV6({.seq = 5, .flags = kAck, .payload = payload});
+  Address source = parseInnerPacket(packet)->src, last = *Address::parse("2001:db8:77::1");
+  Bytes routing{ip::kTcp, 2, 4, 1, 0, 0, 0, 0};
+  routing.insert(routing.end(), last.bytes.begin(), last.bytes.end());
+  packet.insert(packet.begin() + ip::kV6Header, routing.begin(), routing.end());
+  packet[6] = kRouting;
+  store16(&packet[ip::kV6PayloadLength], static_cast<uint16_t>(packet.size() - ip::kV6Header));
+  // What the kernel leaves in the field: the sum of the pseudo header.
+  size_t length = packet.size() - ip::kV6Header - kHeader;
+  store16(&packet[kTcpChecksum],
+          foldSum(sumBytes(source.bytes) + sumBytes(last.bytes) + length + ip::kTcp));
+  auto segments = PacketSegmenter::of(packet, 0, 100);
+  ASSERT_TRUE(segments);
+  ASSERT_EQ(segments->count(), 3u);
+  for (size_t size; (size = segments->nextSize()) > 0;) {
+    Bytes segment(size);
+    segments->write(segment.data());
+    EXPECT_EQ(transportChecksum(source, last, ip::kTcp, ByteView(segment).subspan(ip::kV6Header + kHeader)), 0);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -171,6 +172,35 @@ TEST_P(UdpWorkers, WhatTheCipherRefusesDoesNotLeave) {
   runUntil([&] { return got_.size() == 20; });
   EXPECT_EQ(a_.counters().sendErrors, 20u);
   EXPECT_EQ(good_, 20u);
+}
+
+/// A library that changes the bytes and fails, once, at its third call.
+class FailsOnce final : public AeadCipher {
+ public:
+  bool seal(const AeadNonce&, ByteView, std::span<const ByteView> pieces, uint8_t* out, unsigned) override {
+    for (size_t i = 0; i < pieces[0].size(); ++i) out[i] = pieces[0][i] ^ 0xff;
+    return ++calls_ != 3;
+  }
+  bool open(const AeadNonce&, ByteView, ByteSpan, unsigned) override { return false; }
+
+ private:
+  std::atomic<int> calls_ = 0;
+};
+
+// Found by review: a datagram that was not the first of its batch was given to the cipher again, which could turn its
+// bytes back into what they say.
+TEST_P(UdpWorkers, WhatTheCipherFailedAtIsNotSealedAgain) {
+  std::array<uint8_t, Aead::kIvSize> iv{};
+  auto fragile = std::make_shared<Aead>(std::make_unique<FailsOnce>(), AeadUse::kSeal, iv);
+  for (uint32_t i = 0; i < 40; ++i) {
+    Datagram d = datagram(i);
+    d.unsealed.keys = fragile;
+    a_.enqueue(std::move(d));
+  }
+  a_.flush(observer_);
+  runUntil([&] { return a_.counters().sentDatagrams + a_.counters().sendErrors == 40; });
+  EXPECT_EQ(a_.counters().sentDatagrams, 39u);
+  EXPECT_EQ(a_.counters().sendErrors, 1u);
 }
 
 }  // namespace

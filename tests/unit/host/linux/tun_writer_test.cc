@@ -1,0 +1,107 @@
+#include "host/linux/tun_writer.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "host/linux/virtio_header.h"
+#include "host/unique_fd.h"
+#include "tests/unit/inet/packets.h"
+
+namespace braid::tun_writer_test {
+namespace {
+
+using test::Bytes;
+
+/// A device of one queue that takes each write as a datagram.
+struct TunWriterTest : testing::Test {
+  TunWriterTest() {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+    written = UniqueFd(ends[0]);
+    device = UniqueFd(ends[1]);
+    writer.emplace(std::vector<int>{ends[1]}, 0, true, true);
+  }
+
+  /// The `at`th segment of 100 bytes of a flow.
+  static Bytes segment(uint16_t port, uint32_t at) {
+    Bytes payload(100, static_cast<uint8_t>(at));
+    return test::tcpV6({.sport = port, .seq = 1 + at * 100, .flags = TcpFields::kAck, .payload = payload});
+  }
+  static uint32_t number(uint16_t port) { return *runNumber(segment(port, 0), 0); }
+  void write(const Bytes& packet) {
+    writer->write(pool.copy(packet), counters);
+    receive();
+  }
+  void receive() {
+    uint8_t buffer[70000];
+    for (ssize_t n; (n = ::recv(written.get(), buffer, sizeof buffer, 0)) > 0;) {
+      ByteView packet(buffer + sizeof(VirtioHeader), static_cast<size_t>(n) - sizeof(VirtioHeader));
+      bool isTcp = packet[0] >> 4 == 6;
+      writes.push_back(isTcp ? packet.size() - ip::kV6Header - ip::kTcpHeader : 0);
+    }
+  }
+  /// TCP payload of each write, in bytes; 0: another packet.
+  std::vector<size_t> takeWrites() {
+    writer->flush(counters);
+    receive();
+    return std::exchange(writes, {});
+  }
+
+  PacketPool pool{2048, 512};
+  DeviceCounters counters;
+  UniqueFd written, device;
+  std::optional<TunWriter> writer;
+  std::vector<size_t> writes;
+};
+
+// Found by review: each packet without ports ended the runs of all flows.
+TEST_F(TunWriterTest, PacketsOfAnotherProtocolDoNotEndARun) {
+  for (uint32_t i = 0; i < 3; ++i) {
+    write(segment(1000, i));
+    write(test::v4({.protocol = ip::kEsp}, Bytes(60)));
+  }
+  EXPECT_EQ(takeWrites(), (std::vector<size_t>{0, 0, 0, 300}));
+}
+
+TEST_F(TunWriterTest, AFragmentIsBehindAllThatCameBefore) {
+  write(segment(1000, 0));
+  write(segment(1000, 1));
+  write(test::v4({.fragment = 100}, Bytes(60)));
+  write(segment(1000, 2));
+  EXPECT_EQ(takeWrites(), (std::vector<size_t>{200, 0, 100}));
+}
+
+// Found by review: two flows of one place ended each other's run with each packet.
+TEST_F(TunWriterTest, TwoFlowsOfOnePlaceHaveARunEach) {
+  uint16_t other = 1001;
+  while (number(other) % 32 != number(1000) % 32 || number(other) / 32 % 32 == number(1000) % 32) ++other;
+  for (uint32_t i = 0; i < 4; ++i) {
+    write(segment(1000, i));
+    write(segment(other, i));
+  }
+  EXPECT_EQ(takeWrites(), (std::vector<size_t>{400, 400}));
+}
+
+// Three flows, two places: nothing is lost, and each flow's bytes stay in order.
+TEST_F(TunWriterTest, WhereBothPlacesAreTakenTheFirstOneLeaves) {
+  std::vector<uint16_t> ports;
+  uint32_t places = number(1000) % 1024;
+  for (uint32_t port = 1000; ports.size() < 3 && port < 65536; ++port) {
+    if (number(static_cast<uint16_t>(port)) % 1024 == places) ports.push_back(static_cast<uint16_t>(port));
+  }
+  ASSERT_EQ(ports.size(), 3u);
+  for (uint32_t i = 0; i < 4; ++i) {
+    for (uint16_t port : ports) write(segment(port, i));
+  }
+  size_t sum = 0;
+  for (size_t bytes : takeWrites()) sum += bytes;
+  EXPECT_EQ(sum, 1200u);
+  EXPECT_EQ(counters.writtenPackets, 12u);
+}
+
+}  // namespace
+}  // namespace braid::tun_writer_test
