@@ -50,7 +50,7 @@ void SocketTable::onReadable(DatagramSocket& socket) {
   bool more = true;
   for (size_t taken = 0; more && taken < kTurn;) {
     std::span<ReceivedDatagram> received = socket.receive(batch_, ReceiveBatch::kSize, more);
-    taken += std::max({ReceiveBatch::kSize, received.size(), onBatch_(received)});
+    taken += std::max({kReadCosts, received.size(), onBatch_(received)});
   }
 }
 

@@ -16,6 +16,9 @@ class SocketTable {
   /// Datagrams, or what comes of them, taken from one socket per turn of the loop, so that no socket starves the
   /// others.
   static constexpr size_t kTurn = 256;
+  /// A read counts as so many datagrams at least. Ours: a socket that could merge datagrams reads 8 messages at a time,
+  /// and they may hold one each.
+  static constexpr size_t kReadCosts = 8;
 
   /// A batch that one read brought. Gives how much has come of it.
   using OnBatch = std::function<size_t(std::span<ReceivedDatagram>)>;
