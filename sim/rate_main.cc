@@ -50,6 +50,8 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", wan.seconds, "all from bulk on: measured time")->check(CLI::Range(1.0, 3600.0));
   app.add_option("--loss", wan.loss, "bulk, interactive: of WiFi, towards the client")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--jitter", wan.jitter, "bulk, interactive: of each path, a share of its RTT")
+      ->check(CLI::Range(0.0, 10.0));
   app.add_option("--policy", wan.recovery, "all from bulk on: recovery policy");
   app.add_option("--scheduler", wan.scheduler, "all from bulk on: path scheduler")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(braid::kPathSchedulerNames),

@@ -83,6 +83,8 @@ std::vector<WanTunnel::Line> wifiAndLte(const RateParams& params, double wifiLos
   LinkOptions lte{.rateBitsPerSecond = kLte,
                   .delay = about(30ms),
                   .queueBytes = static_cast<size_t>(kLte / 8 * toSeconds(200ms))};
+  for (LinkOptions* each : {&wifi, &lte})
+    each->jitter = fromSeconds(toSeconds(each->delay) * params.wan.jitter);
   return {{"wifi", wifi, wifi, wifiLoss}, {"lte", lte, lte, lteLoss}};
 }
 

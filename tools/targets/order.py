@@ -1,10 +1,8 @@
 """Targets of order and protection by traffic: QUIC, VPNs, calls and games on WiFi and LTE, and a path that dies."""
 
 import concurrent.futures
-import contextlib
 import copy
 import json
-import os
 import pathlib
 import time
 
@@ -16,9 +14,8 @@ from lab.services import Dnsmasq, Iperf3
 from lab.wireguard import WireGuard, keys, program
 
 from . import option, target
-from ._builds import build, changed, uncommitted
 from ._duel import SHORT, require, rounded
-from .pair import LTE, PROGRAMS, WIFI, Pair, stalls_of
+from .pair import LTE, PROGRAMS, WIFI
 
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
 SERVER = Lab.server_addresses()[0]
@@ -243,54 +240,3 @@ def game(quick, settings):
     require(detail, lost <= LOST_SHARE, f"{lost:.3%} lost, at most {LOST_SHARE:.2%} may be")
     require(detail, not quick, SHORT)
     return above, detail
-
-
-DEATHS, STEADY = 10, 0.98
-# What the rule may send elsewhere at once (DoubtBudget): nothing.
-RULE_OFF = ("without-doubt", "src/tunnel/subflow/doubt_budget.h", "kMost = 256;", "kMost = 0;")
-JITTERY = [Link(link.name, link.rate_mbit, link.rtt_ms, link.loss, more={"jitter_ms": link.rtt_ms / 4})
-           for link in LINKS]  # a quarter each way: half the RTT
-
-
-def _jittery(programs, seed):
-    """Mbit/s of a download whose both gateways are of that folder; None: of this build."""
-    with _gateways_of(programs), Pair(JITTERY, seed=seed) as pair:
-        done = pair.download(pair.file(SECONDS)).finish()
-        pair.verify(done)
-        return done.goodput_mbit()
-
-
-@contextlib.contextmanager
-def _gateways_of(programs):
-    before = os.environ.get("BRAID_BIN")
-    if programs is not None:
-        os.environ["BRAID_BIN"] = str(programs)
-    try:
-        yield
-    finally:
-        os.environ.pop("BRAID_BIN", None)
-        if before is not None:
-            os.environ["BRAID_BIN"] = before
-
-
-@target("order.7", f"WiFi or LTE silently dead in mid-download: longest stall at the receiver, worst of {DEATHS} each;"
-        f" with jitter of half the RTT and no death at least {STEADY} of the goodput without the new rule", "s",
-        at_most=0.10, programs=PROGRAMS,
-        options=[QUICK])
-def silence(quick):
-    # Before anything is measured: the machine is busy and warm with it. Both are built alike, of the same commit.
-    old = build(changed(*RULE_OFF), PROGRAMS)
-    detail, worst = {}, 0
-    for name in (link.name for link in LINKS):
-        def switch(lab, down, name=name):
-            lab.links.set(name, down=down)
-        stall, detail[f"{name} dies"] = stalls_of(1 if quick else DEATHS, lambda lab: switch(lab, True),
-                                                  lambda lab: switch(lab, False))
-        worst = max(worst, stall)
-    rates = [(_jittery(None, seed), _jittery(old, seed)) for seed in range(1, 1 + (1 if quick else ROUNDS))]
-    kept = median(here / there for here, there in rates)
-    detail["with jitter"] = {"ratio": rounded(kept), "Mbit/s with the rule and without": rates}
-    require(detail, not uncommitted(), "what is not committed is not in the build without the rule")
-    require(detail, kept >= STEADY, f"{kept:.3f} of the goodput with jitter, at least {STEADY} must be")
-    require(detail, not quick, SHORT)
-    return worst, detail
