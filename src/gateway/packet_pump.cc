@@ -40,8 +40,8 @@ bool PacketPump::readDevice(Time now) {
   if (!std::exchange(deviceReadable_, false)) return false;
   newPackets_ += device_->read(pool_, kTurn, [&](Packet&& p) { tunnel_.onInnerPacket(std::move(p), now); });
   if (device_->gone()) spdlog::critical("device {} was deleted", device_->name());
-  deviceReadable_ = newPackets_ >= kTurn && !device_->gone();
-  return deviceReadable_;
+  deviceReadable_ = newPackets_ >= kTurn;
+  return deviceReadable_ || device_->gone();
 }
 
 bool PacketPump::turn(Time now) {

@@ -309,6 +309,7 @@ TEST_F(GatewayTest, ADeletedDeviceIsTheEnd) {
   start();
   EXPECT_FALSE(edge_.gateway->failed());
   edge_.host.device()->vanish();
+  EXPECT_TRUE(edge_.gateway->turn()) << "the driver is to look at once";
   EXPECT_TRUE(edge_.gateway->failed());
 }
 
