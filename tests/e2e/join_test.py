@@ -20,7 +20,7 @@ from pair_case import V4, V6, PairCase
 # Stands in for systemd's: starts the daemon as the unit does, and is done when the daemon answers.
 SYSTEMCTL = """#!/bin/sh
 for word; do case $word in enable|disable) verb=$word;; braid@*) name=${word#braid@};; esac; done
-pid={directory}/{machine}.pid
+pid={directory}/{machine}-$name.pid
 if [ $verb = enable ]; then
   setsid {braidd} --config /etc/braid/$name.yaml >>{directory}/logs/{machine}.log 2>&1 </dev/null &
   echo $! >$pid
@@ -94,8 +94,9 @@ class Machine:
         return sorted(self.call("ls", "-A", folder).stdout.split())
 
     def stop(self):
-        with contextlib.suppress(OSError, ValueError):
-            os.kill(int((self.lab.directory / f"{self.name}.pid").read_text()), signal.SIGTERM)
+        for file in self.lab.directory.glob(f"{self.name}-*.pid"):
+            with contextlib.suppress(OSError, ValueError):
+                os.kill(int(file.read_text()), signal.SIGTERM)
         time.sleep(0.2)
         run("umount", "-l", self.root, check=False)
 
@@ -276,6 +277,27 @@ class Joining(PairCase):
             self.assertIn("first packet went through", self.join(line))
         finally:
             self.edge.call("ip", "address", "del", "10.20.77.2/24", "dev", "wifi0")
+
+    def test_a_second_concentrator_of_the_machine_lets_its_own_edges_in(self):
+        second = ("--name", "second", "--device", "braid1", "--port", 4434)
+        told = self.hub.call(binary("braidctl"), "setup", "--yes", *second).stderr
+        self.assertRegex(told, "overlaps 10.99.0.1/24 of braid0; name another with --tunnel")
+        try:
+            self.hub.ctl("setup", "--yes", *second, "--tunnel", "10.98.0.1/24")
+            text = self.hub.call("cat", "/etc/braid/second.yaml").stdout
+            self.assertIn(SERVER_LAN[0], text)
+            self.assertNotIn("10.99.", text, "the first one's tunnel is none of its networks")
+            told = self.hub.call(binary("braidctl"), "invite", "van").stderr
+            self.assertIn("several daemons run; name one with --socket: concentrator second", told)
+            line = self.hub.ctl("invite", "van", "--socket", "second", "--address", f"{PUBLIC[0]}:4434").strip()
+            self.assertIn("the first packet went through: 10.98.0.1 answers", self.join(line))
+            self.assertEqual(self.hub.files("/var/lib/braid/second.peers.d"), ["van.yaml"])
+            self.assertEqual(self.hub.files("/var/lib/braid/concentrator.peers.d"), [])
+            self.assertEqual(self.ping(), 5)
+        finally:
+            self.hub.call("systemctl", "disable", "--now", "braid@second")
+            self.hub.call("sh", "-c", "rm -rf /etc/braid/second.* /var/lib/braid/second.*")
+            self.lab.wait_for(lambda: self.hub.files("/run/braid") == ["concentrator.sock"], "the second one to end")
 
     def test_a_dropped_port_is_named(self):
         line = self.invite("van")
