@@ -114,11 +114,15 @@ class Joining(PairCase):
         networks = [word for network in SERVER_LAN for word in ("--network", network)]
         cls.told_by_setup = cls.hub.ctl("setup", "--yes", *networks)
 
+    def leave(self):
+        """The edge is a bare machine again."""
+        self.edge.call("systemctl", "disable", "--now", "braid@edge")
+        self.edge.call("sh", "-c", "rm -f /etc/braid/*")
+
     def tearDown(self):
         super().tearDown()
         if self.edge.files("/etc/braid"):
-            self.edge.call("systemctl", "disable", "--now", "braid@edge")
-            self.edge.call("sh", "-c", "rm -f /etc/braid/*")
+            self.leave()
         for name in self.hub.files("/var/lib/braid/concentrator.peers.d"):
             self.hub.call("rm", f"/var/lib/braid/concentrator.peers.d/{name}")
         self.hub.ctl("reload")
@@ -191,8 +195,7 @@ class Joining(PairCase):
             texts.append(found.stdout)
         for text in texts:
             self.assertNotIn(secret, text)
-        self.edge.call("systemctl", "disable", "--now", "braid@edge")
-        self.edge.call("sh", "-c", "rm -f /etc/braid/*")
+        self.leave()
         self.hub.call("rm", "/var/lib/braid/concentrator.peers.d/van.yaml")
         self.hub.ctl("reload")
         self.assertIn("was used by another gateway", self.refused(line))
@@ -279,6 +282,8 @@ class Joining(PairCase):
             self.edge.call("ip", "address", "del", "10.20.77.2/24", "dev", "wifi0")
 
     def test_a_second_concentrator_of_the_machine_lets_its_own_edges_in(self):
+        self.join(self.invite("bus"))
+        self.leave()
         second = ("--name", "second", "--device", "braid1", "--port", 4434)
         told = self.hub.call(binary("braidctl"), "setup", "--yes", *second).stderr
         self.assertRegex(told, "overlaps 10.99.0.1/24 of braid0; name another with --tunnel")
@@ -290,6 +295,11 @@ class Joining(PairCase):
             told = self.hub.call(binary("braidctl"), "invite", "van").stderr
             self.assertIn("several daemons run; name one with --socket: concentrator second", told)
             line = self.hub.ctl("invite", "van", "--socket", "second", "--address", f"{PUBLIC[0]}:4434").strip()
+            told = self.edge.call(binary("braidctl"), "join", "--yes", given=line + "\n").stderr
+            self.assertRegex(told, "192.168.10.0/24 overlaps 192.168.10.0/24 behind the concentrator",
+                             "the first one has an edge with this network")
+            self.hub.call("rm", "/var/lib/braid/concentrator.peers.d/bus.yaml")
+            self.hub.ctl("reload", "--socket", "concentrator")
             self.assertIn("the first packet went through: 10.98.0.1 answers", self.join(line))
             self.assertEqual(self.hub.files("/var/lib/braid/second.peers.d"), ["van.yaml"])
             self.assertEqual(self.hub.files("/var/lib/braid/concentrator.peers.d"), [])
