@@ -288,10 +288,11 @@ class Joining(PairCase):
         told = self.hub.call(binary("braidctl"), "setup", "--yes", *second).stderr
         self.assertRegex(told, "overlaps 10.99.0.1/24 of braid0; name another with --tunnel")
         try:
-            self.hub.ctl("setup", "--yes", *second, "--tunnel", "10.98.0.1/24")
-            text = self.hub.call("cat", "/etc/braid/second.yaml").stdout
+            second += ("--tunnel", "10.98.0.1/24")
+            text = self.hub.ctl("setup", "--yes", *second, "--dry-run")
             self.assertIn(SERVER_LAN[0], text)
             self.assertNotIn("10.99.", text, "the first one's tunnel is none of its networks")
+            self.hub.ctl("setup", "--yes", *second, "--network", SERVER_LAN[0])
             told = self.hub.call(binary("braidctl"), "invite", "van").stderr
             self.assertIn("several daemons run; name one with --socket: concentrator second", told)
             line = self.hub.ctl("invite", "van", "--socket", "second", "--address", f"{PUBLIC[0]}:4434").strip()
