@@ -65,6 +65,7 @@ void addJoinVerbs(CLI::App& app, JoinArguments& arguments, std::ostream& out, st
   verb->add_option("--port", concentrator.port, "UDP port to listen on")
       ->capture_default_str()
       ->check(CLI::Range(1, 65535));
+  verb->add_option("--device", concentrator.device, "Name of the tunnel's device")->capture_default_str();
   addNewGateway(verb, concentrator);
   verb->callback([&] { setup(concentrator, out); });
 }

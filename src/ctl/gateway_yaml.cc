@@ -79,7 +79,8 @@ std::string concentratorYaml(const ConcentratorPlan& plan) {
          "# braid.yaml(5) and docs/operations.md have every setting; 'braidctl check' checks this file, "
          "'braidctl reload'\n"
          "# takes it over. Every setting that is not here has a sound default.\n\n" +
-         identityYaml(plan.files.name) + "device:\n  name: braid0\n  addresses: " + yamlOf(plan.addresses) +
+         identityYaml(plan.files.name) + "device:\n  name: \"" + plan.device +
+         "\"\n  addresses: " + yamlOf(plan.addresses) +
          "   # this end of the tunnel; edges get addresses of the same networks\n" +
          networksYaml(plan.networks) + "\nlisten: [\"0.0.0.0:" + port + "\", \"[::]:" + port +
          "\"]   # UDP; must be let in\n"

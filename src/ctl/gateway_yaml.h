@@ -38,6 +38,7 @@ struct ConcentratorPlan {
   std::vector<InterfaceAddress> addresses;  ///< of the tunnel, with room for edges
   std::vector<Prefix> networks;             ///< behind this gateway
   uint16_t port = 4433;
+  std::string device = "braid0";
 };
 std::string concentratorYaml(const ConcentratorPlan& plan);
 

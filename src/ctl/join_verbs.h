@@ -35,6 +35,7 @@ struct SetupOptions : NewGateway {
   std::vector<std::string>
       tunnel;  ///< addresses of this end with their lengths; empty: 10.99.0.1/24 and a random fdxx::1/64
   uint16_t port = 4433;
+  std::string device = "braid0";  ///< of the tunnel; each gateway of a host has its own
 };
 /// Makes this machine a concentrator.
 void setup(const SetupOptions& options, std::ostream& out);

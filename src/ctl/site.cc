@@ -15,8 +15,8 @@ namespace {
 constexpr uint8_t kUniverseScope = 0;  // RT_SCOPE_UNIVERSE
 
 bool isVirtual(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kBegins{"docker", "br-",   "veth", "virbr",
-                                                    "lxcbr",  "lxdbr", "cni"};
+  constexpr std::array<std::string_view, 8> kBegins{"docker", "br-",   "veth", "virbr",
+                                                    "lxcbr",  "lxdbr", "cni",  "braid"};
   return name == "lo" ||
          std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
 }

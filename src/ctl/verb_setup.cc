@@ -15,7 +15,6 @@ namespace braid {
 
 namespace {
 
-constexpr const char* kTunnelDevice = "braid0";
 constexpr unsigned kTunnelV6Length = 64;
 
 InterfaceAddress parseTunnel(const std::string& text) {
@@ -59,10 +58,11 @@ void setup(const SetupOptions& options, std::ostream& out) {
   ConcentratorPlan plan;
   plan.files = newFiles(options);
   plan.port = options.port;
+  plan.device = options.device;
   NetlinkMonitor monitor;
   plan.addresses = chooseTunnel(options, monitor.table());
-  std::vector<std::string> outside = findUplinks(monitor.table(), kTunnelDevice);
-  plan.networks = chooseNetworks(options, findLans(monitor.table(), outside, kTunnelDevice), terminal);
+  std::vector<std::string> outside = findUplinks(monitor.table(), plan.device);
+  plan.networks = chooseNetworks(options, findLans(monitor.table(), outside, plan.device), terminal);
   RouterWish wish;
   wish.forwarding = wish.nat =
       agrees(options, "Shall this host pass on packets of the edges, with its own address (NAT)?", terminal);

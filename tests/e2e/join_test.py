@@ -20,7 +20,7 @@ from pair_case import V4, V6, PairCase
 # Stands in for systemd's: starts the daemon as the unit does, and is done when the daemon answers.
 SYSTEMCTL = """#!/bin/sh
 for word; do case $word in enable|disable) verb=$word;; braid@*) name=${word#braid@};; esac; done
-pid={directory}/{machine}.pid
+pid={directory}/{machine}-$name.pid
 if [ $verb = enable ]; then
   setsid {braidd} --config /etc/braid/$name.yaml >>{directory}/logs/{machine}.log 2>&1 </dev/null &
   echo $! >$pid
@@ -94,8 +94,9 @@ class Machine:
         return sorted(self.call("ls", "-A", folder).stdout.split())
 
     def stop(self):
-        with contextlib.suppress(OSError, ValueError):
-            os.kill(int((self.lab.directory / f"{self.name}.pid").read_text()), signal.SIGTERM)
+        for file in self.lab.directory.glob(f"{self.name}-*.pid"):
+            with contextlib.suppress(OSError, ValueError):
+                os.kill(int(file.read_text()), signal.SIGTERM)
         time.sleep(0.2)
         run("umount", "-l", self.root, check=False)
 
@@ -113,11 +114,15 @@ class Joining(PairCase):
         networks = [word for network in SERVER_LAN for word in ("--network", network)]
         cls.told_by_setup = cls.hub.ctl("setup", "--yes", *networks)
 
+    def leave(self):
+        """The edge is a bare machine again."""
+        self.edge.call("systemctl", "disable", "--now", "braid@edge")
+        self.edge.call("sh", "-c", "rm -f /etc/braid/*")
+
     def tearDown(self):
         super().tearDown()
         if self.edge.files("/etc/braid"):
-            self.edge.call("systemctl", "disable", "--now", "braid@edge")
-            self.edge.call("sh", "-c", "rm -f /etc/braid/*")
+            self.leave()
         for name in self.hub.files("/var/lib/braid/concentrator.peers.d"):
             self.hub.call("rm", f"/var/lib/braid/concentrator.peers.d/{name}")
         self.hub.ctl("reload")
@@ -190,8 +195,7 @@ class Joining(PairCase):
             texts.append(found.stdout)
         for text in texts:
             self.assertNotIn(secret, text)
-        self.edge.call("systemctl", "disable", "--now", "braid@edge")
-        self.edge.call("sh", "-c", "rm -f /etc/braid/*")
+        self.leave()
         self.hub.call("rm", "/var/lib/braid/concentrator.peers.d/van.yaml")
         self.hub.ctl("reload")
         self.assertIn("was used by another gateway", self.refused(line))
@@ -276,6 +280,36 @@ class Joining(PairCase):
             self.assertIn("first packet went through", self.join(line))
         finally:
             self.edge.call("ip", "address", "del", "10.20.77.2/24", "dev", "wifi0")
+
+    def test_a_second_concentrator_of_the_machine_lets_its_own_edges_in(self):
+        network = ("--network", "192.168.10.0/24")
+        self.join(self.invite("bus"), *network)
+        self.leave()
+        second = ("--name", "second", "--device", "braid1", "--port", 4434)
+        told = self.hub.call(binary("braidctl"), "setup", "--yes", *second).stderr
+        self.assertRegex(told, "overlaps 10.99.0.1/24 of braid0; name another with --tunnel")
+        try:
+            second += ("--tunnel", "10.98.0.1/24")
+            text = self.hub.ctl("setup", "--yes", *second, "--dry-run")
+            self.assertIn(SERVER_LAN[0], text)
+            self.assertNotIn("10.99.", text, "the first one's tunnel is none of its networks")
+            self.hub.ctl("setup", "--yes", *second, "--network", SERVER_LAN[0])
+            told = self.hub.call(binary("braidctl"), "invite", "van").stderr
+            self.assertIn("several daemons run; name one with --socket: concentrator second", told)
+            line = self.hub.ctl("invite", "van", "--socket", "second", "--address", f"{PUBLIC[0]}:4434").strip()
+            told = self.edge.call(binary("braidctl"), "join", "--yes", *network, given=line + "\n").stderr
+            self.assertIn("overlaps 192.168.10.0/24, which the concentrator itself is in or has a route to", told,
+                          "the first one has an edge with this network")
+            self.hub.call("rm", "/var/lib/braid/concentrator.peers.d/bus.yaml")
+            self.hub.ctl("reload", "--socket", "concentrator")
+            self.assertIn("the first packet went through: 10.98.0.1 answers", self.join(line, *network))
+            self.assertEqual(self.hub.files("/var/lib/braid/second.peers.d"), ["van.yaml"])
+            self.assertEqual(self.hub.files("/var/lib/braid/concentrator.peers.d"), [])
+            self.assertEqual(self.ping(), 5)
+        finally:
+            self.hub.call("systemctl", "disable", "--now", "braid@second")
+            self.hub.call("sh", "-c", "rm -rf /etc/braid/second.* /var/lib/braid/second.*")
+            self.lab.wait_for(lambda: self.hub.files("/run/braid") == ["concentrator.sock"], "the second one to end")
 
     def test_a_dropped_port_is_named(self):
         line = self.invite("van")

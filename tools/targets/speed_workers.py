@@ -1,4 +1,4 @@
-"""Target of several threads: how much less the busiest one has to do where there are two.
+"""Targets of several threads and daemons: how much less the busiest thread has to do where there are two.
 
 "Cores to themselves" cannot be had on a machine of two cores, on which the hosts, both daemons and the load run, too.
 So this compares CPU time, which a thread has used whoever else runs: with two workers a daemon is as fast as its
@@ -7,26 +7,29 @@ busiest thread lets it be, given a core for each.
     gain of a daemon = CPU time of its one thread for a byte of payload / that of its busiest thread, with two workers
 
 Payload is what the hosts received, of both directions together. What the threads do to each other's caches is in it,
-and so is what the other programs on the machine do to them.
+and so is what the other programs on the machine do to them. With two daemons, payload is that of both.
 """
 
 import concurrent.futures
-import contextlib
 import copy
 import json
 
 from lab import Lab, Wire, median
 from lab.machine import wait_for_calm
 from lab.measure import iperf3, thread_nanoseconds
+from lab.shards import Shards
 
 from . import target
-from ._duel import OPTIONS, SERVER, SHORT, Braid, Duel, ratio, require, rounded
+from ._duel import OPTIONS, QUICK_SECONDS, SECONDS, SERVER, SHORT, Braid, Duel, ratio, require, rounded
 
 PEERS, QUICK_PEERS = 20, 4
 MANY_AT_LEAST = 1.6
 ROUNDS, QUICK_ROUNDS = 5, 1  # of many peers
 FIRST_PORT = 5300
 ONE, TWO = "workers 1", "workers 2"
+WORKERS = {ONE: 1, TWO: 2}
+ONE_DAEMON, TWO_DAEMONS = "one daemon", "two daemons"
+DAEMONS = {ONE_DAEMON: 1, TWO_DAEMONS: 2}
 
 
 class Threads(Braid):
@@ -66,35 +69,38 @@ def _both_ways(duel, contender):
 
 
 class _Peers:
-    """A concentrator and its peers, each of which has a TCP stream of its own in each direction."""
+    """The peers of a concentrator, each of which has a TCP stream of its own in each direction."""
 
     def __init__(self, lab, settings, seconds):
         self._lab = lab
         self._seconds = seconds
         lab.make_gateways(edge=copy.deepcopy(settings), concentrator=copy.deepcopy(settings))
-        for number, site in enumerate(lab.sites):
+        for number in range(len(lab.sites)):
             lab.start(lab.server, f"iperf3-{number}", ["iperf3", "-s", "-p", FIRST_PORT + number])
+
+    def start(self):
+        for site in self._lab.sites:
             site.gateway.start()
 
-    @contextlib.contextmanager
-    def _concentrator(self, workers):
-        gateway = self._lab.gateway
-        gateway.config["workers"] = workers
-        gateway.start()
-        try:
-            gateway.wait_up(subflows=len(self._lab.sites), timeout=60)
-            yield gateway.process.pid
-        finally:
-            gateway.stop()
+    def stop(self):
+        for site in self._lab.sites:
+            site.gateway.stop()
 
-    def measure(self, workers):
-        with self._concentrator(workers) as pid:
-            before = thread_nanoseconds(pid)
+    def measure(self, daemons):
+        """Of these, which all peers are at and which end afterwards."""
+        try:
+            for gateway in daemons:
+                gateway.wait_up(subflows=len(gateway.config["peers"]), timeout=60)
+            wait_for_calm()
+            before = [thread_nanoseconds(gateway.process.pid) for gateway in daemons]
             with concurrent.futures.ThreadPoolExecutor(len(self._lab.sites)) as pool:
                 got = sum(pool.map(self._transfer, range(len(self._lab.sites))))
-            busiest, everything = _used(before, thread_nanoseconds(pid))
-        return {"Gbit/s": got * 8 / self._seconds / 1e9, "busiest, ns per byte": busiest / got,
-                "all threads, ns per byte": everything / got}
+            used = [_used(old, thread_nanoseconds(gateway.process.pid)) for old, gateway in zip(before, daemons)]
+        finally:
+            for gateway in daemons:
+                gateway.stop()
+        return {"Gbit/s": got * 8 / self._seconds / 1e9, "busiest, ns per byte": max(each for each, _ in used) / got,
+                "all threads, ns per byte": sum(each for _, each in used) / got}
 
     def _transfer(self, number):
         out = self._lab.sites[number].client.run("iperf3", "-c", SERVER, "-p", FIRST_PORT + number, "-J", "--bidir",
@@ -102,17 +108,50 @@ class _Peers:
         return _received(json.loads(out))
 
 
+def _in_turns(quick, names, measure):
+    """{name: [what measure(name) gave, once a round]}; who begins changes."""
+    results = {name: [] for name in names}
+    for number in range(QUICK_ROUNDS if quick else ROUNDS):
+        for name in names[::-1 if number % 2 else 1]:
+            results[name].append(measure(name))
+    return results
+
+
+def _peers_lab(quick):
+    return Lab([Wire("wire0")], sites=QUICK_PEERS if quick else PEERS, offloads=True)
+
+
 def _many(quick, settings, seconds):
-    """{workers: [results]}, of rounds in turns."""
-    count = QUICK_PEERS if quick else PEERS
-    results = {ONE: [], TWO: []}
-    with Lab([Wire("wire0")], sites=count, offloads=True) as lab:
+    """{ONE or TWO: [results]}"""
+    with _peers_lab(quick) as lab:
         peers = _Peers(lab, json.loads(settings), seconds)
-        for number in range(QUICK_ROUNDS if quick else ROUNDS):
-            for name in (ONE, TWO)[::-1 if number % 2 else 1]:
-                wait_for_calm()
-                results[name].append(peers.measure(int(name.split()[1])))
-    return count, results
+        peers.start()
+
+        def measure(name):
+            lab.gateway.config["workers"] = WORKERS[name]
+            lab.gateway.start()
+            return peers.measure([lab.gateway])
+
+        return _in_turns(quick, [ONE, TWO], measure)
+
+
+def _dealt(quick, settings, seconds):
+    """{ONE_DAEMON or TWO_DAEMONS: [results]}"""
+    with _peers_lab(quick) as lab:
+        peers = _Peers(lab, json.loads(settings), seconds)
+        shards = Shards(lab, max(DAEMONS.values()))
+
+        def measure(name):
+            daemons = shards.deal(DAEMONS[name])
+            for gateway in daemons:
+                gateway.start()
+            peers.start()
+            try:
+                return peers.measure(daemons)
+            finally:
+                peers.stop()
+
+        return _in_turns(quick, [ONE_DAEMON, TWO_DAEMONS], measure)
 
 
 def _medians(results):
@@ -133,11 +172,26 @@ def second_worker(quick, settings):
     detail["value"] = "CPU time for a byte: one thread's / the busiest one's of two; no cores to themselves here"
     detail["gain"] = {name: rounded(each) for name, each in gains.items()}
     detail["throughput, two workers / one"] = rounded(ratio(results, "Gbit/s", TWO, ONE))
-    peers, many = _many(quick, settings, duel.seconds)
+    many = _many(quick, settings, duel.seconds)
     gain = ratio(many, "busiest, ns per byte", ONE, TWO)
-    detail["many peers"] = {"peers": peers, "gain of the concentrator": rounded(gain),
+    detail["many peers"] = {"peers": QUICK_PEERS if quick else PEERS, "gain of the concentrator": rounded(gain),
                             "throughput, two workers / one": rounded(ratio(many, "Gbit/s", TWO, ONE)),
                             **_medians(many)}
     require(detail, gain >= MANY_AT_LEAST, f"many peers: {gain:.2f}, at least {MANY_AT_LEAST} it should be")
     require(detail, not quick, SHORT)
     return min(gains.values()), detail
+
+
+@target("speed.9b", f"{PEERS} peers with a TCP stream each way: CPU time of the one thread of a daemon that has all of "
+        "them, for a byte of payload / that of the busier one of two daemons on the machine that have half of them "
+        "each, for a byte of the payload of both; median of runs in turns", "ratio", at_least=MANY_AT_LEAST,
+        programs=["braidd", "braidctl"], options=OPTIONS)
+def second_daemon(quick, settings):
+    seconds = QUICK_SECONDS if quick else SECONDS
+    results = _dealt(quick, settings, seconds)
+    detail = {"peers": QUICK_PEERS if quick else PEERS, "rounds": QUICK_ROUNDS if quick else ROUNDS,
+              "seconds of a run": seconds, "settings": json.loads(settings) or "as shipped",
+              "throughput, two daemons / one": rounded(ratio(results, "Gbit/s", TWO_DAEMONS, ONE_DAEMON)),
+              **_medians(results)}
+    require(detail, not quick, SHORT)
+    return ratio(results, "busiest, ns per byte", ONE_DAEMON, TWO_DAEMONS), detail

@@ -85,7 +85,9 @@ TEST(GatewayYamlTest, AConcentratorListensAndWaitsForThoseWhoAreInvited) {
   plan.addresses = {{*Address::parse("10.99.0.1"), 24}, {*Address::parse("fd99::1"), 64}};
   plan.networks = {net("10.1.0.0/16")};
   plan.port = 5000;
+  plan.device = "braid7";
   Config config = read(concentratorYaml(plan));
+  EXPECT_EQ(config.device.name, "braid7");
   EXPECT_EQ(config.device.addresses, plan.addresses);
   EXPECT_EQ(config.device.networks, plan.networks);
   EXPECT_THAT(config.listen, ElementsAre(*Endpoint::parse("0.0.0.0:5000"), *Endpoint::parse("[::]:5000")));

@@ -85,10 +85,12 @@ TEST_F(SiteTest, LansAreThePrivateNetworksOfTheOthers) {
   add("docker0", {"172.17.0.1/16"});
   add("virbr0", {"192.168.122.1/24"});
   add("braid0", {"10.99.0.2/24"});
+  add("braid1", {"10.98.0.2/24"});
   add("eth2", {"10.9.0.1/24"}, false);
   add("eth3", {"10.8.0.1/24"}, true, 253);
   EXPECT_THAT(findLans(table(), {"wlan0"}, "braid0"),
-              ElementsAre(*Prefix::parse("192.168.7.0/24"), *Prefix::parse("fd00:7::/64")));
+              ElementsAre(*Prefix::parse("192.168.7.0/24"), *Prefix::parse("fd00:7::/64")))
+      << "what is behind another gateway of this host is not behind this one";
 }
 
 TEST_F(SiteTest, AHostWithoutARouteHasNoUplinkAndOneWithoutALanNone) {
