@@ -124,8 +124,8 @@ TEST_F(StreamAssemblyTest, WhatKeepsEarlyBytesInOrderCountsAsHeld) {
     size_t said = assembly.footprint() + assembly.growth(offset, 1, buffer);
     add(offset, 1);
     EXPECT_EQ(assembly.footprint(), said) << "room was asked for all of it";
-    EXPECT_EQ(assembly.footprint(), i * (buffer + sizeof(StreamChunk) + sizeof(StreamWindow::Page)) +
-                                        sizeof(StreamWindow));
+    EXPECT_EQ(assembly.footprint(),
+              i * (buffer + sizeof(StreamChunk) + sizeof(StreamWindow::Page)) + sizeof(StreamWindow));
   }
   size_t before = assembly.footprint();
   EXPECT_EQ(assembly.growth(kPageBytes + 5, 1, buffer), buffer + sizeof(StreamChunk)) << "the page is there";
