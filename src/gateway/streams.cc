@@ -166,12 +166,13 @@ void Streams::refuse(StreamHandle stream, StreamCause cause, Time now) {
   lanes_.reset(stream, cause, now);
 }
 
+// An address that stands at an interface is this host's even where the routes lead elsewhere.
 bool Streams::isOwn(const Address& address) const {
   for (const auto& [index, link] : monitor_.table().links()) {
     for (const LinkAddress& own : link.addresses)
       if (own.address == address) return true;
   }
-  return false;
+  return host_->isLocal(address);
 }
 
 void Streams::expire(Time now) {

@@ -243,6 +243,33 @@ class Streams(PairCase):
                 client.sendall(b"as packets")
                 self.assertEqual(receive(server, 10), b"as packets")
 
+    def test_no_stream_reaches_a_whole_network_of_a_gateway(self):
+        """Networks that are a host's by a route alone (AnyIP) lie in the peer's networks, and at no interface."""
+        for address, network, other in (("192.168.100.65", "192.168.100.64/28", "192.168.100.66"),
+                                        ("fd00:0:0:100::64:1", "fd00:0:0:100::64:0/112", "fd00:0:0:100::64:2")):
+            words = ("route", "add", "local", network, "dev", "lo")
+            with self.subTest("of the far gateway", address=address):
+                self.lab.concentrator.ip(*words)
+                before = self.figures(self.lab.gateway)
+                try:
+                    with listen(self.lab.concentrator, address), connect(self.lab.client, address) as client:
+                        self.assertEqual(rest(client), ("reset", 0))
+                finally:
+                    self.lab.concentrator.ip("route", "del", "local", network, "dev", "lo")
+                self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
+            with self.subTest("of the near gateway", address=address):
+                self.lab.edge.ip(*words)
+                before = self.figures()
+                try:
+                    with listen(self.lab.edge, other) as listener, connect(self.lab.client, other) as client:
+                        server, _ = listener.accept()
+                        with server:
+                            client.sendall(b"near")
+                            self.assertEqual(receive(server, 4), b"near")
+                finally:
+                    self.lab.edge.ip("route", "del", "local", network, "dev", "lo")
+                self.assert_streams(before, 0)
+
     def test_unreachable(self):
         """A router behind the concentrator says so."""
         self.lab.server.run("nft", "add table ip stop; add chain ip stop in { type filter hook input priority 0; }; "

@@ -183,6 +183,21 @@ TEST_F(StreamsTest, NoPeerReachesTheGatewayItself) {
   EXPECT_THAT(tcp().opened(), SizeIs(1));
 }
 
+// Found by review: addresses that are the host's by a route alone (`ip route add local`) stand at no interface.
+TEST_F(StreamsTest, NoPeerReachesAWholeNetworkOfTheGateway) {
+  start();
+  tcp().setLocal({*Prefix::parse("10.2.0.64/28"), *Prefix::parse("fd02::64:0/112")});
+  for (const char* own : {"10.2.0.70:443", "[fd02::64:1]:443"}) {
+    server_ = end(own);
+    EXPECT_TRUE(arrive()->reset) << own;
+  }
+  EXPECT_THAT(tcp().opened(), IsEmpty());
+  EXPECT_THAT(lanes_.resets, ElementsAre(StreamCause::kForbidden, StreamCause::kForbidden));
+  server_ = end("10.2.0.80:443");
+  arrive();
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+}
+
 TEST_F(StreamsTest, AServerThatSaysNothingTimesOut) {
   start();
   Connection client = arrive(1), other = arrive(2);
