@@ -115,7 +115,7 @@ void Streams::take(StreamHost::Accepted&& accepted, Time now) {
   }
   ++figures_.accepted;
   host_->retag(*accepted.socket, tagOf(stream));  // and tells what has come meanwhile
-  add(stream, std::move(accepted.socket), false);
+  add(stream, std::move(accepted.socket), StreamPair{accepted.source.address, accepted.destination.address});
 }
 
 void Streams::pause(Time now) {
@@ -157,7 +157,7 @@ void Streams::connect(StreamHandle stream, Time now) {
   }
   if (!socket) return refuse(stream, causeOf(error), now);
   ++figures_.connected;
-  add(stream, std::move(socket), true);
+  add(stream, std::move(socket), std::nullopt);
   attempts_.push_back({stream, now + kConnectTime});
 }
 
@@ -187,11 +187,12 @@ void Streams::expire(Time now) {
 
 // ---- all
 
-void Streams::add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, bool connecting) {
+void Streams::add(StreamHandle stream, std::unique_ptr<StreamSocket> socket,
+                  const std::optional<StreamPair>& taken) {
   if (pumps_.size() <= stream.place) pumps_.resize(size_t{stream.place} + 1);
   std::unique_ptr<StreamPump>& slot = pumps_[stream.place];
   if (!slot) ++open_;
-  slot = std::make_unique<StreamPump>(lanes_, stream, std::move(socket), connecting);
+  slot = std::make_unique<StreamPump>(lanes_, stream, std::move(socket), taken);
 }
 
 StreamPump* Streams::find(StreamHandle stream) {
@@ -224,6 +225,7 @@ void Streams::onEvent(const StreamEvent& event, Time now) {
   if (!pump) return;
   if (event.reset) {
     figures_.count(*event.reset);
+    if (*event.reset == StreamCause::kForbidden && pump->taken()) gate_.avoid(*pump->taken(), now);
     return drop(event.stream);
   }
   if (event.done) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,7 @@ class Streams : private StreamObserver {
   void connect(StreamHandle stream, Time now);
   void refuse(StreamHandle stream, StreamCause cause, Time now);
   bool isOwn(const Address& address) const;
-  void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, bool connecting);
+  void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, const std::optional<StreamPair>& taken);
   StreamPump* find(StreamHandle stream);
   void list(StreamPump& pump);
   void move(StreamPump& pump, Time now);

@@ -67,6 +67,12 @@ struct StreamRule {
   bool operator==(const StreamRule&) const = default;
 };
 
+/// Connections from one host to another.
+struct StreamPair {
+  Address source, destination;  ///< of one family
+  bool operator==(const StreamPair&) const = default;
+};
+
 /// Which new TCP connections through this host end at it.
 struct Interception {
   std::string device;  ///< only what is routed into this interface, and did not come from it
@@ -74,6 +80,7 @@ struct Interception {
   std::vector<AddressRange> destinations;  ///< ordered, apart from each other
   std::vector<StreamRule> match;           ///< any of them, and
   std::vector<StreamRule> exclude;         ///< none of them
+  std::vector<StreamPair> avoid;           ///< nor between these
   bool operator==(const Interception&) const = default;
 };
 

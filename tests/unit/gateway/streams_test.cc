@@ -313,6 +313,48 @@ TEST_F(StreamsTest, ASingleAddressOfAPeerKeepsItsPackets) {
       << "10.2.0.0 alone is left, too";
 }
 
+TEST_F(StreamsTest, WhatThePeerForbidsStaysPacketsForAWhile) {
+  start();
+  wait(StreamGate::kLook);
+  tcp().setLocal({*Prefix::parse("10.2.0.9/32")});  // this gateway is the far one, too
+  EXPECT_TRUE(arrive()->reset);
+  const StreamPair pair{*Address::parse("10.1.0.7"), server_.address};
+  ASSERT_TRUE(tcp().taking());
+  EXPECT_THAT(tcp().taking()->avoid, ElementsAre(pair)) << "at once: its host tries again soon";
+  // One that was on its way is no further pair, and begins the time anew.
+  wait(StreamGate::kAvoid - 10s);
+  EXPECT_TRUE(arrive()->reset);
+  EXPECT_THAT(tcp().taking()->avoid, ElementsAre(pair));
+  wait(StreamGate::kAvoid - 1ms);
+  EXPECT_THAT(tcp().taking()->avoid, SizeIs(1));
+  wait(StreamGate::kLook);
+  EXPECT_THAT(tcp().taking()->avoid, IsEmpty());
+}
+
+TEST_F(StreamsTest, WhatIsForbiddenIsRememberedOfAFewAndChangesTheRulesSeldom) {
+  start();
+  wait(StreamGate::kLook);
+  tcp().setLocal({*Prefix::parse("10.2.0.0/24")});
+  int changes = tcp().changes();
+  for (unsigned i = 0; i < 2 * StreamGate::kMostAvoided; ++i) {
+    server_ = {*Address::parse("10.2.0." + std::to_string(1 + i)), 443};
+    EXPECT_TRUE(arrive()->reset);
+  }
+  EXPECT_EQ(tcp().changes(), changes + 1) << "once, until the next look";
+  wait(StreamGate::kLook);
+  EXPECT_EQ(tcp().changes(), changes + 2);
+  ASSERT_THAT(tcp().taking()->avoid, SizeIs(StreamGate::kMostAvoided));
+  EXPECT_EQ(tcp().taking()->avoid.back().destination, server_.address) << "the newest ones";
+}
+
+TEST_F(StreamsTest, OtherEndsAreNotRemembered) {
+  start();
+  wait(StreamGate::kLook);
+  tcp().refuseConnect({ECONNREFUSED});
+  EXPECT_TRUE(arrive()->reset);
+  EXPECT_THAT(tcp().taking()->avoid, IsEmpty());
+}
+
 TEST_F(StreamsTest, NothingIsTakenOverWhileNoPeerCan) {
   lanes_.closed = {*Address::parse("10.2.0.1"), *Address::parse("fd02::1")};
   start();
