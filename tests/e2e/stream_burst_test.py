@@ -103,8 +103,8 @@ class Bursts(PairCase):
         self.configure(**settings)
         done = self.burst_beside_pings(at_once=4 * BOUND)
         near, far = (self.figures(gateway) for gateway in self.lab.gateways())
-        print(f"{near['accepted']} in the stream lane, {near['refused_here']} and {far['refused_here']} turned away, "
-              f"{near['lifts']} times no more were taken over")
+        print(f"{near['accepted']} in the stream lane, {near['turned_away']} and {far['turned_away']} turned away, "
+              f"{near['lifted']} times no more were taken over")
         self.assert_whole(done)
         self.assertGreater(near["accepted"], 0)
         self.assertLess(near["accepted"], COUNT, "the others were packets")

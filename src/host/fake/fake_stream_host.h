@@ -42,6 +42,8 @@ class FakeStreamHost final : public StreamHost {
   }
   /// All that the gateway opened, in their order.
   const std::vector<Connection>& opened() const { return opened_; }
+  /// Those since the last call.
+  std::vector<Connection> takeOpened() { return std::exchange(opened_, {}); }
   /// These errors meet the next calls of connect() and accept(), 0: none.
   void refuseConnect(std::deque<int> errors) { connectErrors_ = std::move(errors); }
   void refuseAccept(int error) { acceptError_ = error; }
