@@ -60,13 +60,15 @@ void Streams::onPeers(Time now) {
 }
 
 Time Streams::deadline() const {
-  return std::min({gate_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until});
+  return std::min({gate_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until,
+                   waiting_.empty() ? kNever : waiting_.front().until});
 }
 
 void Streams::stop() {
   gate_.stop();
   host_->wantAccept(false);
   pumps_.clear();
+  waiting_.clear();
   open_ = 0;
 }
 
@@ -86,6 +88,11 @@ void Streams::onAcceptable() {
   Time now = clock_.now();
   bool isPeerFull = false;
   for (size_t n = 0; n < kAccepts; ++n) {
+    if (!hasRoom() && now < roomBy_) {
+      roomBy_ = std::min(roomBy_, now + kPatience);
+      pause(roomBy_);
+      break;
+    }
     int error = 0;
     std::optional<StreamHost::Accepted> accepted = host_->accept(kNoTag, error);
     if (accepted) {
@@ -93,12 +100,14 @@ void Streams::onAcceptable() {
       take(std::move(*accepted), now);
       isPeerFull |= !lanes_.canOpen(destination);
     } else if (error == EAGAIN) {
+      roomBy_ = kNever;
       break;
     } else if (error == EMFILE) {
       ++figures_.refusedHere;
-      bound_ = std::max<size_t>(1, std::min(bound_, open_));
+      bound_ = std::max<size_t>(1, std::min(bound_, used()));
     } else if (wantsPause(error)) {
-      return pause(now);
+      pause(now + kPause);
+      break;
     }
   }
   watchRoom(now);
@@ -107,30 +116,57 @@ void Streams::onAcceptable() {
 
 // The socket of one that is turned away goes at the end, and with it the connection, by a reset.
 void Streams::take(StreamHost::Accepted&& accepted, Time now) {
-  StreamHandle stream;
-  if (hasRoom()) stream = lanes_.open({accepted.source, accepted.destination}, now);
-  if (!stream) {
-    ++figures_.refusedHere;
-    return;
+  if (hasRoom()) {
+    if (open(accepted, now)) return;
+    if (waiting_.size() < kMostWaiting) return waiting_.push_back({std::move(accepted), now + kPatience});
   }
+  ++figures_.refusedHere;
+}
+
+// False: its peer has no room for it.
+bool Streams::open(StreamHost::Accepted& accepted, Time now) {
+  StreamHandle stream = lanes_.open({accepted.source, accepted.destination}, now);
+  if (!stream) return false;
   ++figures_.accepted;
   host_->retag(*accepted.socket, tagOf(stream));  // and tells what has come meanwhile
   add(stream, std::move(accepted.socket), StreamPair{accepted.source.address, accepted.destination.address});
+  return true;
 }
 
-void Streams::pause(Time now) {
+// None waits for the peer of another.
+void Streams::takeWaiting(Time now) {
+  std::vector<Waiting> left;
+  for (Waiting& each : waiting_) {
+    if (open(each.accepted, now)) {
+      acted_ = true;
+    } else if (each.until <= now) {
+      ++figures_.refusedHere;
+    } else {
+      left.push_back(std::move(each));
+    }
+  }
+  waiting_ = std::move(left);
+}
+
+void Streams::pause(Time until) {
   host_->wantAccept(false);
-  acceptAgain_ = now + kPause;
-  full_ = true;
-  gate_.update(false, now);
+  acceptAgain_ = until;
+}
+
+void Streams::acceptAgain(Time now) {
+  if (acceptAgain_ == kNever) return;
+  bool waitsForRoom = acceptAgain_ == roomBy_;
+  if (now < acceptAgain_ && !(waitsForRoom && hasRoom())) return;
+  acceptAgain_ = kNever;
+  host_->wantAccept(true);
 }
 
 // The packet lane takes over before the bound: what waits to be accepted by then still finds room.
 void Streams::watchRoom(Time now) {
-  bool full = acceptAgain_ != kNever || (full_ ? open_ > enough(bound_) : open_ >= almost(bound_));
+  bool full = acceptAgain_ != kNever || (full_ ? used() > enough(bound_) : used() >= almost(bound_));
   if (full == full_) return;
   full_ = full;
-  if (!full) bound_ = most_;
+  if (!full) bound_ = most_, roomBy_ = kNever;
   gate_.update(!full_, now);
 }
 
@@ -241,10 +277,6 @@ void Streams::takeEvents(Time now) {
 }
 
 bool Streams::turn(Time now) {
-  if (acceptAgain_ <= now) {
-    acceptAgain_ = kNever;
-    host_->wantAccept(true);
-  }
   expire(now);
   acted_ = false;
   takeEvents(now);
@@ -254,6 +286,8 @@ bool Streams::turn(Time now) {
     if (StreamPump* pump = find(stream)) move(*pump, now);
   moving_.clear();
   takeEvents(now);
+  takeWaiting(now);
+  acceptAgain(now);
   watchRoom(now);
   if (gate_.deadline() <= now) gate_.update(!full_, now);
   return !ready_.empty();

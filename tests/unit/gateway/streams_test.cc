@@ -391,7 +391,11 @@ TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
   EXPECT_EQ(streams_->figures().open, 20u);
   EXPECT_FALSE(tcp().taking());
   EXPECT_EQ(streams_->figures().lifts, 1u);
-  EXPECT_TRUE(arrive(2000)->reset) << "was on its way already";
+  Connection late = arrive(2000);
+  EXPECT_FALSE(late->reset) << "was on its way already, and waits for room";
+  EXPECT_LE(streams_->deadline(), clock_.now() + Streams::kPatience);
+  wait(Streams::kPatience);
+  EXPECT_TRUE(late->reset);
   EXPECT_EQ(streams_->figures().refusedHere, 1u);
   say(clients[0], "still works");
   auto end = [&](size_t i) {
@@ -402,6 +406,50 @@ TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
   end(0);
   EXPECT_TRUE(tcp().taking()) << "a tenth is free";
   EXPECT_EQ(streams_->figures().open, 18u);
+}
+
+// Found by a burst of short connections: many more are on their way than there is room for, and all of it is free soon.
+TEST_F(StreamsTest, WhatWaitsAtTheBoundIsTakenWhenThereIsRoom) {
+  start();
+  tcp().setMost(20);
+  streams_->configure(config_, kIndex, clock_.now());
+  std::vector<Connection> clients;
+  for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
+  Connection late = arrive(2000);
+  EXPECT_FALSE(tcp().accepts());
+  wait(Streams::kPatience / 2);
+  clients[0]->error = ECONNRESET;
+  tcp().tell(*clients[0], {.failed = true});
+  settle();
+  EXPECT_FALSE(late->reset);
+  EXPECT_EQ(streams_->figures().accepted, 11u);
+  say(late, "at last");
+  answer(tcp().opened().back());
+  EXPECT_EQ(tcp().opened().back()->fromGateway, "at last");
+  wait(Streams::kPatience);
+  EXPECT_FALSE(late->reset);
+  EXPECT_EQ(streams_->figures().refusedHere, 0u);
+}
+
+TEST_F(StreamsTest, WhatWaitsForAPeersRoomIsTakenInItsTurn) {
+  start();
+  lanes_.full = true;
+  Connection first = arrive(1);
+  say(first, "first");
+  wait(Streams::kPatience / 2);
+  Connection second = arrive(2);
+  EXPECT_FALSE(first->reset || second->reset);
+  wait(Streams::kPatience / 2);
+  EXPECT_TRUE(first->reset) << "for long enough";
+  EXPECT_FALSE(second->reset);
+  lanes_.full = false;
+  wait(1ms);
+  EXPECT_EQ(streams_->figures().accepted, 1u);
+  EXPECT_TRUE(streams_->hasActed());
+  settle();
+  EXPECT_EQ(tcp().opened().back()->source.port, 2);
+  wait(Streams::kPatience);
+  EXPECT_FALSE(second->reset);
 }
 
 // What was on its way when the packet lane takes over must not be turned away.
@@ -478,10 +526,15 @@ TEST_F(StreamsTest, WithoutMemoryNothingIsAcceptedForAWhile) {
   EXPECT_TRUE(tcp().taking());
 }
 
-TEST_F(StreamsTest, AStreamThatThePeerHasNoRoomForIsReset) {
+TEST_F(StreamsTest, AStreamThatThePeerHasNoRoomForIsResetInTheEnd) {
   start();
   lanes_.full = true;
-  EXPECT_TRUE(arrive()->reset);
+  Connection client = arrive();
+  wait(Streams::kPatience - 1ms);
+  EXPECT_FALSE(client->reset);
+  EXPECT_LE(streams_->deadline(), clock_.now() + 1ms);
+  wait(1ms);
+  EXPECT_TRUE(client->reset);
   EXPECT_EQ(streams_->figures().refusedHere, 1u);
 }
 
