@@ -230,13 +230,13 @@ class Streams(PairCase):
                 self.eventually(lambda: self.figures()["ended_refused"] == before["ended_refused"] + 1, "counted")
 
     def test_no_stream_reaches_the_gateway_itself(self):
-        """Neither by its LAN's address, which lies in a network of the peer, nor by the tunnel's. The near gateway learns of
-        the former by one connection, and leaves the next ones to the packet lane."""
+        """Neither by its LAN's address, which lies in a network of the peer, nor by the tunnel's. The near gateway
+        learns of the former by one connection, and leaves the next ones to the packet lane."""
         before = self.figures(self.lab.gateway)
         with listen(self.lab.concentrator, "192.168.100.1"), \
                 connect(self.lab.client, "192.168.100.1") as client:
             self.assertEqual(rest(client), ("reset", 0))
-        self.eventually(lambda: "192.168.100.1 return" in self.lab.edge.run("nft", "list", "table", "inet", "braid-braid0"),
+        self.eventually(lambda: "daddr 192.168.100.1 return" in self.lab.edge.run("nft", "list", "ruleset"),
                         "the edge to learn of it", timeout=3)
         for address in ("192.168.100.1", "192.168.100.1", "10.255.0.1"):
             with self.subTest(address=address), listen(self.lab.concentrator, address) as listener, \
@@ -251,9 +251,8 @@ class Streams(PairCase):
         """Networks that are a host's by a route alone (AnyIP) lie in the peer's networks, and at no interface."""
         for address, network, other in (("192.168.100.65", "192.168.100.64/28", "192.168.100.66"),
                                         ("fd00:0:0:100::64:1", "fd00:0:0:100::64:0/112", "fd00:0:0:100::64:2")):
-            words = ("route", "add", "local", network, "dev", "lo")
             with self.subTest("of the far gateway", address=address):
-                self.lab.concentrator.ip(*words)
+                self.lab.concentrator.ip("route", "add", "local", network, "dev", "lo")
                 before = self.figures(self.lab.gateway)
                 try:
                     with listen(self.lab.concentrator, address), connect(self.lab.client, address) as client:
@@ -262,7 +261,7 @@ class Streams(PairCase):
                     self.lab.concentrator.ip("route", "del", "local", network, "dev", "lo")
                 self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
             with self.subTest("of the near gateway", address=address):
-                self.lab.edge.ip(*words)
+                self.lab.edge.ip("route", "add", "local", network, "dev", "lo")
                 before = self.figures()
                 try:
                     with listen(self.lab.edge, other) as listener, connect(self.lab.client, other) as client:
