@@ -24,7 +24,7 @@ namespace {
 using Connection = FakeStreamHost::Connection;
 
 constexpr size_t kQuestion = 300, kAnswer = 1000;  // bytes
-constexpr unsigned kWarmUp = 20'000;  // connections until windows, pools and tables have their full size
+constexpr unsigned kFirstOnes = 20'000;  // connections until windows, pools and tables have their full size
 
 TunnelOptions withStreams() {
   TunnelOptions options;
@@ -56,10 +56,10 @@ struct Side {
 };
 
 /// Connections that begin one after the other, one in each turn of both gateways.
-class Scene {
+class StreamScene {
  public:
-  Scene() {
-    while (waiting_ < kWarmUp) step();
+  StreamScene() {
+    while (waiting_ < kFirstOnes) step();
     while (open() > 0) turn();
   }
 
@@ -129,7 +129,7 @@ class Scene {
 };
 
 void openAndClose(benchmark::State& state) {
-  static Scene scene;
+  static StreamScene scene;
   size_t open = 0;
   for (auto _ : state) {
     state.SetIterationTime(scene.step());

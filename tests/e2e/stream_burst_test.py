@@ -120,7 +120,7 @@ class Bursts(PairCase):
         self.assertEqual(done["reset"], 0)
 
     def test_over_the_bound_of_the_far_gateway(self):
-        """The near gateway does not know it: some are reset before it hears of it, then all stay packets for a while."""
+        """The near gateway does not know it: some are reset before it hears of it, then all stay packets a while."""
         done = self.over_the_bound(concentrator={"max-connections": BOUND})
         self.assertLess(done["reset"], COUNT / 10)
 
