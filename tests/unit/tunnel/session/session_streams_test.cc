@@ -503,7 +503,7 @@ TEST_F(SessionStreamsTest, TheBoundHoldsAmidLossesAndParities) {
   std::vector<StreamHandle> mine;
   for (int i = 0; i < 30; ++i) mine.push_back(open(*edge));
   size_t most = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 600; ++round) {
     for (StreamHandle& h : mine) {
       if (!desk.find(h)) h = open(*edge);
       write(h, 1 + dice.below(3000));
