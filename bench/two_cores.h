@@ -18,7 +18,7 @@ namespace braid::sim {
 /// They have a session, and `links` links of 10 ms each way.
 class TwoCores {
  public:
-  explicit TwoCores(size_t links) {
+  explicit TwoCores(size_t links, const TunnelOptions& options = {}) : options_(options) {
     PeerOptions far;
     far.name = "far";
     far.pin = pinOf(2);
@@ -68,6 +68,9 @@ class TwoCores {
     poll(b_, toA_, false);
     now_ += tick;
   }
+  Time now() const { return now_; }
+  StreamLanes& streamsOfA() { return a_.streams(); }
+  StreamLanes& streamsOfB() { return b_.streams(); }
   /// Inner packets that came out.
   uint64_t delivered() const { return delivered_; }
 
@@ -102,6 +105,7 @@ class TwoCores {
     }
   }
 
+  TunnelOptions options_;
   PacketPool poolA_{2048, 40000};
   PacketPool poolB_{2048, 40000};
   FakeHandshakeProvider handshakesA_{pinOf(1), 1};
@@ -110,8 +114,8 @@ class TwoCores {
   std::vector<Endpoint> clients_;
   Ring<Flight> toA_, toB_;
   Time now_ = Time{} + 1s;
-  Tunnel a_{{}, poolA_, handshakesA_, knownKey(1)};
-  Tunnel b_{{}, poolB_, handshakesB_, knownKey(2)};
+  Tunnel a_{options_, poolA_, handshakesA_, knownKey(1)};
+  Tunnel b_{options_, poolB_, handshakesB_, knownKey(2)};
   uint64_t count_ = 0;
   uint64_t delivered_ = 0;
 };

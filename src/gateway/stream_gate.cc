@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "gateway/stream_targets.h"
 #include "host/system_error.h"
 
@@ -71,9 +73,23 @@ void StreamGate::steer() {
   steered_ = true;
 }
 
+void StreamGate::avoid(const StreamPair& pair, Time now) {
+  std::erase_if(avoided_, [&](const Avoided& a) { return a.pair == pair; });
+  if (avoided_.size() >= kMostAvoided) avoided_.pop_front();
+  avoided_.push_back({pair, now + kAvoid});
+  deadline_ = std::min(deadline_, std::max(now, lastChange_ + kLook));
+}
+
+void StreamGate::listAvoided(Time now) {
+  while (!avoided_.empty() && avoided_.front().until <= now) avoided_.pop_front();
+  wanted_.avoid.clear();
+  for (const Avoided& a : avoided_) wanted_.avoid.push_back(a.pair);
+}
+
 void StreamGate::update(bool room, Time now) {
   deadline_ = now + kLook;
   if (now < again_) return;
+  listAvoided(now);
   std::vector<AddressRange> able;
   for (const AddressRange& range : peers_)
     if (lanes_.canOpen(inside(range))) able.push_back(range);
@@ -85,6 +101,7 @@ void StreamGate::update(bool room, Time now) {
 }
 
 void StreamGate::apply(bool takeNew, Time now) {
+  lastChange_ = now;
   try {
     steer();
     host_.intercept(wanted_, takeNew);

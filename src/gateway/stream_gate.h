@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "base/time.h"
@@ -20,6 +21,11 @@ class StreamGate {
   static constexpr Duration kLook = 1s;
   /// Until the host is asked again after it refused.
   static constexpr Duration kRetry = 60s;
+  /// So long connections between two hosts stay packets after the peer has forbidden a stream between them. Ours: each time
+  /// that it is over, one connection is reset.
+  static constexpr Duration kAvoid = 600s;
+  /// Pairs of hosts of which that is remembered; then the oldest is forgotten. Ours: a rule for each.
+  static constexpr size_t kMostAvoided = 64;
 
   /// All must outlive this.
   StreamGate(StreamHost& host, HostNetwork& network, const StreamLanes& lanes, LogLimiter& log)
@@ -29,6 +35,9 @@ class StreamGate {
   void configure(const Config& config, const std::string& device, int index);
   /// Takes connections over as the peers can take them now; `room`: there may be more of them.
   void update(bool room, Time now);
+  /// The peer has forbidden a stream between these two hosts: as a rule, because the destination is the peer itself. Seen by
+  /// the next update(), which is due at once if the rules have not changed for kLook.
+  void avoid(const StreamPair& pair, Time now);
   /// When to call update() at the latest.
   Time deadline() const { return deadline_; }
   /// Nothing is taken over any more, and the host is as it was.
@@ -40,7 +49,13 @@ class StreamGate {
   uint64_t lifts() const { return lifts_; }
 
  private:
+  struct Avoided {
+    StreamPair pair;
+    Time until;
+  };
+
   void steer();
+  void listAvoided(Time now);
   void apply(bool takeNew, Time now);
 
   StreamHost& host_;
@@ -53,6 +68,8 @@ class StreamGate {
   bool made_ = false, open_ = false;
   Time deadline_ = kNever;
   Time again_ = Time::min();
+  Time lastChange_ = Time::min();
+  std::deque<Avoided> avoided_;  ///< oldest first
   uint64_t lifts_ = 0;
 };
 

@@ -19,15 +19,18 @@ class StreamPump {
   /// Bytes of each direction in one go; then others have their turn. Ours.
   static constexpr size_t kTurn = 256 << 10;
 
-  /// `connecting`: the connection is being opened. `lanes` must outlive this.
-  StreamPump(StreamLanes& lanes, StreamHandle stream, std::unique_ptr<StreamSocket> socket, bool connecting)
+  /// `taken`: the hosts of a connection that was taken over; none: it is being opened. `lanes` must outlive this.
+  StreamPump(StreamLanes& lanes, StreamHandle stream, std::unique_ptr<StreamSocket> socket,
+             const std::optional<StreamPair>& taken)
       : lanes_(lanes),
         stream_(stream),
         socket_(std::move(socket)),
-        connecting_(connecting),
-        canWrite_(!connecting) {}
+        taken_(taken),
+        connecting_(!taken),
+        canWrite_(taken.has_value()) {}
 
   StreamHandle stream() const { return stream_; }
+  const std::optional<StreamPair>& taken() const { return taken_; }
   bool connecting() const { return connecting_; }
 
   /// What the host told of the connection.
@@ -57,6 +60,7 @@ class StreamPump {
   StreamLanes& lanes_;
   StreamHandle stream_;
   std::unique_ptr<StreamSocket> socket_;
+  std::optional<StreamPair> taken_;
   bool connecting_;
   bool canRead_ = false, canWrite_;
   bool failed_ = false;

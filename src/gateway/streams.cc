@@ -60,13 +60,15 @@ void Streams::onPeers(Time now) {
 }
 
 Time Streams::deadline() const {
-  return std::min({gate_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until});
+  return std::min({gate_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until,
+                   waiting_.empty() ? kNever : waiting_.front().until});
 }
 
 void Streams::stop() {
   gate_.stop();
   host_->wantAccept(false);
   pumps_.clear();
+  waiting_.clear();
   open_ = 0;
 }
 
@@ -86,6 +88,11 @@ void Streams::onAcceptable() {
   Time now = clock_.now();
   bool isPeerFull = false;
   for (size_t n = 0; n < kAccepts; ++n) {
+    if (!hasRoom() && now < roomBy_) {
+      roomBy_ = std::min(roomBy_, now + kPatience);
+      pause(roomBy_);
+      break;
+    }
     int error = 0;
     std::optional<StreamHost::Accepted> accepted = host_->accept(kNoTag, error);
     if (accepted) {
@@ -93,12 +100,14 @@ void Streams::onAcceptable() {
       take(std::move(*accepted), now);
       isPeerFull |= !lanes_.canOpen(destination);
     } else if (error == EAGAIN) {
+      roomBy_ = kNever;
       break;
     } else if (error == EMFILE) {
       ++figures_.refusedHere;
-      bound_ = std::max<size_t>(1, std::min(bound_, open_));
+      bound_ = std::max<size_t>(1, std::min(bound_, used()));
     } else if (wantsPause(error)) {
-      return pause(now);
+      pause(now + kPause);
+      break;
     }
   }
   watchRoom(now);
@@ -107,30 +116,57 @@ void Streams::onAcceptable() {
 
 // The socket of one that is turned away goes at the end, and with it the connection, by a reset.
 void Streams::take(StreamHost::Accepted&& accepted, Time now) {
-  StreamHandle stream;
-  if (hasRoom()) stream = lanes_.open({accepted.source, accepted.destination}, now);
-  if (!stream) {
-    ++figures_.refusedHere;
-    return;
+  if (hasRoom()) {
+    if (open(accepted, now)) return;
+    if (waiting_.size() < kMostWaiting) return waiting_.push_back({std::move(accepted), now + kPatience});
   }
-  ++figures_.accepted;
-  host_->retag(*accepted.socket, tagOf(stream));  // and tells what has come meanwhile
-  add(stream, std::move(accepted.socket), false);
+  ++figures_.refusedHere;
 }
 
-void Streams::pause(Time now) {
+// False: its peer has no room for it.
+bool Streams::open(StreamHost::Accepted& accepted, Time now) {
+  StreamHandle stream = lanes_.open({accepted.source, accepted.destination}, now);
+  if (!stream) return false;
+  ++figures_.accepted;
+  host_->retag(*accepted.socket, tagOf(stream));  // and tells what has come meanwhile
+  add(stream, std::move(accepted.socket), StreamPair{accepted.source.address, accepted.destination.address});
+  return true;
+}
+
+// None waits for the peer of another.
+void Streams::takeWaiting(Time now) {
+  std::vector<Waiting> left;
+  for (Waiting& each : waiting_) {
+    if (open(each.accepted, now)) {
+      acted_ = true;
+    } else if (each.until <= now) {
+      ++figures_.refusedHere;
+    } else {
+      left.push_back(std::move(each));
+    }
+  }
+  waiting_ = std::move(left);
+}
+
+void Streams::pause(Time until) {
   host_->wantAccept(false);
-  acceptAgain_ = now + kPause;
-  full_ = true;
-  gate_.update(false, now);
+  acceptAgain_ = until;
+}
+
+void Streams::acceptAgain(Time now) {
+  if (acceptAgain_ == kNever) return;
+  bool waitsForRoom = acceptAgain_ == roomBy_;
+  if (now < acceptAgain_ && !(waitsForRoom && hasRoom())) return;
+  acceptAgain_ = kNever;
+  host_->wantAccept(true);
 }
 
 // The packet lane takes over before the bound: what waits to be accepted by then still finds room.
 void Streams::watchRoom(Time now) {
-  bool full = acceptAgain_ != kNever || (full_ ? open_ > enough(bound_) : open_ >= almost(bound_));
+  bool full = acceptAgain_ != kNever || (full_ ? used() > enough(bound_) : used() >= almost(bound_));
   if (full == full_) return;
   full_ = full;
-  if (!full) bound_ = most_;
+  if (!full) bound_ = most_, roomBy_ = kNever;
   gate_.update(!full_, now);
 }
 
@@ -157,7 +193,7 @@ void Streams::connect(StreamHandle stream, Time now) {
   }
   if (!socket) return refuse(stream, causeOf(error), now);
   ++figures_.connected;
-  add(stream, std::move(socket), true);
+  add(stream, std::move(socket), std::nullopt);
   attempts_.push_back({stream, now + kConnectTime});
 }
 
@@ -166,12 +202,13 @@ void Streams::refuse(StreamHandle stream, StreamCause cause, Time now) {
   lanes_.reset(stream, cause, now);
 }
 
+// An address that stands at an interface is this host's even where the routes lead elsewhere.
 bool Streams::isOwn(const Address& address) const {
   for (const auto& [index, link] : monitor_.table().links()) {
     for (const LinkAddress& own : link.addresses)
       if (own.address == address) return true;
   }
-  return false;
+  return host_->isLocal(address);
 }
 
 void Streams::expire(Time now) {
@@ -186,11 +223,12 @@ void Streams::expire(Time now) {
 
 // ---- all
 
-void Streams::add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, bool connecting) {
+void Streams::add(StreamHandle stream, std::unique_ptr<StreamSocket> socket,
+                  const std::optional<StreamPair>& taken) {
   if (pumps_.size() <= stream.place) pumps_.resize(size_t{stream.place} + 1);
   std::unique_ptr<StreamPump>& slot = pumps_[stream.place];
   if (!slot) ++open_;
-  slot = std::make_unique<StreamPump>(lanes_, stream, std::move(socket), connecting);
+  slot = std::make_unique<StreamPump>(lanes_, stream, std::move(socket), taken);
 }
 
 StreamPump* Streams::find(StreamHandle stream) {
@@ -223,6 +261,7 @@ void Streams::onEvent(const StreamEvent& event, Time now) {
   if (!pump) return;
   if (event.reset) {
     figures_.count(*event.reset);
+    if (*event.reset == StreamCause::kForbidden && pump->taken()) gate_.avoid(*pump->taken(), now);
     return drop(event.stream);
   }
   if (event.done) {
@@ -238,10 +277,6 @@ void Streams::takeEvents(Time now) {
 }
 
 bool Streams::turn(Time now) {
-  if (acceptAgain_ <= now) {
-    acceptAgain_ = kNever;
-    host_->wantAccept(true);
-  }
   expire(now);
   acted_ = false;
   takeEvents(now);
@@ -251,6 +286,8 @@ bool Streams::turn(Time now) {
     if (StreamPump* pump = find(stream)) move(*pump, now);
   moving_.clear();
   takeEvents(now);
+  takeWaiting(now);
+  acceptAgain(now);
   watchRoom(now);
   if (gate_.deadline() <= now) gate_.update(!full_, now);
   return !ready_.empty();

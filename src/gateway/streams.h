@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ class Streams : private StreamObserver {
   static constexpr size_t kAccepts = 64;
   /// Until a host here must have answered a SYN. Ours: five SYNs of Linux, the last of them 15 s after the first.
   static constexpr Duration kConnectTime = 20s;
+  /// Connections that were taken over and find no room wait for it so long, then they are reset. Ours: those of a burst have
+  /// made room by then, and who waits longer is better told.
+  static constexpr Duration kPatience = 1s;
+  /// Of those, so many for which a peer has no room; all are looked at in each turn. Ours.
+  static constexpr size_t kMostWaiting = 512;
   /// Until connections are accepted again after the system had no descriptor or no memory for one. Ours.
   static constexpr Duration kPause = 100ms;
 
@@ -55,23 +61,32 @@ class Streams : private StreamObserver {
     Time until;
   };
 
+  struct Waiting {
+    StreamHost::Accepted accepted;
+    Time until;
+  };
+
   void onAcceptable() override;
   void onReady(uint64_t tag, Ready ready) override;
 
   void take(StreamHost::Accepted&& accepted, Time now);
+  bool open(StreamHost::Accepted& accepted, Time now);
+  void takeWaiting(Time now);
+  void acceptAgain(Time now);
   void takeEvents(Time now);
   void onEvent(const StreamEvent& event, Time now);
   void connect(StreamHandle stream, Time now);
   void refuse(StreamHandle stream, StreamCause cause, Time now);
   bool isOwn(const Address& address) const;
-  void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, bool connecting);
+  void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, const std::optional<StreamPair>& taken);
   StreamPump* find(StreamHandle stream);
   void list(StreamPump& pump);
   void move(StreamPump& pump, Time now);
   void drop(StreamHandle stream);
   void expire(Time now);
-  void pause(Time now);
-  bool hasRoom() const { return open_ < bound_; }
+  void pause(Time until);
+  size_t used() const { return open_ + waiting_.size(); }
+  bool hasRoom() const { return used() < bound_; }
   void watchRoom(Time now);
 
   const Clock& clock_;
@@ -83,12 +98,15 @@ class Streams : private StreamObserver {
   std::vector<std::unique_ptr<StreamPump>> pumps_;  ///< by StreamHandle::place
   std::vector<StreamHandle> ready_, moving_;        ///< those that have something to do
   std::deque<Attempt> attempts_;                    ///< connections being opened, oldest first
+  std::vector<Waiting> waiting_;  ///< taken over, but their peers have no room for them now; oldest first
   size_t open_ = 0, most_ = 0;
   size_t bound_ = 0;  ///< at most `most_`; less when there were no more descriptors
   bool clientsSource_ = true;
   bool full_ = false;
   bool acted_ = false;
   Time acceptAgain_ = kNever;  ///< kNever: connections are accepted
+  Time roomBy_ =
+      kNever;  ///< from then on those that wait to be accepted are turned away; kNever: none waits for room
   StreamFigures figures_;
 };
 

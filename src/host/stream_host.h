@@ -67,6 +67,12 @@ struct StreamRule {
   bool operator==(const StreamRule&) const = default;
 };
 
+/// Connections from one host to another.
+struct StreamPair {
+  Address source, destination;  ///< of one family
+  bool operator==(const StreamPair&) const = default;
+};
+
 /// Which new TCP connections through this host end at it.
 struct Interception {
   std::string device;  ///< only what is routed into this interface, and did not come from it
@@ -74,6 +80,7 @@ struct Interception {
   std::vector<AddressRange> destinations;  ///< ordered, apart from each other
   std::vector<StreamRule> match;           ///< any of them, and
   std::vector<StreamRule> exclude;         ///< none of them
+  std::vector<StreamPair> avoid;           ///< nor between these
   bool operator==(const Interception&) const = default;
 };
 
@@ -104,6 +111,9 @@ class StreamHost {
   /// Opens a connection, from this source address and port when there is one. nullptr: `error` says why not.
   virtual std::unique_ptr<StreamSocket> connect(const std::optional<Endpoint>& source,
                                                 const Endpoint& destination, uint64_t tag, int& error) = 0;
+  /// Whether what is sent to this address stays with this host: its own addresses, and networks that are its own as a whole
+  /// (`ip route add local`). True, too, when the host does not say.
+  virtual bool isLocal(const Address& address) = 0;
   /// Connections that this process may have open at once.
   virtual size_t most() const = 0;
 };

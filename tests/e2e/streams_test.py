@@ -230,18 +230,48 @@ class Streams(PairCase):
                 self.eventually(lambda: self.figures()["ended_refused"] == before["ended_refused"] + 1, "counted")
 
     def test_no_stream_reaches_the_gateway_itself(self):
-        """Neither by its LAN's address, which lies in a network of the peer, nor by the tunnel's."""
+        """Neither by its LAN's address, which lies in a network of the peer, nor by the tunnel's. The near gateway
+        learns of the former by one connection, and leaves the next ones to the packet lane."""
         before = self.figures(self.lab.gateway)
         with listen(self.lab.concentrator, "192.168.100.1"), \
                 connect(self.lab.client, "192.168.100.1") as client:
             self.assertEqual(rest(client), ("reset", 0))
+        self.eventually(lambda: "daddr 192.168.100.1 return" in self.lab.edge.run("nft", "list", "ruleset"),
+                        "the edge to learn of it", timeout=3)
+        for address in ("192.168.100.1", "192.168.100.1", "10.255.0.1"):
+            with self.subTest(address=address), listen(self.lab.concentrator, address) as listener, \
+                    connect(self.lab.client, address) as client:
+                server, _ = listener.accept()
+                with server:
+                    client.sendall(b"as packets")
+                    self.assertEqual(receive(server, 10), b"as packets")
         self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
-        with listen(self.lab.concentrator, "10.255.0.1") as listener, \
-                connect(self.lab.client, "10.255.0.1") as client:
-            server, _ = listener.accept()
-            with server:
-                client.sendall(b"as packets")
-                self.assertEqual(receive(server, 10), b"as packets")
+
+    def test_no_stream_reaches_a_whole_network_of_a_gateway(self):
+        """Networks that are a host's by a route alone (AnyIP) lie in the peer's networks, and at no interface."""
+        for address, network, other in (("192.168.100.65", "192.168.100.64/28", "192.168.100.66"),
+                                        ("fd00:0:0:100::64:1", "fd00:0:0:100::64:0/112", "fd00:0:0:100::64:2")):
+            with self.subTest("of the far gateway", address=address):
+                self.lab.concentrator.ip("route", "add", "local", network, "dev", "lo")
+                before = self.figures(self.lab.gateway)
+                try:
+                    with listen(self.lab.concentrator, address), connect(self.lab.client, address) as client:
+                        self.assertEqual(rest(client), ("reset", 0))
+                finally:
+                    self.lab.concentrator.ip("route", "del", "local", network, "dev", "lo")
+                self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
+            with self.subTest("of the near gateway", address=address):
+                self.lab.edge.ip("route", "add", "local", network, "dev", "lo")
+                before = self.figures()
+                try:
+                    with listen(self.lab.edge, other) as listener, connect(self.lab.client, other) as client:
+                        server, _ = listener.accept()
+                        with server:
+                            client.sendall(b"near")
+                            self.assertEqual(receive(server, 4), b"near")
+                finally:
+                    self.lab.edge.ip("route", "del", "local", network, "dev", "lo")
+                self.assert_streams(before, 0)
 
     def test_unreachable(self):
         """A router behind the concentrator says so."""

@@ -42,8 +42,9 @@ KNOWS = {
     "linkemu": ["simnet/link", "host/linux"],
     "stacks": [],
     "flood": ["gateway"],
+    "burst": ["host/linux"],
     "faults": [],
-    "bench": ["simnet", "gateway/control"],
+    "bench": ["simnet", "gateway", "host/fake"],
     "tests": ALL,  # its sub-folders too: what a test is about does not have to stand beside it
 }
 TREES = ["src", "simnet", "sim", "tools", "bench", "tests"]

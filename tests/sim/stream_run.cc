@@ -27,7 +27,7 @@ uint8_t byteOf(uint64_t key, uint64_t offset) {
   return static_cast<uint8_t>(z >> (8 * (offset % 8)));
 }
 
-enum class Kind : uint8_t { kWhole, kHalfClosed, kStalled, kRefused, kReset, kIdle };
+enum class Kind : uint8_t { kWhole, kHalfClosed, kStalled, kReset, kRefused, kIdle };
 
 /// One end of a stream.
 struct End {
@@ -37,21 +37,29 @@ struct End {
   uint64_t otherKey = 0;  ///< of what it gets
   uint64_t toSend = 0;
   uint64_t sent = 0, received = 0;
-  bool stalls = false;  ///< does not read for now
-  bool waits = false;   ///< sends only when the other has finished
-  bool lost = false;    ///< its gateway has crashed
+  bool stalls = false;     ///< does not read for now
+  bool waits = false;      ///< sends only when the other has finished
+  bool keepsOpen = false;  ///< never finishes: only a reset ends its stream
+  bool lost = false;       ///< its gateway has crashed
   bool finished = false;
   bool atEnd = false;
   bool done = false;
   bool resetsItself = false;
+  bool wasHalfClosed = false;  ///< it had the other's end, and went on sending
+  bool hasStalled = false;     ///< bytes have waited for it to read again
   std::optional<StreamCause> reset;
-  bool isOver() const { return done || reset || lost || resetsItself; }
+  bool isCut() const { return reset || lost || resetsItself; }
+  bool isOver() const { return done || isCut(); }
 };
 
 struct Connection {
   Kind kind = Kind::kWhole;
   StreamEnds ends;
   End client, server;
+  End* troubled = nullptr;  ///< the one that resets, or that does not read for a while
+  bool isHalfClosed() const { return client.wasHalfClosed || server.wasHalfClosed; }
+  bool isStalled() const { return client.hasStalled || server.hasStalled; }
+  bool isTroubled() const { return client.isCut() || server.isCut() || isHalfClosed() || isStalled(); }
 };
 
 class StreamChaos {
@@ -81,7 +89,10 @@ class StreamChaos {
   void chooseTrouble();
   void trouble();
   void restart(Node& node);
+  void choose(Connection& c, size_t number);
   void open(size_t number);
+  void resetAfter(Connection& c, Duration wait);
+  void wakeAfter(Connection& c, Duration wait);
   void listen(Node& node);
   void onEvent(Node& node, const StreamEvent& event);
   void pump(End& end);
@@ -229,6 +240,32 @@ std::string StreamChaos::describe(size_t number) const {
   return out.str();
 }
 
+// Every second one is half-closed, stalled or reset, whatever the others are.
+void StreamChaos::choose(Connection& c, size_t number) {
+  bool up = chance(0.7), v6 = chance(0.3);
+  c.client.node = up ? &edge_ : &hub_;
+  c.server.node = up ? &hub_ : &edge_;
+  c.ends.source = {c.client.node->host(v6), static_cast<uint16_t>(1000 + number)};
+  c.ends.destination = {c.server.node->host(v6), 443};
+  c.client.key = c.server.otherKey = random_.next();
+  c.server.key = c.client.otherKey = random_.next();
+  c.client.toSend = static_cast<uint64_t>(spread(1, chance(0.2) ? 500000 : 3000));
+  c.server.toSend = static_cast<uint64_t>(spread(1, chance(0.3) ? 1500000 : 30000));
+  c.troubled = chance(0.5) ? &c.client : &c.server;
+  bool second = number % 2 == 0;
+  if (second) {
+    c.kind = static_cast<Kind>(1 + random_.below(3));
+  } else {
+    c.kind = chance(0.6) ? Kind::kWhole : static_cast<Kind>(1 + random_.below(5));
+  }
+  if (c.kind == Kind::kReset) c.troubled->keepsOpen = second;
+  if (c.kind == Kind::kStalled) c.troubled->stalls = true;
+  if (c.kind == Kind::kHalfClosed) c.server.waits = true;
+  if (c.kind == Kind::kHalfClosed || c.kind == Kind::kStalled) return;
+  if (chance(0.05)) c.client.toSend = 0;
+  if (chance(0.05)) c.server.toSend = 0;
+}
+
 void StreamChaos::open(size_t number) {
   Connection& c = connections_[number];
   if (!c.client.node->isRunning()) return;
@@ -245,12 +282,28 @@ void StreamChaos::open(size_t number) {
   }
   ends_[{c.client.node, c.client.handle}] = &c.client;
   pump(c.client);
-  if (c.kind == Kind::kReset) {
-    End& by = chance(0.5) ? c.client : c.server;
-    world_.after(fromSeconds(spread(0.001, 4.0)), [this, &by] {
-      if (by.handle && !by.isOver()) resetNow(by, StreamCause::kReset);
-    });
-  }
+  if (c.kind == Kind::kReset) resetAfter(c, fromSeconds(spread(0.001, 4.0)));
+  if (c.kind == Kind::kStalled) wakeAfter(c, between(100ms, 5s));
+}
+
+void StreamChaos::resetAfter(Connection& c, Duration wait) {
+  world_.after(wait, [this, &c] {
+    if (c.troubled->isOver()) return;
+    if (c.troubled->handle) return resetNow(*c.troubled, StreamCause::kReset);
+    if (!c.client.isOver()) resetAfter(c, 200ms);  // the server has not heard of it yet
+  });
+}
+
+// It sleeps until bytes wait for it.
+void StreamChaos::wakeAfter(Connection& c, Duration wait) {
+  world_.after(wait, [this, &c] {
+    End& slow = *c.troubled;
+    if (slow.isOver() || (!slow.handle && c.client.isOver())) return;
+    if (!slow.handle || slow.node->streams().readable(slow.handle) == 0) return wakeAfter(c, 200ms);
+    slow.stalls = false;
+    slow.hasStalled = true;
+    pump(slow);
+  });
 }
 
 void StreamChaos::resetNow(End& end, StreamCause cause) {
@@ -292,7 +345,9 @@ void StreamChaos::onEvent(Node& node, const StreamEvent& event) {
 // As a driver does: read what is there, write what may be written, say the end.
 void StreamChaos::pump(End& end) {
   if (!end.stalls) read(end);
-  if (!end.isOver() && (!end.waits || end.atEnd)) write(end);
+  if (end.isOver() || (end.waits && !end.atEnd)) return;
+  end.wasHalfClosed |= end.waits && !end.finished;
+  write(end);
 }
 
 void StreamChaos::read(End& end) {
@@ -341,7 +396,7 @@ void StreamChaos::write(End& end) {
       if (taken == 0) return;
     }
   }
-  if (end.finished) return;
+  if (end.finished || end.keepsOpen) return;
   end.finished = true;
   lanes.finish(end.handle, now);
 }
@@ -375,6 +430,11 @@ void StreamChaos::judge() {
         if (!a.done || !b.done) fail("not done: " + describe(i));
     }
   }
+  auto troubled = std::count_if(connections_.begin(), connections_.end(),
+                                [](const Connection& c) { return c.isTroubled(); });
+  if (2 * static_cast<size_t>(troubled) < connections_.size())
+    fail("tame: " + std::to_string(troubled) + " of " + std::to_string(connections_.size()) +
+         " streams were reset, half-closed or stalled");
   for (Node* node : {&edge_, &hub_}) {
     for (const PeerStatus& p : node->status().peers) {
       if (p.streamCount > 0 || p.streamsHeldBytes > 0) fail("kept: " + node->name() + " keeps streams");
@@ -391,28 +451,8 @@ StreamRunResult StreamChaos::run() {
   size_t count = 10 + random_.below(60);
   for (size_t i = 0; i < count; ++i) {
     Connection& c = connections_.emplace_back();
-    bool up = chance(0.7), v6 = chance(0.3);
-    c.client.node = up ? &edge_ : &hub_;
-    c.server.node = up ? &hub_ : &edge_;
-    c.ends.source = {c.client.node->host(v6), static_cast<uint16_t>(1000 + i)};
-    c.ends.destination = {c.server.node->host(v6), 443};
-    c.client.key = c.server.otherKey = random_.next();
-    c.server.key = c.client.otherKey = random_.next();
-    c.client.toSend = static_cast<uint64_t>(spread(1, chance(0.2) ? 500000 : 3000));
-    c.server.toSend = static_cast<uint64_t>(spread(1, chance(0.3) ? 1500000 : 30000));
-    if (chance(0.05)) c.client.toSend = 0;
-    if (chance(0.05)) c.server.toSend = 0;
-    c.kind = chance(0.45) ? Kind::kWhole : static_cast<Kind>(1 + random_.below(5));
-    c.server.waits = c.kind == Kind::kHalfClosed;
+    choose(c, i);
     Duration begins = between(500ms, 4s);
-    if (c.kind == Kind::kStalled) {
-      End& slow = chance(0.5) ? c.client : c.server;
-      slow.stalls = true;
-      world_.after(begins + between(100ms, 5s), [this, &slow] {
-        slow.stalls = false;
-        if (slow.handle && !slow.isOver()) pump(slow);
-      });
-    }
     if (c.kind == Kind::kIdle) {
       End& idle = chance(0.5) ? c.client : c.server;
       uint64_t rest = idle.toSend;
@@ -449,6 +489,9 @@ StreamRunResult StreamChaos::run() {
     ++result.streams;
     result.whole += c.client.done && c.server.done;
     result.reset += c.client.reset || c.server.reset;
+    result.halfClosed += c.isHalfClosed();
+    result.stalled += c.isStalled();
+    result.troubled += c.isTroubled();
   }
   if (!failure_.empty()) story_ << "\n" << world_.report();
   for (Node* node : {&edge_, &hub_}) {

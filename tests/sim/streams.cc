@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   uint64_t failed = 0, streams = 0, whole = 0, reset = 0, bytes = 0;
+  uint64_t halfClosed = 0, stalled = 0, troubled = 0;
   nlohmann::json firstFailed = nullptr;
   std::map<std::string, uint64_t> causes;
   for (uint64_t i = 0; i < runs; ++i) {
@@ -27,6 +28,9 @@ int main(int argc, char** argv) {
     whole += result.whole;
     reset += result.reset;
     bytes += result.bytes;
+    halfClosed += result.halfClosed;
+    stalled += result.stalled;
+    troubled += result.troubled;
     if (verbose) std::cout << "seed " << seed + i << result.story << "\nhash " << result.hash << "\n";
     if (result.failure.empty()) continue;
     std::cout << "seed " << seed + i << " failed: "
@@ -34,9 +38,17 @@ int main(int argc, char** argv) {
     if (failed++ == 0) firstFailed = seed + i;
     ++causes[result.failure.substr(0, result.failure.find(':'))];
   }
-  nlohmann::json summary = {{"runs", runs},       {"failed", failed}, {"first_failed_seed", firstFailed},
-                            {"streams", streams}, {"whole", whole},   {"reset", reset},
-                            {"bytes", bytes},     {"causes", causes}};
+  nlohmann::json summary = {{"runs", runs},
+                            {"failed", failed},
+                            {"first_failed_seed", firstFailed},
+                            {"streams", streams},
+                            {"whole", whole},
+                            {"reset", reset},
+                            {"half_closed", halfClosed},
+                            {"stalled", stalled},
+                            {"troubled", troubled},
+                            {"bytes", bytes},
+                            {"causes", causes}};
   std::cout << summary.dump() << std::endl;
   return failed > 0 ? 1 : 0;
 }

@@ -38,7 +38,8 @@ def _virtual(runs):
     """{what sim_streams counts} of so many runs, in two halves at once."""
     half = runs // 2
     done = simulate("sim_streams", {seed: ["--runs", half, "--seed", seed] for seed in (1, 1 + half)}, check=False)
-    return {key: sum(each[key] for each in done.values()) for key in ("runs", "failed", "streams", "whole", "reset")}
+    return {key: sum(each[key] for each in done.values()) for key in
+            ("runs", "failed", "streams", "whole", "reset", "half_closed", "stalled", "troubled")}
 
 
 def _real(count):

@@ -45,6 +45,13 @@ void putNew(NftBatch& batch, const std::string& table, const Interception& what,
     narrow(rule, r, v6);
     rule.verdict(NFT_RETURN);
   }
+  for (const StreamPair& pair : what.avoid) {
+    if (pair.destination.isV6() != v6) continue;
+    NftRule(batch, table, kNew)
+        .sourceIn(pair.source.view(), pair.source.bits())
+        .destinationIn(pair.destination.view(), pair.destination.bits())
+        .verdict(NFT_RETURN);
+  }
   for (const StreamRule& r : what.match) {
     if (!concerns(r, v6)) continue;
     NftRule rule(batch, table, kNew);

@@ -16,6 +16,15 @@ bool StreamAssembly::fitsLast(uint64_t offset, size_t bytes) const {
   return offset == arrived_ && bytes <= kSmall && ready_.last && ready_.last->packet.tailroom() >= bytes;
 }
 
+size_t StreamAssembly::growth(uint64_t offset, size_t bytes, size_t buffer) const {
+  if (offset + bytes <= arrived_ || fitsLast(offset, bytes)) return 0;
+  size_t more = buffer + sizeof(StreamChunk);
+  if (offset <= arrived_) return more;
+  if (!window_) more += sizeof(StreamWindow);
+  if (!window_ || !pageOf(offset)) more += sizeof(Page);
+  return more;
+}
+
 void StreamAssembly::add(uint64_t offset, Packet packet, bool isLast) {
   uint64_t end = offset + packet.size();
   if (isLast) end_ = end;
@@ -50,9 +59,7 @@ bool StreamAssembly::isCrowded(uint64_t offset) const {
 
 // Behind a gap: into the chain of its grain, by offset. What one that is there covers is not kept.
 void StreamAssembly::hold(uint64_t offset, Packet packet) {
-  if (!window_) window_ = store_->windows.take();
-  Page*& page = pageOf(offset);
-  if (!page) page = store_->pages.take();
+  Page*& page = takePage(offset);
   StreamChunk** at = &page->grains[grainOf(offset)];
   uint64_t end = offset + packet.size();
   while (*at && (*at)->offset <= offset) {
@@ -64,6 +71,30 @@ void StreamAssembly::hold(uint64_t offset, Packet packet) {
   chunk->next = std::exchange(*at, chunk);
   ++page->chunks;
   ++held_;
+}
+
+// The page for this offset, in the window; both are there after it.
+StreamAssembly::Page*& StreamAssembly::takePage(uint64_t offset) {
+  if (!window_) {
+    window_ = store_->windows.take();
+    footprint_ += sizeof(StreamWindow);
+  }
+  Page*& page = pageOf(offset);
+  if (!page) {
+    page = store_->pages.take();
+    footprint_ += sizeof(Page);
+  }
+  return page;
+}
+
+void StreamAssembly::givePage(Page*& page) {
+  store_->pages.give(std::exchange(page, nullptr));
+  footprint_ -= sizeof(Page);
+}
+
+void StreamAssembly::giveWindow() {
+  store_->windows.give(std::exchange(window_, nullptr));
+  footprint_ -= sizeof(StreamWindow);
 }
 
 // The gap that ended behind `from` is filled up to arrived_: what waited behind it is in order now, as far as the next
@@ -88,9 +119,9 @@ void StreamAssembly::drain(uint64_t from) {
       packet.trimFront(static_cast<size_t>(arrived_ - begins));
       append(arrived_, std::move(packet));
     }
-    if (page->chunks == 0) store_->pages.give(std::exchange(page, nullptr));
+    if (page->chunks == 0) givePage(page);
   }
-  if (held_ == 0) store_->windows.give(std::exchange(window_, nullptr));
+  if (held_ == 0) giveWindow();
 }
 
 size_t StreamAssembly::peek(std::span<ByteView> views) const {
@@ -117,7 +148,8 @@ void StreamAssembly::consume(size_t bytes) {
 }
 
 void StreamAssembly::count(const Packet& packet, bool more) {
-  footprint_ += more ? packet.footprint() : size_t{} - packet.footprint();
+  size_t bytes = packet.footprint() + sizeof(StreamChunk);
+  footprint_ += more ? bytes : size_t{} - bytes;
   packets_ += more ? size_t{1} : size_t{} - 1;
 }
 
@@ -136,10 +168,10 @@ void StreamAssembly::clear() {
       while (first) drop(std::exchange(first, first->next));
     }
     page->chunks = 0;
-    store_->pages.give(std::exchange(page, nullptr));
+    givePage(page);
   }
   held_ = 0;
-  store_->windows.give(std::exchange(window_, nullptr));
+  giveWindow();
 }
 
 }  // namespace braid

@@ -51,14 +51,12 @@ class StreamAssembly {
   /// Offset behind what was read, and behind what came without a gap before it.
   uint64_t consumed() const { return consumed_; }
   uint64_t arrived() const { return arrived_; }
-  /// Bytes of memory that packets take, whole buffers.
+  /// Bytes of memory that packets take, whole buffers, and what keeps them in order.
   size_t footprint() const { return footprint_; }
   /// Packets kept.
   size_t packets() const { return packets_; }
   /// Bytes of memory that a packet of so many bytes there would take in addition, at most: with buffers of `buffer` bytes.
-  size_t growth(uint64_t offset, size_t bytes, size_t buffer) const {
-    return offset + bytes <= arrived_ || fitsLast(offset, bytes) ? 0 : buffer;
-  }
+  size_t growth(uint64_t offset, size_t bytes, size_t buffer) const;
   /// Whether kMostNear packets wait near a range behind a gap. It is to come again later then: to find its place takes a
   /// step for each of them.
   bool isCrowded(uint64_t offset) const;
@@ -75,6 +73,9 @@ class StreamAssembly {
   void append(uint64_t offset, Packet packet);
   void hold(uint64_t offset, Packet packet);
   void drain(uint64_t from);
+  Page*& takePage(uint64_t offset);
+  void givePage(Page*& page);
+  void giveWindow();
   void count(const Packet& packet, bool more);
   void drop(StreamChunk* chunk);
 

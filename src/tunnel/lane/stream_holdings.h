@@ -54,11 +54,11 @@ class StreamHoldings {
         shared_(options.memory, giveWay),
         buffers_(&pool.budget(PacketUse::kHeld), giveWay) {}
 
-  /// Bytes of memory, whole buffers.
+  /// Bytes of memory: whole buffers, and what keeps them in order.
   size_t bytes() const { return bytes_; }
   /// Much is held: what the peer may send is to grow slowly.
   bool isShort() const { return bytes_ > options_.heldBytes / 2; }
-  /// Whether there is room for so many bytes more, one buffer at most, that come in order.
+  /// Whether there is room for so many bytes more, one buffer at most and what keeps it, that come in order.
   bool takesNext(size_t more) {
     return bytes_ + more <= options_.heldBytes && shared_.mustKeep(more) && buffers_.mustKeep(1);
   }

@@ -3,7 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/packet.h"
 #include "base/stock.h"
@@ -64,11 +66,40 @@ struct StreamWindow {
   std::array<Page*, kPages> pages{};  ///< by offset, modulo kSpan
 };
 
+/// Objects that are made on demand. Up to `kMost` that are given back are used again, the memory of others is freed: so
+/// that what was needed once, perhaps for a hostile peer, is not kept for ever.
+template <typename T, size_t kMost>
+class Spares {
+ public:
+  /// An object as it was given back, or T{}.
+  T* take() {
+    ++inUse_;
+    if (free_.empty()) return std::make_unique<T>().release();
+    T* item = free_.back().release();
+    free_.pop_back();
+    return item;
+  }
+  /// Gives back one of these.
+  void give(T* item) {
+    --inUse_;
+    std::unique_ptr<T> owned(item);
+    if (free_.size() < kMost) free_.push_back(std::move(owned));
+  }
+  /// Frees what is not in use.
+  void shrink() { free_.clear(); }
+  /// Objects taken and not given back.
+  size_t inUse() const { return inUse_; }
+
+ private:
+  std::vector<std::unique_ptr<T>> free_;
+  size_t inUse_ = 0;
+};
+
 /// Memory of the streams of a session: what one gives back another takes.
 struct StreamStore {
   Stock<StreamChunk> chunks;
-  Stock<StreamWindow::Page, 4> pages;
-  Stock<StreamWindow, 1> windows;
+  Spares<StreamWindow::Page, 64> pages;
+  Spares<StreamWindow, 16> windows;
 
   StreamChunk* make(Packet packet, uint64_t offset) {
     StreamChunk* chunk = chunks.take();
@@ -83,7 +114,7 @@ struct StreamStore {
     chunk->packet.reset();
     chunks.give(chunk);
   }
-  /// Frees what is not used by anything.
+  /// Frees what is not in use; chunks only if none is.
   void shrink() {
     chunks.shrink();
     pages.shrink();

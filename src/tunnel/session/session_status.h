@@ -76,8 +76,10 @@ inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
                  &SessionStatus::flowCount),
     field::unlisted(&SessionStatus::flows),
     field::gauge("stream_count", FieldUnit::kNone, "streams that are open", &SessionStatus::streamCount),
-    field::gauge("streams_held_bytes", FieldUnit::kBytes, "buffers of streams that wait for their readers",
-                 &SessionStatus::streamsHeldBytes),
+    field::gauge(
+        "streams_held_bytes", FieldUnit::kBytes,
+        "memory of what waits for the readers of streams: whole buffers, and what keeps them in order",
+        &SessionStatus::streamsHeldBytes),
     field::unlisted(&SessionStatus::streams));
 
 }  // namespace braid

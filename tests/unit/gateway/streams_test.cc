@@ -183,6 +183,21 @@ TEST_F(StreamsTest, NoPeerReachesTheGatewayItself) {
   EXPECT_THAT(tcp().opened(), SizeIs(1));
 }
 
+// Found by review: addresses that are the host's by a route alone (`ip route add local`) stand at no interface.
+TEST_F(StreamsTest, NoPeerReachesAWholeNetworkOfTheGateway) {
+  start();
+  tcp().setLocal({*Prefix::parse("10.2.0.64/28"), *Prefix::parse("fd02::64:0/112")});
+  for (const char* own : {"10.2.0.70:443", "[fd02::64:1]:443"}) {
+    server_ = end(own);
+    EXPECT_TRUE(arrive()->reset) << own;
+  }
+  EXPECT_THAT(tcp().opened(), IsEmpty());
+  EXPECT_THAT(lanes_.resets, ElementsAre(StreamCause::kForbidden, StreamCause::kForbidden));
+  server_ = end("10.2.0.80:443");
+  arrive();
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+}
+
 TEST_F(StreamsTest, AServerThatSaysNothingTimesOut) {
   start();
   Connection client = arrive(1), other = arrive(2);
@@ -298,6 +313,48 @@ TEST_F(StreamsTest, ASingleAddressOfAPeerKeepsItsPackets) {
       << "10.2.0.0 alone is left, too";
 }
 
+TEST_F(StreamsTest, WhatThePeerForbidsStaysPacketsForAWhile) {
+  start();
+  wait(StreamGate::kLook);
+  tcp().setLocal({*Prefix::parse("10.2.0.9/32")});  // this gateway is the far one, too
+  EXPECT_TRUE(arrive()->reset);
+  const StreamPair pair{*Address::parse("10.1.0.7"), server_.address};
+  ASSERT_TRUE(tcp().taking());
+  EXPECT_THAT(tcp().taking()->avoid, ElementsAre(pair)) << "at once: its host tries again soon";
+  // One that was on its way is no further pair, and begins the time anew.
+  wait(StreamGate::kAvoid - 10s);
+  EXPECT_TRUE(arrive()->reset);
+  EXPECT_THAT(tcp().taking()->avoid, ElementsAre(pair));
+  wait(StreamGate::kAvoid - 1ms);
+  EXPECT_THAT(tcp().taking()->avoid, SizeIs(1));
+  wait(StreamGate::kLook);
+  EXPECT_THAT(tcp().taking()->avoid, IsEmpty());
+}
+
+TEST_F(StreamsTest, WhatIsForbiddenIsRememberedOfAFewAndChangesTheRulesSeldom) {
+  start();
+  wait(StreamGate::kLook);
+  tcp().setLocal({*Prefix::parse("10.2.0.0/24")});
+  int changes = tcp().changes();
+  for (unsigned i = 0; i < 2 * StreamGate::kMostAvoided; ++i) {
+    server_ = {*Address::parse("10.2.0." + std::to_string(1 + i)), 443};
+    EXPECT_TRUE(arrive()->reset);
+  }
+  EXPECT_EQ(tcp().changes(), changes + 1) << "once, until the next look";
+  wait(StreamGate::kLook);
+  EXPECT_EQ(tcp().changes(), changes + 2);
+  ASSERT_THAT(tcp().taking()->avoid, SizeIs(StreamGate::kMostAvoided));
+  EXPECT_EQ(tcp().taking()->avoid.back().destination, server_.address) << "the newest ones";
+}
+
+TEST_F(StreamsTest, OtherEndsAreNotRemembered) {
+  start();
+  wait(StreamGate::kLook);
+  tcp().refuseConnect({ECONNREFUSED});
+  EXPECT_TRUE(arrive()->reset);
+  EXPECT_THAT(tcp().taking()->avoid, IsEmpty());
+}
+
 TEST_F(StreamsTest, NothingIsTakenOverWhileNoPeerCan) {
   lanes_.closed = {*Address::parse("10.2.0.1"), *Address::parse("fd02::1")};
   start();
@@ -334,7 +391,11 @@ TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
   EXPECT_EQ(streams_->figures().open, 20u);
   EXPECT_FALSE(tcp().taking());
   EXPECT_EQ(streams_->figures().lifts, 1u);
-  EXPECT_TRUE(arrive(2000)->reset) << "was on its way already";
+  Connection late = arrive(2000);
+  EXPECT_FALSE(late->reset) << "was on its way already, and waits for room";
+  EXPECT_LE(streams_->deadline(), clock_.now() + Streams::kPatience);
+  wait(Streams::kPatience);
+  EXPECT_TRUE(late->reset);
   EXPECT_EQ(streams_->figures().refusedHere, 1u);
   say(clients[0], "still works");
   auto end = [&](size_t i) {
@@ -345,6 +406,50 @@ TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
   end(0);
   EXPECT_TRUE(tcp().taking()) << "a tenth is free";
   EXPECT_EQ(streams_->figures().open, 18u);
+}
+
+// Found by a burst of short connections: many more are on their way than there is room for, and all of it is free soon.
+TEST_F(StreamsTest, WhatWaitsAtTheBoundIsTakenWhenThereIsRoom) {
+  start();
+  tcp().setMost(20);
+  streams_->configure(config_, kIndex, clock_.now());
+  std::vector<Connection> clients;
+  for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
+  Connection late = arrive(2000);
+  EXPECT_FALSE(tcp().accepts());
+  wait(Streams::kPatience / 2);
+  clients[0]->error = ECONNRESET;
+  tcp().tell(*clients[0], {.failed = true});
+  settle();
+  EXPECT_FALSE(late->reset);
+  EXPECT_EQ(streams_->figures().accepted, 11u);
+  say(late, "at last");
+  answer(tcp().opened().back());
+  EXPECT_EQ(tcp().opened().back()->fromGateway, "at last");
+  wait(Streams::kPatience);
+  EXPECT_FALSE(late->reset);
+  EXPECT_EQ(streams_->figures().refusedHere, 0u);
+}
+
+TEST_F(StreamsTest, WhatWaitsForAPeersRoomIsTakenInItsTurn) {
+  start();
+  lanes_.full = true;
+  Connection first = arrive(1);
+  say(first, "first");
+  wait(Streams::kPatience / 2);
+  Connection second = arrive(2);
+  EXPECT_FALSE(first->reset || second->reset);
+  wait(Streams::kPatience / 2);
+  EXPECT_TRUE(first->reset) << "for long enough";
+  EXPECT_FALSE(second->reset);
+  lanes_.full = false;
+  wait(1ms);
+  EXPECT_EQ(streams_->figures().accepted, 1u);
+  EXPECT_TRUE(streams_->hasActed());
+  settle();
+  EXPECT_EQ(tcp().opened().back()->source.port, 2);
+  wait(Streams::kPatience);
+  EXPECT_FALSE(second->reset);
 }
 
 // What was on its way when the packet lane takes over must not be turned away.
@@ -398,11 +503,12 @@ TEST_F(StreamsTest, WithoutDescriptorsTheBoundIsWhatIsOpen) {
   EXPECT_TRUE(arrive(2000)->reset);
   EXPECT_EQ(streams_->figures().refusedHere, 1u);
   EXPECT_FALSE(tcp().taking());
-  EXPECT_TRUE(tcp().accepts());
+  EXPECT_FALSE(tcp().accepts()) << "what is on its way yet waits for room";
   tcp().refuseAccept(0);
   clients[0]->error = ECONNRESET;
   tcp().tell(*clients[0], {.failed = true});
   settle();
+  EXPECT_TRUE(tcp().accepts());
   EXPECT_TRUE(tcp().taking()) << "two of twenty are free again";
   EXPECT_EQ(streams_->figures().most, 1000u);
 }
@@ -421,10 +527,15 @@ TEST_F(StreamsTest, WithoutMemoryNothingIsAcceptedForAWhile) {
   EXPECT_TRUE(tcp().taking());
 }
 
-TEST_F(StreamsTest, AStreamThatThePeerHasNoRoomForIsReset) {
+TEST_F(StreamsTest, AStreamThatThePeerHasNoRoomForIsResetInTheEnd) {
   start();
   lanes_.full = true;
-  EXPECT_TRUE(arrive()->reset);
+  Connection client = arrive();
+  wait(Streams::kPatience - 1ms);
+  EXPECT_FALSE(client->reset);
+  EXPECT_LE(streams_->deadline(), clock_.now() + 1ms);
+  wait(1ms);
+  EXPECT_TRUE(client->reset);
   EXPECT_EQ(streams_->figures().refusedHere, 1u);
 }
 

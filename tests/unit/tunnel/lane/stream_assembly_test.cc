@@ -115,6 +115,26 @@ TEST_F(StreamAssemblyTest, WhatIsThrownAwayGivesAllBack) {
   EXPECT_EQ(store.chunks.inUse() + store.pages.inUse() + store.windows.inUse(), 0u);
 }
 
+// Found by reading: one early byte for each 64 KB of a window took more than its buffer, and nobody counted that.
+TEST_F(StreamAssemblyTest, WhatKeepsEarlyBytesInOrderCountsAsHeld) {
+  constexpr uint64_t kPageBytes = StreamWindow::kGrain * StreamWindow::kPageGrains;
+  size_t buffer = pool.allocate().footprint();
+  for (uint64_t i = 1; i <= 10; ++i) {
+    uint64_t offset = i * kPageBytes;
+    size_t said = assembly.footprint() + assembly.growth(offset, 1, buffer);
+    add(offset, 1);
+    EXPECT_EQ(assembly.footprint(), said) << "room was asked for all of it";
+    EXPECT_EQ(assembly.footprint(),
+              i * (buffer + sizeof(StreamChunk) + sizeof(StreamWindow::Page)) + sizeof(StreamWindow));
+  }
+  size_t before = assembly.footprint();
+  EXPECT_EQ(assembly.growth(kPageBytes + 5, 1, buffer), buffer + sizeof(StreamChunk)) << "the page is there";
+  add(kPageBytes + 5, 1);
+  EXPECT_EQ(assembly.footprint(), before + buffer + sizeof(StreamChunk));
+  assembly.clear();
+  EXPECT_EQ(assembly.footprint(), 0u);
+}
+
 // Any ranges of a stream, in any order, overlapping and repeated, read in between in any portions: the bytes are those of
 // the stream, and what is kept is what is not read.
 // Found by reading: ranges that each reach a little further waited in one chain, as many as there were buffers, and every

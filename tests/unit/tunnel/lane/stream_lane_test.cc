@@ -75,7 +75,7 @@ TEST_F(StreamLaneTest, ASessionThatHoldsAllBuffersGivesWayToAnother) {
 }
 
 TEST_F(StreamLaneTest, ASessionThatHoldsAllBytesGivesWayToAnother) {
-  Budget little{100 * pool.allocate().footprint()};
+  Budget little{100 * (pool.allocate().footprint() + sizeof(StreamChunk))};
   options.memory = &little;
   expectThatWhoHoldsMostGivesWay(100);
 }

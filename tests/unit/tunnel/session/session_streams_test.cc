@@ -466,6 +466,57 @@ TEST_F(SessionStreamsTest, WhatComesInOrderFindsRoomHoweverMuchIsEarly) {
   EXPECT_EQ(hub->streams().counts().streamsLimited, 0u) << "who reads is not to blame";
 }
 
+// Found by reading: a peer that sends one early byte of each of many streams makes a gateway hold a window and a page for
+// each, more than the buffer that alone was counted.
+TEST_F(SessionStreamsTest, WhatKeepsEarlyBytesInOrderIsWithinTheBound) {
+  RecordProperty("rule", "stream.memory");
+  options.streams.heldBytes = 1 << 20;
+  begin();
+  std::vector<uint8_t> bytes(1);
+  size_t each =
+      pool.allocate().footprint() + sizeof(StreamChunk) + sizeof(StreamWindow) + sizeof(StreamWindow::Page);
+  size_t taken = 0;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    StreamFrame frame;
+    frame.type = StreamFrame::kFirst | StreamFrame::kOpen;
+    frame.opening = StreamOpening{kEnds, 1000};
+    frame.stream = StreamId(2 * i);
+    frame.offset = 1;
+    frame.bytes = bytes;
+    if (hub->streams().admit(frame, now) != StreamLane::Verdict::kTaken) continue;
+    hub->streams().onFrame(frame, pool.copy(bytes), now);
+    ++taken;
+  }
+  EXPECT_GT(taken, 50u);
+  EXPECT_LE(taken * each, options.streams.heldBytes);
+  EXPECT_EQ(hub->streams().heldBytes(), taken * each);
+  EXPECT_EQ(hub->streams().counts().streamsLimited, 0u) << "early bytes end no stream";
+}
+
+// What was admitted is held at once: nothing that a parity restores comes in between and takes its room.
+TEST_F(SessionStreamsTest, TheBoundHoldsAmidLossesAndParities) {
+  RecordProperty("rule", "stream.memory");
+  options.streams.heldBytes = 200'000;
+  options.recovery = "cofuso";
+  begin();
+  loss = 0.1;
+  std::vector<StreamHandle> mine;
+  for (int i = 0; i < 30; ++i) mine.push_back(open(*edge));
+  size_t most = 0;
+  for (int round = 0; round < 600; ++round) {
+    for (StreamHandle& h : mine) {
+      if (!desk.find(h)) h = open(*edge);
+      write(h, 1 + dice.below(3000));
+    }
+    run(1ms);
+    listen();
+    if (!opened.empty()) read(opened[dice.below(opened.size())], 5000);
+    most = std::max(most, hub->streams().heldBytes());
+    ASSERT_LE(hub->streams().heldBytes(), options.streams.heldBytes) << round;
+  }
+  EXPECT_GT(most, options.streams.heldBytes / 2);
+}
+
 TEST_F(SessionStreamsTest, BytesBeyondTheCreditAreALie) {
   RecordProperty("rule", "stream.limit");
   begin();

@@ -1,0 +1,129 @@
+"""Bursts of short TCP connections through the stream lane, at the highest rate that this machine's client makes: real
+kernels, sockets and rules. The rates and the daemons' CPU for a connection are in the output."""
+
+import json
+import threading
+import unittest
+
+from lab import Lab
+from lab.links import Wire
+from lab.measure import thread_nanoseconds
+from pair_case import V4, PairCase
+
+PORT = 8080
+COUNT, AT_ONCE = 20_000, 400
+BOUND = 300  # connections, far fewer than are open at once
+PATIENCE = 20  # seconds that a connection may take
+# A host has 28,000 ports, and each may rest for a minute.
+SOURCES = [f"192.168.10.{host}" for host in range(3, 7)]
+STREAMS = {"streams": {"enabled": "on", "match": [{"ports": PORT}]}}
+
+
+class Bursts(PairCase):
+    LINKS = [Wire("wire")]
+    EDGE = CONCENTRATOR = STREAMS
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for source in SOURCES:
+            cls.lab.client.ip("address", "add", f"{source}/24", "dev", "lan0")
+        cls.lab.start(cls.lab.server, "server", [cls.lab.binary("burst"), "serve", f"0.0.0.0:{PORT}"])
+        cls.lab.wait_for_line("server", "ready")
+
+    def setUp(self):
+        self.configure()
+
+    def configure(self, edge=None, concentrator=None):
+        """Starts both gateways anew, with these settings of streams in addition."""
+        for gateway, settings in ((self.lab.edge_gateway, edge), (self.lab.gateway, concentrator)):
+            gateway.config["streams"] = STREAMS["streams"] | (settings or {})
+            gateway.restart()
+        for gateway in self.lab.gateways():
+            self.eventually(lambda: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+                            f"{gateway.name} takes connections over")
+
+    def figures(self, gateway):
+        return gateway.status()["streams"]
+
+    def burst(self, address=V4, sources=SOURCES, at_once=AT_ONCE):
+        """What became of the connections of a burst."""
+        command = [self.lab.binary("burst"), "ask", f"{address}:{PORT}", "--count", COUNT, "--at-once", at_once,
+                   "--patience", PATIENCE]
+        for source in sources:
+            command += ["--source", source]
+        return json.loads(self.lab.client.run(*command, timeout=240))
+
+    def burst_beside_pings(self, **options):
+        """The same, with pings through the tunnel meanwhile, which must be answered."""
+        over, lost = threading.Event(), []
+
+        def ping():
+            while not over.is_set():
+                lost.append(self.ping(count=1, wait=2) == 0)
+
+        other = threading.Thread(target=ping, daemon=True)
+        other.start()
+        try:
+            return self.burst(**options)
+        finally:
+            over.set()
+            other.join()
+            print(f"{len(lost)} pings meanwhile, {sum(lost)} without an answer")
+            self.assertGreater(len(lost), 5)
+            self.assertEqual(sum(lost), 0)
+
+    def assert_whole(self, done):
+        """No connection hangs, none brings wrong bytes or too few."""
+        print(f"{done['rate']:.0f} connections a second: {done}")
+        self.assertEqual({key: done[key] for key in ("wrong", "short", "hung", "failed")},
+                         {"wrong": 0, "short": 0, "hung": 0, "failed": 0})
+        self.assertEqual(done["good"] + done["reset"], COUNT)
+
+    def assert_all_over(self):
+        for gateway in self.lab.gateways():
+            self.eventually(lambda: self.figures(gateway)["open"] == 0, f"{gateway.name} to have no more")
+            peer = gateway.status()["peers"][0]
+            self.assertEqual((peer["stream_count"], peer["streams_held_bytes"]), (0, 0))
+
+    def test_as_fast_as_the_client_can(self):
+        alone = self.burst(Lab.server_addresses(0)[0], sources=())
+        print(f"without Braid: {alone['rate']:.0f} connections a second")
+        before = [sum(thread_nanoseconds(gateway.process.pid).values()) for gateway in self.lab.gateways()]
+        done = self.burst_beside_pings()
+        self.assert_whole(done)
+        for gateway, began in zip(self.lab.gateways(), before):
+            spent = sum(thread_nanoseconds(gateway.process.pid).values()) - began
+            print(f"{gateway.name}: {spent / COUNT / 1e3:.0f} us of CPU for a connection, its system calls included")
+        self.assertEqual(done["good"], COUNT)
+        self.assertEqual(self.figures(self.lab.edge_gateway)["accepted"], COUNT)
+        self.assert_all_over()
+
+    def over_the_bound(self, **settings):
+        self.configure(**settings)
+        done = self.burst_beside_pings(at_once=4 * BOUND)
+        near, far = self.figures(self.lab.edge_gateway), self.figures(self.lab.gateway)
+        print(f"{near['accepted']} in the stream lane, {near['turned_away']} and {far['turned_away']} turned away, "
+              f"{near['lifted']} times no more were taken over")
+        self.assert_whole(done)
+        self.assertGreater(near["accepted"], 0)
+        self.assertLess(near["accepted"], COUNT, "the others were packets")
+        self.assert_all_over()
+        return done
+
+    def test_over_the_bound_of_the_near_gateway(self):
+        done = self.over_the_bound(edge={"max-connections": BOUND})
+        self.assertEqual(done["reset"], 0)
+
+    def test_over_the_bound_of_the_peer(self):
+        done = self.over_the_bound(edge={"max-per-peer": 2 * BOUND}, concentrator={"max-per-peer": 2 * BOUND})
+        self.assertEqual(done["reset"], 0)
+
+    def test_over_the_bound_of_the_far_gateway(self):
+        """The near gateway does not know it: some are reset before it hears of it, then all stay packets a while."""
+        done = self.over_the_bound(concentrator={"max-connections": BOUND})
+        self.assertLess(done["reset"], COUNT / 10)
+
+
+if __name__ == "__main__":
+    unittest.main()
