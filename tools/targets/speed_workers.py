@@ -182,8 +182,8 @@ def second_worker(quick, settings):
     return min(gains.values()), detail
 
 
-@target("speed.9b", f"{PEERS} peers with a TCP stream each way: CPU time of the one thread of a daemon that has all of "
-        "them, for a byte of payload / that of the busier one of two daemons on the machine that have half of them "
+@target("speed.9b", f"{PEERS} peers with a TCP stream each way: CPU time of the one thread of a daemon that has all "
+        "of them, for a byte of payload / that of the busier one of two daemons on the machine that have half of them "
         "each, for a byte of the payload of both; median of runs in turns", "ratio", at_least=MANY_AT_LEAST,
         programs=["braidd", "braidctl"], options=OPTIONS)
 def second_daemon(quick, settings):
