@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import itertools
+import json
 import pathlib
 import re
 import subprocess
@@ -185,6 +186,23 @@ class Contributing(unittest.TestCase):
                     checked += 1
                     self.assertLessEqual({each for each in name.groups() if each}, known)
         self.assertGreater(checked, 50)
+
+
+class Instructions(unittest.TestCase):
+    """The table of docs/performance.md, and what is reckoned from it, are of the value that speed.7 has recorded."""
+
+    def test_of_a_packet(self):
+        text = text_of(ROOT / "docs" / "performance.md")
+        heading, rows = "| stages | instructions | of which |\n", {}
+        for line in text.partition(heading)[2].partition("\n\n")[0].splitlines()[1:]:
+            stage, instructions, _ = (cell.strip() for cell in line.strip("|").split("|"))
+            rows[stage] = int(instructions.replace(",", ""))
+        total = rows.pop("all")
+        self.assertEqual(sum(rows.values()), total)
+        recorded = json.loads(text_of(ROOT / "bench" / "instructions.json"))["instructions"]
+        self.assertLessEqual(abs(total / recorded - 1), 0.03, f"{recorded} are recorded")
+        cipher = re.search(r"^\| all \| [\d,]+ \| cipher ([\d,]+) \|$", text, re.MULTILINE).group(1)
+        self.assertIn(f"(above: {total:,} less {cipher} for the cipher", text)
 
 
 class Links(unittest.TestCase):
