@@ -20,6 +20,7 @@ from pair_case import V4, V6, PairCase
 PORT = 8080  # taken over by default
 PACKETS = 2323  # not taken over
 PROMPT = 2  # seconds: what is told at once takes a round trip, and a lost datagram one repair more
+IPV6_FREEBIND = 78  # socket does not know it
 RESET = struct.pack("ii", 1, 0)
 STREAMS = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}]}}
 ADDRESSES = (V4, V6)
@@ -31,9 +32,12 @@ def family(address):
 
 
 def listen(namespace, address, port=PORT, backlog=1024):
+    """At an address of the namespace, by an interface or by a route alone (where IPv6 wants to be told so)."""
     def make():
         listener = socket.socket(family(address), socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if listener.family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, IPV6_FREEBIND, 1)
         listener.bind((address, port))
         listener.listen(backlog)
         listener.settimeout(10)
