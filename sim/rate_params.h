@@ -16,7 +16,7 @@ namespace braid::sim {
 struct WanParams {
   std::optional<double> seconds;  ///< measured time, after the warm-up
   std::optional<double> loss;     ///< share of packets lost on WiFi towards the client; bulk, interactive
-  double jitter = 0;            ///< bulk, interactive: extra delay up to this share of a path's RTT, half of it each way
+  double jitter = 0;  ///< bulk, interactive: extra delay up to this share of the RTT, half of it each way
   std::optional<std::string> recovery;  ///< policy
   std::optional<std::string> scheduler;
   bool saturate = false;           ///< bulk, interactive: raw segments instead of an inner TCP

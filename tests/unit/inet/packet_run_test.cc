@@ -428,15 +428,15 @@ TEST(PacketSegmenterTest, BehindARoutingHeaderTheChecksumIsForTheLastDestination
   store16(&packet[ip::kV6PayloadLength], static_cast<uint16_t>(packet.size() - ip::kV6Header));
   // What the kernel leaves in the field: the sum of the pseudo header.
   size_t length = packet.size() - ip::kV6Header - kHeader;
-  store16(&packet[kTcpChecksum],
-          foldSum(sumBytes(source.bytes) + sumBytes(last.bytes) + length + ip::kTcp));
+  store16(&packet[kTcpChecksum], foldSum(sumBytes(source.bytes) + sumBytes(last.bytes) + length + ip::kTcp));
   auto segments = PacketSegmenter::of(packet, 0, 100);
   ASSERT_TRUE(segments);
   ASSERT_EQ(segments->count(), 3u);
   for (size_t size; (size = segments->nextSize()) > 0;) {
     Bytes segment(size);
     segments->write(segment.data());
-    EXPECT_EQ(transportChecksum(source, last, ip::kTcp, ByteView(segment).subspan(ip::kV6Header + kHeader)), 0);
+    EXPECT_EQ(transportChecksum(source, last, ip::kTcp, ByteView(segment).subspan(ip::kV6Header + kHeader)),
+              0);
   }
 }
 
