@@ -75,8 +75,8 @@ def _simulated(programs, seeds):
     return [done[seed]["goodput_mbit"] for seed in seeds]
 
 
-@target("order.7b", f"the same links in virtual time with jitter of half the RTT: goodput / without the new rule, mean "
-        f"of {SEEDS} seeds", "ratio", at_least=STEADY, programs=["sim_rate"], options=[QUICK])
+@target("order.7b", "the same links in virtual time with jitter of half the RTT: goodput / without the new rule, "
+        f"mean of {SEEDS} seeds", "ratio", at_least=STEADY, programs=["sim_rate"], options=[QUICK])
 def jitter(quick):
     seeds = range(1, 1 + (QUICK_SEEDS if quick else SEEDS))
     here, there = _simulated(None, seeds), _simulated(build(changed(*RULE_OFF), ["sim_rate"]), seeds)

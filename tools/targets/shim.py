@@ -149,7 +149,7 @@ def _costs():
 def cost():
     medians, flow_bytes = _costs()
     return medians["Mix"], {"bytes per flow": flow_bytes, "flows": 100_000,
-                              "all, ns (see bench/ackshim_bench.cc)": medians}
+                            "all, ns (see bench/ackshim_bench.cc)": medians}
 
 
 @target("shim.5b", "the same in cache misses, each of which waits for the one before, in as much memory as the flows "
