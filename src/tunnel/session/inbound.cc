@@ -84,10 +84,13 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
     if (isUnit(last) && whole) parts_.receiver.onSymbol(subflow.id(), pn, {&symbol, 1});
     if (!whole) onScattered(subflow.id(), pn, datagram.view());
     // Bytes of a stream first: what is restored may not take the room for which they were admitted.
-    bool ofStream = isOfStream(last);
-    if (ofStream) takeOver(last, std::move(datagram), now);
-    takeRestored(now);
-    if (isUnit(last) && !ofStream) takeOver(last, std::move(datagram), now);
+    if (isOfStream(last)) {
+      takeOver(last, std::move(datagram), now);
+      takeRestored(now);
+    } else {
+      takeRestored(now);
+      if (isUnit(last)) takeOver(last, std::move(datagram), now);
+    }
   }
   deliverWaiting();
   return good;
