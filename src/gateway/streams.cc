@@ -133,19 +133,20 @@ bool Streams::open(StreamHost::Accepted& accepted, Time now) {
   return true;
 }
 
-// None waits for the peer of another.
+// None waits for the peer of another. In place: this is called in every turn.
 void Streams::takeWaiting(Time now) {
-  std::vector<Waiting> left;
+  auto left = waiting_.begin();
   for (Waiting& each : waiting_) {
     if (open(each.accepted, now)) {
       acted_ = true;
     } else if (each.until <= now) {
       ++figures_.refusedHere;
     } else {
-      left.push_back(std::move(each));
+      if (&*left != &each) *left = std::move(each);
+      ++left;
     }
   }
-  waiting_ = std::move(left);
+  waiting_.erase(left, waiting_.end());
 }
 
 void Streams::pause(Time until) {

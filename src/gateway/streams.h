@@ -106,7 +106,7 @@ class Streams : private StreamObserver {
   bool acted_ = false;
   Time acceptAgain_ = kNever;  ///< kNever: connections are accepted
   Time roomBy_ =
-      kNever;  ///< from then on those that wait to be accepted are turned away; kNever: none waits for room
+      kNever;  ///< then those that wait to be accepted are turned away; kNever: none waits for room
   StreamFigures figures_;
 };
 
