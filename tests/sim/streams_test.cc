@@ -8,7 +8,7 @@ namespace braid::sim::streams_test {
 namespace {
 
 class Streams : public testing::TestWithParam<uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, Streams, testing::Range(uint64_t{1}, uint64_t{21}));
+INSTANTIATE_TEST_SUITE_P(Seeds, Streams, testing::Range(uint64_t{1}, uint64_t{23}));
 
 TEST_P(Streams, ComeToTheirEndsWithEveryByte) {
   StreamRunResult result = streamRun(GetParam());
