@@ -25,7 +25,8 @@ class PacketPump : private SendObserver {
   const TunDevice& device() const { return *device_; }
   SocketTable& sockets() { return sockets_; }
 
-  /// Moves what the device has to the tunnel, and what the tunnel has ready to sockets and device. True: there is more; call again at once.
+  /// Moves what the device has to the tunnel, and what the tunnel has ready to sockets and device. True: there is more;
+  /// call again at once.
   bool turn(Time now);
   /// Sends what the tunnel has ready. True: there is more; call again at once.
   bool sendDatagrams(Time now);

@@ -22,8 +22,9 @@ class PacketSegmenter {
   static constexpr size_t kMost = 2048;
 
   /// `packet` begins with `linkHeader` bytes that each segment repeats, an IP header behind them, and must outlive
-  /// this; its transport checksum is the sum of the pseudo header, as for completeChecksum(). `payload`: bytes of transport payload in each segment but the last. nullopt when it is no whole TCP or UDP
-  /// packet with payload, `payload` is 0, or there would be more than kMost.
+  /// this; its transport checksum is the sum of the pseudo header, as for completeChecksum(). `payload`: bytes of
+  /// transport payload in each segment but the last. nullopt when it is no whole TCP or UDP packet with payload,
+  /// `payload` is 0, or there would be more than kMost.
   static std::optional<PacketSegmenter> of(ByteView packet, size_t linkHeader, size_t payload);
 
   /// How many there are.

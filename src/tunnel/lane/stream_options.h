@@ -15,8 +15,7 @@ struct StreamOptions {
   size_t firstCredit = 256 << 10;  ///< bytes of a stream that the peer may send back before it hears more
   size_t firstUpload = 64 << 10;   ///< bytes of one that the peer has opened, likewise
   size_t mostCredit = 8 << 20;  ///< bytes of a stream that are held for a slow reader; at most kCreditBound
-  size_t heldBytes =
-      32 << 20;  ///< bytes of memory that are held of a peer's streams: StreamAssembly::footprint()
+  size_t heldBytes = 32 << 20;  ///< memory held of a peer's streams, bytes: StreamAssembly::footprint()
   size_t queuedBytes = 256 << 10;   ///< bytes of a stream that wait to be sent, at most
   Budget* memory = nullptr;         ///< bytes held, of all peers; set by Tunnel
   StreamDesk* desk = nullptr;       ///< where the driver meets streams; set by Tunnel
