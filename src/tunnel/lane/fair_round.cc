@@ -54,7 +54,7 @@ void FairRound::sit(RoundSeat& seat) {
 bool FairRound::settle(Time now) {
   if (settled_) return true;
   while (true) {
-    List& list = new_.empty() ? old_ : new_;
+    List& list = next();
     if (list.empty()) return false;
     RoundSeat& seat = *list.front();
     if (seat.deficit_ <= 0) {
@@ -78,6 +78,11 @@ bool FairRound::settle(Time now) {
       --seated_;
     }
   }
+}
+
+void FairRound::charge(RoundSeat& seat, size_t bytes) {
+  seat.deficit_ -= static_cast<int64_t>(bytes);
+  ahead_ = seat.isSparse() ? ahead_ + static_cast<int64_t>(bytes) : 0;
 }
 
 Offer Round::offer(Time now) {
@@ -108,7 +113,7 @@ Packet Round::take() {
   Packet unit = seat->flow_.lane().handOut(seat->flow_);
   seat->waiting_ -= unit.size();
   fair_->bytes_ -= unit.size();
-  seat->deficit_ -= static_cast<int64_t>(unit.size());
+  fair_->charge(*seat, unit.size());
   return unit;
 }
 
@@ -138,6 +143,7 @@ bool Round::deferClaim() {
     seat->place_ = RoundSeat::Place::kOld;
   }
   fair_->settled_ = nullptr;
+  fair_->ahead_ = 0;
   return true;
 }
 
@@ -145,7 +151,7 @@ void Round::endClaim(size_t bytes, bool again) {
   RoundSeat* seat = fair_->settled_;
   if (!seat || seat->unit_) return;
   fair_->settled_ = nullptr;
-  seat->deficit_ -= static_cast<int64_t>(bytes);
+  fair_->charge(*seat, bytes);
   seat->claims_ = again;
   fair_->claims_ -= !again;
 }

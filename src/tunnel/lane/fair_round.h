@@ -49,7 +49,8 @@ struct Offer {
 };
 
 /// Whose turn it is to send: deficit round robin among the flows that have something to send, sparse ones first
-/// (fq_codel, RFC 8290 section 4.2). One round for all lanes: what a flow's data is only its lane knows. Who looks for
+/// (fq_codel, RFC 8290 section 4.2), but with a bound: the others have a turn after every `kMaxAhead` bytes of sparse
+/// ones. A tunnel sees thousands of short connections a second, each of them sparse. One round for all lanes: what a flow's data is only its lane knows. Who looks for
 /// what to send next walks it with a Round.
 ///
 /// A flow takes its seat when something of it waits, or when it claims a turn to protect what it has sent, and
@@ -63,6 +64,8 @@ class FairRound {
  public:
   /// Bytes a flow may send per round: an Ethernet frame (RFC 8290 section 5.2.4).
   static constexpr int64_t kQuantum = 1514;
+  /// Bytes of sparse flows that go ahead of all others in a row. Ours.
+  static constexpr int64_t kMaxAhead = 8 * kQuantum;
   /// Flows that may be held at once: bounds the work for a packet. Ours.
   static constexpr size_t kMaxHeld = 16;
 
@@ -103,14 +106,17 @@ class FairRound {
   friend class Round;
   using List = IntrusiveList<RoundSeat, &RoundSeat::link_>;
 
+  List& next() { return new_.empty() || (ahead_ >= kMaxAhead && !old_.empty()) ? old_ : new_; }
   List& listOf(const RoundSeat& seat) { return seat.place_ == RoundSeat::Place::kNew ? new_ : old_; }
   void sit(RoundSeat& seat);
   bool settle(Time now);
+  void charge(RoundSeat& seat, size_t bytes);
 
   List new_;
   List old_;
   RoundSeat* settled_ = nullptr;  // the first of its list, and its turn
   std::vector<RoundSeat*> held_;  // in no list, in the order in which they were passed
+  int64_t ahead_ = 0;             // bytes of sparse flows since another one had its turn
   size_t bytes_ = 0;
   size_t seated_ = 0;  // those held included
   size_t claims_ = 0;

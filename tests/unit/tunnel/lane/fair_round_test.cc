@@ -219,6 +219,43 @@ TEST(FairRoundProperty, SparseFlowNeverWaitsForMoreThanOneUnit) {
   }
 }
 
+TEST(FairRoundProperty, AFloodOfNewFlowsLeavesOldOnesAShare) {
+  for (size_t size : {60u, 500u, 1400u}) {
+    SCOPED_TRACE(testing::Message() << "new flows of " << size << " bytes");
+    RoundBench b;
+    b.in(1, 1000, 100);
+    b.serve(8);  // it is old
+    int64_t ahead = 0;
+    b.in(2, size);
+    for (int n = 3, served = 0; served < 4; ++n) {
+      b.in(n, size);  // a flow more for each unit that leaves: new ones always wait
+      if (b.serve(1) == Order{1}) {
+        ++served;
+        ahead = 0;
+      } else {
+        ahead += static_cast<int64_t>(size);
+        ASSERT_LT(ahead, FairRound::kMaxAhead + 1514);
+      }
+    }
+  }
+}
+
+TEST(FairRound, TheTurnOfAnOldFlowThatWaitsDoesNotStopNewOnes) {
+  RoundBench b;
+  b.in(1, 1514);
+  b.serve(2);
+  b.round.claim(b.flow(1));
+  b.in(2, 1000, 10);
+  b.serve(4);
+  for (int n = 3; n < 40; ++n) b.in(n, 500);
+  for (int n = 0; n < 30; ++n) {
+    Round walk(b.round);
+    while (walk.offer(b.kNow).isClaim()) ASSERT_TRUE(walk.deferClaim());
+    ASSERT_GT(RoundBench::look(walk), 0);
+    walk.take();
+  }
+}
+
 // ---- turns without data
 
 TEST(FairRound, NobodyHasATurnWithoutAClaim) {
