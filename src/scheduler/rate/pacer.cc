@@ -5,6 +5,13 @@
 
 namespace braid {
 
+// A burst at a high rate is no debt at a lower one: paid back there, the 3 ms of it would take many times as long.
+void Pacer::setRate(double bytesPerSecond) {
+  double left = burst() - debt_;
+  rate_ = bytesPerSecond;
+  if (debt_ > 0) debt_ = std::max(0.0, burst() - left);
+}
+
 double Pacer::burst() const {
   double datagrams = static_cast<double>(kBurstDatagrams * datagram_);
   return std::isinf(rate_) ? datagrams : std::max(datagrams, rate_ * toSeconds(kBurstTime));

@@ -20,8 +20,9 @@ class Pacer {
   /// `datagram`: size of a full datagram in bytes.
   explicit Pacer(uint64_t datagram = 1500) : datagram_(datagram) {}
 
-  /// Bytes per second, 0 or more; infinity: no pacing. Holds from the last onSent() on.
-  void setRate(double bytesPerSecond) { rate_ = bytesPerSecond; }
+  /// Bytes per second, 0 or more; infinity: no pacing. Holds from the last onSent() on. What was left of the burst
+  /// then is left, as much of it as the burst at the new rate holds.
+  void setRate(double bytesPerSecond);
   double rate() const { return rate_; }
   /// Bytes that may leave at once after a pause.
   double burst() const;
