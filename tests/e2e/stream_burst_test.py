@@ -3,11 +3,12 @@ kernels, sockets and rules. The rates and the daemons' CPU for a connection are 
 
 import json
 import threading
+import time
 import unittest
 
 from lab import Lab
 from lab.links import Wire
-from lab.measure import thread_nanoseconds
+from lab.measure import median, thread_nanoseconds
 from pair_case import V4, PairCase
 
 PORT = 8080
@@ -56,11 +57,13 @@ class Bursts(PairCase):
 
     def burst_beside_pings(self, **options):
         """The same, with pings through the tunnel meanwhile, which must be answered."""
-        over, lost = threading.Event(), []
+        over, lost, seconds = threading.Event(), [], []
 
         def ping():
             while not over.is_set():
+                began = time.monotonic()
                 lost.append(self.ping(count=1, wait=2) == 0)
+                seconds.append(time.monotonic() - began)
 
         other = threading.Thread(target=ping, daemon=True)
         other.start()
@@ -69,7 +72,8 @@ class Bursts(PairCase):
         finally:
             over.set()
             other.join()
-            print(f"{len(lost)} pings meanwhile, {sum(lost)} without an answer")
+            print(f"{len(lost)} pings meanwhile, {sum(lost)} without an answer; with their process they took "
+                  f"{median(seconds) * 1e3:.0f} ms, {max(seconds) * 1e3:.0f} at most")
             self.assertGreater(len(lost), 5)
             self.assertEqual(sum(lost), 0)
 
