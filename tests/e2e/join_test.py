@@ -17,7 +17,7 @@ from lab.gateway import flatten_subflows
 from lab.site import PUBLIC, SERVER_LAN
 from pair_case import V4, V6, PairCase
 
-# Stands in for systemd's: starts the daemon as the unit does, and is done when the daemon answers.
+# Stands in for systemd's: starts the daemon as the unit does, and is done when the daemon answers, or has ended.
 SYSTEMCTL = """#!/bin/sh
 for word; do case $word in enable|disable) verb=$word;; braid@*) name=${word#braid@};; esac; done
 pid={directory}/{machine}-$name.pid
@@ -31,7 +31,13 @@ if [ $verb = enable ]; then
   done
   exit 1
 fi
-[ -f $pid ] && kill $(cat $pid) && rm $pid
+[ -f $pid ] || exit 0
+kill $(cat $pid)
+for try in $(seq 200); do
+  grep -qs '^State:.[^Z]' /proc/$(cat $pid)/status || break
+  sleep 0.05
+done
+rm $pid
 exit 0
 """
 
