@@ -124,6 +124,7 @@ bool Round::pass(Time now) {
     RoundSeat* seat = std::exchange(fair_->settled_, nullptr);
     fair_->listOf(*seat).popFront();
     fair_->held_.push_back(seat);
+    if (!seat->isSparse()) fair_->ahead_ = 0;  // it had its turn
   }
   ++shown_;
   return true;
@@ -143,7 +144,7 @@ bool Round::deferClaim() {
     seat->place_ = RoundSeat::Place::kOld;
   }
   fair_->settled_ = nullptr;
-  fair_->ahead_ = 0;
+  fair_->ahead_ = 0;  // it had its turn
   return true;
 }
 

@@ -49,9 +49,9 @@ struct Offer {
 };
 
 /// Whose turn it is to send: deficit round robin among the flows that have something to send, sparse ones first
-/// (fq_codel, RFC 8290 section 4.2), but with a bound: the others have a turn after every `kMaxAhead` bytes of sparse
-/// ones. A tunnel sees thousands of short connections a second, each of them sparse. One round for all lanes: what a flow's data is only its lane knows. Who looks for
-/// what to send next walks it with a Round.
+/// (fq_codel, RFC 8290 section 4.2), but with a bound: another flow has a turn after every `kMaxAhead` bytes of
+/// sparse ones. A tunnel sees thousands of short connections a second, each of them sparse. One round for all lanes:
+/// what a flow's data is only its lane knows. Who looks for what to send next walks it with a Round.
 ///
 /// A flow takes its seat when something of it waits, or when it claims a turn to protect what it has sent, and
 /// loses the seat when the round comes to it and finds neither. The round settles on one flow at a time, whose
@@ -106,6 +106,7 @@ class FairRound {
   friend class Round;
   using List = IntrusiveList<RoundSeat, &RoundSeat::link_>;
 
+  /// The list whose first flow is next: the old one, too, when sparse flows have gone ahead as far as they may.
   List& next() { return new_.empty() || (ahead_ >= kMaxAhead && !old_.empty()) ? old_ : new_; }
   List& listOf(const RoundSeat& seat) { return seat.place_ == RoundSeat::Place::kNew ? new_ : old_; }
   void sit(RoundSeat& seat);

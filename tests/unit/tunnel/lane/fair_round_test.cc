@@ -240,19 +240,40 @@ TEST(FairRoundProperty, AFloodOfNewFlowsLeavesOldOnesAShare) {
   }
 }
 
+// Sparse flows have gone ahead of the old one as far as they may, so its turn is next. It waits, and they go on.
+TEST(FairRound, AnOldFlowThatIsPassedDoesNotStopNewOnes) {
+  RoundBench b;
+  for (int n : {1, 2}) b.in(n, 1000, 100);
+  b.serve(8);  // both are old
+  for (int n = 3; n < 3 + 20; ++n) b.in(n, 1000);
+  Order ahead = b.serve(13);  // 13,000 bytes are more than 8 quanta
+  ASSERT_EQ(std::count_if(ahead.begin(), ahead.end(), [](int n) { return n > 2; }), 13);
+  Round walk(b.round);
+  ASSERT_LE(RoundBench::look(walk), 2);
+  ASSERT_TRUE(walk.pass(b.kNow));
+  EXPECT_GT(RoundBench::look(walk), 2) << "not the other old one";
+}
+
 TEST(FairRound, TheTurnOfAnOldFlowThatWaitsDoesNotStopNewOnes) {
   RoundBench b;
-  b.in(1, 1514);
+  b.in(1, 1000, 2);
   b.serve(2);
+  b.in(2, 1000);
+  b.serve(1);  // flow 1 is found empty, and has its seat as an old one
   b.round.claim(b.flow(1));
-  b.in(2, 1000, 10);
-  b.serve(4);
-  for (int n = 3; n < 40; ++n) b.in(n, 500);
-  for (int n = 0; n < 30; ++n) {
+  for (int n = 3; n < 3 + 20; ++n) b.in(n, 1000);
+  for (int n = 0, turns = 0; n < 20; ++n) {
     Round walk(b.round);
-    while (walk.offer(b.kNow).isClaim()) ASSERT_TRUE(walk.deferClaim());
-    ASSERT_GT(RoundBench::look(walk), 0);
+    while (RoundBench::look(walk) < 0) {
+      ASSERT_LT(++turns, 4);
+      ASSERT_TRUE(walk.deferClaim());
+    }
+    ASSERT_GT(RoundBench::look(walk), 2);
+    ASSERT_EQ(b.round.claims(), 1u);
     walk.take();
+    if (n == 19) {
+      EXPECT_GT(turns, 0) << "its turn came";
+    }
   }
 }
 
