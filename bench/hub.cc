@@ -83,7 +83,7 @@ class HeapGrowth {
 /// The edge with this number, from 0: who it is, and its core.
 class Edge {
  public:
-  Edge(unsigned number, const Endpoint& hub, PacketPool& pool, Time now)
+  Edge(unsigned number, const Endpoint& hub, PacketPool& pool, uint64_t ceiling, Time now)
       : handshakes_(pin(number), number + 2),
         tunnel_(tunnelOptions(), pool, handshakes_, knownKey(number + 2)) {
     PeerOptions far;
@@ -92,7 +92,7 @@ class Edge {
     far.endpoints = {hub};
     far.prefixes = {*Prefix::parse("172.16.0.0/16")};
     tunnel_.setPeers({far}, now);
-    tunnel_.setUplinks({{"link", {{SocketId{0}, Address::Family::kV4}}, true}}, now);
+    tunnel_.setUplinks({{"link", {{SocketId{0}, Address::Family::kV4}}, true, {}, ceiling}}, now);
   }
   static Pin pin(unsigned number) { return pinOf(number + 2); }
   static Endpoint outer(unsigned number) { return *Endpoint::parse(host("100.64.", number) + ":1000"); }
@@ -118,7 +118,7 @@ TunnelOptions Hub::options() {
   return tunnelOptions();
 }
 
-Hub::Hub(unsigned edges, Counts counts) : counts_(counts) {
+Hub::Hub(unsigned edges, Counts counts, uint64_t ceiling) : counts_(counts) {
   if (counts_ == Counts::kMemory) {
     std::vector<Packet> all(kPoolPackets);  // the pool takes its memory now
     for (Packet& p : all) p = pool_.allocate();
@@ -134,7 +134,7 @@ Hub::Hub(unsigned edges, Counts counts) : counts_(counts) {
     watch(growth);
     tunnel_.setPeers(std::move(peers), now_);
   }
-  for (unsigned i = 0; i < edges; ++i) connect(i);
+  for (unsigned i = 0; i < edges; ++i) connect(i, ceiling);
   for (Time end = now_ + 1s; now_ < end;) advance();
   checkPeers();
 }
@@ -144,10 +144,10 @@ Hub::~Hub() {
   while (!toEdges_.empty()) toEdges_.popFront();
 }
 
-void Hub::connect(unsigned number) {
+void Hub::connect(unsigned number, uint64_t ceiling) {
   outer_.push_back(Edge::outer(number));
   numbers_[outer_.back()] = number;
-  edges_.push_back(std::make_unique<Edge>(number, server_, edgePool_, now_));
+  edges_.push_back(std::make_unique<Edge>(number, server_, edgePool_, ceiling, now_));
   deadlineOf_.push_back(kNever);
   turnEdge(number);
   for (Time limit = now_ + kConnectLimit; !edges_.back()->up(now_); advance()) {

@@ -44,7 +44,8 @@ enum class Counts : uint8_t { kNothing, kMemory };
 /// A concentrator and its edges.
 class Hub {
  public:
-  explicit Hub(unsigned edges, Counts counts = Counts::kNothing);
+  /// `ceiling`: bytes per second that it may send to each edge; 0: any.
+  explicit Hub(unsigned edges, Counts counts = Counts::kNothing, uint64_t ceiling = 0);
   ~Hub();
 
   /// One turn of the concentrator and of the train's edge with a batch of packets towards that, or from it; the
@@ -70,7 +71,7 @@ class Hub {
   };
 
   static TunnelOptions options();
-  void connect(unsigned number);
+  void connect(unsigned number, uint64_t ceiling);
   double advance();
   Time nextEvent() const;
   void watch(std::optional<HeapGrowth>& growth);

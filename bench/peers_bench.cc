@@ -5,6 +5,7 @@
 //              busy edge, one flow ============= 10 ms ==== concentrator
 //     spread:  edges, many flows each ========== 10 ms ==== concentrator
 //     bursts:  the same, each edge's bursts as far apart however many edges there are
+//     backlog: the same, and each edge is offered twice what its ceiling lets through
 //     memory:  the same, and before without a flow
 
 #include <benchmark/benchmark.h>
@@ -21,6 +22,8 @@ namespace {
 constexpr unsigned kWarmUp = 5'000;  // turns until windows and pools have their full size
 constexpr unsigned kFewPeers = 10;
 constexpr Duration kBurstsApart = 200ms;  // of one edge
+constexpr Duration kBacklogApart = 100ms;
+constexpr uint64_t kBacklogCeiling = 50'000;  // bytes per second
 
 /// A hub and what comes to it, made once for all repetitions.
 struct Scene {
@@ -34,11 +37,13 @@ struct Scene {
   }
 };
 
-Scene& sceneOf(unsigned edges, unsigned busy, unsigned flows, bool down, Duration pause = {}) {
-  static std::map<std::tuple<unsigned, unsigned, unsigned, bool, Duration>, std::unique_ptr<Scene>> scenes;
-  std::unique_ptr<Scene>& scene = scenes[{edges, busy, flows, down, pause}];
+Scene& sceneOf(unsigned edges, unsigned busy, unsigned flows, bool down, Duration pause = {},
+               uint64_t ceiling = 0) {
+  using Key = std::tuple<unsigned, unsigned, unsigned, bool, Duration, uint64_t>;
+  static std::map<Key, std::unique_ptr<Scene>> scenes;
+  std::unique_ptr<Scene>& scene = scenes[{edges, busy, flows, down, pause, ceiling}];
   if (!scene) {
-    scene.reset(new Scene{Hub(edges), {edges, busy, flows}, pause});
+    scene.reset(new Scene{Hub(edges, Counts::kNothing, ceiling), {edges, busy, flows}, pause});
     unsigned turns = std::max(kWarmUp, scene->trains.round());
     for (unsigned i = 0; i < turns; ++i) scene->step(down);
   }
@@ -91,6 +96,19 @@ BENCHMARK_CAPTURE(bursts, up, false)
     ->ArgNames({"peers", "flows"})
     ->Args({kFewPeers, kManyFlows})
     ->Args({kManyPeers, kManyFlows})
+    ->UseManualTime();
+
+/// Peers that wait for the pacer of their ceiling almost always, with data in their queues.
+void backlog(benchmark::State& state) {
+  auto peers = static_cast<unsigned>(state.range(0));
+  Duration apart = kBacklogApart / peers - kTick;
+  run(state, sceneOf(peers, peers, static_cast<unsigned>(state.range(1)), true, apart, kBacklogCeiling),
+      true);
+}
+BENCHMARK(backlog)
+    ->ArgNames({"peers", "flows"})
+    ->Args({kFewPeers, 1})
+    ->Args({kManyPeers, 1})
     ->UseManualTime();
 
 /// Of a peer that is up and idle, and of a flow with packets in both directions.

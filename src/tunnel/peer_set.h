@@ -4,9 +4,9 @@
 //
 // A peer is awake or at rest. What happens to a peer (a datagram, a packet for it, new settings, its deadline)
 // wakes it. Peers that are awake are polled in every round and get every timer call. A peer goes to rest as soon
-// as a poll gives nothing, if nothing waits to be sent and no timer is due; what it has sent may be without an answer.
-// Peers at rest cost nothing but their place in a heap of deadlines: the work for a packet or a deadline does not grow
-// with their number.
+// as a poll gives nothing, if no timer is due; what it has sent may be without an answer, and what it has to send may
+// wait for one, or for its pacer. Peers at rest cost nothing but their place in a heap of deadlines: the work for a
+// packet or a deadline does not grow with their number.
 //
 // Always holds: a peer at rest would send nothing before its deadline, however often it was asked, and learn no more
 // than that its paths are idle. The order of service is that of a round over all of them.

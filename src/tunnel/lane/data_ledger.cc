@@ -94,6 +94,13 @@ const Datum* DataLedger::nextRepair(Time now) {
   return nullptr;
 }
 
+// isTooLate() begins right after the time that the data is worth sending.
+Time DataLedger::repairExpiresAt() const {
+  const Datum* first = repairs_.front();
+  if (!first || first->delivery == Delivery::kStream) return kNever;
+  return first->firstSent + worth(first->delivery) + 1ns;
+}
+
 void DataLedger::giveUp(const Datum* datum, Drop cause) {
   if (datum->done) return;
   countDrop(drops_, cause);

@@ -98,6 +98,8 @@ class DataLedger final : private Keeper {
 
   /// The next packet to send again; nullptr when there is none. Expired ones are given up on the way.
   const Datum* nextRepair(Time now);
+  /// When that one expires if it is not sent before; kNever: there is none, or it never does.
+  Time repairExpiresAt() const;
   /// The one that waits behind it.
   static const Datum* repairAfter(const Datum* datum) { return Repairs::next(*datum); }
   size_t queued() const { return queued_; }
@@ -110,6 +112,8 @@ class DataLedger final : private Keeper {
   std::optional<SkipFrame> takeSkip();
   bool hasSkips() const { return !skips_.empty(); }
 
+  /// Packets of the budget that it keeps: data that is not done.
+  using Keeper::kept;
   /// Data that somebody remembers.
   size_t live() const { return data_.inUse(); }
   const DropCounts& drops() const { return drops_; }

@@ -166,7 +166,8 @@ bool Outbound::pollClose(const CloseFrame& close, size_t& left, Datagram& out, T
 bool Outbound::pollRepair(Datagram& out, Time now) {
   Subflow* path = nullptr;
   const Datum* datum = repairs_.pick(path, now);
-  if (!datum) return false;
+  // What was given up in the search is told at once: nothing else may leave for long.
+  if (!datum) return parts_.ledger.hasSkips() && pollControl(out, now);
   Packet buffer = parts_.pool.allocate();
   if (!buffer) return false;
   DatagramBuilder build(*path, std::move(buffer));
@@ -188,6 +189,7 @@ void Outbound::addRepair(DatagramBuilder& build, const Datum* datum, Time now) {
 
 bool Outbound::pollNewData(Datagram& out, Time now) {
   patienceEnd_ = kNever;
+  smallWaits_ = false;
   if (parts_.round.bytes() > 0) lookAtPaths(now);
   Outcome outcome = offerNewData(out, now);
   if (outcome == Outcome::kNoPath && openOverflow(now)) outcome = offerNewData(out, now);
@@ -242,6 +244,7 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
   bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
   Round round(parts_.round);
   while (Offer offer = round.offer(now)) {
+    smallWaits_ |= offer.flow->burst.isSmall() || parts_.round.newWaits(*offer.flow);
     if (offer.isClaim()) {
       if (!mayTakeTurn(*offer.flow, now)) {
         if (!round.deferClaim()) return Outcome::kLater;
@@ -385,6 +388,7 @@ Time Outbound::nextDeadline(Time now) const {
     for (const Subflow* s : parts_.subflows) {
       Time opens = s->gate().opensAt(true);
       if (opens > now) next = std::min(next, opens);
+      if (smallWaits_ && (opens = s->gate().opensAheadAt()) > now) next = std::min(next, opens);
     }
   }
   if (ledger.queued() > 0) {
@@ -392,7 +396,7 @@ Time Outbound::nextDeadline(Time now) const {
       Time opens = s->gate().opensForRepairAt();
       if (opens > now) next = std::min(next, opens);
     }
-    next = std::min(next, std::max(now, repairs_.readyAt()));
+    next = std::min(next, std::max(now, std::min(repairs_.readyAt(), ledger.repairExpiresAt())));
   }
   if (parts_.round.bytes() == 0 && ledger.live() > 0)
     next = std::min(next, std::max(now, parts_.protector.idleAgainAt()));
@@ -407,9 +411,13 @@ Time Outbound::nextDeadline(Time now) const {
   return next;
 }
 
+// While other sessions have all the room, one without data of its own on the way learns of room by asking: nothing
+// else would come to it. The others of those that lack room are woken by what they have on the way.
 bool Outbound::isAtRest() const {
+  const DataLedger& ledger = parts_.ledger;
   auto canNumber = [](const Subflow* s) { return s->sender().canNumber(); };
-  return !hasWaiting() && !measurement_.isRunning() &&
+  bool asksForRoom = hasWaiting() && !ledger.mayCreate() && ledger.kept() == 0;
+  return !asksForRoom && !measurement_.isRunning() &&
          std::all_of(parts_.subflows.begin(), parts_.subflows.end(), canNumber);
 }
 

@@ -58,8 +58,8 @@ class Outbound {
   /// When poll() may have something although nothing arrives meanwhile. The subflows' own deadlines are not in
   /// it.
   Time nextDeadline(Time now) const;
-  /// After a poll() that gave nothing: no data is queued, so that asking again before a deadline gives nothing either.
-  /// Only that a path is idle once its pacer is open is noticed at the next poll.
+  /// After a poll() that gave nothing: asking again before a deadline gives nothing either, for all that is left waits
+  /// for an ACK or for a time. Only that a path is idle once its pacer is open is noticed at the next poll.
   bool isAtRest() const;
   Measurement& measurement() { return measurement_; }
   const DropCounts& drops() const { return drops_; }
@@ -107,6 +107,7 @@ class Outbound {
   std::vector<PathView> views_;    ///< of lookAtPaths(), by position
   std::vector<PathView> fitting_;  ///< scratch of choosePath()
   Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
+  bool smallWaits_ = false;    ///< new data waits that may go ahead of window and pacer
   size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
   Measurement measurement_;
   size_t measured_ = 0;  ///< position of the subflow whose turn it is in a load test

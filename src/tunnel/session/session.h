@@ -124,8 +124,7 @@ class Session final {
   /// Says CLOSE on every usable subflow and sends nothing more.
   void close() { close({CloseFrame::kStops}); }
   Time nextDeadline(Time now) const;
-  /// After a poll that gave nothing: no data is queued, so that before nextDeadline() nothing but an on... call can
-  /// change what is sent.
+  /// After a poll that gave nothing: before nextDeadline() nothing but an on... call can change what is sent.
   bool isAtRest() const { return outbound_.isAtRest() && paths_.isAtRest(); }
   /// `flows`: how many inner flows to list.
   void fill(SessionStatus& status, Time now, size_t flows = 0) const;

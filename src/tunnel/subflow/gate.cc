@@ -26,9 +26,9 @@ bool Gate::takesData(bool overflow) const {
   return usable_ && mine && suppressedAt() == kNever;
 }
 
-/// When pacer and ceiling let the next datagram go.
-Time Gate::spacedUntil() const {
-  return ceiling_ ? std::max(pacer_.nextSend(), ceiling_->nextSend()) : pacer_.nextSend();
+/// When pacer and ceiling let the next datagram go, if it may be so many bytes ahead of the pacer.
+Time Gate::spacedUntil(uint64_t ahead) const {
+  return ceiling_ ? std::max(pacer_.nextSend(ahead), ceiling_->nextSend()) : pacer_.nextSend(ahead);
 }
 
 /// One more datagram of full size gets a number and stays within `window` bytes in flight.
@@ -49,10 +49,9 @@ Time Gate::opensForRepairAt() const {
   return ceiling_ ? ceiling_->nextSend() : Time::min();
 }
 
-bool Gate::isOpenAhead(Time now) const {
+Time Gate::opensAheadAt() const {
   uint64_t more = std::min(kAheadDatagrams * mtu_.current(), window() / kAheadPart);
-  return takesData() && hasRoom(window() + more) && pacer_.nextSend(more) <= now &&
-         (!ceiling_ || ceiling_->nextSend() <= now);
+  return takesData() && hasRoom(window() + more) ? spacedUntil(more) : kNever;
 }
 
 /// How long it should take until the gate opens. A full window opens when the oldest packet is acknowledged:

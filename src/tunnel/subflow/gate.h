@@ -62,7 +62,8 @@ class Gate {
   Time opensForRepairAt() const;
   /// The same for a small flow, which may be ahead by kAheadDatagrams and 1/kAheadPart of the window; but not
   /// of the ceiling, nor where it is overflow.
-  bool isOpenAhead(Time now) const;
+  bool isOpenAhead(Time now) const { return opensAheadAt() <= now; }
+  Time opensAheadAt() const;
   /// For data of a flow, or its protection in its turn. `isSmall`: of a small flow.
   bool isOpenFor(bool isSmall, Time now) const { return isOpen(now) || (isSmall && isOpenAhead(now)); }
   /// All of this for the path scheduler; what is no matter of the gate is left out.
@@ -87,7 +88,7 @@ class Gate {
   void reset(Time now) { controller_->reset(now); }
 
  private:
-  Time spacedUntil() const;
+  Time spacedUntil(uint64_t ahead = 0) const;
   bool hasRoom(uint64_t window) const;
   Duration wait(Time now) const;
 

@@ -150,6 +150,19 @@ TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
   ledger.forget(d);
 }
 
+TEST_F(DataLedgerTest, WhatWaitsForRepairTellsWhenItExpires) {
+  EXPECT_EQ(ledger.repairExpiresAt(), kNever);
+  const Datum* d = send();
+  EXPECT_EQ(ledger.repairExpiresAt(), kNever) << "it is on its way";
+  ledger.onLost(d, now);
+  Time expires = ledger.repairExpiresAt();
+  EXPECT_EQ(ledger.nextRepair(expires - 1ns), d);
+  EXPECT_EQ(ledger.nextRepair(expires), nullptr);
+  EXPECT_EQ(drops(Drop::kExpired), 1u);
+  EXPECT_EQ(ledger.repairExpiresAt(), kNever);
+  ledger.forget(d);
+}
+
 TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
   std::vector<const Datum*> all;
   for (int i = 0; i < 10; ++i) all.push_back(send());

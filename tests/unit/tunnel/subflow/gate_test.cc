@@ -168,6 +168,7 @@ TEST_F(GateTest, SmallFlowsAreAheadByAFewDatagrams) {
   for (; gate.isOpenAhead(now); ++ahead) send();
   EXPECT_EQ(ahead, Gate::kAheadDatagrams);
   EXPECT_EQ(gate.opensAt() - opens, ahead * 1200us) << "paid back before bulk goes on";
+  EXPECT_EQ(gate.opensAheadAt(), opens) << "when bulk would have gone on, the next small flow goes";
 }
 
 TEST_F(GateTest, NobodyIsAheadOnAPathForOverflow) {

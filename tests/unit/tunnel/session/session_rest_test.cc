@@ -1,0 +1,201 @@
+// Sessions that wait for an ACK or for a time: they need not be asked before (Session::isAtRest()).
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "base/random.h"
+#include "tests/unit/tunnel/session/session_pair_test.h"
+
+namespace braid::session_rest_test {
+namespace {
+
+/// Two sessions on two links with a delay, a rate and losses, and a driver that sleeps until something is due.
+struct SessionRestTest : test::SessionPairTest {
+  static constexpr Duration kOneWay = 10ms;
+  static constexpr Duration kLongestQueue = 40ms;
+  static constexpr double kRate = 2.5e6;  ///< bytes per second
+  struct Flight {
+    Time at;
+    bool toHub;
+    Route arrival;
+    Datagram datagram;
+  };
+
+  Route edgeSecond{2, *Address::parse("198.51.100.2"), edgeRoute.remote};
+  Route hubSecond{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.2:40000")};
+  SessionSecrets secrets;
+  Random dice{1};
+  double loss = 0;
+  std::deque<Flight> flights;
+  std::map<std::pair<bool, uint64_t>, Time> busyUntil;  ///< by direction and link
+  bool isCurious = false;  ///< sessions at rest are asked before their deadlines all the same
+  uint64_t rests = 0, restsWithData = 0, spoke = 0;
+
+  void begin() {
+    secrets.initiatorSecret.fill(1);
+    secrets.responderSecret.fill(2);
+    secrets.sessionId = 7;
+    start(secrets);
+    edge->openSubflow("b", "lte", {2, {}, edgeRoute.remote}, now);
+    run(1s);
+  }
+  // For the start, without a delay.
+  bool carry(Session& from, Session& to, const Route&) override {
+    Datagram d;
+    if (!from.pollDatagram(d, now)) return false;
+    arrive(to, arrivalOf(&from == edge.get(), d.route), d);
+    return true;
+  }
+  Route arrivalOf(bool toHub, const Route& sent) const {
+    if (toHub) return sent.socket == edgeSecond.socket ? hubSecond : hubRoute;
+    return sent.remote == hubSecond.remote ? edgeSecond : edgeRoute;
+  }
+  void arrive(Session& to, const Route& arrival, Datagram& d) {
+    std::optional<DatagramHeader> header = readHeader(d.bytes.view());
+    ASSERT_TRUE(header);
+    if (std::optional<Drop> cause = to.onDatagram(*header, arrival, d.ecn, std::move(d.bytes), now))
+      refused.push_back(*cause);
+  }
+  bool send(Session& from) {
+    bool toHub = &from == edge.get();
+    Datagram d;
+    if (!from.pollDatagram(d, now)) return false;
+    Route arrival = arrivalOf(toHub, d.route);
+    Time& busy = busyUntil[{toHub, arrival.socket == 9 ? arrival.remote.address.bytes[15] : arrival.socket}];
+    busy = std::max(busy, now);
+    if (cut || busy - now > kLongestQueue || dice.chance(loss)) return true;
+    busy += fromSeconds(static_cast<double>(d.bytes.size()) / kRate);
+    Flight flight{busy + kOneWay, toHub, arrival, std::move(d)};
+    auto later = std::upper_bound(flights.begin(), flights.end(), flight.at,
+                                  [](Time at, const Flight& f) { return at < f.at; });
+    flights.insert(later, std::move(flight));
+    return true;
+  }
+  static bool waits(const Session& s, Time now) {
+    SessionStatus status;
+    s.fill(status, now, 64);
+    return std::any_of(status.flows.begin(), status.flows.end(),
+                       [](const auto& flow) { return flow.queuedBytes > 0; });
+  }
+  /// Asks a session at rest at some times before `end`, where its deadline is the only thing to come. Not within the
+  /// 100 us for which a scheduler's word on a flow that waits for a better path holds at least.
+  void ask(Session& s, Time end) {
+    end = std::min(end, s.nextDeadline(now));
+    if (end - now <= 100us) return;
+    Time then = now;
+    for (int i = 0; i < 4; ++i) {
+      Time at = now + Duration(dice.below(static_cast<uint64_t>(std::max<int64_t>(1, (end - now).count()))));
+      if (at < then || at >= end) continue;
+      then = at;
+      Datagram d;
+      bool speaks = s.pollDatagram(d, at);
+      spoke += speaks;
+      EXPECT_FALSE(speaks) << "asked " << (end - at).count() << " ns before its deadline";
+    }
+  }
+  void drive(Duration d) {
+    for (Time end = now + d; now < end;) {
+      for (; !flights.empty() && flights.front().at <= now; flights.pop_front()) {
+        Flight& f = flights.front();
+        arrive(f.toHub ? *hub : *edge, f.arrival, f.datagram);
+      }
+      Time next = end;
+      if (!flights.empty()) next = std::min(next, flights.front().at);
+      for (Session* s : {edge.get(), hub.get()}) {
+        if (s->nextDeadline(now) <= now) s->onTimer(now);
+        while (send(*s)) {
+        }
+      }
+      if (!flights.empty()) next = std::min(next, flights.front().at);
+      for (Session* s : {edge.get(), hub.get()}) {
+        Time deadline = s->nextDeadline(now);
+        next = std::min(next, std::max(deadline, now + 1us));
+        if (!s->isAtRest() || deadline <= now) continue;
+        ++rests;
+        restsWithData += waits(*s, now);
+      }
+      if (isCurious) {
+        for (Session* s : {edge.get(), hub.get()})
+          if (s->isAtRest()) ask(*s, next);
+      }
+      now = next;
+    }
+  }
+};
+
+TEST_F(SessionRestTest, ASessionWhoseWindowsAreFullIsAtRest) {
+  begin();
+  cut = true;
+  for (int i = 0; i < 500; ++i) offer(*edge, 1, 1400);
+  drive(5ms);
+  ASSERT_TRUE(waits(*edge, now));
+  EXPECT_TRUE(edge->isAtRest());
+  EXPECT_GT(edge->nextDeadline(now), now);
+  EXPECT_GT(restsWithData, 0u);
+}
+
+class Seeds : public SessionRestTest, public testing::WithParamInterface<uint64_t> {};
+
+// Bulk, small flows, calls and losses, at rates above and below those of the links.
+TEST_P(Seeds, ASessionAtRestSendsNothingBeforeItsDeadlineHoweverOftenItIsAsked) {
+  dice = Random(GetParam());
+  options.recovery = dice.chance(0.5) ? "adaptive" : "none";
+  options.scheduler = dice.chance(0.5) ? "earliest" : "ecf";
+  options.controller = dice.chance(0.5) ? "auto" : "newreno";
+  if (dice.chance(0.3)) options.repairTime = 100ms;
+  loss = dice.chance(0.5) ? 0.03 : 0;
+  begin();
+  isCurious = true;
+  for (int i = 0; i < 300; ++i) {
+    Session& from = dice.chance(0.5) ? *edge : *hub;
+    uint64_t kind = dice.below(5);
+    size_t packets = kind < 2 ? 1 + dice.below(150) : 1 + dice.below(3);
+    auto flow = static_cast<uint16_t>(kind < 2 ? kind : 2 + dice.below(40));
+    PacketHint hint;
+    if (kind == 1) hint.sign = DatagramSign::kOrdered;
+    for (size_t k = 0; k < packets; ++k)
+      offer(from, flow, 1 + dice.below(1400), hint, kind != 1 && kind != 3);
+    cut = dice.chance(0.03);
+    drive(Duration(dice.below(30'000'000)));
+    cut = false;
+  }
+  drive(10s);
+  EXPECT_EQ(spoke, 0u);
+  EXPECT_GT(restsWithData, 100u);
+  EXPECT_FALSE(waits(*edge, now));
+  EXPECT_FALSE(waits(*hub, now));
+  EXPECT_GT(edgeEnd.delivered, 1000u);
+  EXPECT_GT(hubEnd.delivered, 1000u);
+  EXPECT_TRUE(refused.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Session, Seeds, testing::Range<uint64_t>(1, 9));
+
+/// A part of a budget that others have.
+struct Others final : Keeper {
+  using Keeper::keep;
+  using Keeper::Keeper;
+  void giveBack() override {}
+};
+
+// All room is taken, and so many share it that none is left for one more: only by asking does the session learn that
+// there is some again.
+TEST_F(SessionRestTest, ASessionThatHasNothingOnTheWayAndNoRoomDoesNotRest) {
+  begin();
+  Budget& budget = pool.budget(PacketUse::kSent);
+  std::vector<std::unique_ptr<Others>> others;
+  for (size_t i = 0; i <= budget.limit(); ++i) others.push_back(std::make_unique<Others>(&budget));
+  others[0]->keep(budget.limit() - budget.limit() / 4);
+  offer(*edge, 1);
+  drive(100ms);
+  EXPECT_EQ(hubEnd.delivered, 0u);
+  EXPECT_FALSE(edge->isAtRest());
+  others[0]->keep(0);
+  drive(100ms);
+  EXPECT_EQ(hubEnd.delivered, 1u);
+  EXPECT_TRUE(edge->isAtRest());
+}
+
+}  // namespace
+}  // namespace braid::session_rest_test
