@@ -9,7 +9,8 @@
 // packet or a deadline does not grow with their number.
 //
 // Always holds: a peer at rest would send nothing before its deadline, however often it was asked, and learn no more
-// than that its paths are idle. The order of service is that of a round over all of them.
+// than that its paths are idle. (Or, for a datagram's time, that another peer keeps a shared ceiling closed for longer
+// than it was to be.) The order of service is that of a round over all of them.
 
 #include <cstdint>
 #include <map>

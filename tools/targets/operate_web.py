@@ -217,6 +217,9 @@ class _Tour:
                     "document.documentElement.scrollWidth") <= width)
                 self.check(f"{name}: text has a contrast of 4.5 at least", lambda: self._contrast())
                 self.shot(f"{'dark' if dark else 'light'}-{width}")
+            if width > 1000:
+                self.check(f"{width} px: no table is cut off", lambda: self.page.value(
+                    "[...document.querySelectorAll('.scroll')].every((s) => s.scrollWidth <= s.clientWidth)"))
         self.check("phone: what is to be tapped is 40 px high", lambda: self.page.value(
             "[...document.querySelectorAll('.switch button')].every((b) => b.offsetHeight >= 40)"))
         self.page.look(1280, 900, dark=False)

@@ -112,8 +112,6 @@ class DataLedger final : private Keeper {
   std::optional<SkipFrame> takeSkip();
   bool hasSkips() const { return !skips_.empty(); }
 
-  /// Packets of the budget that it keeps: data that is not done.
-  using Keeper::kept;
   /// Data that somebody remembers.
   size_t live() const { return data_.inUse(); }
   const DropCounts& drops() const { return drops_; }

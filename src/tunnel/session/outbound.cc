@@ -411,12 +411,10 @@ Time Outbound::nextDeadline(Time now) const {
   return next;
 }
 
-// While other sessions have all the room, one without data of its own on the way learns of room by asking: nothing
-// else would come to it. The others of those that lack room are woken by what they have on the way.
+// While the room that all sessions share is used up, who lacks some asks in every turn: others free it.
 bool Outbound::isAtRest() const {
-  const DataLedger& ledger = parts_.ledger;
   auto canNumber = [](const Subflow* s) { return s->sender().canNumber(); };
-  bool asksForRoom = hasWaiting() && !ledger.mayCreate() && ledger.kept() == 0;
+  bool asksForRoom = hasWaiting() && !parts_.ledger.mayCreate();
   return !asksForRoom && !measurement_.isRunning() &&
          std::all_of(parts_.subflows.begin(), parts_.subflows.end(), canNumber);
 }

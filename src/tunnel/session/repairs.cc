@@ -19,13 +19,15 @@ constexpr int kAnswersAwaited = 256;
 const Datum* Repairs::pick(Subflow*& path, Time now) {
   const Datum* datum = first(now);
   int left = kAnswersAwaited;
-  for (int tries = 0; datum && tries < kRepairTries; ++tries) {
+  for (int tries = 0; datum && tries < kRepairTries;) {
     if ((path = pathFor(*datum, now))) return datum;
     if (datum->frame != 0 && cut(datum) && (path = pathFor(*datum, now))) return datum;
     const Datum* next = DataLedger::repairAfter(datum);
     if (datum->frame == 0 && isTooLarge(*datum)) {
       owner_.onTooLarge(datum->packet.view());
       ledger_.giveUp(datum, Drop::kTooBig);
+    } else {
+      ++tries;  // what is given up is gone and costs no other its look
     }
     datum = nextReady(next, left, now);
   }

@@ -128,6 +128,16 @@ TEST_F(RepairsTest, APacketThatNoPathCarriesIsGivenUp) {
   EXPECT_EQ(ledger.drops()[static_cast<size_t>(Drop::kTooBig)], 1u);
 }
 
+// Found by review: what was given up counted as looked at, and a packet behind 32 of those waited for another turn.
+TEST_F(RepairsTest, WhatIsGivenUpCostsNoOtherItsLook) {
+  options.outerMtu = 1400;
+  Subflow& s = open(0);
+  for (int i = 0; i < 40; ++i) lost(s, 1500);
+  const Datum* small = lost(s);
+  EXPECT_EQ(repairs->pick(path, now), small);
+  EXPECT_EQ(owner.tooLarge, 40u);
+}
+
 TEST_F(RepairsTest, NoneIsReadyWithoutALoss) {
   Subflow& s = open(0);
   send(s, {make()});

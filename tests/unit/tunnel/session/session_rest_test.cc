@@ -1,6 +1,7 @@
 // Sessions that wait for an ACK or for a time: they need not be asked before (Session::isAtRest()).
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 
@@ -81,7 +82,6 @@ struct SessionRestTest : test::SessionPairTest {
   /// Asks a session at rest at some times before `end`, where its deadline is the only thing to come. Not within the
   /// 100 us for which a scheduler's word on a flow that waits for a better path holds at least.
   void ask(Session& s, Time end) {
-    end = std::min(end, s.nextDeadline(now));
     if (end - now <= 100us) return;
     Time then = now;
     for (int i = 0; i < 4; ++i) {
@@ -94,31 +94,37 @@ struct SessionRestTest : test::SessionPairTest {
       EXPECT_FALSE(speaks) << "asked " << (end - at).count() << " ns before its deadline";
     }
   }
+  /// Gives each session its turn when something has happened to it or its deadline has come, and else only if it is
+  /// not at rest.
   void drive(Duration d) {
+    const std::array<Session*, 2> both{edge.get(), hub.get()};
+    std::array<bool, 2> touched{true, true};  // packets were offered before
+    std::array<Time, 2> deadline{};
+    std::array<int, 2> idle{};  // turns in a row that were due and came to nothing
     for (Time end = now + d; now < end;) {
       for (; !flights.empty() && flights.front().at <= now; flights.pop_front()) {
         Flight& f = flights.front();
-        arrive(f.toHub ? *hub : *edge, f.arrival, f.datagram);
+        touched[f.toHub] = true;
+        arrive(*both[f.toHub], f.arrival, f.datagram);
       }
-      Time next = end;
-      if (!flights.empty()) next = std::min(next, flights.front().at);
-      for (Session* s : {edge.get(), hub.get()}) {
-        if (s->nextDeadline(now) <= now) s->onTimer(now);
-        while (send(*s)) {
-        }
-      }
-      if (!flights.empty()) next = std::min(next, flights.front().at);
-      for (Session* s : {edge.get(), hub.get()}) {
-        Time deadline = s->nextDeadline(now);
-        next = std::min(next, std::max(deadline, now + 1us));
-        if (!s->isAtRest() || deadline <= now) continue;
+      for (size_t i = 0; i < both.size(); ++i) {
+        Session& s = *both[i];
+        if (!touched[i] && s.isAtRest() && deadline[i] > now) continue;
+        touched[i] = false;
+        if (s.nextDeadline(now) <= now) s.onTimer(now);
+        bool speaks = false;
+        while (send(s)) speaks = true;
+        deadline[i] = s.nextDeadline(now);
+        idle[i] = speaks || deadline[i] > now ? 0 : idle[i] + 1;
+        ASSERT_LT(idle[i], 100) << "due, and nothing comes of it";
+        if (!s.isAtRest() || deadline[i] <= now) continue;
         ++rests;
-        restsWithData += waits(*s, now);
+        restsWithData += waits(s, now);
       }
-      if (isCurious) {
-        for (Session* s : {edge.get(), hub.get()})
-          if (s->isAtRest()) ask(*s, next);
-      }
+      Time next = std::min({end, std::max(std::min(deadline[0], deadline[1]), now + 1us),
+                            flights.empty() ? kNever : flights.front().at});
+      for (size_t i = 0; isCurious && i < both.size(); ++i)
+        if (both[i]->isAtRest()) ask(*both[i], std::min(next, deadline[i]));
       now = next;
     }
   }
@@ -131,46 +137,76 @@ TEST_F(SessionRestTest, ASessionWhoseWindowsAreFullIsAtRest) {
   drive(5ms);
   ASSERT_TRUE(waits(*edge, now));
   EXPECT_TRUE(edge->isAtRest());
-  EXPECT_GT(edge->nextDeadline(now), now);
   EXPECT_GT(restsWithData, 0u);
+  Time deadline = edge->nextDeadline(now);
+  ASSERT_GT(deadline, now);
+  Datagram d;
+  EXPECT_FALSE(edge->pollDatagram(d, deadline - 1ns));
 }
 
-class Seeds : public SessionRestTest, public testing::WithParamInterface<uint64_t> {};
-
-// Bulk, small flows, calls and losses, at rates above and below those of the links.
-TEST_P(Seeds, ASessionAtRestSendsNothingBeforeItsDeadlineHoweverOftenItIsAsked) {
-  dice = Random(GetParam());
-  options.recovery = dice.chance(0.5) ? "adaptive" : "none";
-  options.scheduler = dice.chance(0.5) ? "earliest" : "ecf";
-  options.controller = dice.chance(0.5) ? "auto" : "newreno";
-  if (dice.chance(0.3)) options.repairTime = 100ms;
-  loss = dice.chance(0.5) ? 0.03 : 0;
-  begin();
-  isCurious = true;
-  for (int i = 0; i < 300; ++i) {
-    Session& from = dice.chance(0.5) ? *edge : *hub;
-    uint64_t kind = dice.below(5);
-    size_t packets = kind < 2 ? 1 + dice.below(150) : 1 + dice.below(3);
-    auto flow = static_cast<uint16_t>(kind < 2 ? kind : 2 + dice.below(40));
-    PacketHint hint;
-    if (kind == 1) hint.sign = DatagramSign::kOrdered;
-    for (size_t k = 0; k < packets; ++k)
-      offer(from, flow, 1 + dice.below(1400), hint, kind != 1 && kind != 3);
-    cut = dice.chance(0.03);
-    drive(Duration(dice.below(30'000'000)));
-    cut = false;
+class Seeds : public SessionRestTest, public testing::WithParamInterface<uint64_t> {
+ protected:
+  template <typename Names>
+  std::string anyOf(const Names& names) {
+    return std::string(names[dice.below(std::size(names))]);
   }
-  drive(10s);
+  /// Bulk, small flows, calls and losses, at rates above and below those of the links.
+  void live() {
+    dice = Random(GetParam());
+    options.recovery = isCurious ? anyOf(kExactRecoveries) : anyOf(kRecoveries);
+    options.scheduler = isCurious ? anyOf(kExactSchedulers) : anyOf(kPathSchedulerNames);
+    options.controller = dice.chance(0.5) ? "auto" : "newreno";
+    if (dice.chance(0.3)) options.repairTime = 100ms;
+    loss = dice.chance(0.5) ? 0.03 : 0;
+    begin();
+    if (!isCurious && dice.chance(0.3)) {
+      auto ceiling = std::make_shared<Pacer>();
+      ceiling->setRate(1e6);
+      edge->setPreference("a", {}, {}, ceiling, now);
+    }
+    for (int i = 0; i < 300; ++i) {
+      Session& from = dice.chance(0.5) ? *edge : *hub;
+      uint64_t kind = dice.below(5);
+      size_t packets = kind < 2 ? 1 + dice.below(150) : kind == 2 ? 40 : 1 + dice.below(3);
+      PacketHint hint;
+      if (kind == 1) hint.sign = DatagramSign::kOrdered;
+      for (size_t k = 0; k < packets; ++k) {
+        auto flow = static_cast<uint16_t>(kind < 2 ? kind : 2 + dice.below(kind == 2 ? 400 : 40));
+        offer(from, flow, 1 + dice.below(1400), hint, kind != 1 && kind != 3);
+      }
+      cut = dice.chance(0.03);
+      drive(Duration(dice.below(30'000'000)));
+      cut = false;
+    }
+    drive(10s);
+    EXPECT_FALSE(waits(*edge, now));
+    EXPECT_FALSE(waits(*hub, now));
+    EXPECT_GT(edgeEnd.delivered, 1000u);
+    EXPECT_GT(hubEnd.delivered, 1000u);
+    EXPECT_TRUE(refused.empty());
+    EXPECT_GT(restsWithData, 100u);
+  }
+
+ private:
+  static constexpr std::string_view kRecoveries[] = {"adaptive",  "none",      "fuso",     "cofuso",
+                                                     "redundant", "proactive", "reactive", "corrective"};
+  /// FUSO's look at spare windows, and a ceiling, may let a datagram go some tenths of a millisecond before the deadline
+  /// that was told: the others are exact.
+  static constexpr std::string_view kExactRecoveries[] = {"adaptive", "none"};
+  static constexpr std::string_view kExactSchedulers[] = {"earliest", "ecf"};
+};
+
+TEST_P(Seeds, ASessionAtRestSendsNothingBeforeItsDeadlineHoweverOftenItIsAsked) {
+  isCurious = true;
+  live();
   EXPECT_EQ(spoke, 0u);
-  EXPECT_GT(restsWithData, 100u);
-  EXPECT_FALSE(waits(*edge, now));
-  EXPECT_FALSE(waits(*hub, now));
-  EXPECT_GT(edgeEnd.delivered, 1000u);
-  EXPECT_GT(hubEnd.delivered, 1000u);
-  EXPECT_TRUE(refused.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Session, Seeds, testing::Range<uint64_t>(1, 9));
+TEST_P(Seeds, SessionsThatAreAskedOnlyAtTheirDeadlinesBringAllToItsEnd) {
+  live();
+}
+
+INSTANTIATE_TEST_SUITE_P(Session, Seeds, testing::Range<uint64_t>(1, 11));
 
 /// A part of a budget that others have.
 struct Others final : Keeper {
@@ -179,22 +215,28 @@ struct Others final : Keeper {
   void giveBack() override {}
 };
 
-// All room is taken, and so many share it that none is left for one more: only by asking does the session learn that
-// there is some again.
-TEST_F(SessionRestTest, ASessionThatHasNothingOnTheWayAndNoRoomDoesNotRest) {
+// Others free the room: only by asking does the session learn of it, whether or not something of its own is on its way.
+TEST_F(SessionRestTest, ASessionThatHasNoRoomDoesNotRest) {
   begin();
   Budget& budget = pool.budget(PacketUse::kSent);
   std::vector<std::unique_ptr<Others>> others;
   for (size_t i = 0; i <= budget.limit(); ++i) others.push_back(std::make_unique<Others>(&budget));
-  others[0]->keep(budget.limit() - budget.limit() / 4);
-  offer(*edge, 1);
-  drive(100ms);
-  EXPECT_EQ(hubEnd.delivered, 0u);
-  EXPECT_FALSE(edge->isAtRest());
-  others[0]->keep(0);
-  drive(100ms);
-  EXPECT_EQ(hubEnd.delivered, 1u);
-  EXPECT_TRUE(edge->isAtRest());
+  for (bool isOnItsWay : {false, true}) {
+    uint64_t before = hubEnd.delivered;
+    cut = isOnItsWay;
+    if (isOnItsWay) offer(*edge, 1);
+    drive(1ms);
+    others[0]->keep(budget.limit() - budget.limit() / 4);
+    offer(*edge, 1);
+    drive(5ms);
+    EXPECT_EQ(hubEnd.delivered, before);
+    EXPECT_FALSE(edge->isAtRest()) << isOnItsWay;
+    others[0]->keep(0);
+    cut = false;
+    drive(1s);
+    EXPECT_EQ(hubEnd.delivered, before + 1 + isOnItsWay);
+    EXPECT_TRUE(edge->isAtRest());
+  }
 }
 
 }  // namespace
