@@ -102,14 +102,9 @@ BENCHMARK_CAPTURE(bursts, up, false)
 void backlog(benchmark::State& state) {
   auto peers = static_cast<unsigned>(state.range(0));
   Duration apart = kBacklogApart / peers - kTick;
-  run(state, sceneOf(peers, peers, static_cast<unsigned>(state.range(1)), true, apart, kBacklogCeiling),
-      true);
+  run(state, sceneOf(peers, peers, 1, true, apart, kBacklogCeiling), true);
 }
-BENCHMARK(backlog)
-    ->ArgNames({"peers", "flows"})
-    ->Args({kFewPeers, 1})
-    ->Args({kManyPeers, 1})
-    ->UseManualTime();
+BENCHMARK(backlog)->ArgName("peers")->Arg(kFewPeers)->Arg(kManyPeers)->UseManualTime();
 
 /// Of a peer that is up and idle, and of a flow with packets in both directions.
 void memory(benchmark::State& state) {

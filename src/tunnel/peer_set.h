@@ -9,8 +9,9 @@
 // packet or a deadline does not grow with their number.
 //
 // Always holds: a peer at rest would send nothing before its deadline, however often it was asked, and learn no more
-// than that its paths are idle. (Or, for a datagram's time, that another peer keeps a shared ceiling closed for longer
-// than it was to be.) The order of service is that of a round over all of them.
+// than that its paths are idle, but for tenths of a millisecond: where another peer keeps the ceiling of a shared uplink
+// closed for longer, where the policy looks at the spare windows of paths (fuso, cofuso), and the 100 us for which a
+// scheduler's word on a flow that waits for a better path holds. The order of service is that of a round over all.
 
 #include <cstdint>
 #include <map>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <map>
 
 #include "base/random.h"
 #include "tests/unit/tunnel/session/session_pair_test.h"
@@ -29,9 +28,9 @@ struct SessionRestTest : test::SessionPairTest {
   Random dice{1};
   double loss = 0;
   std::deque<Flight> flights;
-  std::map<std::pair<bool, uint64_t>, Time> busyUntil;  ///< by direction and link
-  bool isCurious = false;  ///< sessions at rest are asked before their deadlines all the same
-  uint64_t rests = 0, restsWithData = 0, spoke = 0;
+  Time busyUntil[2][2] = {};  ///< by direction and link
+  bool isCurious = false;     ///< sessions at rest are asked before their deadlines all the same
+  uint64_t restsWithData = 0, asked = 0;
 
   void begin() {
     secrets.initiatorSecret.fill(1);
@@ -63,7 +62,7 @@ struct SessionRestTest : test::SessionPairTest {
     Datagram d;
     if (!from.pollDatagram(d, now)) return false;
     Route arrival = arrivalOf(toHub, d.route);
-    Time& busy = busyUntil[{toHub, arrival.socket == 9 ? arrival.remote.address.bytes[15] : arrival.socket}];
+    Time& busy = busyUntil[toHub][arrival == (toHub ? hubSecond : edgeSecond)];
     busy = std::max(busy, now);
     if (cut || busy - now > kLongestQueue || dice.chance(loss)) return true;
     busy += fromSeconds(static_cast<double>(d.bytes.size()) / kRate);
@@ -85,13 +84,12 @@ struct SessionRestTest : test::SessionPairTest {
     if (end - now <= 100us) return;
     Time then = now;
     for (int i = 0; i < 4; ++i) {
-      Time at = now + Duration(dice.below(static_cast<uint64_t>(std::max<int64_t>(1, (end - now).count()))));
-      if (at < then || at >= end) continue;
+      Time at = now + Duration(dice.below(static_cast<uint64_t>((end - now).count())));
+      if (at < then) continue;
       then = at;
       Datagram d;
-      bool speaks = s.pollDatagram(d, at);
-      spoke += speaks;
-      EXPECT_FALSE(speaks) << "asked " << (end - at).count() << " ns before its deadline";
+      ++asked;
+      EXPECT_FALSE(s.pollDatagram(d, at)) << "asked " << (end - at).count() << " ns before its deadline";
     }
   }
   /// Gives each session its turn when something has happened to it or its deadline has come, and else only if it is
@@ -117,9 +115,7 @@ struct SessionRestTest : test::SessionPairTest {
         deadline[i] = s.nextDeadline(now);
         idle[i] = speaks || deadline[i] > now ? 0 : idle[i] + 1;
         ASSERT_LT(idle[i], 100) << "due, and nothing comes of it";
-        if (!s.isAtRest() || deadline[i] <= now) continue;
-        ++rests;
-        restsWithData += waits(s, now);
+        restsWithData += s.isAtRest() && deadline[i] > now && waits(s, now);
       }
       Time next = std::min({end, std::max(std::min(deadline[0], deadline[1]), now + 1us),
                             flights.empty() ? kNever : flights.front().at});
@@ -199,7 +195,7 @@ class Seeds : public SessionRestTest, public testing::WithParamInterface<uint64_
 TEST_P(Seeds, ASessionAtRestSendsNothingBeforeItsDeadlineHoweverOftenItIsAsked) {
   isCurious = true;
   live();
-  EXPECT_EQ(spoke, 0u);
+  EXPECT_GT(asked, 1000u);
 }
 
 TEST_P(Seeds, SessionsThatAreAskedOnlyAtTheirDeadlinesBringAllToItsEnd) {
