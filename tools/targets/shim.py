@@ -110,10 +110,10 @@ def _lossy_flows(lab, sender, flows=LOSSY_FLOWS):
 @target("shim.2", "flows of 14.6 KB with 2 % loss each way on the hop to the receiver: reduction of the p99 FCT of "
         "the data (the connection is open), smallest of 16 kinds of Linux senders and both directions", "share",
         at_least=0.8, programs=LAB_PROGRAMS)
-def lossy_hop(flows=LOSSY_FLOWS, senders=None):
+def lossy_hop(flows=LOSSY_FLOWS, senders=None, parallel=PARALLEL):
     smallest, failures, table = 1, 0, {}
     for direction in DIRECTIONS:
-        with ShimLab(direction, parallel=PARALLEL) as lab:
+        with ShimLab(direction, parallel=parallel) as lab:
             for sender in senders or SENDERS:
                 runs, failed = _lossy_flows(lab, sender, flows)
                 failures += failed

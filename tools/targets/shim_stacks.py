@@ -1,5 +1,6 @@
 """The ack shim between the kernel's TCP and two others, lwIP and gVisor's netstack, all as packaged."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -30,6 +31,9 @@ SERIES = {"lwip sends": ("lwip", "kernel"), "lwip receives": ("kernel", "lwip"),
           "kernel to kernel": ("kernel", "kernel")}
 PACKAGES = ("liblwip0", "golang-gvisor-gvisor-dev", "golang-go")
 FAULTS = ("stalls", "resets", "corrupted", "incomplete")
+# Of large_flows_alone(). lwIP's timers make a flow of 1 MB last for many seconds, with and without the shim.
+LARGE_SERIES = ("netstack sends", "netstack receives", "kernel to kernel")
+LARGE_ALONE = 3  # in a block
 
 
 def _build_netstack():
@@ -76,13 +80,28 @@ class _Bench:
 
     def block(self, number, shim, direction):
         """All series at the same time, in one direction, through new shims or none."""
-        source, target_host, lossy = DIRECTIONS[direction]
+        with self._shimmed(shim, direction):
+            self._together([(self._series, self._arguments(number, shim, direction, name)) for name in SERIES])
+
+    def block_alone(self, number, shim, direction, names):
+        """The same with large flows of these series, one flow after the other."""
+        with self._shimmed(shim, direction):
+            for name in names:
+                self._large(*self._arguments(number, shim, direction, name))
+
+    def _arguments(self, number, shim, direction, name):
+        source, target_host, _ = DIRECTIONS[direction]
+        return (f"{number}.{int(shim)}.{direction}", source, target_host, name,
+                self.flows.setdefault((shim, direction, name), []))
+
+    @contextlib.contextmanager
+    def _shimmed(self, shim, direction):
+        lossy = DIRECTIONS[direction][2]
         resets = self._resets()
         self._lab.switch_ack_shim(shim)
         self._lab.links.set(lossy, direction="ba", loss=LOSS)
         try:
-            self._together([(self._series, (f"{number}.{int(shim)}.{direction}", source, target_host, name,
-                                            self.flows.setdefault((shim, direction, name), []))) for name in SERIES])
+            yield
         finally:
             self._lab.links.set(lossy, direction="ba", loss=0)
         if shim:
@@ -92,7 +111,8 @@ class _Bench:
         if self.errors:
             raise self.errors[0]
 
-    def _series(self, label, source, target_host, name, flows):
+    def _fetcher(self, label, source, target_host, name, flows):
+        """A function that has one flow of a series, given its seed and size."""
         sender, receiver = SERIES[name]
         receiver, sender = self._peers[receiver, target_host], self._peers[sender, source]
 
@@ -101,6 +121,15 @@ class _Bench:
             report = receiver.fetch(sender, f"{label}.{name.replace(' ', '-')}.{seed}", size)
             flows.append(_Flow(began, {**report, "size": size}, self._stalls))
 
+        return one
+
+    def _large(self, *series):
+        one = self._fetcher(*series)
+        for i in range(LARGE_ALONE):
+            one(f"large{i}", LARGE)
+
+    def _series(self, *series):
+        one = self._fetcher(*series)
         for i in range(SINGLES):
             one(i, SMALL)
         self._together([(one, (f"p{i}", SMALL)) for i in range(PARALLEL)])
@@ -182,6 +211,28 @@ def stacks():
                        for shim in (False, True))
             detail[f"{name}, {size}"] = _gain(off, on)
     return sum(faults[True].values()), detail
+
+
+def large_flows_alone():
+    """({series: what shim.3 says of its flows of 1 MB}, flows with a fault): kernels and netstack, never two flows at
+    once."""
+    _build_netstack()
+    with Lab([LINK], lans={"client": LAN, "server": LAN}) as lab:
+        lab.start_gateways()
+        stalls = Stalls()
+        bench = _Bench(lab, stalls)
+        for number in range(BLOCKS):
+            for shim in (False, True) if number % 2 == 0 else (True, False):
+                for direction in DIRECTIONS:
+                    bench.block_alone(number, shim, direction, LARGE_SERIES)
+        stalls.close()
+    table, faults = {}, 0
+    for name in LARGE_SERIES:
+        off, on = ([flow for direction in DIRECTIONS for flow in bench.flows[shim, direction, name]]
+                   for shim in (False, True))
+        table[name] = _gain(off, on)
+        faults += sum(_faults(on).values())
+    return table, faults + bench.served_resets[True]
 
 
 def _versions():
