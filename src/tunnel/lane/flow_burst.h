@@ -31,8 +31,8 @@ class FlowBurst {
   uint64_t bytes() const { return bytes_; }
   bool isShort() const { return bytes_ <= kShort; }
   bool isSmall() const { return bytes_ <= kSmall; }
-  /// By its last packet nothing follows, or not at once: FIN, PSH in a short burst, or a lone datagram (a call, a
-  /// query).
+  /// By its last packet nothing follows, or not at once: FIN, PSH in a short burst, the end of a stream, or a lone
+  /// datagram (a call, a query).
   bool ended() const { return ended_; }
 
  private:
@@ -47,6 +47,9 @@ class FlowBurst {
     bytes_ += size;
     ended_ = hint.fin || (hint.push && isShort()) || (!reliable && bytes_ == size);
   }
+
+  /// Nothing follows what is queued, however long the burst was.
+  void onEnd() { ended_ = true; }
 
   uint64_t bytes_ = 0;
   bool ended_ = false;

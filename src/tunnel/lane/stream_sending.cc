@@ -117,6 +117,9 @@ void StreamSending::finish(Stream& stream, Time now) {
   stream.finishes_ = true;
   if (!source.isFinished()) return starve(stream);
   onWritten(stream, grown, packets, 0, now);
+  // The end stands in the last unit as a rule, which waits already: nothing is queued for it.
+  stream.burst.onEnd();
+  desk_->touch(session_);
 }
 
 // What was written ends a burst as far as is known: the next call of the driver may not come soon.

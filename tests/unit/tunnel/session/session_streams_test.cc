@@ -166,6 +166,24 @@ TEST_F(SessionStreamsTest, AStreamIsOpenedByEitherSide) {
   EXPECT_EQ(read(b, 100), 10u);
 }
 
+// Found by review: behind 100 KB only a pause told that nothing follows.
+TEST_F(SessionStreamsTest, TheEndOfALongStreamIsKnownToItsProtectionAtOnce) {
+  begin();
+  StreamHandle a = open(*edge);
+  ASSERT_TRUE(write(a, 1000));
+  StreamHandle b = accepted();
+  for (size_t written = 0; written < 150'000;) {
+    written += write(a, 20'000);
+    run(1ms);
+    read(b, SIZE_MAX);
+  }
+  ASSERT_GT(write(a, 3000), 0u);
+  ASSERT_TRUE(desk.find(a));
+  EXPECT_FALSE(desk.find(a)->burst.ended());
+  finish(a);
+  EXPECT_TRUE(desk.find(a)->burst.ended());
+}
+
 TEST_F(SessionStreamsTest, MegabytesOverALossyPathAreWhole) {
   begin();
   loss = 0.05;
