@@ -125,6 +125,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
   uplinks_.configure(config_.uplinks, monitor_.table());
+  removeStaleRules();
   openStreams();
   updateUplinks(true);
   callers_.begin(config_, now);
@@ -209,6 +210,15 @@ void Gateway::applyDevice(const DeviceConfig& device) {
   }
   tunnel_.setOwnAddresses(v4, v6);
   tunnel_.setLocalNetworks(std::move(local));
+}
+
+// What a daemon left that was killed, whether this one has streams or not.
+void Gateway::removeStaleRules() {
+  try {
+    StreamGate::removeStale(network_);
+  } catch (const SystemError& e) {
+    spdlog::warn("rules that a killed daemon may have left stay: {}", e.what());
+  }
 }
 
 // A host that cannot do it carries packets.

@@ -86,6 +86,7 @@ class Gateway {
   /// Gives what is wrong with the configuration, one line each; empty: it holds now.
   std::string apply(Config next);
   void applyDevice(const DeviceConfig& device);
+  void removeStaleRules();
   void openStreams();
   void configureStreams();
   void updatePeers();

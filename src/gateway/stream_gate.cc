@@ -48,10 +48,14 @@ void StreamGate::configure(const Config& config, const std::string& device, int 
   again_ = Time::min();
 }
 
+void StreamGate::removeStale(HostNetwork& network) {
+  network.removeStaleMarks(kMark);
+}
+
 // Packets with the mark are this host's, whatever their destination.
 void StreamGate::steer() {
   if (steered_) return;
-  network_.removeStaleMarks(kMark);
+  removeStale(network_);
   for (Address::Family family : {Address::Family::kV4, Address::Family::kV6}) {
     RouteSpec route;
     route.destination = everything(family);

@@ -27,6 +27,10 @@ class StreamGate {
   /// Pairs of hosts of which that is remembered; then the oldest is forgotten. Ours: a rule for each.
   static constexpr size_t kMostAvoided = 64;
 
+  /// Takes away what a daemon that was killed has left in the host's rules, whether streams are on now or not. Throws
+  /// SystemError.
+  static void removeStale(HostNetwork& network);
+
   /// All must outlive this.
   StreamGate(StreamHost& host, HostNetwork& network, const StreamLanes& lanes, LogLimiter& log)
       : host_(host), network_(network), lanes_(lanes), log_(log) {}
