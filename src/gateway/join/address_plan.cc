@@ -46,6 +46,10 @@ bool isTaken(const Address& address, const Config& config, std::string_view name
          });
 }
 
+// Up to this length a network that is offered means all of the internet, in which an edge's own network has its place:
+// 0.0.0.0/0, the halves of it that leave a default route alone, 2000::/3.
+constexpr unsigned kMostOfEverything = 3;
+
 // The lowest free address behind the network's own; unset: there is none.
 Address freeIn(const Prefix& network, const Config& config, std::string_view name) {
   Address at = network.address;
@@ -119,7 +123,8 @@ std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<
         return text + "overlaps the tunnel's own " + networkOf(own).toString() + remedy;
     }
     for (const std::vector<Prefix>* list : {&config.device.networks, &offered}) {
-      auto found = std::ranges::find_if(*list, [&](const Prefix& p) { return p.length > 0 && clashes(p); });
+      auto found = std::ranges::find_if(
+          *list, [&](const Prefix& p) { return p.length > kMostOfEverything && clashes(p); });
       if (found != list->end())
         return text + "overlaps " + found->toString() + " behind the concentrator" + remedy;
     }

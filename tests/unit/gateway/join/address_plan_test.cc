@@ -72,6 +72,9 @@ TEST_F(AddressPlanTest, NetworksThatOthersHaveAreRefusedByName) {
   EXPECT_THAT(refusal({net("172.16.3.0/24")}, {net("172.16.0.0/12")}), HasSubstr("behind the concentrator"));
   EXPECT_EQ(refusal({net("172.16.3.0/24")}, {net("0.0.0.0/0")}), "")
       << "everything is reached there but what is closer";
+  EXPECT_EQ(refusal({net("172.16.3.0/24"), net("192.168.7.0/24")}, {net("0.0.0.0/1"), net("128.0.0.0/1")}),
+            "")
+      << "the same in halves";
   EXPECT_EQ(refuseNetworks({net("192.168.5.0/24")}, {}, {}, config, "shop"), "") << "its own";
 }
 
