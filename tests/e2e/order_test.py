@@ -1,9 +1,10 @@
-"""Which flows of datagrams are kept in order, by programs that are not ours: WireGuard, OpenVPN, and a SIP call."""
+"""Which flows of datagrams are kept in order, by programs that are not ours: QUIC, VPNs, and a SIP call."""
 
 import json
 import shutil
 import unittest
 
+from lab.quic import Ngtcp2
 from lab.wireguard import PORT as WIREGUARD
 from lab.wireguard import WireGuard, keys
 from pair_case import V4, PairCase
@@ -23,6 +24,12 @@ class Order(PairCase):
             ends = [(flow, [end.rpartition(":")[2] for end in flow["name"].split()[1::2]]) for flow in peer["flows"]]
             known[way] = {flow["delivery"] for flow, ports in ends if str(port) in ports}
         return known
+
+    @unittest.skipUnless(shutil.which("gtlsclient"), "no ngtcp2 here")
+    def test_http3_is_kept_in_order(self):
+        stack = Ngtcp2(self.lab, V4, 60_000_000)
+        self.assertGreater(stack.download(2), 5)
+        self.assertEqual(self.delivery(stack.port), {"up": {"ordered"}, "down": {"ordered"}})
 
     @unittest.skipUnless(shutil.which("wireguard-go"), "no wireguard-go here")
     def test_wireguard_is_kept_in_order(self):

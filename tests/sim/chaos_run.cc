@@ -22,6 +22,8 @@ constexpr Duration kPatience = 120s;
 /// After so long without traffic nothing may be kept: repair time, hold time and the acknowledgments are
 /// over.
 constexpr Duration kDrain = 20s;
+/// Datagrams from and to it want order.
+constexpr uint16_t kOrderedPort = 2100;
 
 class Chaos {
  public:
@@ -56,6 +58,7 @@ class Chaos {
   void choosePaths();
   void choosePreference(UplinkSpec& uplink);
   void chooseTraffic();
+  void chooseOrdered();
   void chooseTrouble();
   void trouble();
   void replay();
@@ -110,7 +113,7 @@ void Chaos::chooseRecovery(TunnelOptions& o) {
   o.recovery = choosePolicy();
   o.recoveryOptions.mMax = 1 + random_.below(16);
   o.recoveryOptions.kMax = static_cast<size_t>(spread(1.0, 128.99));
-  o.recoveryClasses.clear();
+  o.recoveryClasses = {{17, {}, kOrderedPort, kOrderedPort, o.recovery, Delivery::kOrdered}};
   say() << "recovery " << o.recovery << ", M " << o.recoveryOptions.mMax << ", K " << o.recoveryOptions.kMax;
   for (size_t i = random_.below(4); i > 0; --i) {
     RecoveryClass c;
@@ -233,6 +236,19 @@ void Chaos::chooseTraffic() {
     say() << "udp " << port << (down ? " down " : " up ") << o.payload << " bytes every "
           << toMilliseconds(o.interval);
   }
+}
+
+// A class makes them ordered from the first one on: as fast as a download, or slow.
+void Chaos::chooseOrdered() {
+  if (lanRandom_.chance(0.5)) return;
+  UdpOptions o;
+  o.payload = 1000 + lanRandom_.below(200);
+  o.interval = 300us + Duration(lanRandom_.below(Duration(5ms).count()));
+  o.count = static_cast<uint64_t>(kTrouble / o.interval);
+  bool down = lanRandom_.chance(0.7);
+  udp_.push_back(&world_.add<UdpFlow>(down ? hub_ : edge_, down ? edge_ : hub_, kOrderedPort, o));
+  say() << "ordered datagrams" << (down ? " down " : " up ") << o.payload << " bytes every "
+        << toMilliseconds(o.interval) << " ms";
 }
 
 void Chaos::chooseTrouble() {
@@ -399,6 +415,7 @@ ChaosResult Chaos::run() {
   };
   world_.start();
   chooseTraffic();
+  chooseOrdered();
   chooseTrouble();
   for (int i = 1; i < 20; ++i) world_.after(i * 250ms, [this] { checkMemory(); });
   world_.run(kTrouble);

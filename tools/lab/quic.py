@@ -41,7 +41,6 @@ class Ngtcp2:
 
     def __init__(self, lab, address, size):
         """`size`: bytes of the file, more than any download gets."""
-        run(ROOT / "scripts" / "deps", "quic", timeout=1200)
         self._lab, self._address, self._size = lab, address, size
         self._root = lab.directory / "ngtcp2"
         files, self._got = self._root / "files", self._root / "got"

@@ -1,0 +1,152 @@
+#include "simnet/quic_flow.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "inet/protocol.h"
+
+namespace braid::sim {
+
+namespace {
+
+constexpr size_t kNumber = 24, kAckSize = 40;
+constexpr size_t kDatagram = QuicFlow::kPayload;
+
+// A long header of version 1 with two connection ids of 8 bytes, or a short one; and a number.
+Bytes datagram(size_t size, bool isFirst, uint64_t number) {
+  Bytes out(size);
+  out[0] = isFirst ? 0xc0 : 0x40;
+  if (isFirst) {
+    store32(&out[1], 1);
+    out[5] = out[14] = 8;
+  }
+  store64(&out[kNumber], number);
+  return out;
+}
+
+}  // namespace
+
+QuicFlow::QuicFlow(World& world, Node& from, Node& to, uint16_t port)
+    : world_(world),
+      from_(from),
+      to_(to),
+      port_(port),
+      forth_{from.host(false), to.host(false), ip::kUdp},
+      back_{to.host(false), from.host(false), ip::kUdp} {
+  auto number = [](ByteView packet, const InnerPacket& ip) {
+    ByteView payload = packet.subspan(ip.l4Offset + 8, ip.payloadLength);
+    return load64(&payload[kNumber]);
+  };
+  to.listen(ip::kUdp, port, [this, number](ByteView p, const InnerPacket& ip) {
+    if (ip.protocol == ip::kUdp) onPacket(number(p, ip));
+  });
+  from.listen(ip::kUdp, port, [this, number](ByteView p, const InnerPacket& ip) {
+    if (ip.protocol == ip::kUdp) onAck(number(p, ip));
+  });
+  lastAck_ = world_.now();
+  sendWindow();
+  tick();
+}
+
+// ---- the sender
+
+void QuicFlow::send() {
+  from_.send(udpPacket(forth_, port_, port_, datagram(kPayload, sent_.empty(), sent_.size())));
+  sent_.push_back({world_.now()});
+  inFlight_ += kPayload;
+}
+
+// RFC 9002 section 7.7: 1.25 windows in a round trip.
+void QuicFlow::sendWindow() {
+  while (static_cast<double>(inFlight_ + kPayload) <= cwnd_) {
+    if (nextSend_ > world_.now()) {
+      if (std::exchange(wakes_, true)) return;
+      world_.after(nextSend_ - world_.now(), [this] {
+        wakes_ = false;
+        sendWindow();
+      });
+      return;
+    }
+    send();
+    nextSend_ =
+        std::max(nextSend_, world_.now()) + fromSeconds(toSeconds(srtt_) * kDatagram / (1.25 * cwnd_));
+  }
+}
+
+void QuicFlow::onAck(uint64_t count) {
+  if (count <= reported_) return;
+  lastAck_ = world_.now();
+  uint64_t last = *std::max_element(arrivals_.begin() + static_cast<ptrdiff_t>(reported_),
+                                    arrivals_.begin() + static_cast<ptrdiff_t>(count));
+  if (!largest_ || last > *largest_) {
+    largest_ = last;
+    latest_ = world_.now() - sent_[last].at;
+    Duration error = srtt_ > latest_ ? srtt_ - latest_ : latest_ - srtt_;
+    variance_ = srtt_ == Duration{} ? latest_ / 2 : (3 * variance_ + error) / 4;
+    srtt_ = srtt_ == Duration{} ? latest_ : (7 * srtt_ + latest_) / 8;
+  }
+  while (reported_ < count) onNewlyAcked(arrivals_[reported_++]);
+  detectLosses();
+  sendWindow();
+}
+
+void QuicFlow::onNewlyAcked(uint64_t number) {
+  Sent& packet = sent_[number];
+  packet.acked = true;
+  if (packet.lost) return void(++spurious_);
+  inFlight_ -= kPayload;
+  if (packet.at <= recovery_) return;
+  cwnd_ += cwnd_ < ssthresh_ ? kDatagram : double{kDatagram} * kDatagram / cwnd_;
+}
+
+void QuicFlow::detectLosses() {
+  if (!largest_) return;
+  Time late = world_.now() - std::max<Duration>(std::max(srtt_, latest_) * 9 / 8, 1ms);
+  for (uint64_t n = oldest_; n < *largest_; ++n) {
+    Sent& packet = sent_[n];
+    if (packet.isOpen() && (n + kPacketThreshold <= *largest_ || packet.at <= late)) lose(packet);
+    if (n == oldest_ && !packet.isOpen()) ++oldest_;
+  }
+}
+
+void QuicFlow::lose(Sent& packet) {
+  packet.lost = true;
+  inFlight_ -= kPayload;
+  ++lost_;
+  if (packet.at <= recovery_) return;
+  recovery_ = world_.now();
+  cwnd_ = ssthresh_ = std::max(cwnd_ / 2, 2.0 * kDatagram);
+}
+
+Duration QuicFlow::probeTimeout() const {
+  return srtt_ == Duration{} ? 1s : srtt_ + std::max<Duration>(4 * variance_, 1ms) + kMaxAckDelay;
+}
+
+void QuicFlow::tick() {
+  detectLosses();
+  if (inFlight_ > 0 && world_.now() >= std::max(lastAck_, sent_.back().at) + probeTimeout()) send();
+  sendWindow();
+  world_.after(kTick, [this] { tick(); });
+}
+
+// ---- the receiver
+
+void QuicFlow::onPacket(uint64_t number) {
+  if (seen_.size() <= number) seen_.resize(number + 1);
+  if (seen_[number]) return void(++repeats_);
+  seen_[number] = true;
+  arrivals_.push_back(number);
+  bool inOrder = number == next_;
+  next_ = std::max(next_, number + 1);
+  if (++unacked_ >= 2 || !inOrder) return acknowledge();
+  world_.after(kMaxAckDelay, [this] {
+    if (unacked_ > 0) acknowledge();
+  });
+}
+
+void QuicFlow::acknowledge() {
+  unacked_ = 0;
+  to_.send(udpPacket(back_, port_, port_, datagram(kAckSize, acks_++ == 0, arrivals_.size())));
+}
+
+}  // namespace braid::sim
