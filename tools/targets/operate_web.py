@@ -259,9 +259,31 @@ def _start_web(lab):
     return process
 
 
+def _promtool(*words, stdin=None, folder=None):
+    """True, or what promtool complains of."""
+    done = subprocess.run(["promtool", "check", *words], input=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, cwd=folder)
+    return done.returncode == 0 or done.stdout
+
+
+def _prometheus(lab, checks):
+    """What is served and what is shipped for Prometheus, as promtool sees it."""
+    checks.check("Prometheus: /metrics", lambda: _promtool("metrics", stdin=lab.edge.run("curl", "-s",
+                                                                                         BASE + "metrics")))
+    with tempfile.TemporaryDirectory() as folder:
+        token = pathlib.Path(folder) / "braid.token"
+        token.write_text("token", encoding="ascii")
+        for name in ("braid.rules.yml", "prometheus.yml"):
+            text = (SOURCE / "conf/prometheus" / name).read_text(encoding="utf-8")
+            (pathlib.Path(folder) / name).write_text(text.replace("/etc/prometheus/braid.token", str(token)),
+                                                     encoding="utf-8")
+        checks.check("Prometheus: rules", lambda: _promtool("rules", "braid.rules.yml", folder=folder))
+        checks.check("Prometheus: configuration", lambda: _promtool("config", "prometheus.yml", folder=folder))
+
+
 @target("operate.3", f"checks that fail of at least {LEAST_CHECKS} of braid-web's page in headless Chromium: loads "
         f"within {MOST_BYTES:,} bytes, updates, numbers equal the control socket's, outage, restart, light and dark, "
-        "phone and desktop, no request elsewhere", "checks", at_most=0, programs=[*PROGRAMS, "braid-web"],
+        "phone and desktop, no request elsewhere, promtool", "checks", at_most=0, programs=[*PROGRAMS, "braid-web"],
         options=[option("--screenshots", metavar="FOLDER", default=None, help="keep the screenshots there")])
 def page_in_a_browser(screenshots):
     run(SOURCE / "scripts/deps", "web", timeout=600)
@@ -274,6 +296,7 @@ def page_in_a_browser(screenshots):
         lab.start_gateways()
         lab.edge_gateway.wait_up(2)
         _start_web(lab)
+        _prometheus(lab, checks)
         page = stack.enter_context(chromium(lab, lab.edge))
         tour = _Tour(lab, page, shots, checks)
         for part in (tour.first_view, tour.numbers, tour.under_load, tour.flows, tour.outage, tour.spans,
