@@ -68,14 +68,14 @@ void QuicFlow::sendWindow() {
       return;
     }
     send();
-    nextSend_ =
-        std::max(nextSend_, world_.now()) + fromSeconds(toSeconds(srtt_) * kDatagram / (1.25 * cwnd_));
+    nextSend_ = world_.now() + fromSeconds(toSeconds(srtt_) * kDatagram / (1.25 * cwnd_));
   }
 }
 
 void QuicFlow::onAck(uint64_t count) {
   if (count <= reported_) return;
   lastAck_ = world_.now();
+  probes_ = 0;
   uint64_t last = *std::max_element(arrivals_.begin() + static_cast<ptrdiff_t>(reported_),
                                     arrivals_.begin() + static_cast<ptrdiff_t>(count));
   if (!largest_ || last > *largest_) {
@@ -85,14 +85,14 @@ void QuicFlow::onAck(uint64_t count) {
     variance_ = srtt_ == Duration{} ? latest_ / 2 : (3 * variance_ + error) / 4;
     srtt_ = srtt_ == Duration{} ? latest_ : (7 * srtt_ + latest_) / 8;
   }
-  while (reported_ < count) onNewlyAcked(arrivals_[reported_++]);
+  // Losses before the window grows, as RFC 9002 appendix A.7 has it.
+  for (uint64_t i = reported_; i < count; ++i) sent_[arrivals_[i]].acked = true;
   detectLosses();
+  while (reported_ < count) onNewlyAcked(sent_[arrivals_[reported_++]]);
   sendWindow();
 }
 
-void QuicFlow::onNewlyAcked(uint64_t number) {
-  Sent& packet = sent_[number];
-  packet.acked = true;
+void QuicFlow::onNewlyAcked(const Sent& packet) {
   if (packet.lost) return void(++spurious_);
   inFlight_ -= kPayload;
   if (packet.at <= recovery_) return;
@@ -119,12 +119,16 @@ void QuicFlow::lose(Sent& packet) {
 }
 
 Duration QuicFlow::probeTimeout() const {
-  return srtt_ == Duration{} ? 1s : srtt_ + std::max<Duration>(4 * variance_, 1ms) + kMaxAckDelay;
+  Duration once = srtt_ == Duration{} ? 1s : srtt_ + std::max<Duration>(4 * variance_, 1ms) + kMaxAckDelay;
+  return once * (1 << std::min(probes_, 6u));
 }
 
 void QuicFlow::tick() {
   detectLosses();
-  if (inFlight_ > 0 && world_.now() >= std::max(lastAck_, sent_.back().at) + probeTimeout()) send();
+  if (inFlight_ > 0 && world_.now() >= std::max(lastAck_, sent_.back().at) + probeTimeout()) {
+    ++probes_;
+    send();
+  }
   sendWindow();
   world_.after(kTick, [this] { tick(); });
 }
@@ -139,13 +143,15 @@ void QuicFlow::onPacket(uint64_t number) {
   bool inOrder = number == next_;
   next_ = std::max(next_, number + 1);
   if (++unacked_ >= 2 || !inOrder) return acknowledge();
+  ackAt_ = world_.now() + kMaxAckDelay;
   world_.after(kMaxAckDelay, [this] {
-    if (unacked_ > 0) acknowledge();
+    if (world_.now() >= ackAt_) acknowledge();
   });
 }
 
 void QuicFlow::acknowledge() {
   unacked_ = 0;
+  ackAt_ = kNever;
   to_.send(udpPacket(back_, port_, port_, datagram(kAckSize, acks_++ == 0, arrivals_.size())));
 }
 

@@ -8,9 +8,11 @@
 
 namespace braid::sim {
 
-/// A download by QUIC as its sender sees it (RFC 9002): packet threshold 3, time threshold 9/8, NewReno, pacing, an ACK
-/// for each second packet or for one out of order. Its packets are told apart by their first bytes (RFC 8999), the rest
-/// is not QUIC. It has always something to send.
+/// A download by QUIC as its sender sees it (RFC 9002): packet threshold 3, time threshold 9/8, NewReno, pacing, probe
+/// timeouts with backoff; the receiver acknowledges each second packet, and one out of order at once. Only a packet's
+/// first bytes are QUIC's (RFC 8999: enough to be recognised), the rest is a number. Simpler than the RFC: timers have
+/// steps of kTick, an RTT includes the receiver's delay of an ACK, and there is no persistent congestion. There is always
+/// something to send.
 class QuicFlow final : public Host {
  public:
   static constexpr size_t kPayload = 1200;  ///< bytes of a full datagram
@@ -30,7 +32,7 @@ class QuicFlow final : public Host {
  private:
   static constexpr uint64_t kPacketThreshold = 3;
   static constexpr Duration kMaxAckDelay = 25ms;
-  static constexpr Duration kTick = 5ms;  // of the sender's timers
+  static constexpr Duration kTick = 1ms;  // of the sender's timers
   struct Sent {
     Time at;
     bool acked = false, lost = false;
@@ -40,7 +42,7 @@ class QuicFlow final : public Host {
   void send();
   void sendWindow();
   void onAck(uint64_t count);
-  void onNewlyAcked(uint64_t number);
+  void onNewlyAcked(const Sent& packet);
   void detectLosses();
   void lose(Sent& packet);
   void tick();
@@ -61,7 +63,8 @@ class QuicFlow final : public Host {
   double cwnd_ = 10 * kPayload, ssthresh_ = 1e12;
   size_t inFlight_ = 0;
   Time recovery_ = Time::min(), nextSend_ = Time::min(), lastAck_{};
-  bool wakes_ = false;  // a call of sendWindow() is due
+  unsigned probes_ = 0;  // since the last ACK
+  bool wakes_ = false;   // a call of sendWindow() is due
   Duration srtt_{}, variance_{}, latest_{};
   uint64_t lost_ = 0, spurious_ = 0;
   // receiver
@@ -70,6 +73,7 @@ class QuicFlow final : public Host {
   uint64_t next_ = 0;               // behind the largest number
   unsigned unacked_ = 0;
   uint64_t acks_ = 0, repeats_ = 0;
+  Time ackAt_ = kNever;  // of what is not acknowledged yet
 };
 
 }  // namespace braid::sim

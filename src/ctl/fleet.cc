@@ -89,7 +89,8 @@ class FleetChecks {
     }
   }
 
-  // The longest prefix wins, so that a part of one edge's network would go to another one. Everything (/0) is meant so.
+  // The longest prefix wins, so that a part of one edge's network would go to another one. Everything (/0),
+  // or a half of it, is meant so.
   void checkOverlaps(const FleetMember& m) {
     if (m.config.listen.empty()) return;
     struct Owned {
@@ -100,7 +101,7 @@ class FleetChecks {
     for (size_t i = 0; i < m.config.peers.size(); ++i) {
       const std::vector<Prefix>& prefixes = m.config.peers[i].options.prefixes;
       for (size_t j = 0; j < prefixes.size(); ++j)
-        if (prefixes[j].length > 0) all.push_back({&prefixes[j], i, j});
+        if (prefixes[j].length > 1) all.push_back({&prefixes[j], i, j});
     }
     // A prefix stands behind those that hold it, and before all others.
     std::stable_sort(all.begin(), all.end(),

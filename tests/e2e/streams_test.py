@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -26,7 +27,7 @@ IPV6_FREEBIND = 78  # socket does not know it
 RESET = struct.pack("ii", 1, 0)
 STREAMS = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}]}}
 ADDRESSES = (V4, V6)
-KERNEL = tuple(int(number) for number in os.uname().release.split(".")[:2])
+KERNEL = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
 CLIENT = {V4: "192.168.10.2", V6: "fd00:0:0:10::2"}
 
 
@@ -217,32 +218,35 @@ class Streams(PairCase):
 
     def with_settings(self, gateway, **settings):
         gateway.config["streams"] = {**STREAMS["streams"], **settings}
-        self.addCleanup(self.reload_streams, gateway)
+        self.addCleanup(self.restart_with_streams, gateway)
         gateway.reload()
+
+    @staticmethod
+    def restart_with_streams(gateway):
+        gateway.config["streams"] = STREAMS["streams"]
+        gateway.restart()
+
+    def assert_taken_over(self, *rows):
+        """`rows`: address, port, and how many streams a connection there makes."""
+        for address, port, count in rows:
+            with self.subTest(address=address, port=port):
+                before = self.figures()
+                with self.pair(address, port) as (client, server):
+                    client.sendall(b"x")
+                    self.assertEqual(receive(server, 1), b"x")
+                self.assert_streams(before, count)
 
     def test_what_is_excluded_stays_packets(self):
         self.with_settings(self.lab.edge_gateway, exclude=[{"network": V4}, {"ports": 8085}])
         self.eventually(lambda: f"daddr {V4}" in self.lab.edge.run("nft", "list", "ruleset"), "reloaded")
         self.wait_taking()
-        for address, port, count in ((V4, PORT, 0), (V6, PORT, 1), (V6, 8085, 0)):
-            with self.subTest(address=address, port=port):
-                before = self.figures()
-                with self.pair(address, port) as (client, server):
-                    client.sendall(b"x")
-                    self.assertEqual(receive(server, 1), b"x")
-                self.assert_streams(before, count)
+        self.assert_taken_over((V4, PORT, 0), (V6, PORT, 1), (V6, 8085, 0))
 
     def test_what_matches_by_network_and_port_is_taken_over(self):
         self.with_settings(self.lab.edge_gateway, match=[{"network": f"{V6}/128", "ports": PACKETS}])
         self.eventually(lambda: f"dport {PACKETS}" in self.lab.edge.run("nft", "list", "ruleset"), "reloaded")
         self.wait_taking()
-        for address, port, count in ((V6, PACKETS, 1), (V4, PACKETS, 0), (V6, PORT, 0)):
-            with self.subTest(address=address, port=port):
-                before = self.figures()
-                with self.pair(address, port) as (client, server):
-                    client.sendall(b"x")
-                    self.assertEqual(receive(server, 1), b"x")
-                self.assert_streams(before, count)
+        self.assert_taken_over((V6, PACKETS, 1), (V4, PACKETS, 0), (V6, PORT, 0))
 
     def test_the_gateways_own_address_as_source(self):
         self.with_settings(self.lab.gateway, source="own")
@@ -263,17 +267,25 @@ class Streams(PairCase):
             server.sendall(receive(server, 8))
             self.assertEqual(receive(client, 8), b"question")
             [peer] = json.loads(self.lab.edge_gateway.ctl("flows", "--json"))["peers"]
-            [stream] = peer["streams"]
-            self.assertIn(f"{V4}:{PORT}", stream["name"])
+            name = f"tcp {CLIENT[V4]}:{client.getsockname()[1]} > {V4}:{PORT}"
+            [stream] = [each for each in peer["streams"] if each["name"] == name]
             self.assertEqual((stream["sent_bytes"], stream["received_bytes"]), (8, 8))
             self.assertGreater(stream["first_byte_s"], 0.015, "a round trip of the faster link is 20 ms")
-            [line] = [line for line in self.lab.edge_gateway.ctl("flows").splitlines() if stream["name"] in line]
+            [line] = [line for line in self.lab.edge_gateway.ctl("flows").splitlines() if name in line]
             self.assertIn(stream["state"], line)
 
     def test_the_ack_shim_does_not_see_streams(self):
-        before = [gateway.status()["ack_shim"]["proven_flows"] for gateway in self.lab.gateways()]
+        def proven():
+            return [gateway.status()["ack_shim"]["proven_flows"] for gateway in self.lab.gateways()]
+
+        before = proven()
         self.verify(self.download(self.file(1_000_000)))
-        self.assertEqual([gateway.status()["ack_shim"]["proven_flows"] for gateway in self.lab.gateways()], before)
+        self.assertEqual(proven(), before)
+        with self.pair(V4, PACKETS) as (client, server):
+            client.sendall(b"question")
+            server.sendall(receive(server, 8))
+            self.assertEqual(receive(client, 8), b"question")
+            self.eventually(lambda: all(now > then for now, then in zip(proven(), before)), "it sees packets")
 
     # ---- how it ends
 
@@ -531,13 +543,18 @@ class Streams(PairCase):
             with self.subTest(gateway=gateway.name, address=address), self.pair(address) as ends, \
                     concurrent.futures.ThreadPoolExecutor(4) as pool:
                 doing = [[pool.submit(act, end) for act in (pour, rest)] for end in ends]
-                time.sleep(0.5)
-                self.assertFalse(any(each.done() for both in doing for each in both))
-                began = time.monotonic()
-                gateway.kill_and_supervise()
-                for both in doing:
-                    self.assertIn("reset", [each.result(20)[0] for each in both])
-                self.assertLess(time.monotonic() - began, 8)
+                try:
+                    time.sleep(0.5)
+                    self.assertFalse(any(each.done() for both in doing for each in both))
+                    began = time.monotonic()
+                    gateway.kill_and_supervise()
+                    for both in doing:
+                        self.assertIn("reset", [each.result(20)[0] for each in both])
+                    self.assertLess(time.monotonic() - began, 8)
+                finally:
+                    for end in ends:
+                        with contextlib.suppress(OSError):
+                            end.shutdown(socket.SHUT_RDWR)
                 self.setUp()
 
     def marks(self):

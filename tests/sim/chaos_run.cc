@@ -238,7 +238,8 @@ void Chaos::chooseTraffic() {
   }
 }
 
-// A class makes them ordered from the first one on: as fast as a download, or slow.
+// A recovery class gives them order from the first one on; their rate is that of a download, or less. check() asks that
+// each comes whole and once; that they come in order is asked elsewhere (order_test.cc).
 void Chaos::chooseOrdered() {
   if (lanRandom_.chance(0.5)) return;
   UdpOptions o;

@@ -83,11 +83,13 @@ class _Bench:
         with self._shimmed(shim, direction):
             self._together([(self._series, self._arguments(number, shim, direction, name)) for name in SERIES])
 
-    def block_alone(self, number, shim, direction, names):
-        """The same with large flows of these series, one flow after the other."""
+    def large_alone(self, number, shim, direction):
+        """The same with large flows of LARGE_SERIES, one flow after the other."""
         with self._shimmed(shim, direction):
-            for name in names:
-                self._large(*self._arguments(number, shim, direction, name))
+            for name in LARGE_SERIES:
+                one = self._fetcher(*self._arguments(number, shim, direction, name))
+                for i in range(LARGE_ALONE):
+                    one(f"large{i}", LARGE)
 
     def _arguments(self, number, shim, direction, name):
         source, target_host, _ = DIRECTIONS[direction]
@@ -122,11 +124,6 @@ class _Bench:
             flows.append(_Flow(began, {**report, "size": size}, self._stalls))
 
         return one
-
-    def _large(self, *series):
-        one = self._fetcher(*series)
-        for i in range(LARGE_ALONE):
-            one(f"large{i}", LARGE)
 
     def _series(self, *series):
         one = self._fetcher(*series)
@@ -176,6 +173,19 @@ def _gain(off, on):
             "ratio": {key: round(without[key] / helped[key], 2) for key in without if key != "flows"}}
 
 
+def _blocks(block):
+    """A bench after BLOCKS blocks without and with the shim in turns, in both directions, and the stalls meanwhile."""
+    _build_netstack()
+    with Lab([LINK], lans={"client": LAN, "server": LAN}) as lab, contextlib.closing(Stalls()) as stalls:
+        lab.start_gateways()
+        bench = _Bench(lab, stalls)
+        for number in range(BLOCKS):
+            for shim in (False, True) if number % 2 == 0 else (True, False):
+                for direction in DIRECTIONS:
+                    block(bench, number, shim, direction)
+    return bench, stalls
+
+
 def _faults(flows, served_resets=0):
     counts = {fault: sum(flow.fault == fault for flow in flows) for fault in FAULTS}
     counts["resets"] += served_resets
@@ -185,16 +195,7 @@ def _faults(flows, served_resets=0):
 @target("shim.3", "stalls, resets and wrong streams of lwIP and gVisor netstack endpoints with the ack shim", "flows",
         at_most=0, programs=["braidd", "braidctl", "linkemu", "lwip_peer"])
 def stacks():
-    _build_netstack()
-    with Lab([LINK], lans={"client": LAN, "server": LAN}) as lab:
-        lab.start_gateways()
-        stalls = Stalls()
-        bench = _Bench(lab, stalls)
-        for number in range(BLOCKS):
-            for shim in (False, True) if number % 2 == 0 else (True, False):
-                for direction in DIRECTIONS:
-                    bench.block(number, shim, direction)
-        stalls.close()
+    bench, stalls = _blocks(_Bench.block)
     everything = {shim: [flow for key, flows in bench.flows.items() if key[0] == shim for flow in flows]
                   for shim in (False, True)}
     faults = {shim: _faults(flows, bench.served_resets[shim]) for shim, flows in everything.items()}
@@ -216,16 +217,7 @@ def stacks():
 def large_flows_alone():
     """({series: what shim.3 says of its flows of 1 MB}, flows with a fault): kernels and netstack, never two flows at
     once."""
-    _build_netstack()
-    with Lab([LINK], lans={"client": LAN, "server": LAN}) as lab:
-        lab.start_gateways()
-        stalls = Stalls()
-        bench = _Bench(lab, stalls)
-        for number in range(BLOCKS):
-            for shim in (False, True) if number % 2 == 0 else (True, False):
-                for direction in DIRECTIONS:
-                    bench.block_alone(number, shim, direction, LARGE_SERIES)
-        stalls.close()
+    bench, _ = _blocks(_Bench.large_alone)
     table, faults = {}, 0
     for name in LARGE_SERIES:
         off, on = ([flow for direction in DIRECTIONS for flow in bench.flows[shim, direction, name]]

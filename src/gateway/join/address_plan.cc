@@ -37,18 +37,20 @@ bool isBroadcast(const Address& address, const Prefix& network) {
   return !step(next) || !network.contains(next);
 }
 
+// All of the internet, or a half of it, as routes are written that leave a default route alone: whoever has such a prefix
+// is the way to what nobody else has.
+bool isEverything(const Prefix& prefix) {
+  return prefix.length <= 1;
+}
+
 bool isTaken(const Address& address, const Config& config, std::string_view name) {
-  auto holds = [&](const Prefix& prefix) { return prefix.length > 0 && prefix.contains(address); };
+  auto holds = [&](const Prefix& prefix) { return !isEverything(prefix) && prefix.contains(address); };
   bool own = std::ranges::any_of(config.device.addresses,
                                  [&](const InterfaceAddress& a) { return a.address == address; });
   return own || std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
            return peer.options.name != name && std::ranges::any_of(peer.options.prefixes, holds);
          });
 }
-
-// Up to this length a network that is offered means all of the internet, in which an edge's own network has its place:
-// 0.0.0.0/0, the halves of it that leave a default route alone, 2000::/3.
-constexpr unsigned kMostOfEverything = 3;
 
 // The lowest free address behind the network's own; unset: there is none.
 Address freeIn(const Prefix& network, const Config& config, std::string_view name) {
@@ -123,8 +125,8 @@ std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<
         return text + "overlaps the tunnel's own " + networkOf(own).toString() + remedy;
     }
     for (const std::vector<Prefix>* list : {&config.device.networks, &offered}) {
-      auto found = std::ranges::find_if(
-          *list, [&](const Prefix& p) { return p.length > kMostOfEverything && clashes(p); });
+      auto found =
+          std::ranges::find_if(*list, [&](const Prefix& p) { return !isEverything(p) && clashes(p); });
       if (found != list->end())
         return text + "overlaps " + found->toString() + " behind the concentrator" + remedy;
     }

@@ -51,7 +51,9 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void removeRoute(const RouteSpec& route) override { remove(route.toString()); }
   void removeRule(const RuleSpec& rule) override { remove(rule.toString()); }
   void removeStaleRoutes(uint32_t) override {}
-  void removeStaleMarks(uint32_t) override {}
+  void removeStaleMarks(uint32_t) override { ++staleRemovals_; }
+  /// How often removeStaleMarks() was called.
+  int staleRemovals() const { return staleRemovals_; }
   std::vector<Prefix> networksElsewhere(const std::string&) override { return elsewhere_; }
   void setElsewhere(std::vector<Prefix> networks) { elsewhere_ = std::move(networks); }
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) override;
@@ -75,6 +77,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   Time readAt_ = kNever;
   int restores_ = 0;
   int adds_ = 0;
+  int staleRemovals_ = 0;
   bool refuse_ = false;
   int refusedMtus_ = 0;
   bool forwards_ = false;

@@ -297,13 +297,18 @@ std::vector<Prefix> NetlinkConfig::networksElsewhere(const std::string& device) 
 void NetlinkConfig::removeStaleMarks(uint32_t kind) {
   constexpr uint32_t kIndexBits = 0x00ffffff;
   std::vector<RuleSpec> stale;
+  auto look = [&](const nlmsghdr& m) {
+    auto found = parseRule(m);
+    if (!found || found->protocol != kBraidProtocol || (found->spec.mark & ~kIndexBits) != kind) return;
+    char name[IF_NAMESIZE];
+    if (!if_indextoname(found->spec.mark & kIndexBits, name)) stale.push_back(found->spec);
+  };
   for (uint8_t family : {AF_INET, AF_INET6}) {
-    socket_.dump(RTM_GETRULE, family, [&](const nlmsghdr& m) {
-      auto found = parseRule(m);
-      if (!found || found->protocol != kBraidProtocol || (found->spec.mark & ~kIndexBits) != kind) return;
-      char name[IF_NAMESIZE];
-      if (!if_indextoname(found->spec.mark & kIndexBits, name)) stale.push_back(found->spec);
-    });
+    try {
+      socket_.dump(RTM_GETRULE, family, look);
+    } catch (const SystemError& e) {
+      if (e.code() != EOPNOTSUPP && e.code() != EAFNOSUPPORT) throw;  // a machine without the family
+    }
   }
   for (const RuleSpec& rule : stale) deleteRule(rule);
 }

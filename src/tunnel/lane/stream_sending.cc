@@ -117,7 +117,7 @@ void StreamSending::finish(Stream& stream, Time now) {
   stream.finishes_ = true;
   if (!source.isFinished()) return starve(stream);
   onWritten(stream, grown, packets, 0, now);
-  // The end stands in the last unit as a rule, which waits already: nothing is queued for it.
+  // As a rule the end is marked in the last unit that waits: nothing more is queued, so onWritten() did not see it.
   stream.burst.onEnd();
   desk_->touch(session_);
 }

@@ -297,6 +297,12 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
   EXPECT_THAT(edge_.host.sockets(), IsEmpty());
 }
 
+TEST_F(GatewayTest, WithoutStreamsTooItTakesAwayWhatAKilledOneLeft) {
+  ASSERT_FALSE(hub_.config.tunnel.streams.on);
+  hub_.setUp();
+  EXPECT_EQ(hub_.host.net().staleRemovals(), 1);
+}
+
 TEST_F(GatewayTest, StoppingSaysFarewell) {
   start();
   edge_.gateway->stop();
