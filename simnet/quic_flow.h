@@ -27,7 +27,6 @@ class QuicFlow final : public Host {
   uint64_t lost() const { return lost_; }
   uint64_t spurious() const { return spurious_; }
   uint64_t repeats() const { return repeats_; }
-  Duration srtt() const { return srtt_; }
 
  private:
   static constexpr uint64_t kPacketThreshold = 3;

@@ -51,11 +51,12 @@ TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
     SCOPED_TRACE(seed);
     Result ordered = download(GetParam(), Delivery::kOrdered, seed);
     Result timely = download(GetParam(), Delivery::kTimely, seed);
-    // As it is: 0.64 to 0.92 of the links with order, 0.01 to 0.52 without.
+    // As it is: 0.61 to 0.93 of the links with order, 0.01 to 0.53 without.
     EXPECT_GT(ordered.goodput, 0.55);
     EXPECT_GT(ordered.goodput, 1.4 * timely.goodput);
     EXPECT_LT(ordered.spurious, 1e-4);
     EXPECT_LT(ordered.lost, 5e-4) << "repaired before the sender could know";
+    EXPECT_GT(timely.spurious, ordered.spurious) << "without order the same sender takes reordering for loss";
   }
 }
 

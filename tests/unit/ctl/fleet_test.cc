@@ -160,6 +160,8 @@ TEST_F(FleetCheck, PrefixesAtAConcentratorDoNotOverlap) {
 TEST_F(FleetCheck, EverythingIsNoOverlap) {
   change("hub", "10.2.0.0/24]}", "10.2.0.0/24, 0.0.0.0/0]}");
   EXPECT_THAT(findings(), IsEmpty());
+  change("hub", "0.0.0.0/0]}", "0.0.0.0/1, 128.0.0.0/1]}");
+  EXPECT_THAT(findings(), IsEmpty()) << "in halves";
 }
 
 TEST_F(FleetCheck, EndpointsLeadToWhoListens) {

@@ -62,6 +62,11 @@ TEST_F(AddressPlanTest, ThePlaceOfTheBroadcastIsNotGiven) {
   EXPECT_TRUE(std::holds_alternative<std::string>(freeAddresses(config, "new")));
 }
 
+TEST_F(AddressPlanTest, WhoIsTheWayToHalfOfEverythingHasNotAllAddresses) {
+  addPeer("exit", {net("0.0.0.0/1"), net("128.0.0.0/1")});
+  EXPECT_FALSE(std::holds_alternative<std::string>(freeAddresses(config, "new")));
+}
+
 TEST_F(AddressPlanTest, NetworksThatOthersHaveAreRefusedByName) {
   addPeer("shop", {net("192.168.5.0/24")});
   EXPECT_EQ(refusal({net("192.168.7.0/24"), net("fd00:7::/64")}), "");
