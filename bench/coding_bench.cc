@@ -156,7 +156,7 @@ void DecoderSymbol(benchmark::State& state) {
   }
   uint64_t pn = 0;
   for (auto _ : state) {
-    decoder.onSymbol(0, pn, source.pieces(pn % kSymbols));
+    decoder.onSymbol(0, pn, source.pieces(pn % kSymbols), Time{});
     ++pn;
   }
 }
@@ -183,7 +183,7 @@ void Decode(benchmark::State& state) {
     ++block.block;
     block.ranges[0] = {0, pn, kSymbols};
     for (size_t j = 0; j < kSymbols; ++j, ++pn) {
-      if (j % 9 != 4 || j / 9 >= lost) decoder.onSymbol(0, pn, source.pieces(j));
+      if (j % 9 != 4 || j / 9 >= lost) decoder.onSymbol(0, pn, source.pieces(j), Time{});
     }
     for (size_t i = 0; i + 1 < lost; ++i) decoder.onParity(block, i, parities[i]);
     state.ResumeTiming();

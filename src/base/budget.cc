@@ -1,5 +1,8 @@
 #include "base/budget.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace braid {
 
 namespace {
@@ -52,8 +55,13 @@ void Budget::set(Keeper& keeper, size_t amount) {
   if (amount == before) return;
   keeper.kept_ = amount;
   used_ = used_ - before + amount;
-  if (before == 0) keeping_.pushBack(keeper);
-  if (amount == 0) keeping_.erase(keeper);
+  const auto from = static_cast<size_t>(std::bit_width(before)),
+             to = static_cast<size_t>(std::bit_width(amount));
+  if (keeper.gives_ && from != to) {
+    if (from > 0) byDigits_[from].erase(keeper);
+    if (to > 0) byDigits_[to].pushBack(keeper);
+    mostDigits_ = std::max(mostDigits_, to);
+  }
   if (amount < before || isTaking_) return;
   for (Keeper* most = nullptr; used_ > limit_ && (most = largest()) && takeFrom(*most);) {
   }
@@ -76,11 +84,18 @@ bool Budget::takeFrom(Keeper& keeper) {
   return true;
 }
 
-// Of those who can give; the first of equals.
-Keeper* Budget::largest() const {
+// Of those who can give, and of those who keep about as much as the one that keeps most. Who was looked at goes behind the
+// others.
+Keeper* Budget::largest() {
+  while (mostDigits_ > 0 && byDigits_[mostDigits_].empty()) --mostDigits_;
+  List& list = byDigits_[mostDigits_];
   Keeper* most = nullptr;
-  for (Keeper* keeper = keeping_.front(); keeper; keeper = keeping_.next(*keeper)) {
-    if (keeper->gives_ && (!most || keeper->kept_ > most->kept_)) most = keeper;
+  const Keeper* last = list.back();
+  for (size_t tries = 1; !list.empty(); ++tries) {
+    Keeper* keeper = list.popFront();
+    list.pushBack(*keeper);
+    if (!most || keeper->kept_ > most->kept_) most = keeper;
+    if (keeper == last || (tries >= kTries && most->kept_ > used_ / keepers_)) break;
   }
   return most;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/intrusive_list.h"
 
@@ -45,12 +47,17 @@ class Keeper {
 };
 
 /// An amount, of buffers or bytes, that many keepers share. As long as there is enough, each takes what it likes. Then
-/// it is taken from who keeps most: whoever keeps no more than an equal part of all loses nothing.
+/// it is taken from who keeps most: whoever keeps no more than an equal part of all loses nothing. Among more than kTries
+/// keepers of about the same amount (of as many binary digits) not all are compared: a packet that finds the budget
+/// used up must be no walk along all peers.
 ///
 /// Where what is kept cannot be taken away, hasRoom() is asked before: three quarters are for whoever comes first, the
 /// rest is divided into equal parts for all keepers there are, so that each finds its part whatever the others do.
 class Budget {
  public:
+  /// Keepers that are looked at to find one that keeps much. Ours. More only while none has more than an equal part.
+  static constexpr size_t kTries = 16;
+
   explicit Budget(size_t limit) : limit_(limit) {}
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
@@ -66,14 +73,17 @@ class Budget {
   void set(Keeper& keeper, size_t amount);
   bool hasRoom(const Keeper& keeper, size_t more) const;
   bool takeFrom(Keeper& keeper);
-  Keeper* largest() const;  // nullptr: nobody can give
+  Keeper* largest();  // nullptr: nobody can give
 
   size_t limit_;
   size_t used_ = 0;
   size_t keepers_ = 0;
   uint64_t taken_ = 0;
   bool isTaking_ = false;
-  IntrusiveList<Keeper, &Keeper::link_> keeping_;  // those who keep something
+  using List = IntrusiveList<Keeper, &Keeper::link_>;
+  /// Those who keep something and can give, by how many binary digits that has.
+  std::array<List, std::numeric_limits<size_t>::digits + 1> byDigits_;
+  size_t mostDigits_ = 0;  ///< lists above it are empty
 };
 
 }  // namespace braid

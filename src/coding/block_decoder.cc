@@ -151,18 +151,19 @@ bool BlockDecoder::addBuffers() {
 }
 
 // The ring for a symbol that has come; nullptr: there is no memory for one.
-SymbolRing* BlockDecoder::ringFor(uint8_t subflow) {
+SymbolRing* BlockDecoder::ringFor(uint8_t subflow, uint64_t pn, Time now) {
   if (rings_.size() <= subflow) rings_.resize(subflow + size_t{1});
   SubflowRing& own = rings_[subflow];
   own.used = ++symbols_;
-  const size_t few = std::bit_ceil(std::min(options_.packets, options_.uncoded));
-  const size_t wanted = coded_[subflow] ? std::bit_ceil(options_.packets) : few;
+  const size_t most = std::bit_ceil(coded_[subflow] ? options_.packets : uncodedPlaces());
   if (!own.symbols) {
-    if (!makeRoom(ringBytes(few))) return nullptr;
-    own.symbols = std::make_unique<SymbolRing>(options_.symbolCapacity, few);
-    keep(kept() + ringBytes(few));
+    const size_t first = std::min(most, kFirstPlaces);
+    if (!makeRoom(ringBytes(first))) return nullptr;
+    own.symbols = std::make_unique<SymbolRing>(options_.symbolCapacity, first);
+    keep(kept() + ringBytes(first));
   }
-  const size_t had = own.symbols->packets();
+  const size_t had = own.symbols->packets(),
+               wanted = std::min(most, own.symbols->placesFor(pn, now, keepFor_));
   if (had < wanted && makeRoom(ringBytes(wanted) - ringBytes(had))) {
     own.symbols->resize(options_.symbolCapacity, wanted);
     keep(kept() + ringBytes(wanted) - ringBytes(had));
@@ -205,7 +206,7 @@ void BlockDecoder::release() {
 
 void BlockDecoder::slacken() {
   coded_.reset();
-  const size_t few = std::bit_ceil(std::min(options_.packets, options_.uncoded));
+  const size_t few = std::bit_ceil(uncodedPlaces());
   for (SubflowRing& ring : rings_) {
     const size_t had = ring.symbols ? ring.symbols->packets() : 0;
     if (had <= few) continue;
@@ -216,12 +217,12 @@ void BlockDecoder::slacken() {
 
 // ---- what comes
 
-void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces) {
+void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces, Time now) {
   const size_t size = totalSize(pieces);
   if (size == 0 || size > options_.symbolCapacity || pn > kMaxPacketNumber) return;
   work_ = std::min(kMostWork, work_ + kWorkOfASymbol);
-  SymbolRing* own = ringFor(subflow);
-  if (own && own->add(pn, pieces) && note(subflow, pn, size)) settle();
+  SymbolRing* own = ringFor(subflow, pn, now);
+  if (own && own->add(pn, pieces, now) && note(subflow, pn, size)) settle();
 }
 
 BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description, size_t index,

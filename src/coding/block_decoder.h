@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/field.h"
 #include "base/ring.h"
+#include "base/time.h"
 #include "coding/block.h"
 #include "coding/closed_blocks.h"
 #include "coding/symbol_groups.h"
@@ -21,7 +23,7 @@ namespace braid {
 /// Bounds of a decoder's memory.
 struct DecoderOptions {
   size_t symbolCapacity = 2048;  ///< bytes of the largest symbol, 1..65535
-  size_t packets = 1024;         ///< symbols kept per subflow, rounded up to a power of two
+  size_t packets = 1024;         ///< symbols kept per subflow at most, rounded up to a power of two
   size_t blocks = 32;            ///< open blocks, 1..255
   size_t parities = 64;          ///< parities and unread restored symbols of all blocks, 1..65535
   size_t uncoded = SIZE_MAX;  ///< symbols kept of a subflow of which no parity has spoken, at most `packets`
@@ -32,9 +34,9 @@ struct DecoderOptions {
 /// there, a block may span subflows. Works in any order of arrival. Everything in the calls comes from the
 /// peer, so everything is checked.
 ///
-/// Memory: a ring per subflow from its first symbol on, a small one until a parity speaks of the subflow; for blocks and
-/// parities as much as were needed at once since the last release(); none per packet. Where DecoderOptions::memory gives
-/// none, symbols are not kept and parities are useless.
+/// Memory: a ring per subflow from its first symbol on, which grows as long as it has too few places for what comes within
+/// keepFor(), less far until a parity speaks of the subflow; for blocks and parities as much as were needed at once since
+/// the last release(). Where DecoderOptions::memory gives none, symbols are not kept and parities are useless.
 ///
 /// Work: bounded by the symbols that come. A block that needs more, for its symbols were used many times before, waits
 /// until there is enough, or until it is evicted.
@@ -57,12 +59,18 @@ class BlockDecoder final : private Keeper {
     uint64_t wholeParities = 0, blocksDecoded = 0, restored = 0, evicted = 0;
   };
 
+  /// Places of a ring at first. Ours: a burst of ten packets and some that are lost.
+  static constexpr size_t kFirstPlaces = 16;
+
   explicit BlockDecoder(const DecoderOptions& options);
   ~BlockDecoder();
 
+  /// How long after a symbol a parity may come that names it; until it is told, as long as there is room.
+  void keepFor(Duration time) { keepFor_ = time; }
+
   /// A datagram with data arrived itself; the pieces are its symbol. Empty ones, those above the capacity and
   /// packet numbers above 2^62 - 1 are ignored.
-  void onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces);
+  void onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces, Time now);
   /// `part`: the first bytes of the parity with this index, all of it when it has block.symbolSize bytes.
   Verdict onParity(const BlockDescription& description, size_t index, ByteView part);
   /// The rest of a parity whose first bytes came before: `offset` is their number, and the part reaches to
@@ -99,8 +107,9 @@ class BlockDecoder final : private Keeper {
   bool reserveBlock();
   bool addBuffers();
   size_t bufferBytes() const;
+  size_t uncodedPlaces() const { return std::min(options_.packets, options_.uncoded); }
   size_t ringBytes(size_t packets) const { return SymbolRing::footprint(options_.symbolCapacity, packets); }
-  SymbolRing* ringFor(uint8_t subflow);
+  SymbolRing* ringFor(uint8_t subflow, uint64_t pn, Time now);
   void drop(SubflowRing& ring);
   Block* find(uint16_t id);
   SymbolRing* ring(uint8_t subflow) const {
@@ -119,6 +128,7 @@ class BlockDecoder final : private Keeper {
   void evict(size_t position);
 
   DecoderOptions options_;
+  Duration keepFor_ = Duration::max();
   std::vector<SubflowRing> rings_;              // by subflow, as far as there were symbols
   std::bitset<256> coded_;                      // subflows that parities have spoken of
   uint64_t symbols_ = 0;                        // that came

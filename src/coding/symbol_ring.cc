@@ -17,9 +17,10 @@ size_t SymbolRing::footprint(size_t symbolCapacity, size_t packets) {
 void SymbolRing::resize(size_t symbolCapacity, size_t packets) {
   SymbolRing next(symbolCapacity, packets);
   next.newest_ = newest_;
+  next.latest_ = latest_;
   for (size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
-    if (entry.pn == kNone || next.isOld(entry.pn)) continue;
+    if (entry.pn == kNone) continue;
     Entry& place = next.entries_[next.placeOf(entry.pn)];
     if (place.pn != kNone && place.pn > entry.pn) continue;
     place = entry;
@@ -29,11 +30,25 @@ void SymbolRing::resize(size_t symbolCapacity, size_t packets) {
   *this = std::move(next);
 }
 
-bool SymbolRing::add(uint64_t pn, std::span<const ByteView> pieces) {
+uint32_t SymbolRing::stamp(Time t) {
+  return static_cast<uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count());
+}
+
+size_t SymbolRing::placesFor(uint64_t pn, Time now, Duration keep) const {
+  if (isOld(pn)) return std::bit_ceil(newest_ - pn + 1);
+  const Entry& entry = entries_[placeOf(pn)];
+  const bool goes =
+      entry.pn != kNone && entry.pn < pn && std::chrono::milliseconds(stamp(now) - entry.came) < keep;
+  return goes ? std::bit_ceil(pn - entry.pn + 1) : entries_.size();
+}
+
+bool SymbolRing::add(uint64_t pn, std::span<const ByteView> pieces, Time now) {
   Entry& entry = entries_[placeOf(pn)];
   if (entry.pn == pn || isOld(pn)) return false;
   if (newest_ == kNone || pn > newest_) newest_ = pn;
-  entry = {pn, totalSize(pieces)};
+  latest_ = stamp(now);
+  entry = {pn, static_cast<uint32_t>(totalSize(pieces)), latest_};
   joinSymbol(symbols_[placeOf(pn)], pieces);
   return true;
 }
@@ -43,7 +58,7 @@ bool SymbolRing::addRestored(uint64_t pn, ByteView symbol) {
   if (isOld(pn) || (entry.pn != kNone && entry.pn >= pn)) return false;
   // Without the padding, which may reach beyond what another block gives as its longest symbol.
   while (!symbol.empty() && symbol.back() == 0) symbol = symbol.first(symbol.size() - 1);
-  entry = {pn, symbol.size()};
+  entry = {pn, static_cast<uint32_t>(symbol.size()), latest_};
   joinSymbol(symbols_[placeOf(pn)], {&symbol, 1});
   return true;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "coding/symbol_store.h"
 
 namespace braid {
@@ -21,12 +22,14 @@ class SymbolRing {
 
   /// How many symbols it has places for.
   size_t packets() const { return entries_.size(); }
-  /// Has so many places from now on, rounded up, and keeps the newest symbols.
+  /// Has so many places from now on, rounded up. Of symbols for one place it keeps the newest.
   void resize(size_t symbolCapacity, size_t packets);
 
   /// A symbol that arrived; the pieces fit the capacity. False when it is there already or older than the
   /// ring.
-  bool add(uint64_t pn, std::span<const ByteView> pieces);
+  bool add(uint64_t pn, std::span<const ByteView> pieces, Time now);
+  /// How many places it needs to hold this symbol, too, without one going that came within `keep` before `now`.
+  size_t placesFor(uint64_t pn, Time now, Duration keep) const;
   /// A symbol that decoding gave back. It does not move the ring, so that a peer which names packet numbers
   /// far ahead cannot shut out those that come.
   bool addRestored(uint64_t pn, ByteView symbol);
@@ -37,8 +40,11 @@ class SymbolRing {
   static constexpr uint64_t kNone = UINT64_MAX;
   struct Entry {
     uint64_t pn = kNone;
-    size_t size = 0;
+    uint32_t size = 0;
+    uint32_t came = 0;  // see stamp()
   };
+  /// A time in milliseconds; begins again after 49 days.
+  static uint32_t stamp(Time t);
 
   bool isOld(uint64_t pn) const {
     return newest_ != kNone && newest_ >= entries_.size() && pn <= newest_ - entries_.size();
@@ -48,6 +54,7 @@ class SymbolRing {
   std::vector<Entry> entries_;
   SymbolStore symbols_;
   uint64_t newest_ = kNone;  // of those that arrived
+  uint32_t latest_ = 0;      // when one did
 };
 
 }  // namespace braid

@@ -46,7 +46,7 @@ class Bench {
     block.ranges[0] = {kSubflow, pn_, static_cast<uint32_t>(symbols_)};
     for (size_t i = lost; i < symbols_; ++i) {
       ByteView whole(data_[i]);
-      decoder_.onSymbol(kSubflow, pn_ + i, {&whole, 1});
+      decoder_.onSymbol(kSubflow, pn_ + i, {&whole, 1}, Time{});
     }
     pn_ += symbols_;
     Time begin = clock_.now();

@@ -229,10 +229,17 @@ void Gateway::openStreams() {
     configureStreams();
   } catch (const SystemError& e) {
     spdlog::warn("no streams: {}; all connections are carried as packets", e.what());
-    TunnelOptions options = tunnelOptions(config_);
-    options.streams.on = false;
-    tunnel_.setTunables(options);
+    streams_.reset();
   }
+  tunnel_.setTunables(tunables());
+}
+
+// No peer is told of more streams than this gateway can have connections: those beyond would be reset.
+TunnelOptions Gateway::tunables() const {
+  TunnelOptions out = tunnelOptions(config_);
+  out.streams.on &= streams_ != nullptr;
+  if (streams_) out.streams.most = std::min(out.streams.most, streams_->most(config_));
+  return out;
 }
 
 void Gateway::configureStreams() {
@@ -338,9 +345,7 @@ std::string Gateway::apply(Config next) {
     if (std::string problem = trace(std::move(traceFile)); !problem.empty()) spdlog::error("{}", problem);
   }
   setLogLevel(config_.logLevel);
-  TunnelOptions tunables = config_.tunnel;
-  tunables.streams.on &= streams_ != nullptr;
-  tunnel_.setTunables(tunables);
+  tunnel_.setTunables(tunables());
   updatePeers();
   meters_.keep(config_.uplinks, clock_.now());
   uplinks_.configure(config_.uplinks, monitor_.table());

@@ -88,6 +88,7 @@ class Gateway {
   void applyDevice(const DeviceConfig& device);
   void removeStaleRules();
   void openStreams();
+  TunnelOptions tunables() const;
   void configureStreams();
   void updatePeers();
   void updateUplinks(bool changed);

@@ -48,11 +48,15 @@ Streams::Streams(Host& host, const NetworkMonitor& monitor, const std::string& d
 Streams::~Streams() = default;
 
 void Streams::configure(const Config& config, int index, Time now) {
-  most_ = bound_ = std::min(config.streams.most, host_->most());
+  most_ = bound_ = most(config);
   clientsSource_ = config.streams.source == StreamsConfig::Source::kClient;
   gate_.configure(config, device_, index);
   watchRoom(now);
   gate_.update(!full_, now);
+}
+
+size_t Streams::most(const Config& config) const {
+  return std::min(config.streams.most, host_->most());
 }
 
 void Streams::onPeers(Time now) {

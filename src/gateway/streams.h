@@ -43,6 +43,8 @@ class Streams : private StreamObserver {
 
   /// `index`: of the gateway's interface.
   void configure(const Config& config, int index, Time now);
+  /// Connections at once under this configuration: fewer where the host allows no more.
+  size_t most(const Config& config) const;
   /// What the peers can may have changed.
   void onPeers(Time now);
   /// Does what is due. True: there is more; call again at once.

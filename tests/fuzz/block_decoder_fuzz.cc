@@ -22,7 +22,9 @@ const std::array<DecoderOptions, 4> kBounds{
 
 class Calls {
  public:
-  Calls(const DecoderOptions& options, ByteView input) : decoder_(options), in_(input) {}
+  Calls(const DecoderOptions& options, ByteView input) : decoder_(options), in_(input) {
+    decoder_.keepFor(100ms);
+  }
 
   void run() {
     while (in_.remaining() > 0) {
@@ -65,7 +67,8 @@ class Calls {
     const uint64_t pn = number();
     const ByteView all = bytes();
     const std::array<ByteView, 2> pieces{all.first(all.size() / 2), all.subspan(all.size() / 2)};
-    decoder_.onSymbol(subflow, pn, pieces);
+    now_ += std::chrono::milliseconds(pn % 64);
+    decoder_.onSymbol(subflow, pn, pieces, now_);
   }
   void parity() {
     BlockDescription block;
@@ -108,6 +111,7 @@ class Calls {
   }
 
   BlockDecoder decoder_;
+  Time now_{};
   Reader in_;
   bool absurd_ = false;
   uint64_t polled_ = 0;

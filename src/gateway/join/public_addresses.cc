@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "gateway/join/invitation.h"
-#include "inet/prefix.h"
 
 namespace braid {
 

@@ -6,6 +6,7 @@
 #include "host/network_table.h"
 #include "host/resolver.h"
 #include "inet/endpoint.h"
+#include "inet/prefix.h"
 
 namespace braid {
 

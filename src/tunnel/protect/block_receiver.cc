@@ -1,5 +1,6 @@
 #include "tunnel/protect/block_receiver.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tunnel/wire/frame_traits.h"
@@ -10,6 +11,13 @@ namespace braid {
 namespace {
 /// Room that is asked for a RECOVERED frame, bytes. Ours.
 constexpr size_t kRecoveredRoom = 20;
+/// Between two looks at the paths for how long symbols are kept. Ours.
+constexpr Duration kPathsAge = 100ms;
+/// How long after a symbol a parity may come that names it. Only what is un-ACKed is coded, a round trip and the delays
+/// of ACKs after it was sent; then the parity is on its way, on another path. Ours: a round trip more than that.
+constexpr Duration parityDelay(Duration srtt, Duration rttvar) {
+  return 3 * srtt + 8 * rttvar + 100ms;
+}
 static_assert(kFrame<RecoveredFrame>.largest <= kRecoveredRoom);
 
 DecoderOptions decoderOptions(const ProtectOptions& options, size_t symbolCapacity) {
@@ -29,8 +37,20 @@ BlockReceiver::BlockReceiver(const ProtectOptions& options, size_t symbolCapacit
       trace_(trace),
       decoder_(decoderOptions(options, symbolCapacity)) {}
 
-void BlockReceiver::onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces) {
-  if (options_.decodeBuffer > 0) decoder_.onSymbol(subflow.value(), pn.value(), pieces);
+void BlockReceiver::onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces, Time now) {
+  if (options_.decodeBuffer == 0) return;
+  if (now >= nextPaths_) lookAtPaths(now);
+  decoder_.onSymbol(subflow.value(), pn.value(), pieces, now);
+}
+
+void BlockReceiver::lookAtPaths(Time now) {
+  nextPaths_ = now + kPathsAge;
+  Duration longest{};
+  for (const Subflow* s : subflows_) {
+    PathView path = s->view(now);
+    if (path.usable) longest = std::max(longest, parityDelay(path.srtt, path.rttvar));
+  }
+  if (longest > 0s) decoder_.keepFor(longest);
 }
 
 bool BlockReceiver::onParity(const ParityFrame& frame, SubflowId on, PacketNumber pn, Time now) {

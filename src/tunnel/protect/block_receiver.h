@@ -24,11 +24,12 @@ namespace braid {
 /// Everything in what arrives comes from the peer and is checked. With ProtectOptions::decodeBuffer 0 parities
 /// are counted and not used.
 ///
-/// Memory: kUncoded symbols of each subflow, ProtectOptions::decodeBuffer of those of which a parity has spoken within
-/// the last minute or so, none when no data has come for kIdle. All sessions share ProtectOptions::decodeMemory.
+/// Memory: of each subflow the symbols of the time in which a parity may still name them, by the paths' round trips; at most
+/// kUncoded, or ProtectOptions::decodeBuffer where a parity has spoken of the subflow within the last minute or so. None
+/// when no data has come for kIdle. All sessions share ProtectOptions::decodeMemory.
 class BlockReceiver {
  public:
-  /// Symbols that are kept of a subflow before its first parity: those of the largest block. Ours.
+  /// Symbols that are kept of a subflow before its first parity, at most: those of the largest block. Ours.
   static constexpr size_t kUncoded = kMaxBlockSymbols;
   /// How long nothing has come when memory is given back; looked at by onTimer() calls, which may be rare. Ours.
   static constexpr Duration kIdle = 10s;
@@ -38,7 +39,7 @@ class BlockReceiver {
                 const RecoveryTrace& trace);
 
   /// A datagram with data arrived; the pieces are its DATA frames.
-  void onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces);
+  void onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces, Time now);
   /// A PARITY came in packet `pn` of subflow `on`. False when it is absurd or contradicts its block.
   bool onParity(const ParityFrame& frame, SubflowId on, PacketNumber pn, Time now);
   bool onTail(const ParityTailFrame& frame);
@@ -67,6 +68,7 @@ class BlockReceiver {
   /// RECOVERED frames that wait; what decoding gives back beyond it the peer repairs. Ours.
   static constexpr size_t kMaxRecovered = 64;
 
+  void lookAtPaths(Time now);
   void tell(SubflowId subflow, PacketNumber pn);
 
   const ProtectOptions& options_;
@@ -76,6 +78,7 @@ class BlockReceiver {
   std::vector<RecoveredFrame> recovered_;  ///< to be told
   uint64_t parities_ = 0;
   Time nextLook_ = Time::min();
+  Time nextPaths_ = Time::min();
   uint64_t seenSymbols_ = 0;   ///< at the last look
   uint64_t seenParities_ = 0;  ///< at the last look
   int uncodedLooks_ = 0;       ///< since a parity came

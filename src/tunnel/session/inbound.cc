@@ -81,8 +81,8 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
     if (good) drop(Drop::kNoBuffer);
   } else {
     subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
-    if (isUnit(last) && whole) parts_.receiver.onSymbol(subflow.id(), pn, {&symbol, 1});
-    if (!whole) onScattered(subflow.id(), pn, datagram.view());
+    if (isUnit(last) && whole) parts_.receiver.onSymbol(subflow.id(), pn, {&symbol, 1}, now);
+    if (!whole) onScattered(subflow.id(), pn, datagram.view(), now);
     // Bytes of a stream first: what is restored may not take the room for which they were admitted.
     if (isOfStream(last)) {
       takeOver(last, std::move(datagram), now);
@@ -130,14 +130,14 @@ StreamLane::Verdict Inbound::onUnit(const UnitFrame& frame, Time now) {
 
 // The symbol of a datagram in which other frames are between those with units: what was
 // repeated is followed by an ACK, and that by new data.
-void Inbound::onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram) {
+void Inbound::onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram, Time now) {
   std::array<ByteView, kMaxSymbolPieces> symbol;
   size_t pieces = 0;
   FrameReader frames(datagram);
   while (std::optional<WireFrame> frame = frames.next()) {
     if (traitsOf(*frame).symbol && pieces < symbol.size()) symbol[pieces++] = bytesOf(unitIn(*frame));
   }
-  parts_.receiver.onSymbol(subflow, pn, {symbol.data(), pieces});
+  parts_.receiver.onSymbol(subflow, pn, {symbol.data(), pieces}, now);
 }
 
 void Inbound::onTimer(Time now) {

@@ -72,7 +72,7 @@ class Inbound final : private Keeper {
   const PacketReceiver& packets() const { return packets_; }
 
  private:
-  void onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram);
+  void onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram, Time now);
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
   void onParams(const Params& params);
   bool onData(const DataFrame& frame, Packet packet, Time now);

@@ -148,7 +148,7 @@ TEST_F(HostileParity, SymbolsThatComeOnceAreNotMultipliedForever) {
   const Bytes byte{7};
   const ByteView piece(byte);
   auto come = [&](uint64_t from) {
-    for (uint64_t pn = from; pn < from + kCome; ++pn) decoder.onSymbol(0, pn, {&piece, 1});
+    for (uint64_t pn = from; pn < from + kCome; ++pn) decoder.onSymbol(0, pn, {&piece, 1}, Time{});
   };
   come(0);
   BlockDescription d;
@@ -173,7 +173,7 @@ TEST_F(HostileParity, RestoredPacketNumbersFarAhead) {
   BlockDecoder small(DecoderOptions{128, 8, 8, 16});
   CodedBlock far = makeBlock(random, 1, {{0, kLast - 7, 8}}, 8, 50);
   const ByteView piece(far.symbols[0]);
-  small.onSymbol(0, 0, {&piece, 1});
+  small.onSymbol(0, 0, {&piece, 1}, Time{});
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(far.protect(small, i), Verdict::kTaken);
   EXPECT_EQ(drain(small).size(), 8u);
   CodedBlock honest = makeBlock(random, 2, {{0, 1, 8}}, 1, 50);

@@ -34,7 +34,7 @@ struct CodedBlock {
   /// Symbol `column` arrives.
   void send(BlockDecoder& decoder, size_t column) const {
     const ByteView piece(symbols[column]);
-    decoder.onSymbol(place(column).subflow, place(column).first, {&piece, 1});
+    decoder.onSymbol(place(column).subflow, place(column).first, {&piece, 1}, Time{});
   }
   /// Parity `index` arrives whole.
   Verdict protect(BlockDecoder& decoder, size_t index) const {

@@ -25,7 +25,7 @@ struct BlockReceiverTest : ProtectionBench {
   }
   void onSymbol(const CodedBlock& b, size_t column) {
     ByteView piece(b.symbols[column]);
-    receiver->onSymbol(0_subflow, PacketNumber(b.place(column).first), {&piece, 1});
+    receiver->onSymbol(0_subflow, PacketNumber(b.place(column).first), {&piece, 1}, now);
   }
   /// The frame with the first `size` bytes of a parity.
   ParityFrame frame(const CodedBlock& b, size_t index = 0, size_t size = SIZE_MAX) {
@@ -191,7 +191,7 @@ struct BlockReceiverMemoryTest : BlockReceiverTest {
   static void data(BlockReceiver& to, uint8_t subflow, uint64_t first, uint64_t end) {
     std::vector<uint8_t> bytes(100, 7);
     ByteView piece(bytes);
-    for (; first < end; ++first) to.onSymbol(SubflowId(subflow), PacketNumber(first), {&piece, 1});
+    for (; first < end; ++first) to.onSymbol(SubflowId(subflow), PacketNumber(first), {&piece, 1}, Time{});
   }
 };
 
@@ -202,6 +202,18 @@ TEST_F(BlockReceiverMemoryTest, WithoutParitiesOnlyTheLastSymbolsAreKept) {
   EXPECT_GT(receiver->footprint(), BlockReceiver::kUncoded * kCapacity);
   EXPECT_LT(receiver->footprint(), 2 * BlockReceiver::kUncoded * kCapacity);
   EXPECT_EQ(memory.used(), receiver->footprint());
+}
+
+TEST_F(BlockReceiverMemoryTest, OfASlowFlowOnlyTheRoundTripsSymbolsAreKept) {
+  const size_t least = SymbolRing::footprint(kCapacity, BlockDecoder::kFirstPlaces);
+  Bytes bytes(100, 7);
+  ByteView piece(bytes);
+  for (uint64_t pn = 0; pn < 1000; ++pn, now += 100ms)
+    receiver->onSymbol(0_subflow, PacketNumber(pn), {&piece, 1}, now);
+  EXPECT_EQ(receiver->footprint(), least);
+  for (uint64_t pn = 1000; pn < 2000; ++pn, now += 100us)
+    receiver->onSymbol(0_subflow, PacketNumber(pn), {&piece, 1}, now);
+  EXPECT_EQ(receiver->footprint(), SymbolRing::footprint(kCapacity, BlockReceiver::kUncoded));
 }
 
 TEST_F(BlockReceiverMemoryTest, TheFirstParityFindsThem) {
@@ -249,7 +261,7 @@ TEST_F(BlockReceiverMemoryTest, TheSubflowOfAParityKeepsManyFromThenOn) {
 TEST_F(BlockReceiverMemoryTest, WhatIsNotUsedIsGivenBack) {
   data(*receiver, 0, 0, 200);
   EXPECT_TRUE(onParity(block(1, 210, 2)));
-  data(*receiver, 0, 220, 300);
+  data(*receiver, 0, 220, 1300);
   receiver->onTimer(now);
   receiver->onTimer(now + BlockReceiver::kIdle - 1ns);
   EXPECT_GT(receiver->footprint(), kFullRing);
@@ -266,8 +278,8 @@ TEST_F(BlockReceiverMemoryTest, ASenderThatStopsToCodeIsNoticed) {
   EXPECT_TRUE(onParity(block(1, 0, 2)));
   uint64_t pn = 10;
   for (int look = 0; look < 20; ++look) {
-    data(*receiver, 0, pn, pn + 100);
-    pn += 100;
+    data(*receiver, 0, pn, pn + 1100);
+    pn += 1100;
     receiver->onTimer(now + look * BlockReceiver::kIdle);
     EXPECT_EQ(receiver->footprint() > kFullRing, look < 6) << look;
   }
@@ -286,7 +298,7 @@ TEST_F(BlockReceiverMemoryTest, WhoTakesMostGivesToThoseWhoHaveLittle) {
   for (size_t column = 0; column < 99; ++column) onSymbol(b, column);
   EXPECT_TRUE(onParity(b));
   expectBack(b, 99);
-  data(*receiver, 0, 200, 300);
+  data(*receiver, 0, 200, 1300);
   EXPECT_GT(receiver->footprint(), kFullRing);
   EXPECT_LE(memory.used(), memory.limit());
 }

@@ -49,7 +49,7 @@ TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
   writeDataHeader(d.slot, d.dsn, 50, symbol.data());
   std::copy_n(d.packet.data(), 50, symbol.begin() + kDataFrameHeader);
   std::array<ByteView, 1> pieces{symbol};
-  receiver.onSymbol(0_subflow, first, pieces);
+  receiver.onSymbol(0_subflow, first, pieces, Time{});
   ASSERT_TRUE(receiver.onParity(parities[0], 0_subflow, lost + 1, now));
   BlockDecoder::Restored restored;
   ASSERT_TRUE(receiver.poll(restored));
