@@ -83,9 +83,9 @@ class HeapGrowth {
 /// The edge with this number, from 0: who it is, and its core.
 class Edge {
  public:
-  Edge(unsigned number, const Endpoint& hub, PacketPool& pool, uint64_t ceiling, Time now)
+  Edge(unsigned number, const Endpoint& hub, PacketPool& pool, uint64_t ceiling, Duration keepalive, Time now)
       : handshakes_(pin(number), number + 2),
-        tunnel_(tunnelOptions(), pool, handshakes_, knownKey(number + 2)) {
+        tunnel_(options(keepalive), pool, handshakes_, knownKey(number + 2)) {
     PeerOptions far;
     far.name = "hub";
     far.pin = pinOf(1);
@@ -105,6 +105,11 @@ class Edge {
   bool up(Time now) const { return tunnel_.status(now).peers[0].up; }
 
  private:
+  static TunnelOptions options(Duration keepalive) {
+    TunnelOptions out = tunnelOptions();
+    out.keepalive = keepalive;
+    return out;
+  }
   static constexpr unsigned kHosts = 250;
   static std::string host(const char* net, unsigned number) {
     return net + std::to_string(number / kHosts) + "." + std::to_string(number % kHosts);
@@ -118,7 +123,7 @@ TunnelOptions Hub::options() {
   return tunnelOptions();
 }
 
-Hub::Hub(unsigned edges, Counts counts, uint64_t ceiling) : counts_(counts) {
+Hub::Hub(unsigned edges, Counts counts, uint64_t ceiling, Duration keepalive) : counts_(counts) {
   if (counts_ == Counts::kMemory) {
     std::vector<Packet> all(kPoolPackets);  // the pool takes its memory now
     for (Packet& p : all) p = pool_.allocate();
@@ -134,7 +139,7 @@ Hub::Hub(unsigned edges, Counts counts, uint64_t ceiling) : counts_(counts) {
     watch(growth);
     tunnel_.setPeers(std::move(peers), now_);
   }
-  for (unsigned i = 0; i < edges; ++i) connect(i, ceiling);
+  for (unsigned i = 0; i < edges; ++i) connect(i, ceiling, keepalive);
   for (Time end = now_ + 1s; now_ < end;) advance();
   checkPeers();
 }
@@ -144,10 +149,10 @@ Hub::~Hub() {
   while (!toEdges_.empty()) toEdges_.popFront();
 }
 
-void Hub::connect(unsigned number, uint64_t ceiling) {
+void Hub::connect(unsigned number, uint64_t ceiling, Duration keepalive) {
   outer_.push_back(Edge::outer(number));
   numbers_[outer_.back()] = number;
-  edges_.push_back(std::make_unique<Edge>(number, server_, edgePool_, ceiling, now_));
+  edges_.push_back(std::make_unique<Edge>(number, server_, edgePool_, ceiling, keepalive, now_));
   deadlineOf_.push_back(kNever);
   turnEdge(number);
   for (Time limit = now_ + kConnectLimit; !edges_.back()->up(now_); advance()) {
@@ -203,6 +208,7 @@ void Hub::deliverToHub() {
   while (!toHub_.empty() && toHub_.front().at <= now_) {
     Flight f = std::move(toHub_.front());
     toHub_.popFront();
+    ++received_;
     tunnel_.onDatagram({9, {}, outer_[f.edge]}, Ecn::kEct0, std::move(f.bytes), now_);
   }
 }

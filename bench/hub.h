@@ -44,8 +44,9 @@ enum class Counts : uint8_t { kNothing, kMemory };
 /// A concentrator and its edges.
 class Hub {
  public:
-  /// `ceiling`: bytes per second that it may send to each edge; 0: any.
-  explicit Hub(unsigned edges, Counts counts = Counts::kNothing, uint64_t ceiling = 0);
+  /// `ceiling`: bytes per second that it may send to each edge; 0: any. `keepalive`: how often an idle edge says something.
+  explicit Hub(unsigned edges, Counts counts = Counts::kNothing, uint64_t ceiling = 0,
+               Duration keepalive = 10s);
   ~Hub();
 
   /// One turn of the concentrator and of the train's edge with a batch of packets towards that, or from it; the
@@ -60,6 +61,8 @@ class Hub {
   Time now() const { return now_; }
   /// Inner packets that arrived at the far end.
   uint64_t delivered() const { return delivered_; }
+  /// Datagrams that came to the hub.
+  uint64_t received() const { return received_; }
   /// Throws when a peer is no longer up: the figure would be that of fewer peers.
   void checkPeers();
 
@@ -71,7 +74,7 @@ class Hub {
   };
 
   static TunnelOptions options();
-  void connect(unsigned number, uint64_t ceiling);
+  void connect(unsigned number, uint64_t ceiling, Duration keepalive);
   double advance();
   Time nextEvent() const;
   void watch(std::optional<HeapGrowth>& growth);
@@ -98,6 +101,7 @@ class Hub {
   std::set<std::pair<Time, size_t>> deadlines_;  ///< of the edges
   std::vector<Time> deadlineOf_;
   uint64_t delivered_ = 0;
+  uint64_t received_ = 0;
   Counts counts_;
   int64_t held_ = 0;
 };

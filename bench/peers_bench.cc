@@ -6,7 +6,8 @@
 //     spread:  edges, many flows each ========== 10 ms ==== concentrator
 //     bursts:  the same, each edge's bursts as far apart however many edges there are
 //     backlog: the same, and each edge is offered twice what its ceiling lets through
-//     memory:  the same, and before without a flow
+//     rest:    idle edges alone: each sends a keepalive every 100 ms, which is answered (10,000 a second with 1,000 edges)
+//     memory:  as in spread, and before without a flow
 
 #include <benchmark/benchmark.h>
 
@@ -23,6 +24,7 @@ constexpr unsigned kWarmUp = 5'000;  // turns until windows and pools have their
 constexpr unsigned kFewPeers = 10;
 constexpr Duration kBurstsApart = 200ms;  // of one edge
 constexpr Duration kBacklogApart = 100ms;
+constexpr Duration kRestApart = 100ms;        // keepalives of one edge
 constexpr uint64_t kBacklogCeiling = 50'000;  // bytes per second
 
 /// A hub and what comes to it, made once for all repetitions.
@@ -105,6 +107,23 @@ void backlog(benchmark::State& state) {
   run(state, sceneOf(peers, peers, 1, true, apart, kBacklogCeiling), true);
 }
 BENCHMARK(backlog)->ArgName("peers")->Arg(kFewPeers)->Arg(kManyPeers)->UseManualTime();
+
+/// Control packets alone: a keepalive of each edge in 100 ms, and an ACK for each.
+void rest(benchmark::State& state) {
+  auto peers = static_cast<unsigned>(state.range(0));
+  static std::map<unsigned, std::unique_ptr<Hub>> hubs;
+  std::unique_ptr<Hub>& hub = hubs[peers];
+  if (!hub) hub = std::make_unique<Hub>(peers, Counts::kNothing, 0, kRestApart);
+  uint64_t before = hub->received();
+  for (auto _ : state) state.SetIterationTime(hub->pass(kRestApart));
+  hub->checkPeers();
+  auto packets = static_cast<double>(hub->received() - before);
+  state.counters["ns/packet"] =
+      benchmark::Counter(packets * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["packets/s"] =
+      packets * 1e3 / (static_cast<double>(state.iterations()) * toMilliseconds(kRestApart));
+}
+BENCHMARK(rest)->ArgName("peers")->Arg(kFewPeers)->Arg(kManyPeers)->UseManualTime();
 
 /// Of a peer that is up and idle, and of a flow with packets in both directions.
 void memory(benchmark::State& state) {

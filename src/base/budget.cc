@@ -42,7 +42,7 @@ bool Keeper::makeRoom(size_t more, bool all) {
   if (fits()) return true;
   if (rest_ > 0) return --rest_, false;
   while (!fits()) {
-    Keeper* other = budget_->largest();
+    Keeper* other = budget_->largest(kMuchMore * (kept_ + more));
     bool gives =
         other && other != this && other->kept_ > kMuchMore * (kept_ + more) && budget_->takeFrom(*other);
     if (!gives) return rest_ = kRest, false;
@@ -63,7 +63,7 @@ void Budget::set(Keeper& keeper, size_t amount) {
     mostDigits_ = std::max(mostDigits_, to);
   }
   if (amount < before || isTaking_) return;
-  for (Keeper* most = nullptr; used_ > limit_ && (most = largest()) && takeFrom(*most);) {
+  for (Keeper* most = nullptr; used_ > limit_ && (most = largest(used_ / keepers_)) && takeFrom(*most);) {
   }
 }
 
@@ -84,9 +84,9 @@ bool Budget::takeFrom(Keeper& keeper) {
   return true;
 }
 
-// Of those who can give, and of those who keep about as much as the one that keeps most. Who was looked at goes behind the
-// others.
-Keeper* Budget::largest() {
+// Of those who can give, and keep about as much as the one that keeps most. Of many it is the first found that keeps more
+// than `enough`. Who was looked at goes behind the others.
+Keeper* Budget::largest(size_t enough) {
   while (mostDigits_ > 0 && byDigits_[mostDigits_].empty()) --mostDigits_;
   List& list = byDigits_[mostDigits_];
   Keeper* most = nullptr;
@@ -95,7 +95,7 @@ Keeper* Budget::largest() {
     Keeper* keeper = list.popFront();
     list.pushBack(*keeper);
     if (!most || keeper->kept_ > most->kept_) most = keeper;
-    if (keeper == last || (tries >= kTries && most->kept_ > used_ / keepers_)) break;
+    if (keeper == last || (tries >= kTries && most->kept_ > enough)) break;
   }
   return most;
 }

@@ -55,7 +55,7 @@ class Keeper {
 /// rest is divided into equal parts for all keepers there are, so that each finds its part whatever the others do.
 class Budget {
  public:
-  /// Keepers that are looked at to find one that keeps much. Ours. More only while none has more than an equal part.
+  /// Keepers that are looked at to find one that keeps much. Ours. More only while none of them keeps enough to be asked.
   static constexpr size_t kTries = 16;
 
   explicit Budget(size_t limit) : limit_(limit) {}
@@ -73,7 +73,7 @@ class Budget {
   void set(Keeper& keeper, size_t amount);
   bool hasRoom(const Keeper& keeper, size_t more) const;
   bool takeFrom(Keeper& keeper);
-  Keeper* largest();  // nullptr: nobody can give
+  Keeper* largest(size_t enough);  // nullptr: nobody can give
 
   size_t limit_;
   size_t used_ = 0;

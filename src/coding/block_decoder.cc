@@ -9,6 +9,8 @@ namespace braid {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
+/// How many times as long as expected symbols are kept, at most. Ours.
+constexpr int kMostStretch = 16;
 /// Products of a parity and a symbol that decoding may compute at once: all of 32 open blocks. Each symbol that comes
 /// earns as many as a block may ask of it: who puts a symbol into one block never meets the bound. Ours.
 constexpr uint64_t kMostWork = 32 * kMaxBlockSymbols * kMaxBlockParities;
@@ -151,24 +153,37 @@ bool BlockDecoder::addBuffers() {
 }
 
 // The ring for a symbol that has come; nullptr: there is no memory for one.
-SymbolRing* BlockDecoder::ringFor(uint8_t subflow, uint64_t pn, Time now) {
+SymbolRing* BlockDecoder::ringFor(uint8_t subflow, uint64_t pn) {
   if (rings_.size() <= subflow) rings_.resize(subflow + size_t{1});
   SubflowRing& own = rings_[subflow];
   own.used = ++symbols_;
-  const size_t most = std::bit_ceil(coded_[subflow] ? options_.packets : uncodedPlaces());
   if (!own.symbols) {
-    const size_t first = std::min(most, kFirstPlaces);
+    const size_t first = std::min(mostPlaces(subflow), kFirstPlaces);
     if (!makeRoom(ringBytes(first))) return nullptr;
     own.symbols = std::make_unique<SymbolRing>(options_.symbolCapacity, first);
     keep(kept() + ringBytes(first));
   }
-  const size_t had = own.symbols->packets(),
-               wanted = std::min(most, own.symbols->placesFor(pn, now, keepFor_));
-  if (had < wanted && makeRoom(ringBytes(wanted) - ringBytes(had))) {
-    own.symbols->resize(options_.symbolCapacity, wanted);
-    keep(kept() + ringBytes(wanted) - ringBytes(had));
-  }
+  grow(own, subflow, pn);
   return own.symbols.get();
+}
+
+// So far that this symbol has a place beside those that came not long ago.
+void BlockDecoder::grow(SubflowRing& ring, uint8_t subflow, uint64_t pn) {
+  const size_t had = ring.symbols->packets();
+  const size_t wanted = ring.symbols->placesFor(pn, now_, keepFor_ * stretch_, mostPlaces(subflow));
+  if (wanted <= had || !makeRoom(ringBytes(wanted) - ringBytes(had))) return;
+  ring.symbols->resize(options_.symbolCapacity, wanted);
+  keep(kept() + ringBytes(wanted) - ringBytes(had));
+}
+
+// A new block that names what has no place any more came later than was expected.
+void BlockDecoder::look(const BlockDescription& description) {
+  for (const SymbolRange& range : rangesOf(description)) {
+    const SymbolRing* symbols = ring(range.subflow);
+    if (!symbols || !symbols->isOld(range.first)) continue;
+    stretch_ = std::min(2 * stretch_, kMostStretch);
+    return;
+  }
 }
 
 void BlockDecoder::drop(SubflowRing& ring) {
@@ -194,6 +209,7 @@ void BlockDecoder::release() {
     if (ring.symbols) drop(ring);
   }
   coded_.reset();
+  stretch_ = 1;
   if (blocks_.empty() || polled_ != kNone || !restored_.empty()) return;
   while (!order_.empty()) evict(0);
   const size_t left = kept() - bufferBytes();
@@ -206,7 +222,7 @@ void BlockDecoder::release() {
 
 void BlockDecoder::slacken() {
   coded_.reset();
-  const size_t few = std::bit_ceil(uncodedPlaces());
+  const size_t few = mostPlaces(0);
   for (SubflowRing& ring : rings_) {
     const size_t had = ring.symbols ? ring.symbols->packets() : 0;
     if (had <= few) continue;
@@ -221,7 +237,8 @@ void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteVi
   const size_t size = totalSize(pieces);
   if (size == 0 || size > options_.symbolCapacity || pn > kMaxPacketNumber) return;
   work_ = std::min(kMostWork, work_ + kWorkOfASymbol);
-  SymbolRing* own = ringFor(subflow, pn, now);
+  now_ = now;
+  SymbolRing* own = ringFor(subflow, pn);
   if (own && own->add(pn, pieces, now) && note(subflow, pn, size)) settle();
 }
 
@@ -237,6 +254,7 @@ BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description
     if (!isDisjoint(description)) return Verdict::kBad;
     if (!reserveBlock()) return Verdict::kUseless;
     for (const SymbolRange& range : rangesOf(description)) coded_[range.subflow] = true;
+    look(description);
     if (!open(description)) return Verdict::kBad;
     block = find(description.block);
     if (!block) return Verdict::kUseless;
@@ -423,6 +441,7 @@ void BlockDecoder::restore(Block& block, size_t column, Parity& parity) {
   parity.buffer = kNone;
   ++counts_.restored;
   SymbolRing* symbols = ring(range->subflow);
+  if (symbols) grow(rings_[range->subflow], range->subflow, pn);
   if (symbols && symbols->addRestored(pn, symbol)) note(range->subflow, pn, symbols->find(pn)->size());
 }
 

@@ -1,5 +1,6 @@
 #include "coding/symbol_ring.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -35,12 +36,15 @@ uint32_t SymbolRing::stamp(Time t) {
       std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count());
 }
 
-size_t SymbolRing::placesFor(uint64_t pn, Time now, Duration keep) const {
-  if (isOld(pn)) return std::bit_ceil(newest_ - pn + 1);
+size_t SymbolRing::placesFor(uint64_t pn, Time now, Duration keep, size_t most) const {
+  if (isOld(pn)) {
+    const size_t needed = std::bit_ceil(newest_ - pn + 1);
+    return needed <= most ? needed : entries_.size();
+  }
   const Entry& entry = entries_[placeOf(pn)];
   const bool goes =
       entry.pn != kNone && entry.pn < pn && std::chrono::milliseconds(stamp(now) - entry.came) < keep;
-  return goes ? std::bit_ceil(pn - entry.pn + 1) : entries_.size();
+  return goes ? std::min(most, std::bit_ceil(pn - entry.pn + 1)) : entries_.size();
 }
 
 bool SymbolRing::add(uint64_t pn, std::span<const ByteView> pieces, Time now) {

@@ -28,8 +28,13 @@ class SymbolRing {
   /// A symbol that arrived; the pieces fit the capacity. False when it is there already or older than the
   /// ring.
   bool add(uint64_t pn, std::span<const ByteView> pieces, Time now);
-  /// How many places it needs to hold this symbol, too, without one going that came within `keep` before `now`.
-  size_t placesFor(uint64_t pn, Time now, Duration keep) const;
+  /// How many places it needs to hold this symbol, too, without one going that came within `keep` before `now`; as
+  /// many as it has where not even `most` would do for one that comes so late.
+  size_t placesFor(uint64_t pn, Time now, Duration keep, size_t most) const;
+  /// A symbol of this packet number has no place any more.
+  bool isOld(uint64_t pn) const {
+    return newest_ != kNone && newest_ >= entries_.size() && pn <= newest_ - entries_.size();
+  }
   /// A symbol that decoding gave back. It does not move the ring, so that a peer which names packet numbers
   /// far ahead cannot shut out those that come.
   bool addRestored(uint64_t pn, ByteView symbol);
@@ -46,9 +51,6 @@ class SymbolRing {
   /// A time in milliseconds; begins again after 49 days.
   static uint32_t stamp(Time t);
 
-  bool isOld(uint64_t pn) const {
-    return newest_ != kNone && newest_ >= entries_.size() && pn <= newest_ - entries_.size();
-  }
   size_t placeOf(uint64_t pn) const { return pn & (entries_.size() - 1); }
 
   std::vector<Entry> entries_;

@@ -234,7 +234,7 @@ void Gateway::openStreams() {
   tunnel_.setTunables(tunables());
 }
 
-// No peer is told of more streams than this gateway can have connections: those beyond would be reset.
+// A new session's peer is told of no more streams than this gateway can have connections: those beyond would be reset.
 TunnelOptions Gateway::tunables() const {
   TunnelOptions out = tunnelOptions(config_);
   out.streams.on &= streams_ != nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tunnel/lane/data_ledger.h"
 #include "tunnel/wire/frame_traits.h"
 #include "tunnel/wire/parity_symbols.h"
 
@@ -13,10 +14,11 @@ namespace {
 constexpr size_t kRecoveredRoom = 20;
 /// Between two looks at the paths for how long symbols are kept. Ours.
 constexpr Duration kPathsAge = 100ms;
-/// How long after a symbol a parity may come that names it. Only what is un-ACKed is coded, a round trip and the delays
-/// of ACKs after it was sent; then the parity is on its way, on another path. Ours: a round trip more than that.
+/// How long after a symbol a parity may come that names it: what a block has is un-ACKed when the block begins, which is
+/// true for a round trip and the delay of an ACK; the block's parities leave within DataLedger::kTimely of that, and one
+/// may take a slower path than the symbol did. Ours: a round trip more than that.
 constexpr Duration parityDelay(Duration srtt, Duration rttvar) {
-  return 3 * srtt + 8 * rttvar + 100ms;
+  return 3 * srtt + 8 * rttvar + DataLedger::kTimely;
 }
 static_assert(kFrame<RecoveredFrame>.largest <= kRecoveredRoom);
 
@@ -47,8 +49,9 @@ void BlockReceiver::lookAtPaths(Time now) {
   nextPaths_ = now + kPathsAge;
   Duration longest{};
   for (const Subflow* s : subflows_) {
+    if (!s->usable()) continue;
     PathView path = s->view(now);
-    if (path.usable) longest = std::max(longest, parityDelay(path.srtt, path.rttvar));
+    longest = std::max(longest, parityDelay(path.srtt, path.rttvar));
   }
   if (longest > 0s) decoder_.keepFor(longest);
 }

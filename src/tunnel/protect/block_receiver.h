@@ -24,8 +24,8 @@ namespace braid {
 /// Everything in what arrives comes from the peer and is checked. With ProtectOptions::decodeBuffer 0 parities
 /// are counted and not used.
 ///
-/// Memory: of each subflow the symbols of the time in which a parity may still name them, by the paths' round trips; at most
-/// kUncoded, or ProtectOptions::decodeBuffer where a parity has spoken of the subflow within the last minute or so. None
+/// Memory: of each subflow as many symbols as came at most within the time in which a parity may still name them, by the
+/// paths' round trips; no more than kUncoded, or ProtectOptions::decodeBuffer where a parity has spoken of the subflow within the last minute or so. None
 /// when no data has come for kIdle. All sessions share ProtectOptions::decodeMemory.
 class BlockReceiver {
  public:

@@ -22,8 +22,8 @@ double worstLoss(std::span<const RecoveryPath> paths, size_t of, const RecoveryO
 }  // namespace
 
 ProtectionBlock* BlockSender::find(uint8_t recoveryClass, const Flow* flow) {
-  for (ProtectionBlock& block : blocks_) {
-    if (block.left() > 0 && block.flow == flow && block.recoveryClass == recoveryClass) return &block;
+  for (const auto& block : blocks_) {
+    if (block->left() > 0 && block->flow == flow && block->recoveryClass == recoveryClass) return block.get();
   }
   return nullptr;
 }
@@ -51,15 +51,13 @@ bool BlockSender::isWanted(const ProtectionBlock& block) const {
 
 // A block takes the place of the same flow's, of a finished one, or of the oldest.
 ProtectionBlock& BlockSender::place(uint8_t recoveryClass, const Flow* flow) {
-  if (blocks_.empty()) {
-    for (size_t i = 0; i < kOpenBlocks; ++i) blocks_.emplace_back(context_.pool.payload());
-  }
   if (ProtectionBlock* own = find(recoveryClass, flow)) return *own;
-  auto age = [&](const ProtectionBlock& b) -> uint32_t {
-    return b.left() == 0 ? UINT32_MAX : nextId_ - b.id();
-  };
-  return *std::max_element(blocks_.begin(), blocks_.end(),
-                           [&](const auto& a, const auto& b) { return age(a) < age(b); });
+  auto over = std::ranges::find_if(blocks_, [](const auto& block) { return block->left() == 0; });
+  if (over != blocks_.end()) return **over;
+  if (blocks_.size() < kOpenBlocks)
+    return *blocks_.emplace_back(std::make_unique<ProtectionBlock>(context_.pool.payload()));
+  auto age = [&](const auto& block) -> uint32_t { return nextId_ - block->id(); };
+  return **std::ranges::max_element(blocks_, {}, age);
 }
 
 bool BlockSender::start(uint8_t recoveryClass, const Flow* flow, const Protection& choice,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -61,7 +62,7 @@ class BlockSender {
 
   const ProtectionContext& context_;
   std::vector<ProtectionMarks>& marks_;
-  std::vector<ProtectionBlock> blocks_;  ///< none before the first one begins
+  std::vector<std::unique_ptr<ProtectionBlock>> blocks_;  ///< as many as were under way at once
   BlockId nextId_{};
   ParityTail tail_;
   uint64_t begun_ = 0;

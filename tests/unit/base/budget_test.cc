@@ -147,6 +147,22 @@ TEST(Budget, WhoHasAskedInVainDoesNotLookForOthersAgainAtOnce) {
   EXPECT_TRUE(a.makeRoom(150)) << "what there is anyway needs no search";
 }
 
+TEST(Budget, AmongManyOfAboutTheSameTheOneWithTooMuchIsFound) {
+  Budget budget(39 * 70 + 127 + 10);
+  std::vector<std::unique_ptr<Holder>> all;
+  for (int i = 0; i < 40; ++i) {
+    all.push_back(std::make_unique<Holder>(&budget));
+    all.back()->keep(i == 35 ? 127 : 70);
+  }
+  Holder little(&budget);
+  little.keep(20);
+  EXPECT_EQ(all[35]->kept(), 117u);
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(all[i]->kept(), i == 35 ? 117u : 70u) << "no more than an equal part";
+  Holder asking(&budget);
+  EXPECT_FALSE(asking.makeRoom(60)) << "no one has twice as much";
+}
+
 TEST(Budget, EqualOnesDoNotTakeFromEachOther) {
   Budget budget(400);
   std::vector<std::unique_ptr<Holder>> all;

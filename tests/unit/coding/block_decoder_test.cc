@@ -363,7 +363,8 @@ TEST_F(BlockDecoderTest, TheOldestBlockGivesWayWhenThereIsNoMemoryForAnother) {
 // Found by measuring 1,000 peers: each kept 128 symbols, 0.2 MB, of which a parity could name the last ten.
 TEST_F(BlockDecoderTest, WhatComesWithinTheTimeToKeepIsThereAndTakesNoMoreMemoryThanThat) {
   constexpr Duration kKeep = 100ms;
-  for (Duration apart : std::initializer_list<Duration>{100us, 1ms, 7ms, 30ms}) {
+  size_t others = 0;  // bytes of blocks and parities
+  for (Duration apart : std::initializer_list<Duration>{30ms, 7ms, 1ms, 200us}) {
     SCOPED_TRACE(testing::Message() << apart / 1us << " us apart");
     BlockDecoder timed(DecoderOptions{128, 1024, 8, 16});
     timed.keepFor(kKeep);
@@ -383,11 +384,46 @@ TEST_F(BlockDecoderTest, WhatComesWithinTheTimeToKeepIsThereAndTakesNoMoreMemory
       ASSERT_EQ(block.protect(timed, 0), Verdict::kTaken);
       expectRestored(timed, block, {1});
     }
-    const size_t places =
-        std::max<size_t>(BlockDecoder::kFirstPlaces, std::bit_ceil(2 * static_cast<size_t>(kKeep / apart)));
-    EXPECT_LE(timed.footprint(), SymbolRing::footprint(128, std::min<size_t>(places, 1024)) + 32'000)
-        << "blocks and parities";
+    const auto within = static_cast<size_t>(kKeep / apart) + 3;
+    const size_t places = std::max(BlockDecoder::kFirstPlaces, std::bit_ceil(within));
+    if (others == 0) others = timed.footprint() - SymbolRing::footprint(128, BlockDecoder::kFirstPlaces);
+    EXPECT_EQ(timed.footprint(), SymbolRing::footprint(128, places) + others);
   }
+}
+
+TEST_F(BlockDecoderTest, WhatIsRestoredTakesThePlaceOfNoneThatCameNotLongAgo) {
+  BlockDecoder timed(DecoderOptions{128, 1024, 8, 16});
+  const CodedBlock early = make(1, {{0, 0, 1}, {0, 17, 1}}, 1);
+  const CodedBlock late = make(2, {{0, 15, 2}}, 1);
+  early.send(timed, 0);
+  const Bytes other(100, 7);
+  const ByteView piece(other);
+  for (uint64_t pn = 1; pn < 15; ++pn) timed.onSymbol(0, pn, {&piece, 1}, Time{});
+  late.send(timed, 0);
+  EXPECT_EQ(late.protect(timed, 0), Verdict::kTaken);
+  expectRestored(timed, late, {1});  // packet 16, which has the place of packet 0 among sixteen
+  EXPECT_EQ(early.protect(timed, 0), Verdict::kTaken);
+  expectRestored(timed, early, {1});
+}
+
+TEST_F(BlockDecoderTest, ParitiesThatComeLaterThanExpectedMakeItKeepMore) {
+  BlockDecoder timed(DecoderOptions{128, 1024, 8, 16});
+  timed.keepFor(10ms);
+  const Bytes other(100, 7);
+  const ByteView piece(other);
+  Time now{};
+  uint64_t pn = 0;
+  int restored = 0;
+  for (uint16_t id = 0; id < 10; ++id) {
+    const CodedBlock block = make(id, {{0, pn, 2}}, 1);
+    const ByteView first(block.symbols[0]);
+    timed.onSymbol(0, pn, {&first, 1}, now);
+    pn += 2;
+    for (int i = 0; i < 100; ++i) timed.onSymbol(0, pn++, {&piece, 1}, now += 1ms);
+    block.protect(timed, 0);
+    restored += static_cast<int>(drain(timed).size());
+  }
+  EXPECT_GE(restored, 5) << "after 10, 20, 40 and 80 ms were too little";
 }
 
 TEST_F(BlockDecoderTest, UnreadSymbolsHoldTheirMemoryButNothingBreaks) {

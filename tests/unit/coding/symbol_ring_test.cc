@@ -72,16 +72,17 @@ TEST(SymbolRing, NeedsMorePlacesWhereOneThatCameNotLongAgoWouldGo) {
   SymbolRing ring(100, 8);
   const Time start = Time{} + 5s;
   for (uint64_t pn = 0; pn < 8; ++pn) {
-    EXPECT_EQ(ring.placesFor(pn, start, 1h), 8u) << "a free place";
+    EXPECT_EQ(ring.placesFor(pn, start, 1h, 1024), 8u) << "a free place";
     ASSERT_TRUE(add(ring, pn, {1}, start + pn * 10ms));
   }
-  EXPECT_EQ(ring.placesFor(7, start + 70ms, 1h), 8u) << "a duplicate wipes out nothing";
-  EXPECT_EQ(ring.placesFor(8, start + 99ms, 100ms), 16u);
-  EXPECT_EQ(ring.placesFor(8, start + 100ms, 100ms), 8u);
-  EXPECT_EQ(ring.placesFor(9, start + 100ms, 100ms), 16u) << "pn 1 came 10 ms later";
-  EXPECT_EQ(ring.placesFor(32, start + 80ms, 100ms), 64u) << "twice as many would not hold both";
+  EXPECT_EQ(ring.placesFor(7, start + 70ms, 1h, 1024), 8u) << "a duplicate wipes out nothing";
+  EXPECT_EQ(ring.placesFor(8, start + 99ms, 100ms, 1024), 16u);
+  EXPECT_EQ(ring.placesFor(8, start + 100ms, 100ms, 1024), 8u);
+  EXPECT_EQ(ring.placesFor(9, start + 100ms, 100ms, 1024), 16u) << "pn 1 came 10 ms later";
+  EXPECT_EQ(ring.placesFor(32, start + 80ms, 100ms, 1024), 64u) << "twice as many would not hold both";
   ASSERT_TRUE(add(ring, 20, {1}, start + 200ms));
-  EXPECT_EQ(ring.placesFor(12, start + 10h, 100ms), 16u) << "it comes late itself, and has no place";
+  EXPECT_EQ(ring.placesFor(12, start + 10h, 100ms, 1024), 16u) << "it comes late itself, and has no place";
+  EXPECT_EQ(ring.placesFor(12, start + 10h, 100ms, 8), 8u);
 }
 
 TEST(SymbolRing, ARestoredOneIsAsYoungAsTheLastThatCame) {
@@ -90,8 +91,8 @@ TEST(SymbolRing, ARestoredOneIsAsYoungAsTheLastThatCame) {
   ASSERT_TRUE(add(ring, 2, {1}, Time{} + 2s));
   const Bytes one{1};
   ASSERT_TRUE(ring.addRestored(1, one));
-  EXPECT_EQ(ring.placesFor(8, Time{} + 2s, 1s), 8u);
-  EXPECT_EQ(ring.placesFor(9, Time{} + 2s, 1s), 16u);
+  EXPECT_EQ(ring.placesFor(8, Time{} + 2s, 1s, 1024), 8u);
+  EXPECT_EQ(ring.placesFor(9, Time{} + 2s, 1s, 1024), 16u);
 }
 
 TEST(SymbolRing, PacketsAreRoundedUp) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "gateway/streams.h"
 #include "host/fake/fake_host.h"
 #include "simnet/inner_packets.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
@@ -637,6 +638,31 @@ TEST_F(GatewayStreamsTest, AResetCrosses) {
   EXPECT_TRUE(client_->reset);
 }
 
+TEST_F(GatewayStreamsTest, AHostThatDoesNotAnswerTimesOut) {
+  start();
+  run(2s);
+  client_ =
+      edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:50000"), *Endpoint::parse("10.2.0.9:443"));
+  run(100ms);
+  ASSERT_EQ(hub_.host.streams()->opened().size(), 1u);
+  run(Streams::kConnectTime - 1s);
+  EXPECT_FALSE(client_->reset);
+  run(2s);
+  EXPECT_TRUE(client_->reset);
+  for (Site* site : {&edge_, &hub_})
+    EXPECT_EQ(site->gateway->status().streams.timedOut, 1u) << "each has counted it";
+}
+
+TEST_F(GatewayStreamsTest, AHostThatFallsSilentIsTimedOutByItsConnection) {
+  start();
+  join();
+  server_->error = ETIMEDOUT;  // the kernel's keepalive or retransmissions came to nothing
+  hub_.host.streams()->tell(*server_, {.failed = true});
+  run(100ms);
+  EXPECT_TRUE(client_->reset);
+  EXPECT_EQ(hub_.gateway->status().streams.timedOut, 1u);
+}
+
 TEST_F(GatewayStreamsTest, TheEndOfAGatewayResetsBothEnds) {
   start();
   join();
@@ -645,6 +671,22 @@ TEST_F(GatewayStreamsTest, TheEndOfAGatewayResetsBothEnds) {
   EXPECT_TRUE(server_->reset);
   EXPECT_TRUE(client_->reset);
   EXPECT_FALSE(edge_.host.streams()->taking()) << "without the peer all stay packets";
+}
+
+// Found by review: it was told of max-per-peer alone, and what came beyond max-connections was reset.
+TEST_F(GatewayStreamsTest, APeerOpensNoMoreStreamsThanThereMayBeConnections) {
+  hub_.config.streams.most = 4;  // half of them for those that the hub opens
+  start();
+  run(2s);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(edge_.host.streams()->taking()) << i;
+    edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:" + std::to_string(50'000 + i)),
+                                 *Endpoint::parse("10.2.0.9:443"));
+    run(1s);
+  }
+  EXPECT_FALSE(edge_.host.streams()->taking()) << "the next one stays packets";
+  EXPECT_EQ(hub_.host.streams()->opened().size(), 2u);
+  EXPECT_EQ(hub_.gateway->status().streams.refusedHere, 0u);
 }
 
 TEST_F(GatewayStreamsTest, AHostThatCannotCarriesPackets) {

@@ -1,7 +1,9 @@
 // Streams between two sessions, byte by byte.
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <utility>
 
 #include "base/random.h"
 #include "tests/unit/tunnel/session/session_pair_test.h"
@@ -22,6 +24,7 @@ struct SessionStreamsTest : test::SessionPairTest {
   SessionSecrets secrets;
   Random dice{1};
   double loss = 0;
+  std::array<int, 2> datagrams{};  ///< of the hub, of the edge
   Duration delay{};
   std::map<uint64_t, StreamEvent> told;  ///< by place and generation
   std::vector<StreamHandle> opened;      ///< by the peer
@@ -40,6 +43,7 @@ struct SessionStreamsTest : test::SessionPairTest {
   bool carry(Session& from, Session& to, const Route& arrival) override {
     Datagram d;
     if (!from.pollDatagram(d, now)) return false;
+    ++datagrams[&from == edge.get()];
     if (cut || dice.chance(loss)) return true;
     std::optional<DatagramHeader> header = readHeader(d.bytes.view());
     EXPECT_TRUE(header);
@@ -128,6 +132,30 @@ TEST_F(SessionStreamsTest, ARequestTravelsWithTheOpening) {
   EXPECT_EQ(desk.find(b)->ends(), kEnds);
   EXPECT_TRUE(of(b).readable);
   EXPECT_EQ(read(b, 1000), 300u);
+}
+
+TEST_F(SessionStreamsTest, AStreamOfASegmentEachWayTakesAtMostADatagramMoreThanTheTwoSegments) {
+  begin();
+  datagrams = {};
+  offer(*edge, 1, 340, {.push = true});
+  run(50ms);
+  offer(*hub, 1, 1040, {.push = true});
+  run(200ms);
+  const std::array<int, 2> packets = std::exchange(datagrams, {});
+  StreamHandle a = open(*edge);
+  write(a, 300);
+  run(50ms);
+  StreamHandle b = accepted();
+  EXPECT_EQ(read(b, 300), 300u);
+  write(b, 1000);
+  finish(b);
+  run(50ms);
+  EXPECT_EQ(read(a, 1000), 1000u);
+  finish(a);
+  run(200ms);
+  listen();
+  EXPECT_TRUE(of(a).done && of(b).done);
+  for (int side : {0, 1}) EXPECT_LE(datagrams[side], packets[side] + 1) << (side ? "edge" : "hub");
 }
 
 TEST_F(SessionStreamsTest, BothDirectionsEndByThemselvesAndThenAllIsDone) {
