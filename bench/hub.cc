@@ -85,11 +85,12 @@ class Edge {
  public:
   Edge(unsigned number, const Endpoint& hub, PacketPool& pool, uint64_t ceiling, Duration keepalive, Time now)
       : handshakes_(pin(number), number + 2),
-        tunnel_(options(keepalive), pool, handshakes_, knownKey(number + 2)) {
+        tunnel_(tunnelOptions(), pool, handshakes_, knownKey(number + 2)) {
     PeerOptions far;
     far.name = "hub";
     far.pin = pinOf(1);
     far.endpoints = {hub};
+    far.keepalive = keepalive;
     far.prefixes = {*Prefix::parse("172.16.0.0/16")};
     tunnel_.setPeers({far}, now);
     tunnel_.setUplinks({{"link", {{SocketId{0}, Address::Family::kV4}}, true, {}, ceiling}}, now);
@@ -105,11 +106,6 @@ class Edge {
   bool up(Time now) const { return tunnel_.status(now).peers[0].up; }
 
  private:
-  static TunnelOptions options(Duration keepalive) {
-    TunnelOptions out = tunnelOptions();
-    out.keepalive = keepalive;
-    return out;
-  }
   static constexpr unsigned kHosts = 250;
   static std::string host(const char* net, unsigned number) {
     return net + std::to_string(number / kHosts) + "." + std::to_string(number % kHosts);

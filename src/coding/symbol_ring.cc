@@ -62,7 +62,11 @@ bool SymbolRing::addRestored(uint64_t pn, ByteView symbol) {
   if (isOld(pn) || (entry.pn != kNone && entry.pn >= pn)) return false;
   // Without the padding, which may reach beyond what another block gives as its longest symbol.
   while (!symbol.empty() && symbol.back() == 0) symbol = symbol.first(symbol.size() - 1);
-  entry = {pn, static_cast<uint32_t>(symbol.size()), latest_};
+  uint32_t came = latest_;
+  for (uint64_t neighbour : {pn - 1, pn + 1}) {
+    if (entries_[placeOf(neighbour)].pn == neighbour) came = entries_[placeOf(neighbour)].came;
+  }
+  entry = {pn, static_cast<uint32_t>(symbol.size()), came};
   joinSymbol(symbols_[placeOf(pn)], {&symbol, 1});
   return true;
 }

@@ -36,7 +36,7 @@ class SymbolRing {
     return newest_ != kNone && newest_ >= entries_.size() && pn <= newest_ - entries_.size();
   }
   /// A symbol that decoding gave back. It does not move the ring, so that a peer which names packet numbers
-  /// far ahead cannot shut out those that come.
+  /// far ahead cannot shut out those that come. It counts as come when its neighbours did.
   bool addRestored(uint64_t pn, ByteView symbol);
   /// The symbol, when it is there.
   std::optional<ByteView> find(uint64_t pn) const;

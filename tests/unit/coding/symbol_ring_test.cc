@@ -85,10 +85,11 @@ TEST(SymbolRing, NeedsMorePlacesWhereOneThatCameNotLongAgoWouldGo) {
   EXPECT_EQ(ring.placesFor(12, start + 10h, 100ms, 8), 8u);
 }
 
-TEST(SymbolRing, ARestoredOneIsAsYoungAsTheLastThatCame) {
+TEST(SymbolRing, ARestoredOneIsAsYoungAsItsNeighbour) {
   SymbolRing ring(100, 8);
   ASSERT_TRUE(add(ring, 0, {1}, Time{} + 1s));
   ASSERT_TRUE(add(ring, 2, {1}, Time{} + 2s));
+  ASSERT_TRUE(add(ring, 3, {1}, Time{} + 9s));
   const Bytes one{1};
   ASSERT_TRUE(ring.addRestored(1, one));
   EXPECT_EQ(ring.placesFor(8, Time{} + 2s, 1s, 1024), 8u);
