@@ -64,7 +64,8 @@ bool SymbolRing::addRestored(uint64_t pn, ByteView symbol) {
   while (!symbol.empty() && symbol.back() == 0) symbol = symbol.first(symbol.size() - 1);
   uint32_t came = latest_;
   for (uint64_t neighbour : {pn - 1, pn + 1}) {
-    if (entries_[placeOf(neighbour)].pn == neighbour) came = entries_[placeOf(neighbour)].came;
+    const Entry& place = entries_[placeOf(neighbour)];
+    if (place.pn == neighbour && neighbour != kNone) came = place.came;
   }
   entry = {pn, static_cast<uint32_t>(symbol.size()), came};
   joinSymbol(symbols_[placeOf(pn)], {&symbol, 1});
