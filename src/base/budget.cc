@@ -42,9 +42,10 @@ bool Keeper::makeRoom(size_t more, bool all) {
   if (fits()) return true;
   if (rest_ > 0) return --rest_, false;
   while (!fits()) {
-    Keeper* other = budget_->largest(kMuchMore * (kept_ + more));
-    bool gives =
-        other && other != this && other->kept_ > kMuchMore * (kept_ + more) && budget_->takeFrom(*other);
+    const size_t less = kMuchMore * (kept_ + more);
+    const bool mayGive = static_cast<size_t>(std::bit_width(less)) <= budget_->mostDigits_;
+    Keeper* other = mayGive ? budget_->largest(less) : nullptr;
+    bool gives = other && other != this && other->kept_ > less && budget_->takeFrom(*other);
     if (!gives) return rest_ = kRest, false;
   }
   return true;
@@ -84,8 +85,8 @@ bool Budget::takeFrom(Keeper& keeper) {
   return true;
 }
 
-// Of those who can give, and keep about as much as the one that keeps most. Of many it is the first found that keeps more
-// than `enough`. Who was looked at goes behind the others.
+// Of those who can give, and keep about as much as the one that keeps most: of the first kTries the largest, or of as many
+// more as it takes to find one that keeps more than `enough`. Who was looked at goes behind the others.
 Keeper* Budget::largest(size_t enough) {
   while (mostDigits_ > 0 && byDigits_[mostDigits_].empty()) --mostDigits_;
   List& list = byDigits_[mostDigits_];

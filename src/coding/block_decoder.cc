@@ -9,8 +9,6 @@ namespace braid {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
-/// How many times as long as expected symbols are kept, at most. Ours.
-constexpr int kMostStretch = 16;
 /// Products of a parity and a symbol that decoding may compute at once: all of 32 open blocks. Each symbol that comes
 /// earns as many as a block may ask of it: who puts a symbol into one block never meets the bound. Ours.
 constexpr uint64_t kMostWork = 32 * kMaxBlockSymbols * kMaxBlockParities;
@@ -170,20 +168,10 @@ SymbolRing* BlockDecoder::ringFor(uint8_t subflow, uint64_t pn) {
 // So far that this symbol has a place beside those that came not long ago.
 void BlockDecoder::grow(SubflowRing& ring, uint8_t subflow, uint64_t pn) {
   const size_t had = ring.symbols->packets();
-  const size_t wanted = ring.symbols->placesFor(pn, now_, keepFor_ * stretch_, mostPlaces(subflow));
+  const size_t wanted = ring.symbols->placesFor(pn, now_, keepFor_, mostPlaces(subflow));
   if (wanted <= had || !makeRoom(ringBytes(wanted) - ringBytes(had))) return;
   ring.symbols->resize(options_.symbolCapacity, wanted);
   keep(kept() + ringBytes(wanted) - ringBytes(had));
-}
-
-// A new block that names what has no place any more came later than was expected.
-void BlockDecoder::look(const BlockDescription& description) {
-  for (const SymbolRange& range : rangesOf(description)) {
-    const SymbolRing* symbols = ring(range.subflow);
-    if (!symbols || !symbols->isOld(range.first)) continue;
-    stretch_ = std::min(2 * stretch_, kMostStretch);
-    return;
-  }
 }
 
 void BlockDecoder::drop(SubflowRing& ring) {
@@ -209,7 +197,6 @@ void BlockDecoder::release() {
     if (ring.symbols) drop(ring);
   }
   coded_.reset();
-  stretch_ = 1;
   if (blocks_.empty() || polled_ != kNone || !restored_.empty()) return;
   while (!order_.empty()) evict(0);
   const size_t left = kept() - bufferBytes();
@@ -254,7 +241,6 @@ BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description
     if (!isDisjoint(description)) return Verdict::kBad;
     if (!reserveBlock()) return Verdict::kUseless;
     for (const SymbolRange& range : rangesOf(description)) coded_[range.subflow] = true;
-    look(description);
     if (!open(description)) return Verdict::kBad;
     block = find(description.block);
     if (!block) return Verdict::kUseless;
@@ -441,7 +427,7 @@ void BlockDecoder::restore(Block& block, size_t column, Parity& parity) {
   parity.buffer = kNone;
   ++counts_.restored;
   SymbolRing* symbols = ring(range->subflow);
-  if (symbols) grow(rings_[range->subflow], range->subflow, pn);
+  if (symbols && !symbols->isOld(pn)) grow(rings_[range->subflow], range->subflow, pn);
   if (symbols && symbols->addRestored(pn, symbol)) note(range->subflow, pn, symbols->find(pn)->size());
 }
 

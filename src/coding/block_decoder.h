@@ -60,16 +60,14 @@ class BlockDecoder final : private Keeper {
     uint64_t wholeParities = 0, blocksDecoded = 0, restored = 0, evicted = 0;
   };
 
-  static constexpr Duration kLongest = std::chrono::hours(1);
   /// Places of a ring at first. Ours: a burst of ten packets and some that are lost.
   static constexpr size_t kFirstPlaces = 16;
 
   explicit BlockDecoder(const DecoderOptions& options);
   ~BlockDecoder();
 
-  /// How long after a symbol a parity may come that names it, at most kLongest; until it is told, as long as there is
-  /// room. Where parities name older ones nevertheless, it takes more than it is told.
-  void keepFor(Duration time) { keepFor_ = std::min(time, kLongest); }
+  /// How long after a symbol a parity may come that names it; until it is told, as long as there is room.
+  void keepFor(Duration time) { keepFor_ = time; }
 
   /// A datagram with data arrived itself; the pieces are its symbol. Empty ones, those above the capacity and
   /// packet numbers above 2^62 - 1 are ignored.
@@ -117,7 +115,6 @@ class BlockDecoder final : private Keeper {
   size_t ringBytes(size_t packets) const { return SymbolRing::footprint(options_.symbolCapacity, packets); }
   SymbolRing* ringFor(uint8_t subflow, uint64_t pn);
   void grow(SubflowRing& ring, uint8_t subflow, uint64_t pn);
-  void look(const BlockDescription& description);
   void drop(SubflowRing& ring);
   Block* find(uint16_t id);
   SymbolRing* ring(uint8_t subflow) const {
@@ -136,8 +133,7 @@ class BlockDecoder final : private Keeper {
   void evict(size_t position);
 
   DecoderOptions options_;
-  Duration keepFor_ = kLongest;
-  int stretch_ = 1;                             // times as long
+  Duration keepFor_ = Duration::max();
   Time now_{};                                  // when the last symbol came
   std::vector<SubflowRing> rings_;              // by subflow, as far as there were symbols
   std::bitset<256> coded_;                      // subflows that parities have spoken of

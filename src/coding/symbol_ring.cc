@@ -38,13 +38,14 @@ uint32_t SymbolRing::stamp(Time t) {
 
 size_t SymbolRing::placesFor(uint64_t pn, Time now, Duration keep, size_t most) const {
   if (isOld(pn)) {
-    const size_t needed = std::bit_ceil(newest_ - pn + 1);
-    return needed <= most ? needed : entries_.size();
+    const uint64_t needed = std::bit_ceil(newest_ - pn + 1);
+    return needed <= most ? static_cast<size_t>(needed) : entries_.size();
   }
   const Entry& entry = entries_[placeOf(pn)];
   const bool goes =
       entry.pn != kNone && entry.pn < pn && std::chrono::milliseconds(stamp(now) - entry.came) < keep;
-  return goes ? std::min(most, std::bit_ceil(pn - entry.pn + 1)) : entries_.size();
+  if (!goes) return entries_.size();
+  return static_cast<size_t>(std::min<uint64_t>(most, std::bit_ceil(pn - entry.pn + 1)));
 }
 
 bool SymbolRing::add(uint64_t pn, std::span<const ByteView> pieces, Time now) {

@@ -16,9 +16,10 @@ constexpr size_t kRecoveredRoom = 20;
 constexpr Duration kPathsAge = 100ms;
 /// How long after a symbol a parity may come that names it: what a block has is un-ACKed when the block begins, which is
 /// true for a round trip and the delay of an ACK; the block's parities leave within DataLedger::kTimely of that, and one
-/// may take a slower path than the symbol did. Ours: a round trip more than that.
+/// may take a slower path than the symbol did. Ours: a round trip more than that, and half a second at least, for the
+/// round trip of a path on which this side only receives may be an old one.
 constexpr Duration parityDelay(Duration srtt, Duration rttvar) {
-  return 3 * srtt + 8 * rttvar + DataLedger::kTimely;
+  return std::max<Duration>(3 * srtt + 8 * rttvar + DataLedger::kTimely, 500ms);
 }
 static_assert(kFrame<RecoveredFrame>.largest <= kRecoveredRoom);
 

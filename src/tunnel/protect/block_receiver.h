@@ -25,8 +25,8 @@ namespace braid {
 /// are counted and not used.
 ///
 /// Memory: of each subflow as many symbols as came at most within the time in which a parity may still name them, by the
-/// paths' round trips; no more than kUncoded, or ProtectOptions::decodeBuffer where a parity has spoken of the subflow within the last minute or so. None
-/// when no data has come for kIdle. All sessions share ProtectOptions::decodeMemory.
+/// paths' round trips; no more than kUncoded, or ProtectOptions::decodeBuffer where a parity has spoken of the subflow
+/// within the last minute or so. None when no data has come for kIdle. All sessions share ProtectOptions::decodeMemory.
 class BlockReceiver {
  public:
   /// Symbols that are kept of a subflow before its first parity, at most: those of the largest block. Ours.

@@ -159,8 +159,10 @@ TEST(Budget, AmongManyOfAboutTheSameTheOneWithTooMuchIsFound) {
   EXPECT_EQ(all[35]->kept(), 117u);
   for (int i = 0; i < 40; ++i)
     EXPECT_EQ(all[i]->kept(), i == 35 ? 117u : 70u) << "no more than an equal part";
+  all[35]->step = 60;
   Holder asking(&budget);
-  EXPECT_FALSE(asking.makeRoom(60)) << "no one has twice as much";
+  EXPECT_TRUE(asking.makeRoom(50, true)) << "one has twice as much, though none of those looked at first";
+  EXPECT_EQ(all[35]->kept(), 57u);
 }
 
 TEST(Budget, EqualOnesDoNotTakeFromEachOther) {

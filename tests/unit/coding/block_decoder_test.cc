@@ -406,26 +406,6 @@ TEST_F(BlockDecoderTest, WhatIsRestoredTakesThePlaceOfNoneThatCameNotLongAgo) {
   expectRestored(timed, early, {1});
 }
 
-TEST_F(BlockDecoderTest, ParitiesThatComeLaterThanExpectedMakeItKeepMore) {
-  BlockDecoder timed(DecoderOptions{128, 1024, 8, 16});
-  timed.keepFor(10ms);
-  const Bytes other(100, 7);
-  const ByteView piece(other);
-  Time now{};
-  uint64_t pn = 0;
-  int restored = 0;
-  for (uint16_t id = 0; id < 10; ++id) {
-    const CodedBlock block = make(id, {{0, pn, 2}}, 1);
-    const ByteView first(block.symbols[0]);
-    timed.onSymbol(0, pn, {&first, 1}, now);
-    pn += 2;
-    for (int i = 0; i < 100; ++i) timed.onSymbol(0, pn++, {&piece, 1}, now += 1ms);
-    block.protect(timed, 0);
-    restored += static_cast<int>(drain(timed).size());
-  }
-  EXPECT_GE(restored, 5) << "after 10, 20, 40 and 80 ms were too little";
-}
-
 TEST_F(BlockDecoderTest, UnreadSymbolsHoldTheirMemoryButNothingBreaks) {
   BlockDecoder small(DecoderOptions{128, 64, 8, 2});
   std::vector<CodedBlock> blocks;
