@@ -216,6 +216,23 @@ TEST_F(BlockReceiverMemoryTest, OfASlowFlowOnlyTheRoundTripsSymbolsAreKept) {
   EXPECT_EQ(receiver->footprint(), SymbolRing::footprint(kCapacity, BlockReceiver::kUncoded));
 }
 
+// A parity waits for new data, and the round trip that this side knows may be an old one.
+TEST_F(BlockReceiverMemoryTest, AParityHalfASecondLateFindsItsSymbol) {
+  Bytes bytes(100, 7);
+  ByteView piece(bytes);
+  uint64_t pn = 0;
+  const auto come = [&](Time until) {
+    for (; now < until; now += 10ms) receiver->onSymbol(0_subflow, PacketNumber(pn++), {&piece, 1}, now);
+  };
+  come(now + 2s);
+  CodedBlock b = block(1, pn, 2);
+  onSymbol(b, 0);
+  pn += 2;
+  come(now + 490ms);
+  EXPECT_TRUE(onParity(b));
+  expectBack(b, 1);
+}
+
 TEST_F(BlockReceiverMemoryTest, TheFirstParityFindsThem) {
   data(*receiver, 0, 0, 200);
   CodedBlock b = block(1, 200, 100);
