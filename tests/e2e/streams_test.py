@@ -16,7 +16,7 @@ import time
 import unittest
 
 from lab import Link
-from lab.measure import iperf3
+from lab.measure import iperf3, median
 from lab.services import Iperf3, Sshd
 from pair_case import V4, V6, PairCase
 
@@ -663,6 +663,77 @@ class SiteToSite(PairCase):
                     server.sendall(b"y" * 200_000)
                     self.assertEqual(len(receive(client, 200_000)), 200_000)
         self.assertEqual(near.gateway.status()["streams"]["accepted"], 2)
+
+
+class SmallWrites(PairCase):
+    """What a program writes leaves at once, however little it is and whatever is on its way (no Nagle, no timer)."""
+
+    LINKS = [Link("wifi", 50, 10), Link("lte", 30, 10)]
+    EDGE = CONCENTRATOR = STREAMS
+    SIZE, COUNT, PAUSE, DELAY = 16, 200, 0.003, 0.010  # bytes, writes, seconds between them and one way
+
+    def setUp(self):
+        self.eventually(lambda: (self.lab.edge_gateway.status() or {"streams": {}})["streams"].get("taking"),
+                        "the edge takes connections over")
+
+    def ways(self, receiver, sender):
+        """Seconds that each of the small writes took from one host to the other; all clocks are this machine's."""
+        sent, took = [], []
+
+        def write():
+            for _ in range(self.COUNT):
+                sent.append(time.monotonic())
+                sender.sendall(b"k" * self.SIZE)
+                time.sleep(self.PAUSE)
+
+        writer = threading.Thread(target=write, daemon=True)
+        writer.start()
+        for n in range(self.COUNT):
+            self.assertEqual(len(receive(receiver, self.SIZE)), self.SIZE)
+            took.append(time.monotonic() - sent[n])
+        writer.join()
+        return took
+
+    def test_keystrokes_take_one_way(self):
+        def experiment():
+            with listen(self.lab.server, V4) as listener, connect(self.lab.client, V4) as client:
+                server, _ = listener.accept()
+                with server:
+                    for end in (client, server):
+                        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    for name, took in (("up", self.ways(server, client)), ("down", self.ways(client, server))):
+                        middle = median(took)
+                        print(f"{name}: {middle * 1e3:.1f} ms, {max(took) * 1e3:.1f} at most, "
+                              f"{self.DELAY * 1e3:.0f} are the path's")
+                        self.in_time(middle < self.DELAY + 0.005, f"{name}: a small write took {middle * 1e3:.1f} ms")
+
+        self.attempts(experiment)
+
+    def test_a_question_in_two_writes_takes_a_round_trip(self):
+        """With Nagle the second half waits for the first one's ACK, which its receiver delays by 40 ms."""
+        def experiment():
+            with listen(self.lab.server, V4) as listener, connect(self.lab.client, V4) as client:
+                server, _ = listener.accept()
+                with server:
+                    def answer():
+                        while len(receive(server, 2 * self.SIZE)) == 2 * self.SIZE:
+                            server.sendall(b"a" * self.SIZE)
+
+                    threading.Thread(target=answer, daemon=True).start()
+                    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    took = []
+                    for _ in range(50):
+                        began = time.monotonic()
+                        client.sendall(b"1" * self.SIZE)
+                        client.sendall(b"2" * self.SIZE)
+                        receive(client, self.SIZE)
+                        took.append(time.monotonic() - began)
+                    client.shutdown(socket.SHUT_WR)
+            middle = median(took)
+            print(f"a question in two writes: {middle * 1e3:.1f} ms")
+            self.in_time(middle < 2 * self.DELAY + 0.010, f"a question in two writes took {middle * 1e3:.1f} ms")
+
+        self.attempts(experiment)
 
 
 class Legs(PairCase):

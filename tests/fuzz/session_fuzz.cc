@@ -1,9 +1,15 @@
 // Frames of an authenticated but hostile peer: the input is cut into datagrams that are sealed with the
-// session's real keys. Each begins with a byte for the subflow, one for ECN, route and time, and two for its
-// length. The size of the input chooses the recovery policy and the buffer for decoding.
+// session's real keys. Each begins with a byte for the subflow, one for ECN, route, time and what the driver does, and
+// two for its length. The size of the input chooses the recovery policy, the buffer for decoding, and whether both
+// sides know streams; then the driver opens, writes, reads, finishes and resets them as the first bytes of the frames say.
+
+#include <array>
+#include <vector>
 
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
+#include "tests/raw_peer.h"
+#include "tunnel/lane/stream_desk.h"
 #include "tunnel/session/session.h"
 
 namespace {
@@ -37,6 +43,52 @@ void drain(Session& session, Time now) {
   }
 }
 
+// The driver of streams.
+class Driver {
+ public:
+  Driver(StreamDesk& desk, Session& session) : desk_(desk), session_(session) {}
+
+  void act(uint8_t what, uint8_t which, Time now) {
+    if (what % 6 == 0) {
+      const std::array<uint8_t, 4> source{10, 0, 0, which}, destination{192, 0, 2, 7};
+      const StreamEnds ends{{Address::v4(source), 50000}, {Address::v4(destination), 443}};
+      if (StreamHandle h = session_.streams().open(ends, now)) handles_.push_back(h);
+      return;
+    }
+    Stream* s = handles_.empty() ? nullptr : desk_.find(handles_[which % handles_.size()]);
+    if (!s) return;
+    switch (what % 6) {
+      case 1:
+      case 2:
+        s->of().sending().write(*s, std::vector<uint8_t>(1 + which * 40u, which), now);
+        break;
+      case 3:
+        s->of().consume(*s, std::min<size_t>(s->assembly().readable(), 1 + which * 20u), now);
+        break;
+      case 4:
+        s->of().sending().finish(*s, now);
+        break;
+      default:
+        s->of().reset(*s, static_cast<StreamCause>(which % kStreamCauses), now);
+    }
+  }
+  /// Each stream's events are told while it lives, and its end once.
+  void listen() {
+    StreamEvent event;
+    for (size_t n = 0; desk_.poll(event); ++n) {
+      CHECK(n < 10000);
+      if (event.opened) handles_.push_back(event.stream);
+      CHECK((desk_.find(event.stream) == nullptr) == (event.done || event.reset));
+    }
+    desk_.takeTouched([&](uint32_t session) { CHECK(session == session_.id()); });
+  }
+
+ private:
+  StreamDesk& desk_;
+  Session& session_;
+  std::vector<StreamHandle> handles_;
+};
+
 }  // namespace
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
@@ -46,6 +98,11 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   constexpr const char* kPolicies[] = {"adaptive", "fuso", "cofuso", "redundant", "proactive", "corrective"};
   options.recovery = kPolicies[size % 6];
   options.decodeBuffer = size % 7 == 0 ? 0 : size % 7 == 1 ? 1 : 64;
+  StreamDesk desk;
+  options.streams.on = size % 4 != 0;
+  options.streams.desk = &desk;
+  options.streams.most = 20;
+  options.streams.heldBytes = 100000;
   Owner owner;
   EventQueue queue;
   std::string name;
@@ -55,8 +112,25 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   {
     SecretRandom random(knownKey(1));
     Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, random, now);
+    Driver driver(desk, session);
     PacketNumber numbers[256] = {};
     Reader in({data, size});
+    auto say = [&](SubflowId subflow, ByteView frames, const Route& from, Ecn ecn) {
+      Packet datagram = pool.allocate();
+      PacketNumber pn = numbers[subflow.value()]++;
+      uint8_t* out = datagram.append(kHeaderSize + frames.size() + kTagSize);
+      DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow, static_cast<uint32_t>(pn.value())};
+      writeHeader(header, out);
+      CHECK(peer.seal(subflow, pn, {out, kHeaderSize}, {&frames, 1}, out + kHeaderSize));
+      session.onDatagram(header, from, ecn, std::move(datagram), now);
+    };
+    if (size % 4 > 1) {
+      ParamsFrame params;
+      params.params.lanes = Params::kPacketLane | Params::kStreamLane;
+      params.params.streams = 8;
+      params.params.streamCredit = 20000;
+      say(SubflowId(0), test::framesOf(params), {1, {}, *Endpoint::parse("192.0.2.1:1")}, Ecn::kNotEct);
+    }
     while (in.remaining() > 4) {
       SubflowId subflow(in.u8());
       uint8_t how = in.u8();
@@ -64,20 +138,16 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
       ByteView frames = in.take(std::min(length, in.remaining()));
       if (frames.empty()) continue;
       now += Duration(how & 0x70) * 100000;
-      Packet datagram = pool.allocate();
-      PacketNumber pn = numbers[subflow.value()]++;
-      uint8_t* out = datagram.append(kHeaderSize + frames.size() + kTagSize);
-      DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow, static_cast<uint32_t>(pn.value())};
-      writeHeader(header, out);
-      CHECK(peer.seal(subflow, pn, {out, kHeaderSize}, {&frames, 1}, out + kHeaderSize));
       Route from{1, {}, *Endpoint::parse(how & 4 ? "192.0.2.1:1" : "192.0.2.2:2")};
-      session.onDatagram(header, from, static_cast<Ecn>(how & 3), std::move(datagram), now);
+      say(subflow, frames, from, static_cast<Ecn>(how & 3));
+      if (how & 0x80) driver.act(frames[0], frames.back(), now);
       if (how & 8) {
         uint8_t bytes[100] = {0x45};
         session.onInnerPacket(pool.copy(bytes), FlowKey{Address::Family::kV4, how}, how & 0x10, false, now);
       }
       if (session.nextDeadline(now) <= now) session.onTimer(now);
       drain(session, now);
+      driver.listen();
     }
     for (int i = 0; i < 50; ++i) {
       Time next = session.nextDeadline(now);
@@ -85,7 +155,11 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
       now = std::max(now, next);
       session.onTimer(now);
       drain(session, now);
+      driver.listen();
     }
+    session.streams().endAll(StreamCause::kGone, false);
+    driver.listen();
+    CHECK(desk.size() == 0);
   }
   CHECK(pool.inUse() == 0);
 }

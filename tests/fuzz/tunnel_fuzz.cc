@@ -2,7 +2,8 @@
 // in all epochs, with packets (TUN) and with frames that are bridged between the peers (TAP).
 //
 // Input: a byte of settings, then steps, each a byte for what happens and one for who does it, and what the step
-// takes. Both peers have done their handshakes before.
+// takes. Both peers have done their handshakes before. With streams, the driver opens, writes, reads, finishes and resets
+// them, and peers open theirs from any address.
 
 #include <algorithm>
 #include <array>
@@ -38,6 +39,7 @@ enum Setting : uint8_t {
   kAcks = 8,       ///< the peers acknowledge
   kFree = 16,      ///< the second peer has no prefixes
   kRekeys = 32,    ///< the gateway often begins a new epoch
+  kStreams = 64,   ///< both sides know streams
 };
 
 // The peer on the other side: a handshake of ours, and then a puppet.
@@ -130,6 +132,7 @@ class World {
     }
     for (int i = 0; i < 50 && tunnel_->nextDeadline() != kNever; ++i) pass(untilDeadline());
     tunnel_->status(now_, 64);
+    for (StreamHandle stream : streams_) tunnel_->streams().reset(stream, StreamCause::kReset, now_);
     tunnel_->close();
     drain();
     tunnel_.reset();
@@ -144,6 +147,10 @@ class World {
     o.mode = has(kTapMode) ? TunnelOptions::Mode::kTap : TunnelOptions::Mode::kTun;
     o.holdBytes = 64 << 10;
     if (has(kRekeys)) o.rekeyPackets = 4;
+    o.streams.on = has(kStreams);
+    o.streams.most = 20;
+    o.streams.heldBytes = 60000;
+    o.streams.allHeldBytes = 100000;
     return o;
   }
   std::vector<PeerOptions> peers() const {
@@ -175,6 +182,12 @@ class World {
       Bytes frames = test::framesOf(PathChallengeFrame{PathToken{7}});
       frames.resize(1200 - kHeaderSize - kTagSize);  // PADDING
       say(*puppet, SubflowId(0), frames);
+      if (!has(kStreams)) continue;
+      ParamsFrame params;
+      params.params.lanes = Params::kPacketLane | Params::kStreamLane;
+      params.params.streams = 8;
+      params.params.streamCredit = 20000;
+      say(*puppet, SubflowId(0), test::framesOf(params));
     }
     drain();
   }
@@ -244,10 +257,59 @@ class World {
         puppet.next(subflow) += in_.u16() % 5000;
         break;
       default:
+        if (has(kStreams) && (who & 0x40)) {
+          stream(in_.u8(), in_.u8());
+          break;
+        }
         if (last_.bytes) who & 0x80 ? tunnel_->onTooBig(last_, now_) : tunnel_->onSendError(last_, now_);
         break;
     }
     drain();
+  }
+
+  /// What the driver of streams does.
+  void stream(uint8_t what, uint8_t which) {
+    StreamLanes& lanes = tunnel_->streams();
+    if (what % 6 == 0) {
+      const std::array<uint8_t, 4> destination{10, static_cast<uint8_t>(1 + which % 3), 0, which};
+      const StreamEnds ends{*Endpoint::parse("10.0.0.1:50000"), {Address::v4(destination), 443}};
+      if (StreamHandle h = lanes.open(ends, now_)) streams_.push_back(h);
+      return;
+    }
+    if (streams_.empty()) return;
+    const StreamHandle chosen = streams_[which % streams_.size()];
+    switch (what % 6) {
+      case 1:
+      case 2:
+        lanes.write(chosen, Bytes(1 + which * 40u, which), now_);
+        break;
+      case 3:
+        lanes.consume(chosen, std::min<size_t>(lanes.readable(chosen), 1 + which * 20u), now_);
+        break;
+      case 4:
+        lanes.finish(chosen, now_);
+        break;
+      default:
+        lanes.reset(chosen, static_cast<StreamCause>(which % kStreamCauses), now_);
+    }
+  }
+  /// A stream that a peer has opened comes from an address of that peer.
+  void takeStreams() {
+    size_t count = 0;
+    for (StreamEvent e; tunnel_->streams().pollStream(e);) {
+      CHECK(++count < 10000);
+      if (!e.opened) continue;
+      const StreamEnds* ends = tunnel_->streams().ends(e.stream);
+      if (!ends) continue;
+      CHECK(has(kFree) || isOfPeer(ends->source.address));
+      streams_.push_back(e.stream);
+    }
+  }
+  bool isOfPeer(const Address& source) const {
+    for (const PeerOptions& peer : peers())
+      for (const Prefix& prefix : peer.prefixes)
+        if (prefix.contains(source)) return true;
+    return false;
   }
 
   /// The gateway speaks; its peers answer as the settings say, and again, a few times.
@@ -255,6 +317,7 @@ class World {
     for (int round = 0; round < 4; ++round) {
       bool spoke = false;
       size_t count = 0;
+      tunnel_->streams().wakePeers();
       for (Datagram d; tunnel_->pollDatagram(d, now_); spoke = true) {
         CHECK(++count < 100000);
         CHECK(!d.bytes.empty() && d.bytes.size() <= 1472);
@@ -266,6 +329,7 @@ class World {
       if (!spoke) break;
     }
     for (Event e; tunnel_->pollEvent(e);) CHECK(!e.text.empty());
+    takeStreams();
   }
   void hear(Datagram& d) {
     auto meant = std::ranges::find_if(
@@ -313,6 +377,7 @@ class World {
   sim::FakeHandshakeProvider handshakes_{sim::pinOf(kGateway), 9};
   std::array<std::unique_ptr<Puppet>, 2> puppets_;
   std::vector<Answer> answers_;
+  std::vector<StreamHandle> streams_;
   std::unique_ptr<Tunnel> tunnel_;
   Datagram last_;
 };

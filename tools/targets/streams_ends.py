@@ -111,7 +111,7 @@ with socket.create_server(("{ADDRESS}", {PORT}), backlog=4096) as listener:
 
 @contextlib.contextmanager
 def _files(count):
-    """Lets this process open so many."""
+    """Lets this process, and those that it starts meanwhile, open so many."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = before[1]
     if most != resource.RLIM_INFINITY and most < count:
@@ -126,10 +126,11 @@ def _files(count):
 @contextlib.contextmanager
 def _connections(lab, count):
     """The clients' ends of so many connections, each of which has carried a byte; no server reads."""
-    server = lab.start(lab.server, "keeper", ["python3", "-c", KEEPER])
-    lab.wait_for_line("keeper", "ready")
+    name = f"keeper{count}"  # a log of its own: the one before has said that it is ready
+    server = lab.start(lab.server, name, ["python3", "-c", KEEPER])
+    lab.wait_for_line(name, "ready")
     try:
-        with contextlib.ExitStack() as ends, _files(count + 1000):
+        with contextlib.ExitStack() as ends:
             clients = [ends.enter_context(lab.client.inside(socket.create_connection, (ADDRESS, PORT), 30))
                        for _ in range(count)]
             for client in clients:
@@ -164,10 +165,10 @@ def _most_held(lab, clients):
         options=[QUICK])
 def memory(quick):
     count, readers = (QUICK_IDLE, QUICK_IDLE // 5) if quick else (IDLE, READERS)
-    limits = {"streams": {"peer-hold-limit": f"{HELD >> 20}MiB"}}
-    settings = [{"streams": streams(PORT)["streams"] | limits["streams"]} for _ in range(2)]
+    limits = {"peer-hold-limit": f"{HELD >> 20}MiB", "max-per-peer": 2 * count}
+    settings = [{"streams": streams(PORT)["streams"] | limits} for _ in range(2)]
     detail = {"idle streams": count, "readers": readers, "bound": HELD}
-    with Lab([LINKS[0]]) as lab:
+    with _files(2 * count), Lab([LINKS[0]]) as lab:
         lab.start_gateways(*settings)
         wait_taking(lab)
         with _connections(lab, 10):
@@ -181,7 +182,7 @@ def memory(quick):
                      for gateway, size in zip(lab.gateways(), before)]
         detail |= {"in the stream lane": taken, "bytes of an idle stream": [rounded(each / count) for each in grown]}
         require(detail, taken == count, f"{taken} of {count} connections were in the stream lane")
-    with Lab([LINKS[0]]) as lab:
+    with _files(2 * count), Lab([LINKS[0]]) as lab:
         lab.start_gateways(*settings)
         wait_taking(lab)
         with _connections(lab, readers) as clients:

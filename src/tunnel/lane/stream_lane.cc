@@ -13,7 +13,8 @@ constexpr Duration kFirstRtt = 100ms;
 /// Bytes of a packet's buffer beside its payload.
 constexpr size_t kBufferExtra = PacketPool::kHeadroom + PacketPool::kTailroom;
 
-/// One stream in so many is for connections that are on their way when no more are to come. Ours.
+/// One stream in so many is for connections that are on their way when no more are to come; and again one in so many for
+/// streams that have ended at one side and not yet at the other. Ours.
 constexpr size_t kSpare = 16;
 
 StreamCause causeOf(uint64_t code) {
@@ -39,7 +40,7 @@ StreamLane::~StreamLane() {
 void StreamLane::describe(Params& own) const {
   if (!isOn()) return;
   own.lanes |= Params::kStreamLane;
-  own.streams = std::max<size_t>(1, context_.options.most / 2);  // the other half is for what this side opens
+  own.streams = context_.options.most - context_.options.most / kSpare;
   own.streamCredit = upload_;
 }
 
@@ -55,7 +56,6 @@ Stream& StreamLane::add(StreamId id, const StreamOpening& opening, bool own, Tim
   stream.sendLimit_ = own ? peer_.streamCredit : opening.credit;
   stream.creditLimit_ = own ? opening.credit : upload_;
   stream.window_ = stream.creditLimit_;
-  own_ += own;
   ++(own ? counts_.streamsOpened : counts_.streamsAccepted);
   return stream;
 }
@@ -215,15 +215,17 @@ void StreamLane::grant(Stream& stream, Time now) {
 
 // ---- what the driver does
 
+size_t StreamLane::most() const {
+  return std::min<uint64_t>(context_.options.most, peer_.streams);
+}
+
 bool StreamLane::canOpen() const {
-  return isOn() && peer_.hasStreams() && own_ < peer_.streams && streams_.size() < context_.options.most &&
-         resets_.size() < kMostResets && nextId_ / 2 < (uint64_t{1} << 60);
+  return isOn() && peer_.hasStreams() && streams_.size() < most() && resets_.size() < kMostResets &&
+         nextId_ / 2 < (uint64_t{1} << 60);
 }
 
 bool StreamLane::mayTakeOver() const {
-  auto hasSpare = [](size_t used, size_t most) { return used + most / kSpare < most; };
-  return !turnedAway_.now && canOpen() && hasSpare(own_, peer_.streams) &&
-         hasSpare(streams_.size(), context_.options.most);
+  return !turnedAway_.now && canOpen() && streams_.size() + most() / kSpare < most();
 }
 
 StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {
@@ -285,7 +287,6 @@ void StreamLane::remove(Stream& stream) {
   stream.assembly_.clear();
   holdings_.onChange(stream);
   if (stream.owesCredit_) owing_.erase(stream);
-  own_ -= stream.isOwn_;
   streams_.erase(stream.id_);
   if (streams_.empty()) store_.shrink();
 }

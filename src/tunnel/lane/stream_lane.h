@@ -130,6 +130,8 @@ class StreamLane {
 
  private:
   Stream* find(StreamId id) const;
+  /// Streams at once, of both sides, before this side opens no more.
+  size_t most() const;
   bool isOwn(StreamId id) const { return (id.value() % 2 == 0) == context_.isInitiator; }
   Stream& add(StreamId id, const StreamOpening& opening, bool own, Time now);
   Verdict admitNew(const StreamFrame& frame, Time now);
@@ -153,7 +155,6 @@ class StreamLane {
   Params peer_;
   const size_t upload_;  ///< credit of streams that the peer opens, as it was told
   uint64_t nextId_;
-  size_t own_ = 0;  ///< streams that this side has opened
   Time updated_{};  ///< by the last update()
   StreamHoldings holdings_;
   StreamSending sending_;

@@ -25,7 +25,7 @@ struct Params {
   uint64_t symbols = 1024;           ///< of a subflow, kept for decoding; 0: parities are of no use
   uint64_t heldSpan = 4096;          ///< DSNs from a hole on that an ordered flow holds; at least 1
   uint64_t lanes = kPacketLane;      ///< lanes that are understood, a bit each
-  uint64_t streams = 0;              ///< that the other side may have opened and not ended
+  uint64_t streams = 0;              ///< at a time, of both sides; the other side opens no more then
   uint64_t streamCredit = 65536;     ///< bytes of such a stream that it may send before a STREAM_CREDIT
 
   bool hasStreams() const { return lanes & kStreamLane; }

@@ -689,6 +689,53 @@ TEST_F(GatewayStreamsTest, APeerOpensNoMoreStreamsThanThereMayBeConnections) {
   EXPECT_EQ(hub_.gateway->status().streams.refusedHere, 0u);
 }
 
+// Each asks in the segment behind its handshake, is answered with a segment, and ends in order.
+TEST_F(GatewayStreamsTest, TenThousandConnectionsASecondAreAllAnsweredInTime) {
+  constexpr size_t kCount = 10'000, kAtOnce = 10;
+  constexpr Duration kTogether = 1ms, kAnswered = 2 * kDelay + 10ms;
+  const std::string question(300, 'q'), answer(1000, 'a');
+  start();
+  run(2s);
+  ASSERT_TRUE(edge_.host.streams()->taking());
+  std::vector<std::pair<FakeStreamHost::Connection, Time>> clients;
+  size_t answered = 0, late = 0;
+  auto serve = [&] {
+    for (const FakeStreamHost::Connection& server : hub_.host.streams()->takeOpened()) {
+      server->connectError = 0;
+      server->toGateway = answer;
+      server->ended = true;
+      hub_.host.streams()->tell(*server, {.readable = true, .writable = true});
+    }
+    for (; answered < clients.size() && clients[answered].first->closed; ++answered)
+      late += clock_.now() - clients[answered].second > kAnswered;
+  };
+  const Time end = clock_.now() + kCount / kAtOnce * kTogether;
+  for (size_t n = 0; n < kCount; n += kAtOnce) {
+    for (size_t i = n; i < n + kAtOnce; ++i) {
+      const std::string port = std::to_string(20'000 + i);
+      auto client = edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:" + port), *Endpoint::parse("10.2.0.9:443"));
+      client->toGateway = question;
+      client->ended = true;
+      clients.emplace_back(std::move(client), clock_.now());
+    }
+    run(kTogether);
+    serve();
+  }
+  ASSERT_EQ(clock_.now(), end);
+  for (int i = 0; i < 50; ++i) {
+    run(kTogether);
+    serve();
+  }
+  EXPECT_EQ(answered, kCount);
+  EXPECT_EQ(late, 0u);
+  for (const auto& [client, began] : clients) ASSERT_EQ(client->fromGateway, answer);
+  for (Site* site : {&edge_, &hub_}) {
+    const StreamFigures figures = site->gateway->status().streams;
+    EXPECT_EQ(figures.closed, kCount);
+    EXPECT_EQ(figures.open, 0u);
+  }
+}
+
 TEST_F(GatewayStreamsTest, AHostThatCannotCarriesPackets) {
   hub_.host.refuseStreams(true);
   start();

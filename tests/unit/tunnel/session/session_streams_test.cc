@@ -158,6 +158,30 @@ TEST_F(SessionStreamsTest, AStreamOfASegmentEachWayTakesAtMostADatagramMoreThanT
   for (int side : {0, 1}) EXPECT_LE(datagrams[side], packets[side] + 1) << (side ? "edge" : "hub");
 }
 
+// No Nagle: what was written before is not waited for.
+TEST_F(SessionStreamsTest, EachSmallWriteLeavesAtOnce) {
+  begin();
+  StreamHandle a = open(*edge);
+  write(a, 1);
+  StreamHandle b = accepted();
+  run(50ms);
+  read(b, SIZE_MAX);
+  for (int i = 1; i <= 50; ++i) {
+    ASSERT_EQ(write(a, 30), 30u);
+    Datagram d;
+    size_t found = 0;
+    while (edge->pollDatagram(d, now)) {
+      std::optional<DatagramHeader> header = readHeader(d.bytes.view());
+      ASSERT_TRUE(header);
+      EXPECT_FALSE(hub->onDatagram(*header, hubRoute, d.ecn, std::move(d.bytes), now));
+      ++found;
+    }
+    EXPECT_GE(found, 1u);
+    EXPECT_EQ(read(b, SIZE_MAX), 30u) << "write " << i;
+    now += 100us;  // no datagram of the hub, so no ACK, comes back
+  }
+}
+
 TEST_F(SessionStreamsTest, BothDirectionsEndByThemselvesAndThenAllIsDone) {
   begin();
   StreamHandle a = open(*edge);
