@@ -452,15 +452,19 @@ TEST_F(SessionStreamsTest, OneMoreThanThereMayBeIsRefused) {
 }
 
 TEST_F(SessionStreamsTest, BeforeTheBoundNewConnectionsAreToStayPackets) {
-  options.streams.most = 64;  // half of them for each side
+  options.streams.most = 64;  // each says 60
   begin();
-  for (int i = 0; i < 29; ++i) ASSERT_TRUE(open(*edge));
+  for (int i = 0; i < 46; ++i) ASSERT_TRUE(open(*edge));
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(open(*hub));
+  run(5ms);
   EXPECT_TRUE(edge->streams().mayTakeOver());
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(open(*edge)) << "those on their way find room";
     EXPECT_FALSE(edge->streams().mayTakeOver());
   }
   EXPECT_FALSE(open(*edge));
+  run(5ms);
+  EXPECT_FALSE(open(*hub)) << "the bound is for both sides";
 }
 
 TEST_F(SessionStreamsTest, WhenThePeerHasNoRoomNewConnectionsStayPacketsForAWhile) {
