@@ -317,7 +317,6 @@ class World {
     for (int round = 0; round < 4; ++round) {
       bool spoke = false;
       size_t count = 0;
-      tunnel_->streams().wakePeers();
       for (Datagram d; tunnel_->pollDatagram(d, now_); spoke = true) {
         CHECK(++count < 100000);
         CHECK(!d.bytes.empty() && d.bytes.size() <= 1472);
