@@ -258,7 +258,8 @@ class World {
         break;
       default:
         if (has(kStreams) && (who & 0x40)) {
-          stream(in_.u8(), in_.u8());
+          const uint8_t act = in_.u8(), which = in_.u8();
+          stream(act, which);
           break;
         }
         if (last_.bytes) who & 0x80 ? tunnel_->onTooBig(last_, now_) : tunnel_->onSendError(last_, now_);
