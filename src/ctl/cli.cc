@@ -25,12 +25,12 @@ void addSocket(CLI::App* verb, Arguments& arguments) {
                    "Control socket: its path, or a name for /run/braid/NAME.sock");
 }
 
-CLI::App* addQuery(CLI::App& app, const std::string& cmd, const std::string& help, Arguments& arguments,
+void addQuery(CLI::App& app, const std::string& cmd, const std::string& help, Arguments& arguments,
                    std::ostream& out) {
   CLI::App* verb = app.add_subcommand(cmd, help);
   addSocket(verb, arguments);
+  verb->add_flag("--json", arguments.json, "Print JSON");
   verb->callback([&arguments, &out, cmd] { query(cmd, arguments.socket, arguments.json, out); });
-  return verb;
 }
 
 void addRecoveryVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
@@ -86,8 +86,9 @@ void addTest(CLI::App& app, Arguments& arguments, std::ostream& out) {
 void addTop(CLI::App& app, Arguments& arguments, std::ostream& out) {
   CLI::App* verb = app.add_subcommand("top", "Paths, peers and flows by rate, live in the terminal");
   verb->add_flag("--once", arguments.once, "One look at them, as where there is no terminal");
+  verb->add_flag("--json", arguments.json, "Print a line of JSON each second; with --once one");
   addSocket(verb, arguments);
-  verb->callback([&] { top(arguments.socket, arguments.once, out); });
+  verb->callback([&] { top(arguments.socket, arguments.once, arguments.json, out); });
 }
 
 void addDoctor(CLI::App& app, Arguments& arguments, std::ostream& out, std::ostream& err) {
@@ -105,9 +106,7 @@ void addDaemonVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
       {"paths", "The subflows of each peer"},
       {"flows", "The inner flows of each peer, largest first"},
       {"peers", "The peers"}};
-  for (auto [cmd, help] : kTables) {
-    addQuery(app, cmd, help, arguments, out)->add_flag("--json", arguments.json, "Print JSON");
-  }
+  for (auto [cmd, help] : kTables) addQuery(app, cmd, help, arguments, out);
   addRecoveryVerbs(app, arguments, out);
   addExplain(app, arguments, out);
   addTop(app, arguments, out);
@@ -119,15 +118,19 @@ void addFileVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
   CLI::App* verb = app.add_subcommand("keygen", "Make a key and a certificate, print the pin");
   verb->add_option("NAME", arguments.name, "Writes NAME.key and NAME.crt")->required();
   verb->add_option("--dir", arguments.folder, "Folder to write to")->capture_default_str();
-  verb->callback([&] { keygen(arguments.name, arguments.folder, out); });
+  verb->add_flag("--json", arguments.json, "Print JSON");
+  verb->callback([&] { keygen(arguments.name, arguments.folder, arguments.json, out); });
 
   verb = app.add_subcommand("pin", "Print the pin of a certificate");
   verb->add_option("FILE", arguments.file, "Certificate (NAME.crt)")->required();
-  verb->callback([&] { pin(arguments.file, out); });
+  verb->add_flag("--json", arguments.json, "Print JSON");
+  verb->callback([&] { pin(arguments.file, arguments.json, out); });
 
   verb = app.add_subcommand("check", "Check a configuration file");
   verb->add_option("FILE", arguments.file, "Configuration (NAME.yaml)")->required();
-  verb->callback([&] { check(arguments.file, out); });
+  verb->add_flag("--json", arguments.json, "Print JSON");
+  verb->callback(
+      [&] { arguments.status = check(arguments.file, arguments.json, out) ? kExitOk : kExitFailure; });
 
   CLI::App* fleet = app.add_subcommand("fleet", "Look at the configurations of many gateways");
   fleet->require_subcommand(1);
@@ -138,8 +141,9 @@ void addFileVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
       [&] { arguments.status = checkFleet(arguments.folder, arguments.json, out) ? kExitOk : kExitFailure; });
 
   verb = app.add_subcommand("version", "Print the version of braidctl, with --socket of the daemon too");
+  verb->add_flag("--json", arguments.json, "Print JSON");
   addSocket(verb, arguments);
-  verb->callback([&] { version(arguments.socket, out); });
+  verb->callback([&] { version(arguments.socket, arguments.json, out); });
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 
@@ -6,16 +7,45 @@
 
 namespace braid {
 
-void check(const std::string& file, std::ostream& out) {
+namespace {
+
+nlohmann::json mistakesOf(const ConfigErrors& errors) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const ConfigError& e : errors) {
+    out.push_back({{"file", e.file},
+                   {"line", e.line},
+                   {"column", e.column},
+                   {"key", e.key},
+                   {"problem", e.problem},
+                   {"remedy", e.remedy}});
+  }
+  return out;
+}
+
+}  // namespace
+
+bool check(const std::string& file, bool json, std::ostream& out) {
   ConfigResult result = loadConfig(file);
-  if (const auto* errors = std::get_if<ConfigErrors>(&result)) {
+  const auto* errors = std::get_if<ConfigErrors>(&result);
+  const auto* config = std::get_if<Config>(&result);
+  if (json) {
+    nlohmann::json answer{{"file", file}, {"mistakes", mistakesOf(errors ? *errors : ConfigErrors{})}};
+    if (config) {
+      answer["uplinks"] = config->uplinks.size();
+      answer["listening"] = config->listen.size();
+      answer["peers"] = config->peers.size();
+    }
+    out << answer.dump(2) << '\n';
+    return config != nullptr;
+  }
+  if (errors) {
     std::string text;
     for (const ConfigError& error : *errors) text += (text.empty() ? "" : "\n") + error.toString();
     throw std::runtime_error(text);
   }
-  const auto& config = std::get<Config>(result);
-  out << file << ": no mistakes; uplinks " << config.uplinks.size() << ", listening " << config.listen.size()
-      << ", peers " << config.peers.size() << '\n';
+  out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening " << config->listen.size()
+      << ", peers " << config->peers.size() << '\n';
+  return true;
 }
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 
@@ -10,7 +11,7 @@
 
 namespace braid {
 
-void keygen(const std::string& name, const std::string& folder, std::ostream& out) {
+void keygen(const std::string& name, const std::string& folder, bool json, std::ostream& out) {
   bool plain = !name.empty() && name.size() <= 32 && name.front() != '.' && name.front() != '-' &&
                std::all_of(name.begin(), name.end(), [](unsigned char c) {
                  return (c < 0x80 && std::isalnum(c)) || c == '.' || c == '_' || c == '-';
@@ -18,14 +19,19 @@ void keygen(const std::string& name, const std::string& folder, std::ostream& ou
   if (!plain) throw std::runtime_error("NAME must be 1 to 32 letters, digits, dots, dashes or underscores");
   std::filesystem::path base = std::filesystem::path(folder) / name;
   std::string key = base.string() + ".key", certificate = base.string() + ".crt";
-  Pin made = generateIdentity(key, certificate, name);
+  const std::string made = formatPin(generateIdentity(key, certificate, name));
+  if (json) {
+    out << nlohmann::json{{"key", key}, {"certificate", certificate}, {"pin", made}}.dump(2) << '\n';
+    return;
+  }
   out << key << "  the private key: it stays on this gateway\n"
       << certificate << "  its certificate\n"
-      << formatPin(made) << "  the pin: give it to the peers\n";
+      << made << "  the pin: give it to the peers\n";
 }
 
-void pin(const std::string& certificate, std::ostream& out) {
-  out << formatPin(readPin(certificate)) << '\n';
+void pin(const std::string& certificate, bool json, std::ostream& out) {
+  const std::string read = formatPin(readPin(certificate));
+  out << (json ? nlohmann::json{{"certificate", certificate}, {"pin", read}}.dump(2) : read) << '\n';
 }
 
 }  // namespace braid

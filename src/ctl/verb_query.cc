@@ -25,9 +25,14 @@ void query(const std::string& cmd, const std::string& socket, bool json, std::os
   }
 }
 
-void version(const std::string& socket, std::ostream& out) {
-  out << "braidctl " << BRAID_VERSION << '\n';
-  if (!socket.empty()) out << "braidd " << textOf(ask(findSocket(socket), "version"), "version") << '\n';
+void version(const std::string& socket, bool json, std::ostream& out) {
+  nlohmann::json versions{{"braidctl", BRAID_VERSION}};
+  if (!socket.empty()) versions["braidd"] = textOf(ask(findSocket(socket), "version"), "version");
+  if (json) {
+    out << versions.dump(2) << '\n';
+    return;
+  }
+  for (const auto& [program, its] : versions.items()) out << program << ' ' << its.get<std::string>() << '\n';
 }
 
 }  // namespace braid

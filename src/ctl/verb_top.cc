@@ -101,6 +101,15 @@ void showOnce(const std::string& socket, TopView view, std::ostream& out) {
   for (const std::string& line : screen.lines(view, SIZE_MAX, SIZE_MAX)) out << line << '\n';
 }
 
+void writeLooks(const std::string& socket, bool once, std::ostream& out) {
+  while (true) {
+    TopLook look = lookAt(socket, TopView::kFlows);
+    out << nlohmann::json{{"at_s", look.at}, {"status", look.status}, {"flows", look.flows}}.dump() << '\n';
+    if (!out.flush() || once) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(kRefreshMs));
+  }
+}
+
 void showLive(const std::string& socket, TopView view, std::ostream& out) {
   using std::chrono::steady_clock;
   TopScreen screen;
@@ -127,9 +136,11 @@ void showLive(const std::string& socket, TopView view, std::ostream& out) {
 
 }  // namespace
 
-void top(const std::string& socket, bool once, std::ostream& out) {
+void top(const std::string& socket, bool once, bool json, std::ostream& out) {
   std::string path = findSocket(socket);
-  if (once || !isTerminal(out)) {
+  if (json) {
+    writeLooks(path, once, out);
+  } else if (once || !isTerminal(out)) {
     showOnce(path, TopView::kPaths, out);
     out << '\n';
     showOnce(path, TopView::kFlows, out);

@@ -33,18 +33,20 @@ struct TestWish {
 };
 /// Latency, loss and throughput of a peer's paths, with a progress bar at a terminal.
 void testPaths(const TestWish& wish, std::ostream& out);
-/// Peers, paths and flows, live at a terminal, else (and with `once`) one look at them.
-void top(const std::string& socket, bool once, std::ostream& out);
+/// Peers, paths and flows, live at a terminal, else (and with `once`) one look at them. `json`: a line of JSON each second
+/// with the status and the flows, until it is interrupted; with `once` one.
+void top(const std::string& socket, bool once, bool json, std::ostream& out);
 /// `out` is the standard output, and that a terminal.
 bool isTerminal(const std::ostream& out);
 /// The version of braidctl and, if `socket` is given, of the daemon there.
-void version(const std::string& socket, std::ostream& out);
+void version(const std::string& socket, bool json, std::ostream& out);
 /// Writes NAME.key (mode 0600) and NAME.crt into `folder` and prints the pin.
-void keygen(const std::string& name, const std::string& folder, std::ostream& out);
+void keygen(const std::string& name, const std::string& folder, bool json, std::ostream& out);
 /// Prints the pin of a certificate file.
-void pin(const std::string& certificate, std::ostream& out);
-/// Checks a configuration file; throws its mistakes, one per line.
-void check(const std::string& file, std::ostream& out);
+void pin(const std::string& certificate, bool json, std::ostream& out);
+/// Checks a configuration file. Its mistakes are thrown, one per line; with `json` they are part of the result. False: there
+/// are mistakes.
+bool check(const std::string& file, bool json, std::ostream& out);
 /// Checks the configurations of a folder against each other and prints what does not fit. False: there are errors.
 bool checkFleet(const std::string& folder, bool json, std::ostream& out);
 

@@ -742,26 +742,37 @@ class Legs(PairCase):
     LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
     EDGE = CONCENTRATOR = STREAMS
 
-    @unittest.skipIf(KERNEL < (6, 15), "this kernel's least RTO cannot be lowered for a socket")
-    def test_a_lost_answer_in_the_lan_is_repaired_before_200_ms(self):
-        """The last segment of an answer is lost once, on the way from the edge to the client."""
+    def repair(self):
+        """Seconds until an answer is there whose last segment is lost once, on the way from the edge to the client."""
         self.lab.client.run("nft", "add table ip lose; add chain ip lose in { type filter hook input priority 0; }; "
                             "add rule ip lose in tcp sport 8080 tcp flags & (syn|fin|rst) == 0 meta length > 1000 "
-                            "limit rate 1/hour burst 1 packets drop")
-        self.addCleanup(self.lab.client.run, "nft", "delete table ip lose")
-        with listen(self.lab.server, V4) as listener, connect(self.lab.client, V4) as client:
-            server, _ = listener.accept()
-            with server:
-                client.sendall(b"x")
-                receive(server, 1)
-                began = time.monotonic()
-                server.sendall(b"y" * 1200)
-                self.assertEqual(len(receive(client, 1200)), 1200)
-                took = time.monotonic() - began
-        dropped = self.lab.client.run("nft", "list", "table", "ip", "lose")
-        self.assertIn("drop", dropped)
+                            "limit rate 1/hour burst 1 packets counter drop")
+        try:
+            with listen(self.lab.server, V4) as listener, connect(self.lab.client, V4) as client:
+                server, _ = listener.accept()
+                with server:
+                    client.sendall(b"x")
+                    receive(server, 1)
+                    began = time.monotonic()
+                    server.sendall(b"y" * 1200)
+                    self.assertEqual(len(receive(client, 1200)), 1200)
+                    took = time.monotonic() - began
+            self.assertIn("counter packets 1 ", self.lab.client.run("nft", "list", "table", "ip", "lose"))
+        finally:
+            self.lab.client.run("nft", "delete", "table", "ip", "lose")
         print(f"a lost last segment of an answer came after {took * 1000:.0f} ms")
-        self.assertLess(took, 0.17)
+        return took
+
+    @unittest.skipIf(KERNEL < (6, 15), "this kernel's least RTO cannot be lowered for a socket")
+    def test_a_lost_answer_in_the_lan_is_repaired_before_200_ms(self):
+        self.assertLess(self.repair(), 0.17)
+
+    def test_a_route_to_the_lan_may_say_another_least_rto(self):
+        """What docs/operations.md advises for older kernels: shown by a larger one, which on no kernel is the default."""
+        route = self.lab.edge.run("ip", "-4", "route", "show", "192.168.10.0/24", "dev", "lan0").split()
+        self.lab.edge.ip("route", "change", *route, "dev", "lan0", "rto_min", "500ms")
+        self.addCleanup(self.lab.edge.ip, "route", "change", *route, "dev", "lan0")
+        self.assertGreater(self.repair(), 0.4)
 
 
 if __name__ == "__main__":

@@ -314,6 +314,16 @@ TEST_F(Cli, MakesKeysAndShowsPins) {
   EXPECT_EQ(run({"pin", folder_ / "edge.key"}), kExitFailure);
 }
 
+TEST_F(Cli, KeysPinsAndVersionsAsJson) {
+  ASSERT_EQ(run({"keygen", "edge", "--dir", folder_, "--json"}), kExitOk) << err_.str();
+  const auto made = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(made["certificate"], (folder_ / "edge.crt").string());
+  ASSERT_EQ(run({"pin", folder_ / "edge.crt", "--json"}), kExitOk);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["pin"], made["pin"]);
+  ASSERT_EQ(run({"version", "--json"}), kExitOk);
+  EXPECT_TRUE(nlohmann::json::parse(out_.str())["braidctl"].is_string());
+}
+
 TEST_F(Cli, ChecksAFile) {
   ASSERT_EQ(run({"keygen", "edge", "--dir", folder_}), kExitOk);
   std::ofstream(folder_ / "edge.yaml")
@@ -325,6 +335,12 @@ TEST_F(Cli, ChecksAFile) {
   EXPECT_EQ(run({"check", folder_ / "edge.yaml"}), kExitFailure);
   std::string text = err_.str();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << "every mistake on its line: " << text;
+  EXPECT_EQ(run({"check", "--json", folder_ / "edge.yaml"}), kExitFailure);
+  const auto mistakes = nlohmann::json::parse(out_.str())["mistakes"];
+  ASSERT_EQ(mistakes.size(), 4u);
+  EXPECT_EQ(mistakes[0]["line"], 1);
+  EXPECT_EQ(mistakes[0]["key"], "a");
+  EXPECT_FALSE(mistakes[0]["remedy"].get<std::string>().empty());
 }
 
 TEST_F(Cli, ResultThatCannotBeWrittenIsAFailure) {
@@ -340,7 +356,7 @@ TEST_F(Cli, UsageErrors) {
                                                                                      {"keygen"},
                                                                                      {"pin"},
                                                                                      {"status", "x"},
-                                                                                     {"reload", "--json"},
+                                                                                     {"reload", "--once"},
                                                                                      {"trace"},
                                                                                      {"trace", "on"},
                                                                                      {"trace", "off", "x"}}) {
