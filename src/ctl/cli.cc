@@ -26,7 +26,7 @@ void addSocket(CLI::App* verb, Arguments& arguments) {
 }
 
 void addQuery(CLI::App& app, const std::string& cmd, const std::string& help, Arguments& arguments,
-                   std::ostream& out) {
+              std::ostream& out) {
   CLI::App* verb = app.add_subcommand(cmd, help);
   addSocket(verb, arguments);
   verb->add_flag("--json", arguments.json, "Print JSON");

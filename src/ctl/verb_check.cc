@@ -43,8 +43,8 @@ bool check(const std::string& file, bool json, std::ostream& out) {
     for (const ConfigError& error : *errors) text += (text.empty() ? "" : "\n") + error.toString();
     throw std::runtime_error(text);
   }
-  out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening " << config->listen.size()
-      << ", peers " << config->peers.size() << '\n';
+  out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening "
+      << config->listen.size() << ", peers " << config->peers.size() << '\n';
   return true;
 }
 

@@ -714,7 +714,8 @@ TEST_F(GatewayStreamsTest, TenThousandConnectionsASecondAreAllAnsweredInTime) {
   for (size_t n = 0; n < kCount; n += kAtOnce) {
     for (size_t i = n; i < n + kAtOnce; ++i) {
       const std::string port = std::to_string(20'000 + i);
-      auto client = edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:" + port), *Endpoint::parse("10.2.0.9:443"));
+      auto client = edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:" + port),
+                                                 *Endpoint::parse("10.2.0.9:443"));
       client->toGateway = question;
       client->ended = true;
       edge_.host.streams()->tell(*client, {.readable = true});
