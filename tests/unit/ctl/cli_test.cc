@@ -339,7 +339,7 @@ TEST_F(Cli, ChecksAFile) {
   const auto mistakes = nlohmann::json::parse(out_.str())["mistakes"];
   ASSERT_EQ(mistakes.size(), 4u);
   EXPECT_EQ(mistakes[0]["line"], 1);
-  EXPECT_EQ(mistakes[0]["key"], "a");
+  EXPECT_EQ(mistakes[0]["key"], "'a'");
   EXPECT_FALSE(mistakes[0]["remedy"].get<std::string>().empty());
 }
 
