@@ -670,7 +670,7 @@ class SmallWrites(PairCase):
 
     LINKS = [Link("wifi", 50, 10), Link("lte", 30, 10)]
     EDGE = CONCENTRATOR = STREAMS
-    SIZE, COUNT, PAUSE, DELAY = 16, 200, 0.003, 0.010  # bytes, writes, seconds between them and one way
+    SIZE, COUNT, PAUSE, DELAY = 16, 200, 0.003, 0.005  # bytes, writes, seconds between them and one way
 
     def setUp(self):
         self.eventually(lambda: (self.lab.edge_gateway.status() or {"streams": {}})["streams"].get("taking"),
