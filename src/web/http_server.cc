@@ -114,7 +114,8 @@ class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
     if (error) return;  // the other side is gone, or has taken too long
     const auto& head = parser_->get();
     WebRequest request{std::string(head.method_string()), std::string(head.target()),
-                       headerOf(head, http::field::host), headerOf(head, http::field::authorization)};
+                       headerOf(head, http::field::host), headerOf(head, http::field::authorization),
+                       headerOf(head, http::field::accept_encoding)};
     expire(limits_.response);
     site_.handle(request, [self = this->shared_from_this()](WebResponse response) {
       self->reply(std::move(response));

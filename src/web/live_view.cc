@@ -6,6 +6,7 @@
 
 #include "gateway/control/gateway_status.h"
 #include "tunnel/status.h"
+#include "web/busiest.h"
 #include "web/json_fields.h"
 
 namespace braid {
@@ -38,20 +39,10 @@ double numberIn(const Json& row, const char* key) {
   return value.is_number() ? value.get<double>() : 0;
 }
 
-// The busiest, in their old order.
 void shorten(Json::array_t& rows, size_t most) {
-  if (rows.size() <= most) return;
-  auto busy = [](const Json& row) {
+  keepBusiest(rows, most, [](const Json& row) {
     return numberIn(row, "up_bytes_per_s") + numberIn(row, "down_bytes_per_s");
-  };
-  std::vector<std::pair<double, size_t>> order;
-  for (size_t i = 0; i < rows.size(); ++i) order.emplace_back(-busy(rows[i]), i);
-  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end());
-  order.resize(most);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  Json::array_t kept;
-  for (const auto& [rate, place] : order) kept.push_back(std::move(rows[place]));
-  rows = std::move(kept);
+  });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ctl/explain.h"
+#include "web/busiest.h"
 #include "web/json_fields.h"
 
 namespace braid {
@@ -28,9 +29,13 @@ class Telling : public std::enable_shared_from_this<Telling> {
     index_ = index;
     std::vector<Json> questions;
     std::vector<std::string> peers;
-    for (const Json& p : itemsOf(index->value, "paths")) {
-      std::string peer = wordOf(p, "peer");
-      if ((!peer_.empty() && peer != peer_) || questions.size() >= PastView::kPaths) continue;
+    Json::array_t paths;
+    for (const Json& p : itemsOf(index->value, "paths"))
+      if (peer_.empty() || wordOf(p, "peer") == peer_) paths.push_back(p);
+    keepBusiest(paths, PastView::kPaths,
+                [](const Json& p) { return static_cast<double>(wholeOf(p, "bytes")); });
+    for (const Json& p : paths) {
+      const std::string peer = wordOf(p, "peer");
       questions.push_back({{"cmd", "history"}, {"peer", peer}, {"path", wordOf(p, "path")}});
       if (std::find(peers.begin(), peers.end(), peer) == peers.end()) peers.push_back(peer);
     }

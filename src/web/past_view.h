@@ -14,7 +14,7 @@ class PastView {
  public:
   using Done = std::function<void(nlohmann::json)>;
   static constexpr Duration kAge = 9s;  ///< of the answers: the daemon ends a step every 10 s
-  static constexpr size_t kPaths = 32;  ///< that are told
+  static constexpr size_t kPaths = 32;  ///< that are told: those that carried most
   static constexpr double kSeconds = 3600;
 
   /// Asks the daemon and calls back once. `peer`: whose past; empty: of all.

@@ -163,10 +163,10 @@ def thread_nanoseconds(pid):
     return out
 
 
-def resident_bytes(pid):
-    """Resident memory of a process."""
+def resident_bytes(pid, kind="VmRSS"):
+    """Resident memory of a process; "RssAnon": without the pages of files, which the daemon gives back while it is idle."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-        return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)) * 1024
+        return int(re.search(rf"{kind}:\s+(\d+)", file.read()).group(1)) * 1024
 
 
 def iperf3(lab, address, *options, namespace=None, seconds=2):

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <map>
 #include <set>
 
 #include "tests/unit/web/fake_daemon.h"
+#include "web/gzip.h"
 #include "web/page_files.h"
 
 namespace braid::site_test {
@@ -73,6 +75,38 @@ TEST_F(SiteTest, EveryAnswerHasAPolicy) {
     EXPECT_EQ(all["Cache-Control"], "no-store") << target;
     EXPECT_EQ(all["Referrer-Policy"], "no-referrer") << target;
   }
+}
+
+std::string unzipped(const std::string& small) {
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string out(1 << 20, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(small.data()));
+  stream.avail_in = static_cast<uInt>(small.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(out.size() - stream.avail_out);
+  inflateEnd(&stream);
+  return out;
+}
+
+TEST_F(SiteTest, WhoTakesGzipGetsIt) {
+  WebRequest request{"GET", "/page.js", "127.0.0.1:9380", std::nullopt, "deflate, gzip;q=0.5"};
+  const WebResponse small = ask(request), whole = get("/page.js");
+  EXPECT_EQ(headers(small).at("Content-Encoding"), "gzip");
+  EXPECT_EQ(headers(small).at("Vary"), "Accept-Encoding");
+  EXPECT_LT(small.body.size() * 2, whole.body.size());
+  EXPECT_EQ(unzipped(small.body), whole.body);
+  EXPECT_FALSE(headers(whole).contains("Content-Encoding"));
+  request.target = "/nothing";
+  EXPECT_FALSE(headers(ask(request)).contains("Content-Encoding")) << "not worth it";
+}
+
+TEST(Gzip, WhoTakesIt) {
+  for (const char* yes : {"gzip", "GZip", "br, gzip", "deflate , gzip;q=0.1", "gzip; q=1.0"}) EXPECT_TRUE(takesGzip(yes)) << yes;
+  for (const char* no : {"", "identity", "gzip;q=0", "gzip ; q = 0.00", "xgzip", "br", "*", ",;,"})
+    EXPECT_FALSE(takesGzip(no)) << no;
 }
 
 TEST_F(SiteTest, StatusIsWhatTheDaemonSaid) {
