@@ -10,6 +10,7 @@
 #include "tests/unit/web/fake_daemon.h"
 #include "web/gzip.h"
 #include "web/page_files.h"
+#include "web/past_view.h"
 
 namespace braid::site_test {
 namespace {
@@ -134,6 +135,21 @@ TEST_F(SiteTest, PastTellsStepsEventsAndWhatWasDone) {
   EXPECT_EQ(past["sums"]["recovered_packets"], 0);
   EXPECT_EQ(past["step_s"], 10.0);
   EXPECT_EQ(json::parse(get("/api/past?peer=x").body)["steps"].size(), 0u);
+}
+
+TEST_F(SiteTest, PastIsThatOfTheBusiestPaths) {
+  json& paths = daemon.says("history")["paths"];
+  paths = json::array();
+  for (size_t i = 0; i < 2 * PastView::kPaths; ++i)
+    paths.push_back({{"peer", "hub"}, {"path", "p" + std::to_string(i)}, {"bytes", i % 2 * 1000}});
+  get("/api/past");
+  size_t count = 0;
+  for (const json& question : daemon.asked) {
+    if (!question.contains("path")) continue;
+    EXPECT_EQ(question["path"], "p" + std::to_string(2 * count + 1)) << "in the daemon's order";
+    ++count;
+  }
+  EXPECT_EQ(count, PastView::kPaths);
 }
 
 TEST_F(SiteTest, DayTellsWhatWasLookedAt) {

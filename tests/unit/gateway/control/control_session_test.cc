@@ -93,6 +93,7 @@ TEST_F(ControlSessionTest, AMalformedInvitationIsRefused) {
 TEST_F(ControlSessionTest, TellsThePastOfAPathAndOfAPeer) {
   daemon.past.add(*daemon.peerStatus(0, 0), 1000);
   EXPECT_EQ(ask(R"({"cmd":"history"})")["paths"].size(), 2u);
+  EXPECT_TRUE(ask(R"({"cmd":"history"})")["paths"][0]["bytes"].is_number_unsigned());
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"lte"})")["steps"].size(), 1u);
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub"})")["peer"], "hub");
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"x"})")["error"], "nothing is known of such a path");
