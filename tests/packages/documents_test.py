@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 import targets
-from known import commands, options, sections
+from known import commands, is_built, options, sections
 from lab.gateway import binary
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -131,6 +131,16 @@ class Commands(unittest.TestCase):
         for where, words in spoken("braidd"):
             named = {word for word in words if re.fullmatch(r"--[a-z][a-z-]*", word)}
             with self.subTest(f"{where}: braidd {' '.join(words)}"):
+                checked += len(named)
+                self.assertLessEqual(named, known)
+        self.assertGreater(checked, 2)
+
+    @unittest.skipUnless(is_built("braid-web"), "this build has no braid-web")
+    def test_options_of_braid_web(self):
+        known, checked = options("braid-web"), 0
+        for where, words in spoken("braid-web"):
+            named = {word for word in words if re.fullmatch(r"--[a-z][a-z-]*", word)}
+            with self.subTest(f"{where}: braid-web {' '.join(words)}"):
                 checked += len(named)
                 self.assertLessEqual(named, known)
         self.assertGreater(checked, 2)

@@ -11,6 +11,14 @@ _NONSENSE = "z" * 60  # so long that no key is taken for what was meant
 _KNOWN = re.compile(rf"^(?:.*: )?(\S*)'z+': unknown key; known here: (.*)$", re.MULTILINE)
 
 
+def is_built(program):
+    """Whether this build has the program: braid-web is an option."""
+    try:
+        return bool(binary(program))
+    except FileNotFoundError:
+        return False
+
+
 def _help(*words):
     return subprocess.run([binary(words[0]), *words[1:], "--help"], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
