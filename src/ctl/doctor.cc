@@ -130,7 +130,7 @@ int doctor(const std::string& file, const std::string& socket, bool json, std::o
            std::ostream& err) {
   try {
     DoctorReport report = examine(configOf(file, socket));
-    out << (json ? report.toJson().dump(2) + "\n" : report.toText());
+    out << (json ? prettyJson(report.toJson()) : report.toText());
     return statusOf(report);
   } catch (const std::runtime_error& e) {
     err << e.what() << '\n';

@@ -42,6 +42,11 @@ inline bool flagOf(const nlohmann::json& object, const char* key) {
   return fieldOf(object, key) == true;
 }
 
+/// The answer of a verb with --json: of text that is no UTF-8, what can be shown.
+inline std::string prettyJson(const nlohmann::json& value) {
+  return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 /// The figure as its table names it, in the format of its unit.
 std::string figureText(const nlohmann::json& object, const FieldInfo& info);
 /// The same of a member of a status struct: cell<&SubflowStatus::srtt>(subflow).

@@ -2,6 +2,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "ctl/fields.h"
 #include "ctl/verbs.h"
 #include "gateway/config/config.h"
 
@@ -35,7 +36,7 @@ bool check(const std::string& file, bool json, std::ostream& out) {
       answer["listening"] = config->listen.size();
       answer["peers"] = config->peers.size();
     }
-    out << answer.dump(2) << '\n';
+    out << prettyJson(answer);
     return config != nullptr;
   }
   if (errors) {

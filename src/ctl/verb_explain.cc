@@ -19,7 +19,7 @@ void explainPast(double sinceSeconds, const std::string& socket, bool json, std:
     past.peers.push_back(askWith(path, "history", {{"peer", p}}));
   auto now = static_cast<double>(std::time(nullptr));
   nlohmann::json explained = explain(past, now - sinceSeconds, now);
-  out << (json ? explained.dump(2) + "\n" : explainText(explained));
+  out << (json ? prettyJson(explained) : explainText(explained));
 }
 
 }  // namespace braid

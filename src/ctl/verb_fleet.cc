@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "ctl/fields.h"
 #include "ctl/fleet.h"
 #include "ctl/verbs.h"
 
@@ -33,8 +34,7 @@ bool checkFleet(const std::string& folder, bool json, std::ostream& out) {
     nlohmann::json all = nlohmann::json::array();
     for (const FleetFinding& f : findings) all.push_back(jsonOf(f));
     nlohmann::json answer = {{"ok", errors == 0}, {"gateways", fleet.files}, {"findings", all}};
-    // What a file holds that is no text is replaced.
-    out << answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    out << prettyJson(answer);
     return errors == 0;
   }
   for (const FleetFinding& f : findings) out << f.toString() << '\n';

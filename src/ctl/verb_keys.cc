@@ -5,6 +5,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "ctl/fields.h"
 #include "ctl/verbs.h"
 #include "gateway/dtls/identity.h"
 #include "tunnel/wire/pin.h"
@@ -21,7 +22,7 @@ void keygen(const std::string& name, const std::string& folder, bool json, std::
   std::string key = base.string() + ".key", certificate = base.string() + ".crt";
   const std::string made = formatPin(generateIdentity(key, certificate, name));
   if (json) {
-    out << nlohmann::json{{"key", key}, {"certificate", certificate}, {"pin", made}}.dump(2) << '\n';
+    out << prettyJson({{"key", key}, {"certificate", certificate}, {"pin", made}});
     return;
   }
   out << key << "  the private key: it stays on this gateway\n"
@@ -31,7 +32,7 @@ void keygen(const std::string& name, const std::string& folder, bool json, std::
 
 void pin(const std::string& certificate, bool json, std::ostream& out) {
   const std::string read = formatPin(readPin(certificate));
-  out << (json ? nlohmann::json{{"certificate", certificate}, {"pin", read}}.dump(2) : read) << '\n';
+  out << (json ? prettyJson({{"certificate", certificate}, {"pin", read}}) : read + "\n");
 }
 
 }  // namespace braid

@@ -11,7 +11,7 @@ namespace braid {
 void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out) {
   nlohmann::json answer = ask(findSocket(socket), cmd);
   if (json) {
-    out << answer.dump(2) << '\n';
+    out << prettyJson(answer);
   } else if (cmd == "status") {
     out << statusText(answer);
   } else if (cmd == "paths") {
@@ -26,13 +26,14 @@ void query(const std::string& cmd, const std::string& socket, bool json, std::os
 }
 
 void version(const std::string& socket, bool json, std::ostream& out) {
+  if (!json) out << "braidctl " << BRAID_VERSION << '\n';  // whatever the daemon says
   nlohmann::json versions{{"braidctl", BRAID_VERSION}};
   if (!socket.empty()) versions["braidd"] = textOf(ask(findSocket(socket), "version"), "version");
   if (json) {
-    out << versions.dump(2) << '\n';
-    return;
+    out << prettyJson(versions);
+  } else if (!socket.empty()) {
+    out << "braidd " << versions["braidd"].get<std::string>() << '\n';
   }
-  for (const auto& [program, its] : versions.items()) out << program << ' ' << its.get<std::string>() << '\n';
 }
 
 }  // namespace braid

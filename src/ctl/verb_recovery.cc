@@ -33,7 +33,7 @@ nlohmann::json onlyPeer(nlohmann::json answer, const std::string& name) {
 void recovery(const std::string& peer, const std::string& socket, bool json, std::ostream& out) {
   nlohmann::json answer = ask(findSocket(socket), "recovery");
   if (!peer.empty()) answer = onlyPeer(std::move(answer), peer);
-  out << (json ? answer.dump(2) + "\n" : recoveryText(answer));
+  out << (json ? prettyJson(answer) : recoveryText(answer));
 }
 
 void traceOn(const std::string& file, const std::string& socket, std::ostream& out) {

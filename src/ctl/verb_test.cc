@@ -172,7 +172,7 @@ void testPaths(const TestWish& wish, std::ostream& out) {
     result["runs"].push_back(measure(wish, socket, name, path, left, out));
   if (wish.paths.empty() && meant.size() > 1)
     result["runs"].push_back(measure(wish, socket, name, "", left, out));
-  out << (wish.json ? result.dump(2) + "\n" : loadText(result));
+  out << (wish.json ? prettyJson(result) : loadText(result));
 }
 
 }  // namespace braid

@@ -104,7 +104,8 @@ void showOnce(const std::string& socket, TopView view, std::ostream& out) {
 void writeLooks(const std::string& socket, bool once, std::ostream& out) {
   while (true) {
     TopLook look = lookAt(socket, TopView::kFlows);
-    out << nlohmann::json{{"at_s", look.at}, {"status", look.status}, {"flows", look.flows}}.dump() << '\n';
+    const nlohmann::json line{{"at_s", look.at}, {"status", look.status}, {"flows", look.flows}};
+    out << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     if (!out.flush() || once) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(kRefreshMs));
   }

@@ -120,6 +120,14 @@ void StreamGate::apply(bool takeNew, Time now) {
   }
 }
 
+bool StreamGate::takes(const Address& destination) const {
+  if (!open_) return false;
+  const std::vector<AddressRange>& ranges = applied_.destinations;
+  auto behind = std::upper_bound(ranges.begin(), ranges.end(), destination,
+                                 [](const Address& a, const AddressRange& range) { return a < range.first; });
+  return behind != ranges.begin() && destination <= std::prev(behind)->last;
+}
+
 void StreamGate::stop() {
   host_.stopIntercepting();
   made_ = open_ = false;

@@ -49,6 +49,8 @@ class StreamGate {
 
   /// New connections are taken over.
   bool open() const { return open_; }
+  /// Those to this address, too.
+  bool takes(const Address& destination) const;
   /// How often no more were taken over for want of room.
   uint64_t lifts() const { return lifts_; }
 

@@ -90,7 +90,6 @@ StreamFigures Streams::figures() const {
 
 void Streams::onAcceptable() {
   Time now = clock_.now();
-  bool isPeerFull = false;
   for (size_t n = 0; n < kAccepts; ++n) {
     if (!hasRoom() && now < roomBy_) {
       roomBy_ = std::min(roomBy_, now + kPatience);
@@ -102,7 +101,7 @@ void Streams::onAcceptable() {
     if (accepted) {
       Address destination = accepted->destination.address;
       take(std::move(*accepted), now);
-      isPeerFull |= !lanes_.canOpen(destination);
+      noteRoom(destination);
     } else if (error == EAGAIN) {
       roomBy_ = kNever;
       break;
@@ -115,7 +114,12 @@ void Streams::onAcceptable() {
     }
   }
   watchRoom(now);
-  if (isPeerFull) gate_.update(!full_, now);
+  if (std::exchange(isPeerFull_, false)) gate_.update(!full_, now);
+}
+
+// Once no more of them find room with their peer, connections are to stay packets at once.
+void Streams::noteRoom(const Address& destination) {
+  isPeerFull_ |= gate_.takes(destination) && !lanes_.canOpen(destination);
 }
 
 // The socket of one that is turned away goes at the end, and with it the connection, by a reset.
@@ -198,6 +202,7 @@ void Streams::connect(StreamHandle stream, Time now) {
   }
   if (!socket) return refuse(stream, causeOf(error), now);
   ++figures_.connected;
+  noteRoom(ends->source.address);  // what the peer opens is taken from the same room
   add(stream, std::move(socket), std::nullopt);
   attempts_.push_back({stream, now + kConnectTime});
 }
@@ -294,7 +299,7 @@ bool Streams::turn(Time now) {
   takeWaiting(now);
   acceptAgain(now);
   watchRoom(now);
-  if (gate_.deadline() <= now) gate_.update(!full_, now);
+  if (std::exchange(isPeerFull_, false) || gate_.deadline() <= now) gate_.update(!full_, now);
   return !ready_.empty();
 }
 

@@ -90,6 +90,7 @@ class Streams : private StreamObserver {
   size_t used() const { return open_ + waiting_.size(); }
   bool hasRoom() const { return used() < bound_; }
   void watchRoom(Time now);
+  void noteRoom(const Address& destination);
 
   const Clock& clock_;
   const NetworkMonitor& monitor_;
@@ -105,6 +106,7 @@ class Streams : private StreamObserver {
   size_t bound_ = 0;  ///< at most `most_`; less when there were no more descriptors
   bool clientsSource_ = true;
   bool full_ = false;
+  bool isPeerFull_ = false;  ///< some peer: the gate is to be looked at
   bool acted_ = false;
   Time acceptAgain_ = kNever;  ///< kNever: connections are accepted
   Time roomBy_ =

@@ -120,7 +120,7 @@ class Bursts(PairCase):
         self.assertEqual(done["reset"], 0)
 
     def test_over_the_bound_of_the_peer(self):
-        done = self.over_the_bound(edge={"max-per-peer": 2 * BOUND}, concentrator={"max-per-peer": 2 * BOUND})
+        done = self.over_the_bound(edge={"max-per-peer": BOUND}, concentrator={"max-per-peer": BOUND})
         self.assertEqual(done["reset"], 0)
 
     def test_over_the_bound_of_the_far_gateway(self):

@@ -23,6 +23,7 @@ struct Owner final : SessionOwner {
 };
 
 constexpr size_t kPoolLimit = 4096;
+constexpr size_t kStreams = 20;
 
 SessionSecrets secrets() {
   SessionSecrets s;
@@ -81,6 +82,7 @@ class Driver {
       CHECK((desk_.find(event.stream) == nullptr) == (event.done || event.reset));
     }
     desk_.takeTouched([&](uint32_t session) { CHECK(session == session_.id()); });
+    CHECK(session_.streams().size() <= kStreams);
   }
 
  private:
@@ -101,7 +103,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   StreamDesk desk;
   options.streams.on = size % 4 != 0;
   options.streams.desk = &desk;
-  options.streams.most = 20;
+  options.streams.most = kStreams;
   options.streams.heldBytes = 100000;
   Owner owner;
   EventQueue queue;

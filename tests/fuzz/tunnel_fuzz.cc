@@ -199,6 +199,7 @@ class World {
     Route from = puppet.route;
     from.remote.port = static_cast<uint16_t>(from.remote.port + portOffset);
     if (datagram) tunnel_->onDatagram(from, ecn, std::move(datagram), now_);
+    takeStreams(puppet);
   }
   ByteView take(size_t most) {
     const size_t size = in_.u16() % most;
@@ -294,23 +295,22 @@ class World {
         lanes.reset(chosen, static_cast<StreamCause>(which % kStreamCauses), now_);
     }
   }
-  /// A stream that a peer has opened comes from an address of that peer.
-  void takeStreams() {
+  /// A stream that a peer has opened comes from an address of that peer: of a peer without prefixes, from none of the other's.
+  void takeStreams(const Puppet& speaker) {
     size_t count = 0;
     for (StreamEvent e; tunnel_->streams().pollStream(e);) {
       CHECK(++count < 10000);
       if (!e.opened) continue;
       const StreamEnds* ends = tunnel_->streams().ends(e.stream);
       if (!ends) continue;
-      CHECK(has(kFree) || isOfPeer(ends->source.address));
+      for (const PeerOptions& peer : peers()) {
+        const bool isOfPeer = std::ranges::any_of(
+            peer.prefixes, [&](const Prefix& prefix) { return prefix.contains(ends->source.address); });
+        const bool isSpeaker = peer.pin == speaker.pin;
+        CHECK(peer.prefixes.empty() || isOfPeer == isSpeaker);
+      }
       streams_.push_back(e.stream);
     }
-  }
-  bool isOfPeer(const Address& source) const {
-    for (const PeerOptions& peer : peers())
-      for (const Prefix& prefix : peer.prefixes)
-        if (prefix.contains(source)) return true;
-    return false;
   }
 
   /// The gateway speaks; its peers answer as the settings say, and again, a few times.
@@ -329,7 +329,7 @@ class World {
       if (!spoke) break;
     }
     for (Event e; tunnel_->pollEvent(e);) CHECK(!e.text.empty());
-    takeStreams();
+    for (StreamEvent e; tunnel_->streams().pollStream(e);) CHECK(!e.opened);  // by a datagram of a peer alone
   }
   void hear(Datagram& d) {
     auto meant = std::ranges::find_if(

@@ -13,9 +13,10 @@ constexpr Duration kFirstRtt = 100ms;
 /// Bytes of a packet's buffer beside its payload.
 constexpr size_t kBufferExtra = PacketPool::kHeadroom + PacketPool::kTailroom;
 
-/// One stream in so many is for connections that are on their way when no more are to come; and again one in so many for
-/// streams that have ended at one side and not yet at the other. Ours.
+/// One stream in so many is for connections that are on their way when no more are to come. Ours.
 constexpr size_t kSpare = 16;
+/// Of small bounds so many streams, half of them at most, are for what one side does before the other hears of it. Ours.
+constexpr size_t kLeastSpare = 8;
 
 StreamCause causeOf(uint64_t code) {
   return code < kStreamCauses ? static_cast<StreamCause>(code) : StreamCause::kReset;
@@ -40,7 +41,7 @@ StreamLane::~StreamLane() {
 void StreamLane::describe(Params& own) const {
   if (!isOn()) return;
   own.lanes |= Params::kStreamLane;
-  own.streams = context_.options.most - context_.options.most / kSpare;
+  own.streams = announced();
   own.streamCredit = upload_;
 }
 
@@ -215,8 +216,13 @@ void StreamLane::grant(Stream& stream, Time now) {
 
 // ---- what the driver does
 
+size_t StreamLane::announced() const {
+  const size_t most = context_.options.most;
+  return most - std::max(most / kSpare, std::min(most / 2, kLeastSpare));
+}
+
 size_t StreamLane::most() const {
-  return std::min<uint64_t>(context_.options.most, peer_.streams);
+  return std::min<uint64_t>(announced(), peer_.streams);
 }
 
 bool StreamLane::canOpen() const {

@@ -130,7 +130,10 @@ class StreamLane {
 
  private:
   Stream* find(StreamId id) const;
-  /// Streams at once, of both sides, before this side opens no more.
+  /// Streams at once, of both sides, from which on no side opens more: fewer than this side can have, for each side hears
+  /// late of what the other one opens and ends.
+  size_t announced() const;
+  /// The same as both sides say it.
   size_t most() const;
   bool isOwn(StreamId id) const { return (id.value() % 2 == 0) == context_.isInitiator; }
   Stream& add(StreamId id, const StreamOpening& opening, bool own, Time now);

@@ -105,7 +105,8 @@ TEST_F(SiteTest, WhoTakesGzipGetsIt) {
 }
 
 TEST(Gzip, WhoTakesIt) {
-  for (const char* yes : {"gzip", "GZip", "br, gzip", "deflate , gzip;q=0.1", "gzip; q=1.0"}) EXPECT_TRUE(takesGzip(yes)) << yes;
+  for (const char* yes : {"gzip", "GZip", "br, gzip", "deflate , gzip;q=0.1", "gzip; q=1.0"})
+    EXPECT_TRUE(takesGzip(yes)) << yes;
   for (const char* no : {"", "identity", "gzip;q=0", "gzip ; q = 0.00", "xgzip", "br", "*", ",;,"})
     EXPECT_FALSE(takesGzip(no)) << no;
 }
