@@ -777,7 +777,7 @@ class Legs(PairCase):
         self.assertLess(self.repair(), 0.17)
 
     def test_a_route_to_the_lan_may_say_another_least_rto(self):
-        """What docs/operations.md advises for older kernels: shown by a larger one, which on no kernel is the default."""
+        """docs/operations.md advises that for older kernels: shown by a larger one, which no kernel has by itself."""
         route = self.lab.edge.run("ip", "-4", "route", "show", "192.168.10.0/24", "dev", "lan0").split()
         self.lab.edge.ip("route", "change", *route, "dev", "lan0", "rto_min", "500ms")
         self.addCleanup(self.lab.edge.ip, "route", "change", *route, "dev", "lan0")
