@@ -164,7 +164,7 @@ def thread_nanoseconds(pid):
 
 
 def resident_bytes(pid, kind="VmRSS"):
-    """Resident memory of a process; "RssAnon": without pages of files, which the daemon gives back while it is idle."""
+    """Resident memory of a process; "RssAnon": without pages of files, which an idle daemon gives back."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
         return int(re.search(rf"{kind}:\s+(\d+)", file.read()).group(1)) * 1024
 
