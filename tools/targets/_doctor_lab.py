@@ -561,6 +561,44 @@ def _cap(p):
     return p.asked(p.edge)
 
 
+# ---- who wants to join
+
+SHORTEST = 60  # seconds that an invitation is good for at least
+
+
+def _join(p, line):
+    """What `braidctl join` says at the edge, which must refuse and leave nothing."""
+    folder = p.lab.directory / "joined"
+    done = subprocess.run(p.space.words(binary("braidctl"), "join", "--yes", "--no-start", "--dir", folder), input=line,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DOCTOR_SECONDS,
+                          check=False)
+    if done.returncode != 1 or (folder.exists() and any(folder.iterdir())):
+        raise RuntimeError(f"join: exit {done.returncode}, files {list(folder.glob('*'))}:\n{done.stdout}")
+    return done.stdout
+
+
+def _invite(p, *words):
+    """An invitation by a concentrator that keeps a state."""
+    folder = p.lab.directory / "peers.d"
+    folder.mkdir(exist_ok=True)
+    p.hub.config |= {"state": str(p.lab.directory / "hub.state"), "peers-folder": str(folder)}
+    p.start(p.hub)
+    return p.hub.ctl("invite", "van", "--address", p.edge.config["peers"][0]["endpoints"][0], *words)
+
+
+@broken("an invitation that has expired", r"has expired", r"invite again")
+def _expired(p):
+    line = _invite(p, "--valid-for", f"{SHORTEST}s")
+    time.sleep(SHORTEST + 1)
+    return _join(p, line)
+
+
+@broken("an invitation that was damaged on its way", r"the invitation is not whole|has a mistake", r"copy|again")
+def _damaged(p):
+    line = _invite(p).strip()
+    return _join(p, line[:-3])
+
+
 def judge(place, setup):
     """What is missing in what was said; empty: cause and remedy are there. And what was said."""
     place.reset()

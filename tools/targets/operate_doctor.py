@@ -14,8 +14,11 @@ def broken_setups(only, show):
     """Every set-up, and a pair that is well before and after them."""
     failed, done = {}, []
     with Place() as place:
-        for finding in healthy(place) if not only else []:
-            failed[finding] = ["a finding where nothing is wrong"]
+        def look(when):
+            for finding in healthy(place) if not only else []:
+                failed[f"{when}: {finding}"] = ["a finding where nothing is wrong"]
+
+        look("before")
         for setup in SETUPS:
             if only and only not in setup.name:
                 continue
@@ -26,6 +29,7 @@ def broken_setups(only, show):
             if show or missing:
                 print(f"=== {setup.name}: {'lacks ' + ', '.join(map(str, missing)) if missing else 'named'}\n{said}",
                       flush=True)
+        look("after")
         place.reset()
     detail = {"set-ups": len(done), "failed": failed, "done": done}
     if len(done) < LEAST and not only:
