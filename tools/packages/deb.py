@@ -36,8 +36,8 @@ class Build:
 
     def run(self, output, tests=False, sources=False):
         """Builds into the folder `output`, with the source package on request. `tests` builds and runs the unit tests
-        too, under an emulator when the architecture is foreign. Returns the .deb of the programs and what was said;
-        RuntimeError when anything fails."""
+        too, under an emulator when the architecture is foreign. Returns the .deb of the gateway and what was said;
+        RuntimeError when anything fails. The one of braid-web lies beside it (web_of())."""
         self._tree.prepare()
         output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="braid-package-", dir="/var/tmp") as work:
@@ -73,18 +73,25 @@ class Build:
         return _COMPLAINT.findall(said)
 
 
+def web_of(package):
+    """The package of braid-web that was built with this one."""
+    return package.with_name(package.name.replace("braid_", "braid-web_", 1))
+
+
 def renumbered(package, version, output):
     """The package under another version, with a unit that differs, in the folder `output`: an earlier release to
     upgrade from, where there was none yet."""
+    name = package.name.partition("_")[0]
     with tempfile.TemporaryDirectory(prefix="braid-package-", dir="/var/tmp") as work:
         tree = pathlib.Path(work) / "tree"
         subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
         for file, old, new in (("DEBIAN/control", r"^Version: .*", f"Version: {version}"),
-                               ("usr/lib/systemd/system/braid@.service", r"^(Description=.*)", r"\1, before")):
+                               ("DEBIAN/control", r"\bbraid \(>= [^)]*\)", f"braid (>= {version})"),
+                               (f"usr/lib/systemd/system/{name}@.service", r"^(Description=.*)", r"\1, before")):
             text = (tree / file).read_text(encoding="utf-8")
             (tree / file).write_text(re.sub(old, new, text, count=1, flags=re.MULTILINE), encoding="utf-8")
         output.mkdir(parents=True, exist_ok=True)
-        made = output / f"{package.name.partition('_')[0]}_{version}_{package.stem.rpartition('_')[2]}.deb"
+        made = output / f"{name}_{version}_{package.stem.rpartition('_')[2]}.deb"
         subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, made], check=True,
                        stdout=subprocess.DEVNULL)
     return made

@@ -569,8 +569,8 @@ SHORTEST = 60  # seconds that an invitation is good for at least
 def _join(p, line):
     """What `braidctl join` says at the edge, which must refuse and leave nothing."""
     folder = p.lab.directory / "joined"
-    done = subprocess.run(p.space.words(binary("braidctl"), "join", "--yes", "--no-start", "--dir", folder), input=line,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DOCTOR_SECONDS,
+    words = p.space.words(binary("braidctl"), "join", "--yes", "--no-start", "--dir", folder)
+    done = subprocess.run(words, input=line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DOCTOR_SECONDS,
                           check=False)
     if done.returncode != 1 or (folder.exists() and any(folder.iterdir())):
         raise RuntimeError(f"join: exit {done.returncode}, files {list(folder.glob('*'))}:\n{done.stdout}")
@@ -588,7 +588,7 @@ def _invite(p, *words):
 
 @broken("an invitation that has expired", r"has expired", r"invite again")
 def _expired(p):
-    line = _invite(p, "--valid-for", f"{SHORTEST}s")
+    line = _invite(p, "--valid-for", "1min")
     time.sleep(SHORTEST + 1)
     return _join(p, line)
 

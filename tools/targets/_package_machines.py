@@ -9,6 +9,8 @@ from lab.boot import Machine, enter
 
 from ._machines import SUITES, configure, ping
 
+_NAMES = ("braid", "braid-web")  # of the packages, and of their units
+_DYNAMIC = (61184, 65519)  # users of DynamicUser=, systemd.exec(5)
 _APT = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-q", "--no-install-recommends"]
 # Where packages leave traces by design: records of dpkg and apt, logs, caches, and the backups of /etc/passwd.
 _RECORDS = re.compile(r"/(var/(lib/(dpkg|apt|systemd)|cache|log|tmp)|tmp|root|etc/g?(passwd|group|shadow)-)(/|$)")
@@ -17,18 +19,18 @@ _RECORDS = re.compile(r"/(var/(lib/(dpkg|apt|systemd)|cache|log|tmp)|tmp|root|et
 class _Packaged(Machine):
     """A machine that gets its gateway from packages."""
 
-    def fetch(self, *packages):
-        """Puts packages where apt finds them without a network, and what they depend on."""
-        for package in packages:
+    def fetch(self, packages, others):
+        """Puts packages where apt finds them without a network, and what the first ones depend on."""
+        for package in (*packages, *others):
             shutil.copy(package, self.tree / "root")
         enter(self.tree, "apt-get", "-q", "update")
-        enter(self.tree, *_APT, "--download-only", "install", f"/root/{packages[0].name}")
+        enter(self.tree, *_APT, "--download-only", "install", *(f"/root/{package.name}" for package in packages))
 
     def apt(self, *words):
         return self.run(*_APT, *words, timeout=300)
 
-    def install(self, package):
-        return self.apt("install", f"/root/{package.name}")
+    def install(self, packages):
+        return self.apt("install", *(f"/root/{package.name}" for package in packages))
 
     def files(self):
         """Every file and folder of the machine's disk but records, and what is of braid's in /run."""
@@ -39,8 +41,19 @@ class _Packaged(Machine):
     def accounts(self):
         return {line for file in ("passwd", "group") for line in self.run("cat", f"/etc/{file}").splitlines()}
 
-    def state(self):
-        return self.run("systemctl", "is-active", f"braid@{self.name}", check=False).strip()
+    def state(self, unit="braid"):
+        return self.run("systemctl", "is-active", f"{unit}@{self.name}", check=False).strip()
+
+    def user(self):
+        """The number of braid-web's user."""
+        pid = self.run("systemctl", "show", "--value", "--property=MainPID", f"braid-web@{self.name}").strip()
+        return int(self.run("stat", "-c", "%u", f"/proc/{pid}"))
+
+    def page(self, path):
+        """What braid-web answers, asked by the shell alone: there is no other program for that."""
+        ask = f"GET {path} HTTP/1.0\\r\\nHost: 127.0.0.1:9380\\r\\n\\r\\n"
+        return self.run("bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/9380 && printf '{ask}' >&3 && timeout 5 cat <&3",
+                        check=False)
 
     def settings(self):
         """The files of the administrator's, a line for each, with their hashes."""
@@ -56,13 +69,13 @@ class _Packaged(Machine):
         return self.wait(lambda: self.state() == "active" and self.up(), "a session", 30)
 
 
-def _install_and_purge(machine, package, findings):
+def _install_and_purge(machine, packages, findings):
     """A machine on which nothing is configured: what comes, and that it goes."""
     def holds(what, condition):
         findings.check(what, condition, machine)
 
     before, accounts = machine.files(), machine.accounts()
-    said = machine.install(package)
+    said = machine.install(packages)
     holds("install: says that nothing is configured", lambda: "no gateway is configured" in said)
     holds("install: starts and enables nothing", lambda: not machine.run(
         "sh", "-c", "ls -d /etc/systemd/system/*.wants/braid* 2>/dev/null; systemctl --plain --no-legend list-units "
@@ -74,12 +87,15 @@ def _install_and_purge(machine, package, findings):
         "/usr/share/man/man8/braidd.8.gz", "/usr/share/man/man8/braidctl.8.gz", "/usr/share/man/man5/braid.yaml.5.gz",
         "/usr/share/bash-completion/completions/braidctl", "/usr/share/doc/braid/examples/edge.yaml"}
         <= set(machine.run("dpkg", "-L", "braid").split()))
+    holds("install: braid-web's manual page, examples, completion", lambda: {
+        "/usr/share/man/man8/braid-web.8.gz", "/usr/share/bash-completion/completions/braid-web",
+        "/usr/share/doc/braid-web/examples"} <= set(machine.run("dpkg", "-L", "braid-web").split()))
     said = machine.run("sh", "-c", f"systemctl start braid@{machine.name} 2>&1; systemctl status --no-pager "
                        f"braid@{machine.name} 2>&1", check=False)
     holds("no configuration: not started, and the file named", lambda: machine.state() == "inactive"
           and f"ConditionPathExists=/etc/braid/{machine.name}.yaml" in said
           and machine.property("NRestarts") == "0")
-    machine.apt("purge", "braid")
+    machine.apt("purge", *_NAMES)
     machine.apt("autoremove", "--purge")
     holds("purge: nothing is left", lambda: not _left(machine, before))
     holds("purge: of accounts, only the package's own is left", lambda: all(
@@ -93,7 +109,7 @@ def _left(machine, before):
     return False
 
 
-def _upgrade(machine, other, inner, package, findings):
+def _upgrade(machine, other, inner, packages, findings):
     """Machines that carry packets by the version before get this one."""
     def holds(what, condition):
         findings.check(what, condition, machine)
@@ -102,45 +118,56 @@ def _upgrade(machine, other, inner, package, findings):
     holds("start: enabled, and carries packets", lambda: machine.settled() and ping(machine, far))
     holds("start: the folders of control socket and state are the user's", lambda: machine.run(
         "stat", "-c", "%U:%G %a", "/run/braid", "/var/lib/braid").split("\n")[:2] == ["braid:braid 750"] * 2)
+    machine.run("systemctl", "enable", "--now", f"braid-web@{machine.name}")
+    holds("braid-web: shows the gateway, as a user of its own", lambda: machine.wait(
+        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20) and _DYNAMIC[0] <= machine.user() <= _DYNAMIC[1])
+    holds("braid-web: its page", lambda: "<!doctype html>" in machine.page("/"))
     pid, settings = machine.property("MainPID"), machine.settings()
-    holds("upgrade: from another version", lambda: machine.run(
-        "dpkg-query", "-W", "-f", "${Version}", "braid") not in package.name)
-    machine.install(package)
+    for name, package in zip(_NAMES, packages):
+        holds(f"upgrade: {name} from another version", lambda n=name, p=package: machine.run(
+            "dpkg-query", "-W", "-f", "${Version}", n) not in p.name)
+    machine.install(packages)
     holds("upgrade: the gateway runs, anew", lambda: machine.settled() and machine.property("MainPID") != pid)
     holds("upgrade: by the new unit", lambda: ", before" not in machine.property("Description")
           and machine.property("NeedDaemonReload") == "no")
+    holds("upgrade: braid-web runs, by the new unit", lambda: machine.wait(
+        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20) and ", before" not in machine.run(
+            "systemctl", "show", "--value", "--property=Description", f"braid-web@{machine.name}"))
     holds("upgrade: carries packets", lambda: machine.wait(lambda: ping(machine, far), "answers", 20))
     holds("upgrade: settings are as they were", lambda: len(settings.splitlines()) == 4
           and machine.settings() == settings)
 
 
-def _remove(machine, package, findings):
+def _remove(machine, packages, findings):
     """The package goes and comes back, what belongs to the administrator stays."""
     def holds(what, condition):
         findings.check(what, condition, machine)
 
     settings = machine.settings()
-    machine.apt("remove", "braid")
+    machine.apt("remove", *_NAMES)
+    holds("remove: braid-web is stopped", lambda: machine.state("braid-web") in ("inactive", "unknown"))
     holds("remove: the gateway is stopped, and the host as before", lambda: machine.state() in ("inactive", "unknown")
           and "braid0" not in machine.run("ip", "-br", "link")
           and "proto 66" not in machine.run("ip", "route", "show", "table", "all"))
     holds("remove: settings are as they were", lambda: machine.settings() == settings)
-    machine.install(package)
-    holds("installed again: enabled as before", lambda: machine.run(
-        "systemctl", "is-enabled", f"braid@{machine.name}", check=False).strip() == "enabled")
-    machine.run("systemctl", "start", f"braid@{machine.name}")
+    machine.install(packages)
+    for unit in _NAMES:
+        holds(f"installed again: {unit} enabled as before", lambda u=unit: machine.run(
+            "systemctl", "is-enabled", f"{u}@{machine.name}", check=False).strip() == "enabled")
+        machine.run("systemctl", "start", f"{unit}@{machine.name}")
     holds("installed again: carries on with its settings", machine.settled)
 
 
 def _purge(machine, before, findings):
-    machine.apt("purge", "braid")
+    machine.apt("purge", *_NAMES)
     machine.apt("autoremove", "--purge")
     findings.check("purge of what ran: nothing is left but the administrator's own",
                    lambda: not _left(machine, before), machine)
 
 
 def try_packages(packages, old, work, findings):
-    """A machine of each suite. `packages` and `old`: {suite: package} of the version to look at and the one before."""
+    """A machine of each suite. `packages` and `old`: {suite: the two packages} of the version to look at and the one
+    before."""
     with contextlib.ExitStack() as stack:
         machines = [_Packaged(suite, name, address, work, f"braid{os.getpid() % 10000}")
                     for suite, (name, address, _) in SUITES.items()]

@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 
-from packages.deb import Build, renumbered
+from packages.deb import Build, renumbered, web_of
 from packages.source import Source, uncommitted
 from packages.trees import Tree
 
@@ -33,11 +33,12 @@ def _hashes(folder):
 
 
 def _build(source, work, findings):
-    """{suite: package for this machine}, built and looked at by lintian."""
+    """{suite: packages for this machine, the gateway's and braid-web's}, built and looked at by lintian."""
     packages = {}
     for suite in SUITES:
         build = Build(source, suite, "amd64")
-        packages[suite], _ = build.run(work / suite, sources=True)
+        package, _ = build.run(work / suite, sources=True)
+        packages[suite] = [package, web_of(package)]
         findings.note(f"{suite}: lintian", build.complaints(work / suite))
     return packages
 
@@ -50,12 +51,14 @@ def _build_again(source, suite, work, findings):
 
 
 def _before(source, packages, work):
-    """{suite: package of the version before}, and what that is."""
+    """{suite: packages of the version before}, and what that is."""
     old = source.before()
     if old:
-        return {suite: Build(old, suite, "amd64").run(work / f"{suite}-before")[0] for suite in packages}, old.version
-    return ({suite: renumbered(package, OLD, work / f"{suite}-before") for suite, package in packages.items()},
-            "none had packages: this one under a lower number, with a unit that differs")
+        built = {suite: Build(old, suite, "amd64").run(work / f"{suite}-before")[0] for suite in packages}
+        return {suite: [package, web_of(package)] for suite, package in built.items()}, old.version
+    return ({suite: [renumbered(package, OLD, work / f"{suite}-before") for package in each]
+             for suite, each in packages.items()},
+            "none had packages: these under a lower number, with units that differ")
 
 
 def _foreign(source, work, findings):
@@ -90,7 +93,7 @@ def packages_work():
             packages = _build(source, work, findings)
             old, detail["upgraded_from"] = _before(source, packages, work)
             try_packages(packages, old, work, findings)
-            try_image(packages["bookworm"], "bookworm", source.epoch, findings)
+            try_image(packages["bookworm"][0], "bookworm", source.epoch, findings)
             detail["arm64"] = _foreign(source, work, findings)
             _build_again(source, "bookworm", work, findings)
         except (RuntimeError, TimeoutError) as error:
