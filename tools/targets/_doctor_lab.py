@@ -570,8 +570,8 @@ def _join(p, line):
     """What `braidctl join` says at the edge, which must refuse and leave nothing."""
     folder = p.lab.directory / "joined"
     words = p.space.words(binary("braidctl"), "join", "--yes", "--no-start", "--dir", folder)
-    done = subprocess.run(words, input=line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DOCTOR_SECONDS,
-                          check=False)
+    done = subprocess.run(words, input=line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=DOCTOR_SECONDS, check=False)
     if done.returncode != 1 or (folder.exists() and any(folder.iterdir())):
         raise RuntimeError(f"join: exit {done.returncode}, files {list(folder.glob('*'))}:\n{done.stdout}")
     return done.stdout

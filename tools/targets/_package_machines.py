@@ -120,7 +120,8 @@ def _upgrade(machine, other, inner, packages, findings):
         "stat", "-c", "%U:%G %a", "/run/braid", "/var/lib/braid").split("\n")[:2] == ["braid:braid 750"] * 2)
     machine.run("systemctl", "enable", "--now", f"braid-web@{machine.name}")
     holds("braid-web: shows the gateway, as a user of its own", lambda: machine.wait(
-        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20) and _DYNAMIC[0] <= machine.user() <= _DYNAMIC[1])
+        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20)
+        and _DYNAMIC[0] <= machine.user() <= _DYNAMIC[1])
     holds("braid-web: its page", lambda: "<!doctype html>" in machine.page("/"))
     pid, settings = machine.property("MainPID"), machine.settings()
     for name, package in zip(_NAMES, packages):
