@@ -329,6 +329,23 @@ class Service(Case):
         self.assertIn("procd_send_signal braid * HUP", said)
         self.assertNotEqual(yaml.read_text(encoding="utf-8"), before)
 
+    def test_a_file_that_is_given_is_run_as_it_is(self):
+        given = self.folder / "edge.yaml"
+        given.write_text(self.translate(self.good())[0], encoding="utf-8")
+        uci = f"config gateway\n\toption enabled '1'\n\toption yaml '{given}'\n\toption key 'nothing of it'\n"
+        status, said, _ = self.service("start_service", uci)
+        self.assertEqual(status, 0, said)
+        self.assertIn(f"procd_set_param command {binary('braidd')} --config {given}\n", said)
+        self.assertIn(f"procd_set_param file {given}\n", said)
+        status, said, _ = self.service("reload_service", uci)
+        self.assertEqual((status, "procd_send_signal braid * HUP" in said), (0, True))
+        self.assertEqual(self.service("check", uci)[:2], (0, f"{given} is good\n"))
+        given.write_text("uplink: x\n", encoding="utf-8")
+        for command in ("start_service", "reload_service", "check"):
+            status, said, errors = self.service(command, uci)
+            self.assertEqual((status, "procd" in said), (1, False))
+            self.assertIn("uplink", errors)
+
     def test_checks(self):
         self.assertEqual(self.service("check", self.good())[:2], (0, "/etc/config/braid is good\n"))
         self.assertEqual(self.service("check", self.good().replace("mtu '1400'", "mtu 'x'"))[0], 1)
