@@ -16,7 +16,8 @@ namespace braid {
 /// What matters of a request, as it came.
 struct WebRequest {
   std::string method, target;
-  std::optional<std::string> host, authorization, acceptEncoding;
+  std::optional<std::string> host, authorization;
+  std::optional<std::string> acceptEncoding = {};
 };
 
 struct WebResponse {
