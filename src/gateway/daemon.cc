@@ -21,7 +21,7 @@ namespace {
 constexpr Duration kSettled = 5s;  // after the start, and after a peer came or went
 // A deadline that is so near is waited for awake: to set the kernel's timer and to be woken by it costs more. Ours.
 constexpr Duration kSoon = 10us;
-}
+}  // namespace
 
 Daemon::Daemon(Config config, LoadOptions loading)
     : term_(loop_, SIGTERM, [this] { stop(); }),
