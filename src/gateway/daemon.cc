@@ -19,9 +19,7 @@ namespace braid {
 
 namespace {
 constexpr Duration kSettled = 5s;  // after the start, and after a peer came or went
-// A deadline that is so near is waited for awake: to set the kernel's timer and to be woken by it costs more. Ours.
-constexpr Duration kSoon = 10us;
-}  // namespace
+}
 
 Daemon::Daemon(Config config, LoadOptions loading)
     : term_(loop_, SIGTERM, [this] { stop(); }),
@@ -80,10 +78,8 @@ void Daemon::beforeWait() {
     notify::status(gateway_.summary());
     settledTimer_.arm(monotonicNow() + kSettled);
   }
-  const Time next = gateway_.nextDeadline();
-  const bool isSoon = next <= monotonicNow() + kSoon;
-  if (!isSoon) deadlineTimer_.arm(next);
-  prepare_.keepAwake(more || isSoon);
+  deadlineTimer_.arm(gateway_.nextDeadline());
+  prepare_.keepAwake(more);
 }
 
 void Daemon::stop() {
