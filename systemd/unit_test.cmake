@@ -1,6 +1,9 @@
-# Installs the units below PREFIX with the installation script SCRIPT and checks what they name.
+# Installs the units and the documents below PREFIX with the installation scripts SCRIPT and DOCUMENTS, and checks what
+# they name.
 file(REMOVE_RECURSE ${PREFIX})
-execute_process(COMMAND ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${PREFIX} -P ${SCRIPT} COMMAND_ERROR_IS_FATAL ANY)
+foreach(script ${SCRIPT} ${DOCUMENTS})
+  execute_process(COMMAND ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${PREFIX} -P ${script} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
 function(has unit)
   file(READ ${PREFIX}/lib/systemd/system/${unit} text)
   foreach(line ${ARGN})
@@ -24,6 +27,7 @@ file(GLOB files ${documents}/*.md)
 set(count 0)
 foreach(file ${files})
   file(READ ${file} text)
+  string(REGEX REPLACE "\\]\\(https?:" "" text "${text}")
   string(REPLACE "](" "<link " text "${text}")  # a bracket in a list's item would hide where it ends
   string(REGEX MATCHALL "<link [a-zA-Z0-9_./-]+" links "${text}")
   foreach(link ${links})

@@ -31,6 +31,13 @@ Address inside(const AddressRange& range) {
   return a <= range.last && range.first <= a ? a : range.first;
 }
 
+// `ranges`: ordered, and apart from each other.
+bool isIn(const std::vector<AddressRange>& ranges, const Address& address) {
+  auto behind = std::upper_bound(ranges.begin(), ranges.end(), address,
+                                 [](const Address& a, const AddressRange& range) { return a < range.first; });
+  return behind != ranges.begin() && address <= std::prev(behind)->last;
+}
+
 }  // namespace
 
 void StreamGate::configure(const Config& config, const std::string& device, int index) {
@@ -94,9 +101,16 @@ void StreamGate::update(bool room, Time now) {
   deadline_ = now + kLook;
   if (now < again_) return;
   listAvoided(now);
+  // A peer that is full is left at once. Another one is taken again only so often, or two peers that fill and empty would
+  // change the rules with each connection.
+  const bool mayAdd = now >= lastAdd_ + kLook;
   std::vector<AddressRange> able;
-  for (const AddressRange& range : peers_)
-    if (lanes_.canOpen(inside(range))) able.push_back(range);
+  for (const AddressRange& range : peers_) {
+    const bool isNew = !isIn(applied_.destinations, range.first);
+    if ((isNew && !mayAdd) || !lanes_.canOpen(inside(range))) continue;
+    able.push_back(range);
+    if (isNew) lastAdd_ = now;
+  }
   wanted_.destinations = joined(able);
   bool takeNew = room && !wanted_.destinations.empty();
   if (made_ && takeNew == open_ && wanted_ == applied_) return;
@@ -121,11 +135,7 @@ void StreamGate::apply(bool takeNew, Time now) {
 }
 
 bool StreamGate::takes(const Address& destination) const {
-  if (!open_) return false;
-  const std::vector<AddressRange>& ranges = applied_.destinations;
-  auto behind = std::upper_bound(ranges.begin(), ranges.end(), destination,
-                                 [](const Address& a, const AddressRange& range) { return a < range.first; });
-  return behind != ranges.begin() && destination <= std::prev(behind)->last;
+  return open_ && isIn(applied_.destinations, destination);
 }
 
 void StreamGate::stop() {

@@ -75,6 +75,7 @@ class StreamGate {
   Time deadline_ = kNever;
   Time again_ = Time::min();
   Time lastChange_ = Time::min();
+  Time lastAdd_ = Time::min();   ///< when a peer was taken that had not been
   std::deque<Avoided> avoided_;  ///< oldest first
   uint64_t lifts_ = 0;
 };

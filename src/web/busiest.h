@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -10,15 +9,15 @@ namespace braid {
 
 /// Keeps `most` of the rows, those of which `busy` gives the largest numbers, in their old order; of rows that are alike the
 /// first ones.
-template <typename Busy>
-void keepBusiest(nlohmann::json::array_t& rows, size_t most, Busy busy) {
+template <typename Row, typename Busy>
+void keepBusiest(std::vector<Row>& rows, size_t most, Busy busy) {
   if (rows.size() <= most) return;
   std::vector<std::pair<double, size_t>> order;
   for (size_t i = 0; i < rows.size(); ++i) order.emplace_back(-busy(rows[i]), i);
   std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end());
   order.resize(most);
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  nlohmann::json::array_t kept;
+  std::vector<Row> kept;
   for (const auto& [negative, place] : order) kept.push_back(std::move(rows[place]));
   rows = std::move(kept);
 }

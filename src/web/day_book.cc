@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tunnel/status.h"
+#include "web/busiest.h"
 #include "web/json_fields.h"
 
 namespace braid {
@@ -104,17 +105,26 @@ DayBook::Path* DayBook::pathOf(const std::string& peer, const std::string& name,
   return &fresh;
 }
 
+uint64_t DayBook::Path::bytes() const {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < steps.size(); ++i) sum += steps[i].out + steps[i].in;
+  return sum;
+}
+
 Json DayBook::tell(const std::string& peer) const {
+  std::vector<const Path*> told;
+  for (const Path& path : paths_)
+    if (peer.empty() || path.peer == peer) told.push_back(&path);
+  keepBusiest(told, kTold, [](const Path* path) { return static_cast<double>(path->bytes()); });
   Json::array_t paths;
-  for (const Path& path : paths_) {
-    if ((!peer.empty() && path.peer != peer) || paths.size() >= kTold) continue;
+  for (const Path* path : told) {
     Json::array_t rows;
-    for (size_t i = 0; i < path.steps.size(); ++i) {
-      const Step& s = path.steps[i];
+    for (size_t i = 0; i < path->steps.size(); ++i) {
+      const Step& s = path->steps[i];
       rows.push_back({static_cast<int64_t>(s.until), s.seconds, s.out, s.in, s.sent, s.lost, s.left, s.rtt,
                       s.queue, s.state});
     }
-    paths.push_back({{"peer", path.peer}, {"path", path.name}, {"steps", std::move(rows)}});
+    paths.push_back({{"peer", path->peer}, {"path", path->name}, {"steps", std::move(rows)}});
   }
   return {{"step_s", kStep},
           {"columns",

@@ -18,7 +18,7 @@ class DayBook {
   static constexpr double kStep = 120;       ///< seconds
   static constexpr size_t kSteps = 720;      ///< of a path
   static constexpr size_t kMostPaths = 128;  ///< of further ones nothing is kept; ours: about 8 MB
-  static constexpr size_t kTold = 32;        ///< paths in one answer
+  static constexpr size_t kTold = 32;        ///< paths in one answer: those that carried most
 
   /// An answer to {"cmd":"status"}; a failed one is a gap.
   void add(const DaemonAnswer& status);
@@ -43,6 +43,7 @@ class DayBook {
     Total total;
     Step step;  ///< that is not over
     Ring<Step> steps;
+    uint64_t bytes() const;  ///< sent and received in them
   };
 
   void look(const nlohmann::json& peer, double at);

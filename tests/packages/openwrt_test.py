@@ -290,7 +290,7 @@ class Service(Case):
             self.assertIn(place, text)
             text = text.replace(place, here)
         stubs = "\n".join(f'{name}() {{ echo "{name} $*"; }}' for name in (
-            "logger", "procd_open_instance", "procd_set_param", "procd_close_instance", "procd_send_signal"))
+            "logger", "start", "procd_open_instance", "procd_set_param", "procd_close_instance", "procd_send_signal"))
         (self.folder / "init").write_text(text, encoding="utf-8")
         done = self.shell(f"{stubs}\n. {self.folder}/init\n{command}", uci)
         return done.returncode, done.stdout, done.stderr
@@ -340,6 +340,11 @@ class Service(Case):
         status, said, _ = self.service("reload_service", uci)
         self.assertEqual((status, "procd_send_signal braid * HUP" in said), (0, True))
         self.assertEqual(self.service("check", uci)[:2], (0, f"{given} is good\n"))
+        status, said, _ = self.service("reload_service", self.good())
+        self.assertEqual((status, "HUP" in said, "start" in said), (0, False, True), "it runs with another file now")
+        disabled = f"config gateway 'other'\n\toption yaml '{self.folder}/nowhere'\n"
+        for text in (uci + disabled, disabled + uci):
+            self.assertEqual(self.service("check", text)[:2], (0, f"{given} is good\n"))
         given.write_text("uplink: x\n", encoding="utf-8")
         for command in ("start_service", "reload_service", "check"):
             status, said, errors = self.service(command, uci)

@@ -46,8 +46,10 @@ class _Packaged(Machine):
 
     def user(self):
         """The number of braid-web's user."""
-        pid = self.run("systemctl", "show", "--value", "--property=MainPID", f"braid-web@{self.name}").strip()
-        return int(self.run("stat", "-c", "%u", f"/proc/{pid}"))
+        return int(self.run("stat", "-c", "%u", f"/proc/{self.web_pid()}"))
+
+    def web_pid(self):
+        return self.run("systemctl", "show", "--value", "--property=MainPID", f"braid-web@{self.name}").strip()
 
     def page(self, path):
         """What braid-web answers, asked by the shell alone: there is no other program for that."""
@@ -123,7 +125,7 @@ def _upgrade(machine, other, inner, packages, findings):
         lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20)
         and _DYNAMIC[0] <= machine.user() <= _DYNAMIC[1])
     holds("braid-web: its page", lambda: "<!doctype html>" in machine.page("/"))
-    pid, settings = machine.property("MainPID"), machine.settings()
+    pid, web, settings = machine.property("MainPID"), machine.web_pid(), machine.settings()
     for name, package in zip(_NAMES, packages):
         holds(f"upgrade: {name} from another version", lambda n=name, p=package: machine.run(
             "dpkg-query", "-W", "-f", "${Version}", n) not in p.name)
@@ -131,8 +133,8 @@ def _upgrade(machine, other, inner, packages, findings):
     holds("upgrade: the gateway runs, anew", lambda: machine.settled() and machine.property("MainPID") != pid)
     holds("upgrade: by the new unit", lambda: ", before" not in machine.property("Description")
           and machine.property("NeedDaemonReload") == "no")
-    holds("upgrade: braid-web runs, by the new unit", lambda: machine.wait(
-        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20) and ", before" not in machine.run(
+    holds("upgrade: braid-web runs, anew and by the new unit", lambda: machine.wait(
+        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20) and machine.web_pid() != web and ", before" not in machine.run(
             "systemctl", "show", "--value", "--property=Description", f"braid-web@{machine.name}"))
     holds("upgrade: carries packets", lambda: machine.wait(lambda: ping(machine, far), "answers", 20))
     holds("upgrade: settings are as they were", lambda: len(settings.splitlines()) == 4
@@ -157,6 +159,8 @@ def _remove(machine, packages, findings):
             "systemctl", "is-enabled", f"{u}@{machine.name}", check=False).strip() == "enabled")
         machine.run("systemctl", "start", f"{unit}@{machine.name}")
     holds("installed again: carries on with its settings", machine.settled)
+    holds("installed again: the page too", lambda: machine.wait(
+        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20))
 
 
 def _purge(machine, before, findings):

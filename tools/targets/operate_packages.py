@@ -55,7 +55,8 @@ def _before(source, packages, work):
     old = source.before()
     if old:
         built = {suite: Build(old, suite, "amd64").run(work / f"{suite}-before")[0] for suite in packages}
-        return {suite: [package, web_of(package)] for suite, package in built.items()}, old.version
+        return {suite: [each for each in (package, web_of(package)) if each.exists()]
+                for suite, package in built.items()}, old.version
     return ({suite: [renumbered(package, OLD, work / f"{suite}-before") for package in each]
              for suite, each in packages.items()},
             "none had packages: these under a lower number, with units that differ")

@@ -59,6 +59,10 @@ void keep(Ring<Step>& steps, Step step) {
   steps.pushBack(std::move(step));
 }
 
+uint64_t bytesOf(const PathStep& step) {
+  return step.sentBytes + step.receivedBytes;
+}
+
 template <typename T>
 T* placeFor(std::vector<T>& all, size_t most, int64_t wall) {
   if (all.size() < most) return &all.emplace_back();
@@ -154,7 +158,10 @@ void History::add(const PeerStatus& status, int64_t wall) {
       continue;
     }
     total.until = wall;
-    keep(path->steps, difference(total, path->total));
+    if (path->steps.size() == kSteps) path->bytes -= bytesOf(path->steps[0]);
+    PathStep step = difference(total, path->total);
+    path->bytes += bytesOf(step);
+    keep(path->steps, std::move(step));
     path->total = std::move(total);
   }
 }

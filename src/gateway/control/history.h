@@ -84,6 +84,7 @@ class History {
     std::string name;  ///< of the uplink; at the side that listens the peer's address and port
     PathStep total;    ///< what its subflows have counted at the last step
     Ring<PathStep> steps;
+    uint64_t bytes = 0;  ///< sent and received in them
   };
   struct Peer {
     std::string name;

@@ -198,18 +198,10 @@ json besidePeers(PeerView view, const GatewayStatus& gateway, const TunnelStatus
   return out;
 }
 
-namespace {
-uint64_t bytesOf(const Ring<PathStep>& steps) {
-  uint64_t sum = 0;
-  for (size_t i = 0; i < steps.size(); ++i) sum += steps[i].sentBytes + steps[i].receivedBytes;
-  return sum;
-}
-}  // namespace
-
 RowObject historyObject(const History& history) {
   json paths = json::array(), peers = json::array();
   for (const History::Path& p : history.paths())
-    paths.push_back({{"peer", p.peer}, {"path", p.name}, {"bytes", bytesOf(p.steps)}});
+    paths.push_back({{"peer", p.peer}, {"path", p.name}, {"bytes", p.bytes}});
   for (const History::Peer& p : history.peers()) peers.push_back(p.name);
   auto kept = std::make_shared<std::vector<PastEvent>>();
   kept->reserve(history.events().size());
