@@ -134,8 +134,9 @@ def _upgrade(machine, other, inner, packages, findings):
     holds("upgrade: by the new unit", lambda: ", before" not in machine.property("Description")
           and machine.property("NeedDaemonReload") == "no")
     holds("upgrade: braid-web runs, anew and by the new unit", lambda: machine.wait(
-        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20) and machine.web_pid() != web and ", before" not in machine.run(
-            "systemctl", "show", "--value", "--property=Description", f"braid-web@{machine.name}"))
+        lambda: "braid_up 1" in machine.page("/metrics"), "metrics", 20) and machine.web_pid() != web)
+    holds("upgrade: braid-web's unit is the new one", lambda: ", before" not in machine.run(
+        "systemctl", "show", "--value", "--property=Description", f"braid-web@{machine.name}"))
     holds("upgrade: carries packets", lambda: machine.wait(lambda: ping(machine, far), "answers", 20))
     holds("upgrade: settings are as they were", lambda: len(settings.splitlines()) == 4
           and machine.settings() == settings)
