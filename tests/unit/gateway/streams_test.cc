@@ -301,7 +301,7 @@ TEST_F(StreamsTest, APeerThatCannotKeepsItsPackets) {
                   AddressRange{*Address::parse("10.2.0.128"), *Address::parse("10.2.0.255")},
                   AddressRange{*Address::parse("fd02::"), *Address::parse("fd02::ffff:ffff:ffff:ffff")}));
   lanes_.closed.clear();
-  streams_->onPeers(clock_.now());
+  wait(StreamGate::kLook);
   EXPECT_THAT(tcp().taking()->destinations, SizeIs(2)) << "what touches is one";
 }
 
@@ -493,6 +493,34 @@ TEST_F(StreamsTest, AtTheBoundOfAPeerTheNextConnectionStaysAPacket) {
   lanes_.nearlyFull = false;
   wait(StreamGate::kLook);
   EXPECT_TRUE(tcp().taking());
+}
+
+TEST_F(StreamsTest, WhatAPeerOpensIsTakenFromTheSameRoom) {
+  start();
+  lanes_.nearlyFull = true;
+  lanes_.open({end("10.2.0.9:50000"), end("10.1.0.7:80")}, clock_.now());
+  settle();
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+  EXPECT_FALSE(tcp().taking()) << "at once, not at the next look";
+}
+
+// Found by review: each connection changed the rules.
+TEST_F(StreamsTest, PeersThatFillAndEmptyInTurnsChangeTheRulesSeldom) {
+  config_.peers.emplace_back().options.prefixes = {*Prefix::parse("10.3.0.0/24")};
+  start();
+  const int before = tcp().changes();
+  const Address peers[] = {*Address::parse("10.2.0.1"), *Address::parse("10.3.0.1")};
+  for (int i = 0; i < 100; ++i) {
+    lanes_.closed = {peers[i % 2]};
+    tcp().arrive(end(("10.1.0.7:" + std::to_string(1000 + i)).c_str()), {peers[i % 2], 443});
+    settle();
+  }
+  EXPECT_LE(tcp().changes() - before, 4);
+  lanes_.closed.clear();
+  wait(StreamGate::kLook);
+  wait(StreamGate::kLook);
+  ASSERT_TRUE(tcp().taking());
+  EXPECT_THAT(tcp().taking()->destinations, SizeIs(3)) << "both again, and IPv6";
 }
 
 TEST_F(StreamsTest, WithoutDescriptorsTheBoundIsWhatIsOpen) {
