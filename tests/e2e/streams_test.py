@@ -465,7 +465,7 @@ class Streams(PairCase):
                 self.assertEqual(receive(server, 1), b"x", count)
                 if count == 9:
                     self.eventually(lambda: not self.figures()["taking"], "the bound")
-        self.assert_streams(before, 10)
+        self.assert_streams(before, 5)  # of few, half are for what one gateway does before the other hears of it
         self.wait_taking()
 
     def test_at_the_bound_of_the_far_gateway_connections_stay_packets(self):
@@ -507,7 +507,7 @@ class Streams(PairCase):
             gateway.wait_up(subflows=2)
             self.wait_taking()
             most = self.figures()["limit"]
-            lane = most - max(most // 16, min(most // 2, 8))  # what both sides may open
+            lane = most - most // 2  # what both sides may open, of few
             almost = lane - lane // 16  # the rest is for what is on its way by then
             self.assertLess(most, 200)
             with contextlib.ExitStack() as all_ends, listen(self.lab.server, V4) as listener:
@@ -725,8 +725,9 @@ class SmallWrites(PairCase):
         def experiment():
             with self.pair() as (client, server):
                 def answer():
-                    while len(receive(server, 2 * self.SIZE)) == 2 * self.SIZE:
-                        server.sendall(b"a" * self.SIZE)
+                    with contextlib.suppress(OSError):  # closed at the end
+                        while len(receive(server, 2 * self.SIZE)) == 2 * self.SIZE:
+                            server.sendall(b"a" * self.SIZE)
 
                 threading.Thread(target=answer, daemon=True).start()
                 took = []

@@ -15,8 +15,10 @@ constexpr size_t kBufferExtra = PacketPool::kHeadroom + PacketPool::kTailroom;
 
 /// One stream in so many is for connections that are on their way when no more are to come. Ours.
 constexpr size_t kSpare = 16;
-/// Of small bounds so many streams, half of them at most, are for what one side does before the other hears of it. Ours.
-constexpr size_t kLeastSpare = 8;
+/// And one in so many is for what one side does before the other hears of it: streams that it opens, and those that have
+/// ended there and not yet here. Of small bounds more, half of them at most. Ours: thousands of streams a second begin and
+/// end, and a machine that is busy with them lags by tens of milliseconds.
+constexpr size_t kLag = 4, kLeastLag = 256;
 
 StreamCause causeOf(uint64_t code) {
   return code < kStreamCauses ? static_cast<StreamCause>(code) : StreamCause::kReset;
@@ -218,7 +220,7 @@ void StreamLane::grant(Stream& stream, Time now) {
 
 size_t StreamLane::announced() const {
   const size_t most = context_.options.most;
-  return most - std::max(most / kSpare, std::min(most / 2, kLeastSpare));
+  return most - std::max(most / kLag, std::min(most / 2, kLeastLag));
 }
 
 size_t StreamLane::most() const {
