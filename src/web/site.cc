@@ -70,7 +70,7 @@ void guard(WebResponse& response) {
   headers.emplace_back("Cache-Control", "no-store");
 }
 
-// Answers are text, of which gzip leaves a tenth. There is no secret in them that compression could tell (BREACH).
+// Answers are text that repeats itself. There is no secret in them that compression could tell (BREACH).
 void compress(WebResponse& response) {
   if (response.body.size() < kLeastToCompress) return;
   response.headers.emplace_back("Vary", "Accept-Encoding");

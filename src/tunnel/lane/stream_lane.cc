@@ -224,7 +224,7 @@ size_t StreamLane::announced() const {
 }
 
 size_t StreamLane::most() const {
-  return std::min<uint64_t>(announced(), peer_.streams);
+  return std::min<uint64_t>(context_.options.most, peer_.streams);
 }
 
 bool StreamLane::canOpen() const {

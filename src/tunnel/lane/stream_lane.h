@@ -130,10 +130,10 @@ class StreamLane {
 
  private:
   Stream* find(StreamId id) const;
-  /// Streams at once, of both sides, from which on no side opens more: fewer than this side can have, for each side hears
-  /// late of what the other one opens and ends.
+  /// Streams at once, of both sides, from which on the peer opens no more: fewer than this side can have, for the peer
+  /// hears late of what this side opens and ends.
   size_t announced() const;
-  /// The same as both sides say it.
+  /// And from which on this side opens no more.
   size_t most() const;
   bool isOwn(StreamId id) const { return (id.value() % 2 == 0) == context_.isInitiator; }
   Stream& add(StreamId id, const StreamOpening& opening, bool own, Time now);

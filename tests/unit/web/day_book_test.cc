@@ -81,6 +81,25 @@ TEST_F(DayBookTest, KeepsADayAndSoManyPaths) {
   EXPECT_EQ(day.tell("nobody")["paths"].size(), 0u);
 }
 
+TEST_F(DayBookTest, OfManyPathsTheBusiestAreTold) {
+  gateway.names.clear();
+  for (int i = 0; i < 30; ++i) gateway.names.push_back("edge" + std::to_string(i));
+  for (int n = 1; n <= 9; ++n) {
+    at += 30;
+    DaemonAnswer out;
+    out.at = at;
+    out.value = statusJson(gateway.gatewayStatus(), gateway.whole());
+    size_t which = 0;
+    for (json& peer : out.value["peers"])
+      for (json& path : peer["subflows"]) path["sent_bytes"] = 1000 * n * which++, path["received_bytes"] = 0;
+    day.add(out);
+  }
+  const json told = day.tell("")["paths"];
+  ASSERT_EQ(told.size(), DayBook::kTold);
+  EXPECT_EQ(told.front()["peer"], "edge14") << "60 paths, the last ones carry most";
+  EXPECT_EQ(told.back()["peer"], "edge29");
+}
+
 TEST_F(DayBookTest, AFailureIsAGap) {
   DaemonAnswer failed;
   failed.problem = "no daemon answers";

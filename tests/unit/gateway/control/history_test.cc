@@ -80,6 +80,23 @@ TEST(History, AtTheSideThatListensAPathIsNamedByThePeersAddress) {
   EXPECT_TRUE(history.path("edge", "203.0.113.1:4433"));
 }
 
+TEST(History, TheBytesOfAPathAreThoseOfTheStepsThatAreKept) {
+  History history;
+  PeerStatus hub = peerNamed("hub");
+  SubflowStatus& wifi = addSubflow(hub, "wifi");
+  wifi.sentBytes = 1'000'000;
+  history.add(hub, 1000);
+  for (size_t i = 1; i < History::kSteps; ++i) {
+    wifi.sentBytes += 10;
+    wifi.receivedBytes += 5;
+    history.add(hub, 1000 + 10 * static_cast<int64_t>(i));
+  }
+  EXPECT_EQ(history.path("hub", "wifi")->bytes, 1'000'000 + 15 * (History::kSteps - 1));
+  wifi.sentBytes += 10;
+  history.add(hub, 1000 + 10 * static_cast<int64_t>(History::kSteps));
+  EXPECT_EQ(history.path("hub", "wifi")->bytes, 15 * (History::kSteps - 1) + 10) << "the first step is gone";
+}
+
 TEST(History, KeepsAnHour) {
   History history;
   PeerStatus hub = peerNamed("hub");

@@ -434,7 +434,7 @@ TEST_F(SessionStreamsTest, BeginAndEndAreTracedAtBothGateways) {
 TEST_F(SessionStreamsTest, OneMoreThanThereMayBeIsRefused) {
   RecordProperty("rule", "stream.many");
   begin();
-  options.streams.most = 6;
+  options.streams.most = 3;
   std::vector<StreamHandle> mine;
   for (int i = 0; i < 3; ++i) mine.push_back(open(*edge));
   EXPECT_FALSE(open(*edge));
