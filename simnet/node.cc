@@ -29,9 +29,14 @@ Time Node::clock() const {
   return world_.now() + ahead_;
 }
 
+void Node::touch() {
+  dirty_ = true;
+  if (tunnel_) world_.wakes_.mark(number_ - 1);
+}
+
 void Node::jumpClock(Duration ahead) {
   ahead_ += ahead;
-  dirty_ = true;
+  touch();
 }
 
 TunnelStatus Node::status() const {
@@ -54,13 +59,14 @@ void Node::start() {
   if (callsBack) tunnel_->callBack(callers_, clock());
   deadline_ = kNever;
   spins_ = 0;
-  dirty_ = true;
+  touch();
 }
 
 bool Node::stop() {
   if (!tunnel_) return true;
   if (callsBack) callers_ = tunnel_->callers(clock());
   tunnel_.reset();
+  world_.wakes_.clear(number_ - 1);
   bool clean = pool_->inUse() == 0;
   handshakes_.reset();
   pool_.reset();
@@ -83,10 +89,11 @@ void Node::setUplink(const std::string& uplink, bool up) {
   }
   if (!tunnel_) return;
   tunnel_->setUplinks(uplinks, clock());
-  dirty_ = true;
+  touch();
 }
 
 void Node::setLan(const LinkOptions& both) {
+  if (!lan_) world_.withLan_.push_back(this);
   lan_ = std::make_unique<Lan>(
       Lan{Link<Bytes>(both, random_.next(), world_.now()), Link<Bytes>(both, random_.next(), world_.now())});
 }
@@ -152,7 +159,7 @@ void Node::enter(ByteView bytes) {
     return;
   }
   tunnel_->onInnerPacket(std::move(packet), clock());
-  dirty_ = true;
+  touch();
 }
 
 void Node::listen(uint8_t protocol, uint16_t port, Handler handler) {

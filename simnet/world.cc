@@ -23,6 +23,7 @@ Node& World::addNode(std::string name, TunnelOptions options) {
   auto number = static_cast<unsigned>(nodes_.size() + 1);
   nodes_.push_back(
       std::make_unique<Node>(*this, number, std::move(name), std::move(options), random().next()));
+  wakes_.add();
   return *nodes_.back();
 }
 
@@ -93,7 +94,7 @@ void World::inject(Node& to, const Route& from, ByteView bytes, Ecn ecn) {
   Packet packet = to.pool_->copy(bytes);
   if (!packet) return;
   to.tunnel_->onDatagram(from, ecn, std::move(packet), to.clock());
-  to.dirty_ = true;
+  to.touch();
 }
 
 // ---- the event loop
@@ -106,13 +107,13 @@ Time World::wakeTime(const Node& node) const {
   return std::max({due, node.retryAt_, now_});
 }
 
-Time World::nextWake() const {
-  Time next = nextTimer();
-  for (const auto& node : nodes_) next = std::min(next, wakeTime(*node));
+Time World::nextWake() {
+  if (wakes_.next(0) < wakes_.size()) return now_;
+  Time next = std::min(nextTimer(), wakes_.nextTime([this](size_t i) { return wakeTime(*nodes_[i]); }));
   for (const auto& path : paths_)
     next = std::min({next, path->up_.nextDelivery(), path->down_.nextDelivery()});
   for (const auto& link : links_) next = std::min(next, link->nextDelivery());
-  for (const auto& node : nodes_) next = std::min(next, node->nextOnLan());
+  for (const Node* node : withLan_) next = std::min(next, node->nextOnLan());
   return next;
 }
 
@@ -123,11 +124,10 @@ bool World::step(Time limit) {
   now_ = std::max(now_, next);
   forward();
   for (auto& path : paths_) deliver(*path);
-  for (auto& node : nodes_) node->moveLan();
+  for (Node* node : withLan_) node->moveLan();
   runTimers();
-  for (auto& node : nodes_) {
-    if (wakeTime(*node) <= now_) serve(*node);
-  }
+  wakes_.collect(now_, [this](size_t i) { return wakeTime(*nodes_[i]); });
+  for (size_t i = wakes_.next(0); i < wakes_.size(); i = wakes_.next(i + 1)) serve(*nodes_[i]);
   return failure_.empty();
 }
 
@@ -189,7 +189,7 @@ void World::deliver(Path& path) {
     bool far = &end == &path.far_;
     Route from{end.socket, far ? end.endpoint.address : Address{}, wire.src};
     node.tunnel_->onDatagram(from, wire.ecn, std::move(packet), node.clock());
-    node.dirty_ = true;
+    node.touch();
   };
   while (auto wire = path.up_.pop(now_)) hand(path.far_, *wire);
   while (auto wire = path.down_.pop(now_)) {
@@ -206,15 +206,16 @@ void World::serve(Node& node) {
   Time clock = node.clock();
   if (node.deadline_ <= clock) node.tunnel_->onTimer(clock);
   poll(node);
+  wakes_.clear(node.number() - 1);
   if (!node.tunnel_) return;
   node.deadline_ = node.tunnel_->nextDeadline();
+  node.retryAt_ = node.deadline_ > clock ? Time::min() : now_ + 1us;
+  wakes_.arm(node.number() - 1, wakeTime(node));
   if (node.deadline_ > clock) {
     node.spins_ = 0;
-    node.retryAt_ = Time::min();
     return;
   }
   // Overdue right after it was served: real time would go on a little before the next call.
-  node.retryAt_ = now_ + 1us;
   if (++node.spins_ > kMaxSpins) fail(node.name() + " wants to be woken again and again and does nothing");
 }
 

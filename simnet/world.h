@@ -21,6 +21,8 @@
 #include "simnet/link/link.h"
 #include "simnet/station.h"
 #include "simnet/timeline.h"
+#include "simnet/wake_list.h"
+#include "simnet/wire_datagram.h"
 #include "tunnel/tunnel.h"
 
 namespace braid::sim {
@@ -28,17 +30,6 @@ namespace braid::sim {
 class World;
 class Node;
 class Path;
-
-/// A UDP datagram on a modelled link.
-struct WireDatagram {
-  Endpoint src;
-  Endpoint dst;
-  Ecn ecn = Ecn::kNotEct;
-  Bytes bytes;
-};
-bool clearEcn(WireDatagram& d);
-bool markCe(WireDatagram& d);
-void corrupt(WireDatagram& d, Random& random);
 
 /// A datagram on a link that several paths share, and where it goes from there.
 struct Transit {
@@ -172,14 +163,14 @@ class Node final : public Station {
   static MacAddress macOf(const Address& host);
   /// The streams of a running gateway, which is polled when the caller is done with them.
   StreamLanes& streams() {
-    dirty_ = true;
+    touch();
     return tunnel_->streams();
   }
   /// What happened to them.
   std::function<void(const StreamEvent&)> onStream;
   /// The load test of a running gateway, which is polled then.
   PeerLoadTest& loadTest() {
-    dirty_ = true;
+    touch();
     return tunnel_->loadTest();
   }
   /// Its own time.
@@ -207,6 +198,8 @@ class Node final : public Station {
   void leave(ByteView packet);
   void moveLan();
   Time nextOnLan() const;
+  /// Something came in: it is polled at this moment.
+  void touch();
   void deliver(ByteView packet);
   void deliverIcmp(ByteView packet, const InnerPacket& ip);
 
@@ -283,7 +276,7 @@ class World : public Timeline {
  private:
   friend class Node;
   Time wakeTime(const Node& node) const;
-  Time nextWake() const;
+  Time nextWake();
   void carry(Path& path, bool up, WireDatagram wire, size_t bytes);
   void forward();
   void deliver(Path& path);
@@ -296,6 +289,8 @@ class World : public Timeline {
 
   uint64_t seed_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  WakeList wakes_;              // of the nodes
+  std::vector<Node*> withLan_;  // those with a link between device and host
   std::vector<std::unique_ptr<Path>> paths_;
   std::vector<std::unique_ptr<SharedLink>> links_;
   std::vector<std::unique_ptr<Host>> hosts_;

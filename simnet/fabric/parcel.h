@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "simnet/wire_datagram.h"
+
+namespace braid::sim {
+
+/// A packet on its way through a fabric: a datagram of a gateway, or the IP packet of a host.
+struct Parcel {
+  WireDatagram wire;
+  uint32_t host = 0;   ///< where it goes
+  uint32_t bytes = 0;  ///< IP packet
+  uint64_t flow = 0;   ///< what switches hash: addresses, protocol and ports
+};
+inline bool markCe(Parcel& p) {
+  return markCe(p.wire);
+}
+
+}  // namespace braid::sim

@@ -1,0 +1,26 @@
+#include "simnet/fabric/red.h"
+
+#include <cmath>
+
+namespace braid::sim {
+
+// The average decays as if packets had left while the queue was empty; between the thresholds the hits are spread
+// evenly.
+bool Red::hits(size_t waiting, Time emptySince, Time now, Random& random) {
+  if (waiting == 0) average_ *= std::pow(1 - kWeight, (now - emptySince) / packetTime_);
+  average_ += kWeight * (static_cast<double>(waiting) - average_);
+  if (average_ < kMin) {
+    sinceHit_ = 0;
+    return false;
+  }
+  double share = (average_ - kMin) / (kMax - kMin);
+  double p = kMost * share;
+  if (average_ >= kMax) p = kMost + (1 - kMost) * (average_ - kMax) / kMax;
+  ++sinceHit_;
+  double spread = p * sinceHit_ < 1 ? p / (1 - p * sinceHit_) : 1;
+  if (!random.chance(spread)) return false;
+  sinceHit_ = 0;
+  return true;
+}
+
+}  // namespace braid::sim
