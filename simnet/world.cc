@@ -176,20 +176,22 @@ void World::forward() {
   }
 }
 
+void World::arrive(Node& to, const Route& from, const WireDatagram& wire) {
+  if (!to.tunnel_) return;
+  Packet packet = to.pool_->copy(wire.bytes);
+  if (!packet) {
+    ++to.deviceDrops;
+    return;
+  }
+  ++to.receivedDatagrams;
+  to.tunnel_->onDatagram(from, wire.ecn, std::move(packet), to.clock());
+  to.touch();
+}
+
 void World::deliver(Path& path) {
-  auto hand = [&](const PathEnd& end, WireDatagram& wire) {
-    Node& node = *end.node;
-    if (!node.tunnel_) return;
-    Packet packet = node.pool_->copy(wire.bytes);
-    if (!packet) {
-      ++node.deviceDrops;
-      return;
-    }
-    ++node.receivedDatagrams;
+  auto hand = [&](const PathEnd& end, const WireDatagram& wire) {
     bool far = &end == &path.far_;
-    Route from{end.socket, far ? end.endpoint.address : Address{}, wire.src};
-    node.tunnel_->onDatagram(from, wire.ecn, std::move(packet), node.clock());
-    node.touch();
+    arrive(*end.node, {end.socket, far ? end.endpoint.address : Address{}, wire.src}, wire);
   };
   while (auto wire = path.up_.pop(now_)) hand(path.far_, *wire);
   while (auto wire = path.down_.pop(now_)) {
@@ -303,6 +305,11 @@ void World::transmitFar(Node& from, Datagram& datagram, WireDatagram& wire) {
     size_t size = outerBytes(wire);
     carry(*path, false, std::move(wire), size);
     return;
+  }
+  if (medium_ && medium_->source(from, datagram.route.socket, wire.src)) {
+    note(wire);
+    size_t size = outerBytes(wire);
+    return medium_->carry(from, std::move(wire), size);
   }
   ++unroutable_;
 }

@@ -220,6 +220,16 @@ class Node final : public Station {
   int spins_ = 0;
 };
 
+/// A network of its own that carries the datagrams of a world's gateways.
+class Medium {
+ public:
+  virtual ~Medium() = default;
+  /// The endpoint of a gateway's socket; false when it has none on this network.
+  virtual bool source(const Node& from, SocketId socket, Endpoint& out) = 0;
+  /// Carries a datagram, an IP packet of so many bytes; what arrives is told by World::arrive().
+  virtual void carry(const Node& from, WireDatagram&& wire, size_t bytes) = 0;
+};
+
 class World : public Timeline {
  public:
   /// Wake-ups in a row without a later deadline that count as a livelock. A real loop would eat a core.
@@ -255,6 +265,10 @@ class World : public Timeline {
     return made;
   }
 
+  /// What no path carries goes there. `medium` outlives the world's last run.
+  void attach(Medium& medium) { medium_ = &medium; }
+  /// A datagram comes to a gateway's socket.
+  void arrive(Node& to, const Route& from, const WireDatagram& wire);
   /// A datagram out of nowhere, as an attacker sends it.
   void inject(Node& to, const Route& from, ByteView bytes, Ecn ecn = Ecn::kNotEct);
   /// Sees every datagram before its link. `up`: from the initiator.
@@ -291,6 +305,7 @@ class World : public Timeline {
   std::vector<std::unique_ptr<Node>> nodes_;
   WakeList wakes_;              // of the nodes
   std::vector<Node*> withLan_;  // those with a link between device and host
+  Medium* medium_ = nullptr;
   std::vector<std::unique_ptr<Path>> paths_;
   std::vector<std::unique_ptr<SharedLink>> links_;
   std::vector<std::unique_ptr<Host>> hosts_;

@@ -1,0 +1,99 @@
+#include "simnet/fabric/gateways.h"
+
+#include <string>
+
+#include "inet/protocol.h"
+
+namespace braid::sim {
+
+namespace {
+constexpr uint16_t kFirstPort = 40000;
+
+uint64_t hashOf(const Endpoint& src, const Endpoint& dst) {
+  uint64_t h = 0x9e3779b97f4a7c15;
+  for (const Endpoint* e : {&src, &dst}) {
+    h = (h ^ load64(e->address.bytes.data())) * 0xff51afd7ed558ccd;
+    h = (h ^ (h >> 32) ^ e->port) * 0xc4ceb9fe1a85ec53;
+  }
+  return h ^ (h >> 29);
+}
+}  // namespace
+
+FabricGateways::FabricGateways(World& world, Fabric& fabric, size_t sockets)
+    : world_(world), fabric_(fabric), sockets_(sockets) {
+  world.attach(*this);
+}
+
+Address FabricGateways::addressOf(size_t host) {
+  return Address::v4(Bytes{172, 16, static_cast<uint8_t>(host / 256), static_cast<uint8_t>(host % 256)});
+}
+
+Endpoint FabricGateways::endpointOf(size_t host, SocketId socket) {
+  bool responder = socket == kResponder;
+  return {addressOf(host), responder ? kPort : static_cast<uint16_t>(kFirstPort + socket)};
+}
+
+Node& FabricGateways::add(const TunnelOptions& options) {
+  size_t host = gateways_.size();
+  Node& node = world_.addNode("host" + std::to_string(host), options);
+  for (size_t i = 0; i < sockets_; ++i) {
+    UplinkSpec uplink;
+    uplink.name = "path" + std::to_string(i);
+    uplink.sockets = {{kFirst + static_cast<SocketId>(i), Address::Family::kV4}};
+    node.uplinks.push_back(uplink);
+  }
+  gateways_.push_back(&node);
+  hosts_[&node] = host;
+  byAddress_[addressOf(host)] = static_cast<uint32_t>(host);
+  fabric_.attach(host, [this, host](Parcel&& parcel) { arrive(host, std::move(parcel)); });
+  return node;
+}
+
+void FabricGateways::pair(size_t initiator, size_t responder) {
+  Node& near = at(initiator);
+  world_.pair(near, at(responder));
+  near.peers.back().endpoints.push_back(endpointOf(responder, kResponder));
+}
+
+bool FabricGateways::ready() const {
+  for (const Node* node : gateways_) {
+    for (const PeerStatus& peer : node->status().peers) {
+      size_t active = 0;
+      for (const SubflowStatus& s : peer.subflows) active += s.state == "active";
+      if (!peer.up || active < sockets_) return false;
+    }
+  }
+  return true;
+}
+
+uint64_t FabricGateways::flowOf(size_t initiator, size_t responder, size_t socket, bool back) const {
+  Endpoint near = endpointOf(initiator, kFirst + static_cast<SocketId>(socket));
+  Endpoint far = endpointOf(responder, kResponder);
+  return back ? hashOf(far, near) : hashOf(near, far);
+}
+
+bool FabricGateways::source(const Node& from, SocketId socket, Endpoint& out) {
+  out = endpointOf(hosts_.at(&from), socket);
+  return true;
+}
+
+void FabricGateways::carry(const Node& from, WireDatagram&& wire, size_t bytes) {
+  auto to = byAddress_.find(wire.dst.address);
+  if (to == byAddress_.end()) return;
+  Parcel parcel;
+  parcel.flow = hashOf(wire.src, wire.dst);
+  parcel.wire = std::move(wire);
+  parcel.host = to->second;
+  parcel.bytes = static_cast<uint32_t>(bytes);
+  fabric_.send(hosts_.at(&from), std::move(parcel));
+}
+
+void FabricGateways::arrive(size_t host, Parcel&& parcel) {
+  const Endpoint& dst = parcel.wire.dst;
+  bool responder = dst.port == kPort;
+  SocketId socket = responder ? kResponder : static_cast<SocketId>(dst.port - kFirstPort);
+  Route route{socket, responder ? dst.address : Address{}, parcel.wire.src};
+  world_.arrive(*gateways_[host], route, parcel.wire);
+}
+
+}  // namespace braid::sim
