@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "simnet/inner_packets.h"
 #include "base/random.h"
 #include "inet/endpoint.h"
 

@@ -19,7 +19,7 @@ uint64_t hashOf(const Endpoint& src, const Endpoint& dst) {
 }
 }  // namespace
 
-FabricGateways::FabricGateways(World& world, Fabric& fabric, size_t sockets)
+FabricGateways::FabricGateways(World& world, SwitchedNetwork& fabric, size_t sockets)
     : world_(world), fabric_(fabric), sockets_(sockets) {
   world.attach(*this);
 }
@@ -39,7 +39,7 @@ Node& FabricGateways::add(const TunnelOptions& options) {
   for (size_t i = 0; i < sockets_; ++i) {
     UplinkSpec uplink;
     uplink.name = "path" + std::to_string(i);
-    uplink.sockets = {{kFirst + static_cast<SocketId>(i), Address::Family::kV4}};
+    uplink.sockets = {{static_cast<SocketId>(kFirst + i), Address::Family::kV4}};
     node.uplinks.push_back(uplink);
   }
   gateways_.push_back(&node);
@@ -67,7 +67,7 @@ bool FabricGateways::ready() const {
 }
 
 uint64_t FabricGateways::flowOf(size_t initiator, size_t responder, size_t socket, bool back) const {
-  Endpoint near = endpointOf(initiator, kFirst + static_cast<SocketId>(socket));
+  Endpoint near = endpointOf(initiator, static_cast<SocketId>(kFirst + socket));
   Endpoint far = endpointOf(responder, kResponder);
   return back ? hashOf(far, near) : hashOf(near, far);
 }

@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "simnet/fabric/fabric.h"
+#include "simnet/fabric/switched_network.h"
 #include "simnet/world.h"
 
 namespace braid::sim {
@@ -13,7 +13,7 @@ namespace braid::sim {
 class FabricGateways final : public Medium {
  public:
   /// `sockets`: subflows of each pair. Both others outlive this; the world sends its datagrams here from now on.
-  FabricGateways(World& world, Fabric& fabric, size_t sockets);
+  FabricGateways(World& world, SwitchedNetwork& fabric, size_t sockets);
 
   /// The gateway at the next host without one.
   Node& add(const TunnelOptions& options);
@@ -38,7 +38,7 @@ class FabricGateways final : public Medium {
   void arrive(size_t host, Parcel&& parcel);
 
   World& world_;
-  Fabric& fabric_;
+  SwitchedNetwork& fabric_;
   size_t sockets_;
   std::vector<Node*> gateways_;
   std::map<const Node*, size_t> hosts_;

@@ -12,10 +12,10 @@ namespace braid::sim {
 
 /// A network of switches in virtual time. A packet takes, at each switch, one of the shortest ways by a hash of its flow
 /// (per-flow ECMP). A packet costs one event a hop.
-class Fabric {
+class SwitchedNetwork {
  public:
   /// `timeline` outlives the fabric. The hashes and losses are a matter of `seed`.
-  Fabric(Timeline& timeline, const Topology& topology, uint64_t seed);
+  SwitchedNetwork(Timeline& timeline, const Topology& topology, uint64_t seed);
 
   /// Who gets what arrives at this host.
   using Sink = std::function<void(Parcel&&)>;

@@ -1,4 +1,4 @@
-#include "simnet/fabric/fabric.h"
+#include "simnet/fabric/switched_network.h"
 
 #include <utility>
 
@@ -11,7 +11,7 @@ uint64_t spread(uint64_t x) {
 }
 }  // namespace
 
-Fabric::Fabric(Timeline& timeline, const Topology& topology, uint64_t seed)
+SwitchedNetwork::SwitchedNetwork(Timeline& timeline, const Topology& topology, uint64_t seed)
     : timeline_(timeline),
       topology_(topology),
       seed_(seed),
@@ -30,11 +30,11 @@ Fabric::Fabric(Timeline& timeline, const Topology& topology, uint64_t seed)
   }
 }
 
-void Fabric::send(size_t host, Parcel&& parcel) {
+void SwitchedNetwork::send(size_t host, Parcel&& parcel) {
   push(nicPort_[host], std::move(parcel));
 }
 
-std::vector<size_t> Fabric::way(size_t from, size_t to, uint64_t flow) const {
+std::vector<size_t> SwitchedNetwork::way(size_t from, size_t to, uint64_t flow) const {
   std::vector<size_t> way{nicPort_[from]};
   size_t node = topology_.switchOf(from);
   while (hostAt_[node] < 0) {
@@ -44,7 +44,7 @@ std::vector<size_t> Fabric::way(size_t from, size_t to, uint64_t flow) const {
   return way;
 }
 
-uint32_t Fabric::choose(size_t node, uint32_t host, uint64_t flow) const {
+uint32_t SwitchedNetwork::choose(size_t node, uint32_t host, uint64_t flow) const {
   size_t goal = topology_.switchOf(host);
   if (goal == node) return hostPort_[host];
   const std::vector<uint32_t>& ways = routes_[node][goal];
@@ -52,27 +52,27 @@ uint32_t Fabric::choose(size_t node, uint32_t host, uint64_t flow) const {
   return ways[spread(flow ^ spread(seed_ + node)) % ways.size()];
 }
 
-void Fabric::push(uint32_t port, Parcel&& parcel) {
+void SwitchedNetwork::push(uint32_t port, Parcel&& parcel) {
   bool idle = ports_[port].nextDelivery() == kNever;
   ++hops_;
   ports_[port].push(std::move(parcel), timeline_.now());
   if (idle) schedule(port);
 }
 
-void Fabric::schedule(uint32_t port) {
+void SwitchedNetwork::schedule(uint32_t port) {
   Time when = ports_[port].nextDelivery();
   if (when == kNever) return;
   events_.push({when, port});
   if (!running_) wakeAt(when);
 }
 
-void Fabric::wakeAt(Time when) {
+void SwitchedNetwork::wakeAt(Time when) {
   if (when >= wake_) return;
   wake_ = when;
   timeline_.at(when, [this] { run(); });
 }
 
-void Fabric::run() {
+void SwitchedNetwork::run() {
   Time now = timeline_.now();
   if (now < wake_) return;  // a timer that an earlier one took the place of
   wake_ = kNever;

@@ -1,0 +1,40 @@
+#pragma once
+
+// Experiments on networks of many switches: fat trees and leaf-spine, with the real core at every host.
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "sim/figures.h"
+
+namespace braid::sim {
+
+struct FabricParams {
+  std::string controller = "amp";
+  std::string policy = "none";
+  uint64_t seed = 1;
+  size_t k = 8;              ///< of the fat tree
+  double rate = 10e9;        ///< bits per second, of every link
+  double delay = 2;          ///< us, of every link (AMP section 5.2)
+  size_t queue = 100;        ///< packets that wait at a port
+  size_t threshold = 10;     ///< K, packets
+  size_t subflows = 4;       ///< of each pair
+  size_t initialWindow = 2;  ///< datagrams
+  double minRto = 0;         ///< least RTO, ms; 0: RFC 9002
+  double time = 20;          ///< measured, ms
+  double warmUp = 10;        ///< ms before that
+};
+
+struct FabricExperiment {
+  const char* name;
+  const char* what;
+  Json (*run)(const FabricParams&);
+};
+std::span<const FabricExperiment> fabricExperiments();
+
+/// Every host sends to one other host for the whole time, and receives from one (AMP section 5.2, "permutation").
+/// Goodput, Jain's index, use and queues of each layer, and packets for each second of the processor.
+Json runPermutation(const FabricParams& params);
+
+}  // namespace braid::sim

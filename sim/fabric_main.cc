@@ -1,0 +1,35 @@
+// sim_fabric EXPERIMENT [--controller NAME]...: the papers' experiments on networks of many switches. Prints one JSON
+// object a controller. See docs/evaluation.md.
+
+#include <CLI/CLI.hpp>
+
+#include "sim/fabric_experiments.h"
+#include "sim/program.h"
+
+int main(int argc, char** argv) {
+  using namespace braid::sim;
+  std::string name;
+  std::vector<std::string> controllers;
+  FabricParams params;
+  CLI::App app("Runs experiments on networks of many switches with Braid's core in virtual time");
+  app.add_option("experiment", name, listOf(fabricExperiments()))->required();
+  app.add_option("--controller", controllers, "one after the other");
+  app.add_option("--policy", params.policy, "of recovery");
+  app.add_option("--seed", params.seed, "of traffic and hashes");
+  app.add_option("-k", params.k, "of the fat tree, even")->check(CLI::Range(2, 10));
+  app.add_option("--rate", params.rate, "of every link, bit/s")->check(CLI::Range(1e6, 1e12));
+  app.add_option("--delay", params.delay, "of every link, us")->check(CLI::Range(0.0, 10000.0));
+  app.add_option("--queue", params.queue, "packets that wait at a port")->check(CLI::Range(1, 1000000));
+  app.add_option("--threshold", params.threshold, "K, packets")->check(CLI::Range(1, 1000000));
+  app.add_option("--subflows", params.subflows, "of each pair")->check(CLI::Range(1, 16));
+  app.add_option("--initial-window", params.initialWindow, "datagrams")->check(CLI::Range(1, 1000));
+  app.add_option("--min-rto", params.minRto, "least RTO, ms; 0: RFC 9002")->check(CLI::Range(0.0, 10000.0));
+  app.add_option("--time", params.time, "measured, ms")->check(CLI::Range(0.1, 100000.0));
+  app.add_option("--warm-up", params.warmUp, "before that, ms")->check(CLI::Range(0.0, 100000.0));
+  CLI11_PARSE(app, argc, argv);
+  return runProgram("sim_fabric", [&] {
+    const FabricExperiment& experiment = byName(fabricExperiments(), name);
+    if (controllers.empty()) controllers = {"amp"};
+    runEach(experiment, "controller", &FabricParams::controller, controllers, params);
+  });
+}
