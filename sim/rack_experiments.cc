@@ -23,22 +23,9 @@ constexpr Duration kHeadStart = kOpening + 2s;
 /// After the last round: flows that are not complete then count with the time so far.
 constexpr Duration kLimit = 15s;
 constexpr uint64_t kLargeBytes = uint64_t{1} << 40;
-constexpr uint64_t kSmallFlow = 100'000;  // bytes; the paper's bound of small flows
 constexpr uint16_t kFirstFlowPort = 1000;
 
 constexpr const char* kShims[] = {"off", "sender", "paper", "both", "cache"};
-
-/// The congestion control that the paper pairs with each queue. ns-2 sends all data ECN-capable.
-TcpOptions tcpOf(const RackParams& p) {
-  Discipline d = disciplineOf(p.scheme);
-  bool ecn = d == Discipline::kRedEcn || d == Discipline::kDctcp;
-  return {.bytes = 0,
-          .ecn = ecn,
-          .exact = true,
-          .dctcp = d == Discipline::kDctcp,
-          .ecnRepeats = ecn,
-          .content = false};
-}
 
 /// A flow that counts.
 struct Measured {
@@ -99,17 +86,6 @@ class Rack {
   TcpOptions tcp_;
   uint16_t port_ = kFirstFlowPort;
 };
-
-Json shimJson(const ShimCounters& c) {
-  ActuatorCounts all;
-  for (const ActuatorCounts& a : c.actuators) addCounters(all, a);
-  return {{"fired", all.fired},
-          {"useful", all.useful},
-          {"spurious", all.spurious},
-          {"acks", c.acksSent},
-          {"replays", c[Actuator::kNearReplay].fired},
-          {"helpless", c.helpless}};
-}
 
 Json describe(const Rack& rack) {
   uint64_t timeouts = 0, retransmits = 0, incomplete = 0, repeats = 0, largeBytes = 0;
@@ -193,6 +169,7 @@ Json runWebSearch(const RackParams& p) {
 constexpr RackExperiment kExperiments[] = {
     {"incast", "section V-A: rounds of small flows, with --large beside large ones", runIncastRounds},
     {"websearch", "section V-C: flows of web search at one port, for alpha", runWebSearch},
+    {"leaf-spine", "section V-B: web search or data mining between the hosts of nine racks", runLeafSpine},
 };
 
 }  // namespace
@@ -213,11 +190,40 @@ RackTreeOptions treeOf(const RackParams& p) {
   o.discipline = disciplineOf(p.scheme);
   o.senderShim = p.shim != "off";
   o.receiverShim = p.shim == "both";
-  o.shim.alpha = p.alpha;
-  if (p.shim == "paper") o.shim.holes = o.shim.replay = false;
-  o.shim.cacheOutgoing = p.shim == "cache";
-  if (p.gamma) o.shim.gamma = *p.gamma;
+  o.shim = shimOf(p);
   return o;
+}
+
+AckShimOptions shimOf(const RackParams& p) {
+  AckShimOptions shim;
+  shim.alpha = p.alpha;
+  if (p.shim == "paper") shim.holes = shim.replay = false;
+  shim.cacheOutgoing = p.shim == "cache";
+  if (p.gamma) shim.gamma = *p.gamma;
+  return shim;
+}
+
+// The congestion control that the paper pairs with each queue. ns-2 sends all data ECN-capable.
+TcpOptions tcpOf(const RackParams& p) {
+  Discipline d = disciplineOf(p.scheme);
+  bool ecn = d == Discipline::kRedEcn || d == Discipline::kDctcp;
+  return {.bytes = 0,
+          .ecn = ecn,
+          .exact = true,
+          .dctcp = d == Discipline::kDctcp,
+          .ecnRepeats = ecn,
+          .content = false};
+}
+
+Json shimJson(const ShimCounters& c) {
+  ActuatorCounts all;
+  for (const ActuatorCounts& a : c.actuators) addCounters(all, a);
+  return {{"fired", all.fired},
+          {"useful", all.useful},
+          {"spurious", all.spurious},
+          {"acks", c.acksSent},
+          {"replays", c[Actuator::kNearReplay].fired},
+          {"helpless", c.helpless}};
 }
 
 }  // namespace braid::sim

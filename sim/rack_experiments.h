@@ -10,6 +10,7 @@
 
 #include "sim/figures.h"
 #include "sim/rack_tree.h"
+#include "simnet/tcp_flow.h"
 
 namespace braid::sim {
 
@@ -25,8 +26,11 @@ struct RackParams {
   uint32_t alpha = 10;
   std::optional<uint32_t> gamma;  ///< bytes; unset: the default
   double jitter = 0;              ///< us
-  double load = 0.5;              ///< websearch: of the bottleneck, (0, 1)
-  double seconds = 10;            ///< websearch: of arrivals
+  double load = 0.5;              ///< websearch: of the bottleneck; leaf-spine: of the leaves' uplinks; (0, 1)
+  double seconds = 10;            ///< websearch, leaf-spine: of arrivals
+  std::string sizes = "web_search";    ///< leaf-spine: name in sim/data
+  uint64_t most = uint64_t{1} << 30;   ///< leaf-spine: of a flow, bytes
+  size_t hostsPerLeaf = 20;            ///< leaf-spine
 };
 
 /// Where a shim stands and what it may do: "off"; "sender", with the default options; "paper", the duplicate
@@ -40,6 +44,17 @@ struct RackExperiment {
   Json (*run)(const RackParams&);
 };
 std::span<const RackExperiment> rackExperiments();
+
+/// The TCP that the paper pairs with each queue; the shim's options; what shims did, as a report says it.
+TcpOptions tcpOf(const RackParams& params);
+AckShimOptions shimOf(const RackParams& params);
+Json shimJson(const ShimCounters& counters);
+
+/// Flows of the paper up to this size are small. Bytes.
+inline constexpr uint64_t kSmallFlow = 100'000;
+
+/// Section V-B: web search or data mining between the hosts of nine leaves below four spines.
+Json runLeafSpine(const RackParams& params);
 
 /// The tree that the parameters describe.
 RackTreeOptions treeOf(const RackParams& params);

@@ -9,9 +9,6 @@ namespace braid::sim {
 namespace {
 constexpr int kTreeHops = 4;  // there and back
 constexpr size_t kPacket = 1500;
-constexpr size_t kTreePool = 4096;
-/// A host has one flow a round: a table for the default's thousands would only take memory.
-constexpr size_t kFlows = 4096;
 
 LinkOptions linkOf(const RackTreeOptions& o) {
   return {.rateBitsPerSecond = o.rate,
@@ -47,86 +44,26 @@ void Hop::take() {
 // ---- a host
 
 RackHost::RackHost(RackTree& tree, std::string name, Address address, const LinkOptions& link, uint64_t seed)
-    : down(tree, link, seed, [this](const Bytes& p) { arrive(p); }),
-      timeline_(tree),
-      name_(std::move(name)),
-      address_(address),
-      up_(tree, link, seed + 1, [&tree](Bytes p) { tree.route(std::move(p)); }) {}
-
-void RackHost::listen(uint8_t protocol, uint16_t port, Handler handler) {
-  handlers_[{protocol, port}] = std::move(handler);
-}
-
-void RackHost::addShim(AckShimOptions options, uint64_t seed) {
-  options.maxFlows = options.maxHalfOpen = kFlows;
-  pool_ = std::make_unique<PacketPool>(kPacket + 500, kTreePool);
-  shim_ = std::make_unique<AckShim>(options, *pool_, nullptr, AckShim::Seeds{seed, Random(seed).next()});
-}
-
-void RackHost::send(ByteView packet) {
-  if (shim_) {
-    std::optional<InnerPacket> parsed = parseInnerPacket(packet);
-    if (parsed) shim_->onFromHost(packet, *parsed, timeline_.now());
-  }
-  up_.push({packet.begin(), packet.end()});
-  pollShim();
-}
-
-void RackHost::arrive(ByteView packet) {
-  std::optional<InnerPacket> parsed = parseInnerPacket(packet);
-  if (!parsed) return;
-  auto verdict = AckShim::Verdict::kPass;
-  if (shim_) verdict = shim_->onToHost(packet, *parsed, timeline_.now());
-  if (verdict == AckShim::Verdict::kPass) deliver(packet);
-  pollShim();
-}
-
-void RackHost::deliver(ByteView packet) {
-  std::optional<InnerPacket> parsed = parseInnerPacket(packet);
-  if (!parsed) return;
-  auto handler = handlers_.find({parsed->protocol, parsed->dport});
-  if (handler != handlers_.end()) handler->second(packet, *parsed);
-}
-
-// What the shim says reaches the host a moment later: the host may be in the middle of sending.
-void RackHost::pollShim() {
-  if (!shim_) return;
-  while (Packet packet = shim_->pollToHost()) {
-    ByteView v = packet.view();
-    timeline_.after(Duration(0), [this, bytes = Bytes(v.begin(), v.end())] { deliver(bytes); });
-  }
-  while (Packet packet = shim_->pollToPeer()) up_.push({packet.view().begin(), packet.view().end()});
-  armShim();
-}
-
-void RackHost::armShim() {
-  Time next = shim_->nextDeadline();
-  if (next >= shimAt_) return;
-  shimAt_ = next;
-  timeline_.at(next, [this, next] {
-    if (shimAt_ != next) return;  // an earlier one was armed
-    shimAt_ = kNever;
-    shim_->onTimer(timeline_.now());
-    pollShim();
-  });
-}
+    : down(tree, link, seed, [this](const Bytes& p) { host.arrive(p); }),
+      up(tree, link, seed + 1, [&tree](Bytes p) { tree.route(std::move(p)); }),
+      host(tree, std::move(name), address, [this](Bytes p) { up.push(std::move(p)); }) {}
 
 // ---- the tree
 
 RackTree::RackTree(const RackTreeOptions& options, uint64_t seed)
-    : Timeline(seed),
+    : Simulation(seed),
       options_(options),
       queue_(options.discipline, options.queue, timeOf(kPacket, options.rate), random().next()),
       wire_(*this, {.delay = options.rtt / kTreeHops}, random().next(), [this](const Bytes& packet) {
         hash_ = (hash_ ^ static_cast<uint64_t>(now().time_since_epoch().count())) * 0x9e3779b97f4a7c15;
         hash_ ^= packet.size();
-        receiver_->arrive(packet);
+        receiver_->host.arrive(packet);
       }) {
   auto host = [&](const std::string& name, const std::string& text, bool shim) {
     auto made = std::make_unique<RackHost>(*this, name, address(text), linkOf(options), random().next());
     uint64_t own = random().next();  // drawn with and without: the same seed means the same traffic
-    if (shim) made->addShim(options.shim, own);
-    byAddress_[made->host(false)] = made.get();
+    if (shim) made->host.addShim(options.shim, own);
+    byAddress_[made->host.host(false)] = made.get();
     return made;
   };
   receiver_ = host("receiver", "10.0.0.1", options.receiverShim);
@@ -139,7 +76,7 @@ RackTree::RackTree(const RackTreeOptions& options, uint64_t seed)
 void RackTree::route(Bytes packet) {
   std::optional<InnerPacket> parsed = parseInnerPacket(packet);
   if (!parsed) return;
-  if (parsed->dst != receiver_->host(false)) {
+  if (parsed->dst != receiver_->host.host(false)) {
     auto to = byAddress_.find(parsed->dst);
     if (to != byAddress_.end()) to->second->down.push(std::move(packet));
     return;
@@ -160,19 +97,10 @@ void RackTree::transmit() {
   });
 }
 
-void RackTree::run(Duration d) {
-  Time end = now_ + d;
-  while (nextTimer() <= end) {
-    now_ = nextTimer();
-    runTimers();
-  }
-  now_ = end;
-}
-
 ShimCounters RackTree::senderShims() const {
   ShimCounters sum;
   for (const auto& host : senders_) {
-    if (host->shim()) addCounters(sum, host->shim()->counters());
+    if (host->host.shim()) addCounters(sum, host->host.shim()->counters());
   }
   return sum;
 }

@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ackshim/ack_shim.h"
 #include "sim/port_queue.h"
 #include "simnet/link/link.h"
-#include "simnet/station.h"
+#include "simnet/shim_host.h"
 #include "simnet/timeline.h"
 
 namespace braid::sim {
@@ -46,58 +45,32 @@ struct RackTreeOptions {
   AckShimOptions shim{};
 };
 
-/// A host with its hypervisor, where the shim may stand, and its link to the switch.
-class RackHost final : public Station {
- public:
+/// A host and its link to the switch and back.
+struct RackHost {
   RackHost(RackTree& tree, std::string name, Address address, const LinkOptions& link, uint64_t seed);
-
-  const std::string& name() const override { return name_; }
-  Address host(bool) const override { return address_; }
-  void send(ByteView packet) override;
-  void listen(uint8_t protocol, uint16_t port, Handler handler) override;
-
-  void addShim(AckShimOptions options, uint64_t seed);
-  const AckShim* shim() const { return shim_.get(); }
-  /// The link from the switch.
-  Hop down;
-  /// A packet from the network.
-  void arrive(ByteView packet);
-
- private:
-  void pollShim();
-  void armShim();
-  void deliver(ByteView packet);
-
-  Timeline& timeline_;
-  std::string name_;
-  Address address_;
-  Hop up_;
-  std::map<std::pair<uint8_t, uint16_t>, Handler> handlers_;
-  std::unique_ptr<PacketPool> pool_;
-  std::unique_ptr<AckShim> shim_;
-  Time shimAt_ = kNever;  // its timer is called then
+  Hop down;  ///< from the switch
+  Hop up;
+  ShimHost host;
 };
 
 /// Senders, a switch, one receiver behind one port. ACKs go back without a queue that could drop them.
-class RackTree final : public Timeline {
+class RackTree final : public Simulation {
  public:
   RackTree(const RackTreeOptions& options, uint64_t seed);
 
-  RackHost& sender(size_t i) { return *senders_.at(i); }
-  RackHost& receiver() { return *receiver_; }
+  ShimHost& sender(size_t i) { return senders_.at(i)->host; }
+  ShimHost& receiver() { return receiver_->host; }
   const PortQueue& bottleneck() const { return queue_; }
   /// Packets that the bottleneck's link carried.
   uint64_t carried() const { return carried_; }
   /// Sum of all shims' counters on the senders.
   ShimCounters senderShims() const;
 
-  /// Runs for so long.
-  void run(Duration d);
   /// Covers every packet that reached the receiver, with its time.
   uint64_t hash() const { return hash_; }
 
  private:
-  friend class RackHost;
+  friend struct RackHost;
   void route(Bytes packet);
   void transmit();
 

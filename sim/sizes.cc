@@ -26,6 +26,20 @@ uint64_t Sizes::draw(Random& random, uint64_t most) const {
   return static_cast<uint64_t>(std::max(bytes, 1.0));
 }
 
+// Linear between its points, the last of them cut at `most`.
+double Sizes::mean(uint64_t most) const {
+  auto limit = static_cast<double>(most);
+  double sum = points_.front().first * points_.front().second, share = points_.front().first;
+  for (size_t i = 1; i < points_.size() && points_[i - 1].second < limit; ++i) {
+    auto [p0, low] = points_[i - 1];
+    auto [p1, high] = points_[i];
+    double part = high > limit ? (limit - low) / (high - low) * (p1 - p0) : p1 - p0;
+    sum += part * (low + std::min(high, limit)) / 2;
+    share += part;
+  }
+  return sum / share;
+}
+
 double Sizes::quantile(double p) const {
   auto upper = std::upper_bound(points_.begin(), points_.end(), p,
                                 [](double v, const auto& at) { return v < at.first; });

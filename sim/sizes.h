@@ -20,6 +20,8 @@ class Sizes {
 
   /// One draw: at least 1, at most `most` (larger ones are drawn again; the file must have smaller ones).
   uint64_t draw(Random& random, uint64_t most) const;
+  /// Mean of such draws, bytes.
+  double mean(uint64_t most) const;
 
  private:
   double quantile(double p) const;

@@ -48,4 +48,19 @@ class Timeline {
   uint64_t timerOrder_ = 0;
 };
 
+/// A timeline without gateways: nothing but its timers happens.
+class Simulation : public Timeline {
+ public:
+  using Timeline::Timeline;
+  /// Runs for so long.
+  void run(Duration d) {
+    Time end = now_ + d;
+    while (nextTimer() <= end) {
+      now_ = std::max(now_, nextTimer());
+      runTimers();
+    }
+    now_ = end;
+  }
+};
+
 }  // namespace braid::sim

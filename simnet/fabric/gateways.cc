@@ -2,21 +2,10 @@
 
 #include <string>
 
-#include "inet/protocol.h"
-
 namespace braid::sim {
 
 namespace {
 constexpr uint16_t kFirstPort = 40000;
-
-uint64_t hashOf(const Endpoint& src, const Endpoint& dst) {
-  uint64_t h = 0x9e3779b97f4a7c15;
-  for (const Endpoint* e : {&src, &dst}) {
-    h = (h ^ load64(e->address.bytes.data())) * 0xff51afd7ed558ccd;
-    h = (h ^ (h >> 32) ^ e->port) * 0xc4ceb9fe1a85ec53;
-  }
-  return h ^ (h >> 29);
-}
 }  // namespace
 
 FabricGateways::FabricGateways(World& world, SwitchedNetwork& fabric, size_t sockets)
@@ -69,7 +58,7 @@ bool FabricGateways::ready() const {
 uint64_t FabricGateways::flowOf(size_t initiator, size_t responder, size_t socket, bool back) const {
   Endpoint near = endpointOf(initiator, static_cast<SocketId>(kFirst + socket));
   Endpoint far = endpointOf(responder, kResponder);
-  return back ? hashOf(far, near) : hashOf(near, far);
+  return back ? flowHash(far, near) : flowHash(near, far);
 }
 
 bool FabricGateways::source(const Node& from, SocketId socket, Endpoint& out) {
@@ -81,7 +70,7 @@ void FabricGateways::carry(const Node& from, WireDatagram&& wire, size_t bytes) 
   auto to = byAddress_.find(wire.dst.address);
   if (to == byAddress_.end()) return;
   Parcel parcel;
-  parcel.flow = hashOf(wire.src, wire.dst);
+  parcel.flow = flowHash(wire.src, wire.dst);
   parcel.wire = std::move(wire);
   parcel.host = to->second;
   parcel.bytes = static_cast<uint32_t>(bytes);

@@ -14,6 +14,8 @@ struct Parcel {
   uint32_t bytes = 0;  ///< IP packet
   uint64_t flow = 0;   ///< what switches hash: addresses, protocol and ports
 };
+/// What switches hash of a packet between these two.
+uint64_t flowHash(const Endpoint& src, const Endpoint& dst);
 inline bool markCe(Parcel& p) {
   return markCe(p.wire);
 }

@@ -15,7 +15,8 @@ Port::Port(const PortOptions& options, uint64_t seed)
       nanosecondsPerByte_(8e9 / options.rate),
       random_(seed),
       loss_(random_.fork()),
-      red_(Duration(static_cast<int64_t>(kFullPacket * nanosecondsPerByte_))) {
+      red_(Duration(static_cast<int64_t>(kFullPacket * nanosecondsPerByte_)),
+           options.thresholdPackets > 0 ? static_cast<double>(options.thresholdPackets) : Red::kMin) {
   loss_.setOptions(options_.losses);
 }
 

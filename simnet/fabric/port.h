@@ -20,8 +20,8 @@ struct PortOptions {
   Discipline discipline = Discipline::kDropTail;
   size_t packets = 0;           ///< most that wait, without the one in transmission
   size_t bytes = 0;             ///< the same in bytes
-  size_t thresholdPackets = 0;  ///< kDctcp: a packet that finds more waiting is marked
-  size_t thresholdBytes = 0;    ///< the same in bytes
+  size_t thresholdPackets = 0;  ///< kDctcp: a packet that finds more waiting is marked; kRedEcn: the lower one
+  size_t thresholdBytes = 0;    ///< kDctcp: the same in bytes
   /// What the cable loses: LinkOptions::loss and bursts, nothing else of it.
   LinkOptions losses{};
 };

@@ -9,13 +9,13 @@ namespace braid::sim {
 bool Red::hits(size_t waiting, Time emptySince, Time now, Random& random) {
   if (waiting == 0) average_ *= std::pow(1 - kWeight, (now - emptySince) / packetTime_);
   average_ += kWeight * (static_cast<double>(waiting) - average_);
-  if (average_ < kMin) {
+  if (average_ < min_) {
     sinceHit_ = 0;
     return false;
   }
-  double share = (average_ - kMin) / (kMax - kMin);
+  double share = (average_ - min_) / (max_ - min_);
   double p = kMost * share;
-  if (average_ >= kMax) p = kMost + (1 - kMost) * (average_ - kMax) / kMax;
+  if (average_ >= max_) p = kMost + (1 - kMost) * (average_ - max_) / max_;
   ++sinceHit_;
   double spread = p * sinceHit_ < 1 ? p / (1 - p * sinceHit_) : 1;
   if (!random.chance(spread)) return false;

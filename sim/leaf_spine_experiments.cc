@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "sim/flows.h"
+#include "sim/rack_experiments.h"
+#include "sim/sizes.h"
+#include "simnet/fabric/hosts.h"
+
+namespace braid::sim {
+
+namespace {
+
+// Section V-B. The rate of the fabric is not said; with the hosts' and an over-subscription of 5, 20 hosts are in a rack.
+constexpr double kHostRate = 10e9;
+constexpr Duration kHop = 50us;
+constexpr Duration kRackRtt = 4 * kHop;
+constexpr size_t kFull = 1500;
+/// K of DCTCP and RED's lower threshold at 10 Gbit/s (DCTCP, section 3.5), packets.
+constexpr size_t kMarkAbove = 65;
+/// A connection is there before its flow ("persistent connections"): opened so long ahead, at most.
+constexpr Duration kAhead = 50ms;
+/// Flows that are not complete by then count with the time so far.
+constexpr Duration kPatience = 5s;
+constexpr uint16_t kFirst = 1000, kLast = 65000;
+
+Topology leafSpine(const RackParams& p) {
+  PortOptions port;
+  port.rate = kHostRate;
+  port.delay = kHop;
+  port.discipline = disciplineOf(p.scheme);
+  port.packets = static_cast<size_t>(kHostRate / 8 * toSeconds(kRackRtt)) / kFull;
+  port.thresholdPackets = kMarkAbove;
+  LeafSpine tree;
+  tree.hostsPerLeaf = p.hostsPerLeaf;
+  tree.access = tree.fabric = tree.host = port;
+  tree.host.packets = 0;  // a host's own queue holds what its TCP sends
+  return tree.build();
+}
+
+struct LeafFlow {
+  size_t from = 0, to = 0;
+  uint64_t bytes = 0;
+  Time begin{};
+  std::unique_ptr<TcpFlow> tcp;
+  bool done() const { return tcp && tcp->received() >= bytes; }
+};
+
+/// The racks and what runs between them.
+class Racks {
+ public:
+  explicit Racks(const RackParams& p)
+      : simulation(p.seed), network(simulation, leafSpine(p), Random(p.seed).next()), hosts(simulation, network) {
+    if (p.shim == "off") return;
+    Random seeds(p.seed);
+    for (size_t h = 0; h < hosts.size(); ++h) hosts.at(h).addShim(shimOf(p), seeds.next());
+  }
+  /// Draws the flows of that many seconds: Poisson arrivals from any host to any other.
+  void draw(const RackParams& p) {
+    Sizes sizes = namedSizes(p.sizes);
+    Random random(p.seed);
+    LeafSpine shape;
+    double uplinks = static_cast<double>(shape.leaves * shape.spines) * kHostRate;
+    double leaving = 1 - 1 / static_cast<double>(shape.leaves);
+    Duration gap = fromSeconds(sizes.mean(p.most) * 8 * leaving / (p.load * uplinks));
+    Time start = simulation.now() + kAhead;
+    for (Time at = start; at < start + fromSeconds(p.seconds); at += exponential(random, gap)) {
+      size_t from = random.below(hosts.size());
+      size_t to = (from + 1 + random.below(hosts.size() - 1)) % hosts.size();
+      flows.push_back({from, to, sizes.draw(random, p.most), at, nullptr});
+    }
+  }
+  /// Lets them run until all are complete, or for kPatience after the last arrival.
+  void run(const RackParams& p) {
+    TcpOptions options = tcpOf(p);
+    Time last{};
+    for (size_t i = 0; i < flows.size(); ++i) {
+      LeafFlow& flow = flows[i];
+      last = std::max(last, flow.begin);
+      auto port = static_cast<uint16_t>(kFirst + i % (kLast - kFirst));
+      simulation.at(flow.begin - kAhead, [this, &flow, options, port] {
+        flow.tcp = std::make_unique<TcpFlow>(simulation, hosts.at(flow.from), hosts.at(flow.to), port, options);
+      });
+      simulation.at(flow.begin, [&flow] { flow.tcp->write(flow.bytes); });
+    }
+    while (simulation.now() < last + kPatience &&
+           !std::ranges::all_of(flows, [](const LeafFlow& f) { return f.done(); }))
+      simulation.run(10ms);
+  }
+
+  Simulation simulation;
+  SwitchedNetwork network;
+  NetworkHosts hosts;
+  std::vector<LeafFlow> flows;
+};
+
+}  // namespace
+
+Json runLeafSpine(const RackParams& p) {
+  Racks racks(p);
+  racks.draw(p);
+  racks.run(p);
+  std::vector<double> all, small;
+  uint64_t timeouts = 0, smallTimeouts = 0, retransmits = 0, repeats = 0, incomplete = 0;
+  uint64_t hash = 0;
+  for (const LeafFlow& f : racks.flows) {
+    Time end = f.done() ? f.tcp->finishedAt() : racks.simulation.now();
+    all.push_back(toSeconds(end - f.begin));
+    incomplete += !f.done();
+    hash = (hash ^ static_cast<uint64_t>(end.time_since_epoch().count())) * 0x9e3779b97f4a7c15;
+    timeouts += f.tcp->timeouts(), retransmits += f.tcp->retransmits(), repeats += f.tcp->repeats();
+    if (f.bytes > kSmallFlow) continue;
+    small.push_back(all.back());
+    smallTimeouts += f.tcp->timeouts();
+  }
+  uint64_t dropped = 0, marked = 0;
+  for (const Port& port : racks.network.ports())
+    dropped += port.counters().dropped, marked += port.counters().marked;
+  return {{"hosts", racks.hosts.size()},
+          {"load", p.load},
+          {"sizes", p.sizes},
+          {"flows", all.size()},
+          {"incomplete", incomplete},
+          {"mean_all", mean(all)},
+          {"p99_all", percentile(all, 0.99)},
+          {"small", small.size()},
+          {"mean_small", mean(small)},
+          {"p50_small", percentile(small, 0.5)},
+          {"p95_small", percentile(small, 0.95)},
+          {"p99_small", percentile(small, 0.99)},
+          {"timeouts", timeouts},
+          {"timeouts_small", smallTimeouts},
+          {"retransmits", retransmits},
+          {"repeats", repeats},
+          {"dropped", dropped},
+          {"marked", marked},
+          {"hops", racks.network.hops()},
+          {"shim", shimJson(racks.hosts.shims())},
+          {"hash", hash}};
+}
+
+}  // namespace braid::sim

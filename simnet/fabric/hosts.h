@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "simnet/fabric/switched_network.h"
+#include "simnet/shim_host.h"
+
+namespace braid::sim {
+
+/// Plain hosts, without a gateway, at the hosts of a network of switches.
+class NetworkHosts {
+ public:
+  /// Both outlive this.
+  NetworkHosts(Timeline& timeline, SwitchedNetwork& network);
+
+  ShimHost& at(size_t host) { return *hosts_.at(host); }
+  size_t size() const { return hosts_.size(); }
+  /// Sum of the counters of all hosts' shims.
+  ShimCounters shims() const;
+
+ private:
+  void send(size_t host, Bytes packet);
+
+  SwitchedNetwork& network_;
+  std::vector<std::unique_ptr<ShimHost>> hosts_;
+  std::map<Address, uint32_t> byAddress_;
+};
+
+}  // namespace braid::sim
