@@ -106,7 +106,8 @@ class Layers {
       port.waiting(now);
       LayerUse& layer = layers[fabric_.topology().cables()[i].layer];
       const PortCounters& c = port.counters();
-      layer.use.push_back(static_cast<double>(c.sentBytes - before_[i].sentBytes) * 8 / port.options().rate / seconds);
+      layer.use.push_back(static_cast<double>(c.sentBytes - before_[i].sentBytes) * 8 / port.options().rate /
+                          seconds);
       layer.dropped += c.dropped - before_[i].dropped;
       layer.marked += c.marked - before_[i].marked;
       layer.mostWaiting = std::max(layer.mostWaiting, c.mostWaiting);

@@ -50,7 +50,9 @@ struct LeafFlow {
 class Racks {
  public:
   explicit Racks(const RackParams& p)
-      : simulation(p.seed), network(simulation, leafSpine(p), Random(p.seed).next()), hosts(simulation, network) {
+      : simulation(p.seed),
+        network(simulation, leafSpine(p), Random(p.seed).next()),
+        hosts(simulation, network) {
     if (p.shim == "off") return;
     Random seeds(p.seed);
     for (size_t h = 0; h < hosts.size(); ++h) hosts.at(h).addShim(shimOf(p), seeds.next());
@@ -79,7 +81,8 @@ class Racks {
       last = std::max(last, flow.begin);
       auto port = static_cast<uint16_t>(kFirst + i % (kLast - kFirst));
       simulation.at(flow.begin - kAhead, [this, &flow, options, port] {
-        flow.tcp = std::make_unique<TcpFlow>(simulation, hosts.at(flow.from), hosts.at(flow.to), port, options);
+        flow.tcp =
+            std::make_unique<TcpFlow>(simulation, hosts.at(flow.from), hosts.at(flow.to), port, options);
       });
       simulation.at(flow.begin, [&flow] { flow.tcp->write(flow.bytes); });
     }

@@ -9,7 +9,8 @@ namespace braid::sim {
 void PortQueue::push(Bytes packet, Time now) {
   ++in_;
   bool kept = true;
-  if (discipline_ == Discipline::kRedEcn && red_.hits(size(), emptySince_, now, random_)) kept = markOrDrop(packet);
+  if (discipline_ == Discipline::kRedEcn && red_.hits(size(), emptySince_, now, random_))
+    kept = markOrDrop(packet);
   if (discipline_ == Discipline::kDctcp && size() > kThreshold && braid::markCe(ByteSpan(packet))) ++marked_;
   if (kept && size() < limit_) return waiting_.push_back(std::move(packet));
   ++dropped_;

@@ -26,11 +26,11 @@ struct RackParams {
   uint32_t alpha = 10;
   std::optional<uint32_t> gamma;  ///< bytes; unset: the default
   double jitter = 0;              ///< us
-  double load = 0.5;              ///< websearch: of the bottleneck; leaf-spine: of the leaves' uplinks; (0, 1)
-  double seconds = 10;            ///< websearch, leaf-spine: of arrivals
-  std::string sizes = "web_search";    ///< leaf-spine: name in sim/data
-  uint64_t most = uint64_t{1} << 30;   ///< leaf-spine: of a flow, bytes
-  size_t hostsPerLeaf = 20;            ///< leaf-spine
+  double load = 0.5;    ///< websearch: of the bottleneck; leaf-spine: of the leaves' uplinks; (0, 1)
+  double seconds = 10;  ///< websearch, leaf-spine: of arrivals
+  std::string sizes = "web_search";   ///< leaf-spine: name in sim/data
+  uint64_t most = uint64_t{1} << 30;  ///< leaf-spine: of a flow, bytes
+  size_t hostsPerLeaf = 20;           ///< leaf-spine
 };
 
 /// Where a shim stands and what it may do: "off"; "sender", with the default options; "paper", the duplicate

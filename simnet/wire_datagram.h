@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "simnet/inner_packets.h"
 #include "base/random.h"
 #include "inet/endpoint.h"
+#include "simnet/inner_packets.h"
 
 namespace braid::sim {
 

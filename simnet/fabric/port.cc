@@ -70,8 +70,8 @@ bool Port::admits(Parcel& parcel, Time now) {
     if (above) mark(parcel);
   }
   if (busyUntil_ <= now) return true;  // it need not wait
-  bool full = (o.packets > 0 && packets >= o.packets) ||
-              (o.bytes > 0 && waitingBytes_ + parcel.bytes > o.bytes);
+  bool full =
+      (o.packets > 0 && packets >= o.packets) || (o.bytes > 0 && waitingBytes_ + parcel.bytes > o.bytes);
   return !full || (o.discipline == Discipline::kDropRand && makesRoom());
 }
 
@@ -110,7 +110,8 @@ void Port::append(Parcel&& parcel, Time now) {
 
 // Books the transmitter from then on.
 void Port::settle(Entry& entry, Time from) {
-  auto time = static_cast<int64_t>(std::llround(static_cast<double>(entry.parcel.bytes) * nanosecondsPerByte_));
+  auto time =
+      static_cast<int64_t>(std::llround(static_cast<double>(entry.parcel.bytes) * nanosecondsPerByte_));
   busyUntil_ = from + Duration(time);
   entry.deliver = busyUntil_ + options_.delay;
 }

@@ -18,10 +18,11 @@ struct PortOptions {
   double rate = 10e9;  ///< bits per second
   Duration delay{};    ///< of the cable
   Discipline discipline = Discipline::kDropTail;
-  size_t packets = 0;           ///< most that wait, without the one in transmission
-  size_t bytes = 0;             ///< the same in bytes
-  size_t thresholdPackets = 0;  ///< kDctcp: a packet that finds more waiting is marked; kRedEcn: the lower one
-  size_t thresholdBytes = 0;    ///< kDctcp: the same in bytes
+  size_t packets = 0;  ///< most that wait, without the one in transmission
+  size_t bytes = 0;    ///< the same in bytes
+  size_t thresholdPackets =
+      0;                      ///< kDctcp: a packet that finds more waiting is marked; kRedEcn: the lower one
+  size_t thresholdBytes = 0;  ///< kDctcp: the same in bytes
   /// What the cable loses: LinkOptions::loss and bursts, nothing else of it.
   LinkOptions losses{};
 };

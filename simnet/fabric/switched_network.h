@@ -53,8 +53,9 @@ class SwitchedNetwork {
   std::vector<uint32_t> nicPort_;                           // its own port, of each host
   std::vector<int64_t> hostAt_;                             // the host at each node, or -1
   std::vector<Sink> sinks_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;  // one for each port with packets inside
-  Time wake_ = kNever;                                                     // the timeline calls then
+  std::priority_queue<Event, std::vector<Event>, std::greater<>>
+      events_;          // one for each port with packets inside
+  Time wake_ = kNever;  // the timeline calls then
   bool running_ = false;
   uint64_t hops_ = 0;
 };

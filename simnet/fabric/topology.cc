@@ -33,7 +33,8 @@ std::vector<std::vector<std::vector<uint32_t>>> Topology::routes() const {
     from[cables_[c].from].push_back(c);
     to[cables_[c].to].push_back(c);
   }
-  std::vector<std::vector<std::vector<uint32_t>>> routes(nodes(), std::vector<std::vector<uint32_t>>(nodes()));
+  std::vector<std::vector<std::vector<uint32_t>>> routes(nodes(),
+                                                         std::vector<std::vector<uint32_t>>(nodes()));
   for (size_t goal = 0; goal < nodes(); ++goal) {
     if (hostOf_[goal]) continue;
     std::vector<size_t> distance(nodes(), kFar);

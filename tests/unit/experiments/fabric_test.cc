@@ -1,0 +1,93 @@
+#include "sim/fabric_experiments.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/rack_experiments.h"
+#include "sim/sizes.h"
+
+namespace braid::fabric_experiments_test {
+namespace {
+
+using namespace sim;
+
+FabricParams small() {
+  FabricParams p;
+  p.k = 4;
+  p.time = p.warmUp = 1;
+  return p;
+}
+
+// No port carries more than its rate, the queues stay near K, and all hosts get a share.
+TEST(Permutation, FillsAFatTreeWithoutLosses) {
+  Json j = runPermutation(small());
+  EXPECT_EQ(j["hosts"], 16);
+  EXPECT_GT(j["goodput_mbps"], 4000);  // a hash leaves some ways empty
+  EXPECT_GT(j["jain"], 0.85);
+  for (const char* layer : {"access", "aggregation", "core"}) {
+    const Json& l = j["layers"][layer];
+    EXPECT_GT(l["use_mean"], 0.3) << layer;
+    EXPECT_LE(l["use_p90"], 1.001) << layer;
+    EXPECT_EQ(l["dropped"], 0) << layer;
+  }
+}
+
+TEST(Permutation, IsAMatterOfItsSeed) {
+  FabricParams p = small();
+  p.time = 0.2;
+  Json one = runPermutation(p), again = runPermutation(p);
+  p.seed = 2;
+  EXPECT_EQ(one["hash"], again["hash"]);
+  EXPECT_NE(one["hash"], runPermutation(p)["hash"]);
+}
+
+RackParams racks() {
+  RackParams p;
+  p.hostsPerLeaf = 4;
+  p.load = 0.2;
+  p.seconds = 0.01;
+  p.most = 1 << 20;
+  return p;
+}
+
+TEST(LeafSpine, AllFlowsEndAndNoneBeforeItCan) {
+  for (const char* scheme : {"droptail", "red-ecn", "dctcp"}) {
+    RackParams p = racks();
+    p.scheme = scheme;
+    Json j = runLeafSpine(p);
+    EXPECT_EQ(j["hosts"], 36) << scheme;
+    EXPECT_GT(j["flows"], 50) << scheme;
+    EXPECT_EQ(j["incomplete"], 0) << scheme;
+    EXPECT_GE(j["p50_small"], 200e-6) << scheme;  // half an RTT across the spine
+    EXPECT_LT(j["p50_small"], 5e-3) << scheme;
+  }
+}
+
+// Section V-B's finding in small: where small flows time out, the shim spares them that.
+TEST(LeafSpine, TheShimSparesSmallFlowsTheirTimeouts) {
+  RackParams p = racks();
+  p.hostsPerLeaf = 20;
+  p.load = 0.6;
+  p.most = 1 << 30;
+  Json off = runLeafSpine(p);
+  p.shim = "sender";
+  Json on = runLeafSpine(p);
+  ASSERT_GT(off["timeouts_small"], 0);
+  EXPECT_LT(on["timeouts_small"], off["timeouts_small"]);
+  EXPECT_LT(on["mean_small"], off["mean_small"]);
+}
+
+TEST(Sizes, TheMeanIsThatOfItsDraws) {
+  for (const char* name : {"web_search", "data_mining", "web_server"}) {
+    Sizes sizes = namedSizes(name);
+    for (uint64_t most : {20'000u, 1'000'000u}) {
+      Random random(3);
+      double sum = 0;
+      constexpr int kDraws = 200'000;
+      for (int i = 0; i < kDraws; ++i) sum += static_cast<double>(sizes.draw(random, most));
+      EXPECT_NEAR(sum / kDraws / sizes.mean(most), 1, 0.02) << name << " " << most;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid::fabric_experiments_test
