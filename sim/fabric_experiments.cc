@@ -142,7 +142,7 @@ Json runPermutation(const FabricParams& p) {
   std::vector<const Saturation*> flows;
   for (size_t h = 0; h < to.size(); ++h) {
     Node& server = tree.gateways.at(h);
-    flows.push_back(&tree.world.add<Saturation>(tree.gateways.at(to[h]), server, kPort, segmentSize(server)));
+    flows.push_back(&tree.world.add<Saturation>(tree.gateways.at(to[h]), server, kPort, segmentSize(server), p.ahead));
   }
   tree.world.run(fromSeconds(p.warmUp / 1000));
   requireSound(tree.world);

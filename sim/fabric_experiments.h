@@ -24,6 +24,7 @@ struct FabricParams {
   double minRto = 0;         ///< least RTO, ms; 0: RFC 9002
   double time = 20;          ///< measured, ms
   double warmUp = 10;        ///< ms before that
+  size_t ahead = 96;         ///< segments that wait in each host or are on their way
 };
 
 struct FabricExperiment {
