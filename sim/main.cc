@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
   app.add_option("--sizes", params.sizes, "distribution of flow sizes, a name in sim/data");
   app.add_option("--max-bytes", params.maxBytes, "largest flow")->check(CLI::PositiveNumber);
   app.add_option("--senders", params.senders, "incast")->check(CLI::Range(1, 120));
-  app.add_flag("--warm", params.warm, "responses, routers: all flows in one tunnel");
+  app.add_flag("--warm", params.warm,
+               "responses, routers: all flows in one tunnel, with the product's controller");
   app.add_flag("--edge", params.edge, "fabric: the clients' access links lose instead of path P1");
   app.add_flag("--alone", params.alone, "mice: without the elephant");
   CLI11_PARSE(app, argc, argv);

@@ -12,10 +12,6 @@ namespace {
 
 using Severity = FleetFinding::Severity;
 
-bool overlap(const Prefix& a, const Prefix& b) {
-  return a.contains(b.address) || b.contains(a.address);
-}
-
 bool inside(const std::vector<Prefix>& prefixes, const Prefix& what) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](const Prefix& p) { return p.length <= what.length && p.contains(what.address); });
@@ -89,8 +85,7 @@ class FleetChecks {
     }
   }
 
-  // The longest prefix wins, so that a part of one edge's network would go to another one. Everything (/0),
-  // or a half of it, is meant so.
+  // The longest prefix wins, so that a part of one edge's network would go to another one. Everything is meant so.
   void checkOverlaps(const FleetMember& m) {
     if (m.config.listen.empty()) return;
     struct Owned {
@@ -101,14 +96,14 @@ class FleetChecks {
     for (size_t i = 0; i < m.config.peers.size(); ++i) {
       const std::vector<Prefix>& prefixes = m.config.peers[i].options.prefixes;
       for (size_t j = 0; j < prefixes.size(); ++j)
-        if (prefixes[j].length > 1) all.push_back({&prefixes[j], i, j});
+        if (!prefixes[j].isEverything()) all.push_back({&prefixes[j], i, j});
     }
     // A prefix stands behind those that hold it, and before all others.
     std::stable_sort(all.begin(), all.end(),
                      [](const Owned& a, const Owned& b) { return *a.prefix < *b.prefix; });
     std::vector<Owned> open;
     for (const Owned& o : all) {
-      while (!open.empty() && !overlap(*open.back().prefix, *o.prefix)) open.pop_back();
+      while (!open.empty() && !open.back().prefix->overlaps(*o.prefix)) open.pop_back();
       auto isOther = [&](const Owned& other) {
         const std::string& group = m.config.peers[o.peer].options.group;
         return other.peer != o.peer && (group.empty() || m.config.peers[other.peer].options.group != group);

@@ -41,7 +41,7 @@ std::vector<InterfaceAddress> chooseTunnel(const SetupOptions& options, const Ne
   for (const InterfaceAddress& own : tunnel) {
     for (const auto& [index, link] : table.links()) {
       for (const LinkAddress& a : link.addresses) {
-        if (!overlaps(networkOf(own), networkOf({a.address, a.prefixLength}))) continue;
+        if (!networkOf(own).overlaps(networkOf({a.address, a.prefixLength}))) continue;
         throw std::runtime_error("the tunnel's network " + networkOf(own).toString() + " overlaps " +
                                  a.address.toString() + "/" + std::to_string(a.prefixLength) + " of " +
                                  link.name + "; name another with --tunnel ADDRESS/LENGTH");

@@ -20,6 +20,11 @@ struct Prefix {
   static std::optional<Prefix> parse(std::string_view text);
   std::string toString() const;
   bool contains(const Address& a) const;
+  /// Whether one holds an address of the other.
+  bool overlaps(const Prefix& b) const { return contains(b.address) || b.contains(address); }
+  /// All of the internet, or a half of it: two halves in place of 0.0.0.0/0 or ::/0 leave a default route alone. Whoever
+  /// has such a prefix is the way to what nobody else has.
+  bool isEverything() const { return length <= 1; }
   auto operator<=>(const Prefix&) const = default;
 };
 

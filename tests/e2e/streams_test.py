@@ -450,10 +450,7 @@ class Streams(PairCase):
         self.eventually(lambda: self.figures()["open"] == 0 and self.figures(self.lab.gateway)["open"] == 0, "all end")
 
     def test_at_the_bound_connections_stay_packets(self):
-        gateway = self.lab.edge_gateway
-        gateway.config["streams"] = {**STREAMS["streams"], "max-connections": 10}
-        self.addCleanup(self.reload_streams)
-        gateway.reload()
+        self.with_settings(self.lab.edge_gateway, **{"max-connections": 10})
         self.eventually(lambda: self.figures()["limit"] == 10, "reloaded")
         before = self.figures()
         with contextlib.ExitStack() as all_ends, listen(self.lab.server, V4) as listener:
@@ -470,9 +467,7 @@ class Streams(PairCase):
 
     def test_at_the_bound_of_the_far_gateway_connections_stay_packets(self):
         gateway = self.lab.gateway
-        gateway.config["streams"] = {**STREAMS["streams"], "max-connections": 10}
-        self.addCleanup(self.reload_streams, gateway)
-        gateway.reload()
+        self.with_settings(gateway, **{"max-connections": 10})
         self.eventually(lambda: self.figures(gateway)["limit"] == 10, "reloaded")
         before = self.figures()
         with contextlib.ExitStack() as all_ends, listen(self.lab.server, V4) as listener:
@@ -492,11 +487,6 @@ class Streams(PairCase):
                 self.assertEqual(receive(server, 1), b"x", count)
             self.assert_streams(before, 11)
         self.wait_taking()
-
-    def reload_streams(self, gateway=None):
-        gateway = gateway or self.lab.edge_gateway
-        gateway.config["streams"] = STREAMS["streams"]
-        gateway.reload()
 
     def test_few_descriptors(self):
         gateway = self.lab.edge_gateway
@@ -581,8 +571,7 @@ class Streams(PairCase):
             gateway.wait_up(subflows=2)
             self.assertEqual(self.marks(), 0)
         finally:
-            gateway.config["streams"] = STREAMS["streams"]
-            gateway.restart()
+            self.restart_with_streams(gateway)
 
     def test_a_stop_resets_and_the_peer_goes_on_with_packets(self):
         with self.pair() as (client, server):
@@ -602,8 +591,7 @@ class Streams(PairCase):
             self.verify(self.download(self.file(1_000_000)))
             self.assert_streams(before, 0)
         finally:
-            gateway.config["streams"] = STREAMS["streams"]
-            gateway.restart()
+            self.restart_with_streams(gateway)
 
     def test_two_daemons_on_a_host(self):
         """A second gateway beside the edge's: each has a table, rules and routes of its own."""

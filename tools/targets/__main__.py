@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 from . import MISSING, load
 from ._builds import ROOT, build
@@ -31,6 +32,16 @@ def show(targets):
             print(f"{'':28} {flag}{value}: {settings['help']}")
 
 
+def measure(entry, options):
+    """The target's value and detail. A measurement that breaks does not pass: then there is no value, and MISSING says
+    what broke it."""
+    try:
+        return entry.measure(**options)
+    except Exception as error:
+        traceback.print_exc()
+        return None, {MISSING: f"{type(error).__name__}: {str(error)[:1500]}"}
+
+
 def main():
     targets = load()
     options = parse(targets)
@@ -42,7 +53,7 @@ def main():
     if entry.programs and "BRAID_BIN" not in os.environ:
         build(ROOT, entry.programs)
     began = time.monotonic()
-    value, detail = entry.measure(**options)
+    value, detail = measure(entry, options)
     detail["seconds"] = round(time.monotonic() - began, 1)
     met = entry.met(value) and MISSING not in detail
     print(json.dumps({"id": entry.id, "what": entry.what, "value": value if value is None else round(value, 4),

@@ -8,6 +8,7 @@ client: from the request to the last byte, over a connection that is open alread
 
 import bisect
 import concurrent.futures
+import contextlib
 import functools
 import math
 import os
@@ -22,31 +23,44 @@ from lab import Download, Lab, Link, median, percentile
 from lab.measure import cpu_seconds
 from lab.services import Nginx
 
+from ._duel import require
+
 LAB_PROGRAMS = ["braidd", "braidctl", "linkemu"]
 SENDERS = ["cubic", "bbr"]
 LOSS = 0.02
 MOST_BYTES = 100_000
 SITES = 10
 LOSSY_SITES = 5
-TIMEOUT = 10  # seconds without a byte: the lab is broken
+TIMEOUT = 10  # seconds without a byte: the connection is stuck
+STALL = 5  # seconds of a fetch for which the machine is no excuse: of at most 100 KB, it has stalled
 _DATA = pathlib.Path(__file__).resolve().parents[2] / "sim" / "data"
 
 
-def in_the_lab(measure):
-    """A function that measures in the lab; its result is a text where there can be no lab, or none works in time."""
-    @functools.wraps(measure)
-    def guarded(*arguments, **options):
-        if os.geteuid() != 0:
-            return "not measured: network namespaces need root"
-        began = time.monotonic()
-        try:
-            figures = measure(*arguments, **options)
-        except (OSError, RuntimeError) as error:
-            traceback.print_exc()
-            return f"not measured: {type(error).__name__}: {str(error)[:300]}"
-        figures["lab_s"] = round(time.monotonic() - began, 1)
-        return figures
-    return guarded
+def beside(value, detail, measure, *arguments, **options):
+    """Value and detail of a target, with what `measure` finds in the lab as "lab": a text where there can be none.
+    What fails there fails the target: it has no value then, and says what failed."""
+    if os.geteuid() != 0:
+        detail["lab"] = "not measured: network namespaces need root"
+        return value, detail
+    began = time.monotonic()
+    try:
+        detail["lab"] = measure(*arguments, **options)
+    except Exception as error:
+        traceback.print_exc()
+        detail["lab"], detail["in virtual time"] = "failed", value
+        require(detail, False, f"the lab failed: {type(error).__name__}: {str(error)[:1500]}")
+        return None, detail
+    detail["lab"]["lab_s"] = round(time.monotonic() - began, 1)
+    return value, detail
+
+
+@contextlib.contextmanager
+def about(what):
+    """An error in the block says what it is about."""
+    try:
+        yield
+    except Exception as error:
+        raise RuntimeError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 class Sizes:
@@ -144,7 +158,7 @@ class Stalls:
 
 
 class Visitor:
-    """Fetches a file at the client of one site."""
+    """Fetches a file at the client of one site. Raises when a fetch stalls, is reset or brings wrong bytes."""
 
     def __init__(self, site, path, content, stalls):
         self.site = site
@@ -158,7 +172,7 @@ class Visitor:
                 for size in warm_up:
                     connection.fetch(size)
                 return [(time.monotonic(), connection.fetch(size)) for size in sizes]
-        return self._stalls.undisturbed(self.site.client.inside(fetch))
+        return self._undisturbed(self.site.client.inside(fetch))
 
     def visits(self, size, seconds, pause):
         """The times of fetches of one size over a new connection, with pauses between them, for about so long."""
@@ -170,7 +184,13 @@ class Visitor:
                     time.sleep(pause())
                     times.append((time.monotonic(), connection.fetch(size)))
             return times
-        return self._stalls.undisturbed(self.site.client.inside(fetch))
+        return self._undisturbed(self.site.client.inside(fetch))
+
+    def _undisturbed(self, fetches):
+        for began, seconds in fetches:
+            if seconds - self._stalls.paused(began, began + seconds) >= STALL:
+                raise TimeoutError(f"a fetch took {seconds:.1f} s")
+        return self._stalls.undisturbed(fetches)
 
 
 class Fleet:
@@ -216,7 +236,9 @@ class Fleet:
         for gateway in self.lab.gateways():
             gateway.config["recovery"] = {"policy": policy}
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            list(pool.map(lambda gateway: gateway.stop(), self.lab.gateways()))
+            codes = list(pool.map(lambda gateway: gateway.stop(), self.lab.gateways()))
+            if any(codes):
+                raise RuntimeError(f"the daemons ended with {codes}\n{self.lab.log_tail()}")
             list(pool.map(lambda gateway: gateway.start(), self.lab.gateways()))
         for site in self.lab.sites:
             site.gateway.wait_up(subflows=len(site.links))
@@ -254,7 +276,7 @@ class _Responses:
             generator = random.Random(f"{number} {visitor.site.number}")
             return visitor.series([self._sizes.draw(generator, MOST_BYTES) for _ in range(self.REQUESTS)], warm_up)
 
-        with concurrent.futures.ThreadPoolExecutor(SITES) as pool:
+        with about(f"{policy}, round {number}"), concurrent.futures.ThreadPoolExecutor(SITES) as pool:
             for visitor, times in zip(self._fleet.visitors, pool.map(fetch, self._fleet.visitors)):
                 name = policy if visitor.site.number < LOSSY_SITES else f"{policy}, loss-free"
                 self.times.setdefault(name, []).extend(times)
@@ -295,7 +317,6 @@ RATIOS = [("cofuso", "none"), ("adaptive", "none"), ("none, loss-free", "none"),
           ("adaptive", "adaptive, loss-free")]
 
 
-@in_the_lab
 def responses(policies, warm_rounds, cold_rounds=0):
     """Responses of web search up to 100 KB: in warm tunnels, and in fresh ones, 10 requests each."""
     figures = {"links": "2 x 100 Mbit/s, 50 ms, 2 % loss on one, both directions", "sizes": "web search up to 100 KB"}
@@ -325,7 +346,6 @@ WIFI, LTE = Link("wifi", 50, 20), Link("lte", 30, 60)
 BULK_SECONDS, BULK_SKIPPED = 6, 1.5  # of a download; what does not count of it: TCP's slow start
 
 
-@in_the_lab
 def bulk(policies, rounds, losses=(0, 0.01)):
     """Goodput of a download over full links, protection and CPU time, policies in turns in the same warm tunnel."""
     figures = {"links": "wifi 50 Mbit/s 20 ms + lte 30 Mbit/s 60 ms", "download_s": BULK_SECONDS}
@@ -338,7 +358,8 @@ def bulk(policies, rounds, losses=(0, 0.01)):
             for number in range(rounds):
                 for policy in policies if number % 2 == 0 else reversed(policies):
                     fleet.set_policy(policy)
-                    runs[policy].append(_bulk_run(fleet, path))
+                    with about(f"{policy}, {loss:.0%} loss, round {number}"):
+                        runs[policy].append(_bulk_run(fleet, path))
             medians = {policy: {name: round(median([run[name] for run in each]), 4) for name in each[0]}
                        for policy, each in runs.items()}
             base = medians["none"]
@@ -350,6 +371,15 @@ def bulk(policies, rounds, losses=(0, 0.01)):
     return figures
 
 
+def require_flowing(download):
+    """Raises when a download has ended, or brought nothing for STALL seconds."""
+    if not download.is_alive():
+        raise RuntimeError(f"the download ended after {download.size} bytes: {download.error}")
+    silent = download.elapsed() - (download.arrivals[-1][0] if download.arrivals else 0)
+    if max(silent, download.longest_stall()) >= STALL:
+        raise TimeoutError(f"the download stalled; it has {download.size} bytes")
+
+
 def _bulk_run(fleet, path):
     gateway = fleet.lab.gateway.process.pid
     download = Download(fleet.lab, f"http://{Lab.server_addresses()[0]}{path}")
@@ -357,6 +387,7 @@ def _bulk_run(fleet, path):
     began, before, processor = download.elapsed(), fleet.protection(), cpu_seconds(gateway)
     time.sleep(BULK_SECONDS - BULK_SKIPPED)
     ended, after, processor = download.elapsed(), fleet.protection(), cpu_seconds(gateway) - processor
+    require_flowing(download)
     download.stop()
     grown = {name: after[name] - before[name] for name in after}
     time.sleep(0.5)  # what is under way still arrives
@@ -369,7 +400,6 @@ MOUSE_CONNECTIONS, MOUSE_PAUSE = 8, 0.2  # pauses of a connection are exponentia
 MICE_SECONDS = 5  # of a round
 
 
-@in_the_lab
 def mice(policies, rounds):
     """16 KB responses with pauses, alone and beside a download that fills both links."""
     figures = {"links": "wifi 50 Mbit/s 20 ms 2 % loss + lte 30 Mbit/s 60 ms", "flow_bytes": MOUSE_BYTES}
@@ -379,15 +409,17 @@ def mice(policies, rounds):
         path = fleet.nginx.add("endless", 10 * MICE_SECONDS * 80_000_000 // 8)
         for number in range(rounds):
             for policy in policies:
-                fleet.set_policy(policy)
-                times.setdefault(f"{policy}, no elephant", []).extend(_mice_run(fleet, number))
-                elephant = Download(fleet.lab, f"http://{Lab.server_addresses()[0]}{path}")
-                time.sleep(BULK_SKIPPED)
-                began = elephant.elapsed()
-                times.setdefault(policy, []).extend(_mice_run(fleet, number))
-                elephants.setdefault(policy, []).append(elephant.rate_mbit(began, elephant.elapsed()))
-                elephant.stop()
-                time.sleep(0.5)
+                with about(f"{policy}, round {number}"):
+                    fleet.set_policy(policy)
+                    times.setdefault(f"{policy}, no elephant", []).extend(_mice_run(fleet, number))
+                    elephant = Download(fleet.lab, f"http://{Lab.server_addresses()[0]}{path}")
+                    time.sleep(BULK_SKIPPED)
+                    began = elephant.elapsed()
+                    times.setdefault(policy, []).extend(_mice_run(fleet, number))
+                    elephants.setdefault(policy, []).append(elephant.rate_mbit(began, elephant.elapsed()))
+                    require_flowing(elephant)
+                    elephant.stop()
+                    time.sleep(0.5)
         figures["left out, as the machine stalled"] = fleet.stalls.left_out
     ratios = {policy: _ratio(times, policy, f"{policy}, no elephant") for policy in policies}
     return {**figures, "p99 / p99 without the elephant": ratios,

@@ -13,6 +13,8 @@ ONE_PARITY = ["--m-max", "1"]
 LOSS_FREE = ["--loss", "0"]
 # CoFUSO's hosts: a Linux sender does not retransmit before RTT + 200 ms. Braid's own timeout (RFC 9002) is shorter.
 LINUX_RTO = ["--min-rto", "200"]
+# Of warm tunnels, which are ours: the product's, and the papers'.
+CONTROLLERS = {"default": [], "newreno": ["--controller", "newreno"]}
 
 
 def _simulate(runs):
@@ -82,8 +84,8 @@ def responses():
     own = [runs[f"{policy}, Braid's own timeout"]["p99"] for policy in ("cofuso", "none")]
     detail["ratio with Braid's own timeout"] = round(own[0] / own[1], 3)
     detail.update(_briefs(runs))
-    detail["lab"] = lab.responses(["none", "cofuso", "adaptive"], warm_rounds=5, cold_rounds=5)
-    return runs["cofuso"]["p99"] / runs["none"]["p99"], detail
+    return lab.beside(runs["cofuso"]["p99"] / runs["none"]["p99"], detail, lab.responses,
+                      ["none", "cofuso", "adaptive"], warm_rounds=5, cold_rounds=5)
 
 
 @target("recovery.2b", "the same responses one after the other in one warm tunnel: p99 of adaptive / its p99 without "
@@ -91,17 +93,18 @@ def responses():
 def responses_warm():
     warm = ["--warm", "--flows", 10_000]
     runs, ratios = {}, {}
-    for controller in ("bbr", "newreno"):
-        shared = [*warm, "--controller", controller]
+    for controller, named in CONTROLLERS.items():
+        shared = [*warm, *named]
         runs[controller] = _simulate({**_policies("responses", *shared),
                                       "adaptive, loss-free": ["responses", "--policy", "adaptive", *shared,
                                                               *LOSS_FREE]})
         clean = runs[controller]["adaptive, loss-free"]["p99"]
         ratios[controller] = {name: round(run["p99"] / clean, 3) for name, run in runs[controller].items()}
     detail = {"flows": 10_000, "p99 / loss-free p99 of adaptive": ratios,
-              **{controller: _briefs(each) for controller, each in runs.items()},
-              "lab": lab.responses(["none", "cofuso", "adaptive"], warm_rounds=10)}
-    return runs["bbr"]["adaptive"]["p99"] / runs["bbr"]["adaptive, loss-free"]["p99"], detail
+              **{controller: _briefs(each) for controller, each in runs.items()}}
+    own = runs["default"]
+    return lab.beside(own["adaptive"]["p99"] / own["adaptive, loss-free"]["p99"], detail, lab.responses,
+                      ["none", "cofuso", "adaptive"], warm_rounds=10)
 
 
 NETWORK_LOSS = [0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04]
@@ -173,8 +176,8 @@ def bursts():
     single = [policy for policy in POLICIES if policy not in ("none", "adaptive")]
     detail, value = {}, None
     for name, more in (("each in a fresh tunnel", ["--flows", 6000, *LINUX_RTO]),
-                       ("one warm tunnel, bbr", ["--flows", 6000, "--warm", "--controller", "bbr"]),
-                       ("one warm tunnel, newreno", ["--flows", 6000, "--warm"])):
+                       *((f"one warm tunnel, {controller}", ["--flows", 6000, "--warm", *named])
+                         for controller, named in CONTROLLERS.items())):
         shared = ["--burst", 4, *more]
         wanted = _policies("responses", *shared, *ONE_PARITY, policies=single)
         for policy in ("none", "cofuso", "adaptive"):
@@ -208,8 +211,8 @@ def bulk():
     detail = {f"{loss:.0%} loss on WiFi": {policy: {"goodput_mbit": round(mean(loss, policy, "goodput_mbit"), 2),
                                                     "extra_load": round(mean(loss, policy, "extra_load"), 4)}
                                            for policy in BULK_SEEDS} for loss in (0, 0.01)}
-    detail["lab"] = lab.bulk(["none", "adaptive"], rounds=3)
-    return 1 - mean(0, "adaptive", "goodput_mbit") / mean(0, "none", "goodput_mbit"), detail
+    return lab.beside(1 - mean(0, "adaptive", "goodput_mbit") / mean(0, "none", "goodput_mbit"), detail, lab.bulk,
+                      ["none", "adaptive"], rounds=3)
 
 
 @target("recovery.8", "16 KB flows beside an elephant on full WiFi 50 Mbit/s (2 % loss) and LTE 30 Mbit/s: p99 of "
@@ -223,5 +226,6 @@ def mice():
     detail = {"flows": runs["adaptive"]["flows"],
               "elephant_mbit": {name: round(run["elephant_mbit"], 2) for name, run in runs.items()
                                 if run["elephant_mbit"]},
-              **_briefs(runs), "lab": lab.mice(["none", "cofuso", "adaptive"], rounds=2)}
-    return runs["adaptive"]["p99"] / runs["adaptive, no elephant"]["p99"], detail
+              **_briefs(runs)}
+    return lab.beside(runs["adaptive"]["p99"] / runs["adaptive, no elephant"]["p99"], detail, lab.mice,
+                      ["none", "cofuso", "adaptive"], rounds=2)

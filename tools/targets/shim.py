@@ -2,12 +2,14 @@
 
 import itertools
 import json
+import math
 from statistics import median
 
 from lab import binary, percentile
 from lab.netns import run
 
 from . import target
+from ._flows import Completion
 from ._shim_lab import LAB_PROGRAMS, RTT, ShimLab
 from ._syn_flood import syn_flood
 
@@ -93,18 +95,17 @@ def _name(sender):
 
 
 def _lossy_flows(lab, sender, flows=LOSSY_FLOWS):
-    """{shim on: flows with and without the shim, in turns}, and the flows that failed."""
+    """{shim on: flows with and without the shim, in turns}. One that failed never ends."""
     lab.use(**sender)
-    runs, failures = {False: [], True: []}, 0
+    runs = {False: [], True: []}
     for enabled in [False, True] * BLOCKS:
         lab.lose(0)
         lab.lab.switch_ack_shim(enabled)
         lab.run(1400, 5)
         lab.lose(LOSS)
         done, failed = lab.run(JITTER_BYTES, flows // BLOCKS)
-        runs[enabled] += done
-        failures += failed
-    return runs, failures
+        runs[enabled] += done + [Completion(math.inf, math.inf)] * failed
+    return runs
 
 
 @target("shim.2", "flows of 14.6 KB with 2 % loss each way on the hop to the receiver: reduction of the p99 FCT of "
@@ -115,18 +116,22 @@ def lossy_hop(flows=LOSSY_FLOWS, senders=None, parallel=PARALLEL):
     for direction in DIRECTIONS:
         with ShimLab(direction, parallel=parallel) as lab:
             for sender in senders or SENDERS:
-                runs, failed = _lossy_flows(lab, sender, flows)
-                failures += failed
-                row = {}
+                runs = _lossy_flows(lab, sender, flows)
+                failed = {enabled: sum(math.isinf(flow.from_send) for flow in runs[enabled]) for enabled in runs}
+                failures += sum(failed.values())
+                name, row = f"{direction}: {_name(sender)}", {}
                 for what in ("from_send", "from_connect"):
                     times = {enabled: [getattr(flow, what) for flow in runs[enabled]] for enabled in (False, True)}
                     p50, p99 = ([percentile(times[enabled], share) for enabled in (False, True)]
                                 for share in (0.5, 0.99))
+                    if math.inf in p99:
+                        raise RuntimeError(f"{name}: no p99, so many flows failed: {failed[False]} without the shim, "
+                                           f"{failed[True]} with it")
                     row[what] = {"p50_ms": list(map(_ms, p50)), "p99_ms": list(map(_ms, p99)),
                                  "reduction": round(1 - p99[1] / p99[0], 3),
-                                 "control": halves_apart(times[False])}
+                                 "control": halves_apart(list(filter(math.isfinite, times[False])))}
                 smallest = min(smallest, row["from_send"]["reduction"])
-                table[f"{direction}: {_name(sender)}"] = row
+                table[name] = row
     return smallest, {"flows": f"{len(DIRECTIONS) * flows} of each sender, half in each direction, without and as "
                       "many with", "failed": failures, "without and with": table}
 

@@ -16,10 +16,6 @@ ConfigValue routeAt(const ConfigValue& mainRoutes, const ConfigPlaces& places, s
   return index < own ? itemOf(mainRoutes, index) : places.addedRoutes[index - own];
 }
 
-bool overlap(const Prefix& a, const Prefix& b) {
-  return a.contains(b.address) || b.contains(a.address);
-}
-
 bool hasEndpoints(const PeerConfig& peer) {
   return !peer.options.endpoints.empty() || !peer.hosts.empty();
 }
@@ -86,7 +82,7 @@ void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Confi
     bool served = std::any_of(config.peers.begin(), config.peers.end(), [&](const PeerConfig& peer) {
       const std::vector<Prefix>& prefixes = peer.options.prefixes;
       return std::any_of(prefixes.begin(), prefixes.end(),
-                         [&](const Prefix& p) { return overlap(p, route); });
+                         [&](const Prefix& p) { return p.overlaps(route); });
     });
     if (!served) {
       out.add(routeAt(routes, places, i),

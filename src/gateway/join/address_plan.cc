@@ -37,14 +37,8 @@ bool isBroadcast(const Address& address, const Prefix& network) {
   return !step(next) || !network.contains(next);
 }
 
-// All of the internet, or a half of it, as routes are written that leave a default route alone: whoever has such a prefix
-// is the way to what nobody else has.
-bool isEverything(const Prefix& prefix) {
-  return prefix.length <= 1;
-}
-
 bool isTaken(const Address& address, const Config& config, std::string_view name) {
-  auto holds = [&](const Prefix& prefix) { return !isEverything(prefix) && prefix.contains(address); };
+  auto holds = [&](const Prefix& prefix) { return !prefix.isEverything() && prefix.contains(address); };
   bool own = std::ranges::any_of(config.device.addresses,
                                  [&](const InterfaceAddress& a) { return a.address == address; });
   return own || std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
@@ -62,10 +56,6 @@ Address freeIn(const Prefix& network, const Config& config, std::string_view nam
 }
 
 }  // namespace
-
-bool overlaps(const Prefix& a, const Prefix& b) {
-  return a.contains(b.address) || b.contains(a.address);
-}
 
 Prefix networkOf(const InterfaceAddress& address) {
   return mustParse(address.toString());
@@ -109,7 +99,7 @@ std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<
                            const std::vector<Prefix>& reached, const Config& config, std::string_view name) {
   const std::string remedy = "; name other networks with --network, or none";
   for (const Prefix& network : wanted) {
-    auto clashes = [&](const Prefix& other) { return overlaps(network, other); };
+    auto clashes = [&](const Prefix& other) { return network.overlaps(other); };
     std::string text = "the network " + network.toString() + " ";
     if (network.length == 0) return text + "is everything, and cannot be behind one gateway" + remedy;
     if (std::ranges::any_of(reserved(), clashes)) return text + "is none that hosts have" + remedy;
@@ -126,7 +116,7 @@ std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<
     }
     for (const std::vector<Prefix>* list : {&config.device.networks, &offered}) {
       auto found =
-          std::ranges::find_if(*list, [&](const Prefix& p) { return !isEverything(p) && clashes(p); });
+          std::ranges::find_if(*list, [&](const Prefix& p) { return !p.isEverything() && clashes(p); });
       if (found != list->end())
         return text + "overlaps " + found->toString() + " behind the concentrator" + remedy;
     }

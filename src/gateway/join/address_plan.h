@@ -14,8 +14,6 @@
 
 namespace braid {
 
-/// Whether one holds an address of the other.
-bool overlaps(const Prefix& a, const Prefix& b);
 /// The network of an interface's address.
 Prefix networkOf(const InterfaceAddress& address);
 

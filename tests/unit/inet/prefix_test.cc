@@ -50,6 +50,21 @@ TEST(PrefixTest, ContainsToTheBit) {
   EXPECT_TRUE(prefix("::1").contains(addr("::1")));
 }
 
+TEST(PrefixTest, OverlapsWhatItHoldsAndWhatHoldsIt) {
+  EXPECT_TRUE(prefix("10.8.0.0/13").overlaps(prefix("10.9.0.0/16")));
+  EXPECT_TRUE(prefix("10.9.0.0/16").overlaps(prefix("10.8.0.0/13")));
+  EXPECT_TRUE(prefix("::/0").overlaps(prefix("fd00::1")));
+  EXPECT_FALSE(prefix("10.8.0.0/13").overlaps(prefix("10.16.0.0/13")));
+  EXPECT_FALSE(prefix("0.0.0.0/0").overlaps(prefix("::/0")));
+}
+
+TEST(PrefixTest, HalfOfEverythingIsEverything) {
+  for (std::string_view text : {"0.0.0.0/0", "::/0", "0.0.0.0/1", "128.0.0.0/1", "8000::/1"})
+    EXPECT_TRUE(prefix(text).isEverything()) << text;
+  for (std::string_view text : {"0.0.0.0/2", "192.0.0.0/2", "10.0.0.0/8", "::1"})
+    EXPECT_FALSE(prefix(text).isEverything()) << text;
+}
+
 TEST(PrefixTest, FamiliesStayApart) {
   EXPECT_FALSE(prefix("0.0.0.0/0").contains(addr("::")));
   EXPECT_FALSE(prefix("::/0").contains(addr("0.0.0.0")));

@@ -1,0 +1,224 @@
+"""A failure fails a target: nothing that stalls, is reset or dies may end as "not measured"."""
+
+import collections
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import types
+import unittest
+from unittest import mock
+
+from targets import MISSING, Target, __main__, recovery, shim
+from targets import _recovery_lab as lab
+from targets._flows import Completion
+
+FAILURES = [TimeoutError("timed out"), ConnectionResetError("reset by peer"), RuntimeError("a tool died"),
+            ValueError("wrong bytes"), subprocess.TimeoutExpired("ip", 30), ZeroDivisionError("nothing came")]
+
+
+def raising(error):
+    return mock.Mock(side_effect=error)
+
+
+class Silent(unittest.TestCase):
+    """Tracebacks of failures that are meant are not shown."""
+
+    def setUp(self):
+        silence = contextlib.redirect_stderr(io.StringIO())
+        silence.__enter__()
+        self.addCleanup(silence.__exit__, None, None, None)
+
+
+class Verdict(Silent):
+    def run_target(self, measure):
+        """(exit code, JSON object) of the program with one target, which 1 meets."""
+        targets = {"x.1": Target("x.1", "it", "s", measure, None, 1, [], [])}
+        said = io.StringIO()
+        with mock.patch.object(__main__, "load", lambda: targets), mock.patch.object(sys, "argv", ["target", "x.1"]), \
+                contextlib.redirect_stdout(said):
+            code = __main__.main()
+        return code, json.loads(said.getvalue().splitlines()[-1])
+
+    def test_a_value_within_the_bound_passes(self):
+        code, said = self.run_target(lambda: (0.5, {}))
+        self.assertEqual((code, said["value"], said["pass"]), (0, 0.5, True))
+
+    def test_what_breaks_a_measurement_is_told_and_does_not_pass(self):
+        for error in FAILURES:
+            with self.subTest(error=error):
+                code, said = self.run_target(raising(error))
+                self.assertEqual((code, said["value"], said["pass"]), (1, None, False))
+                self.assertIn(type(error).__name__, said["detail"][MISSING])
+
+    def test_what_is_missing_does_not_pass(self):
+        code, said = self.run_target(lambda: (0.5, {MISSING: "a part"}))
+        self.assertEqual((code, said["value"], said["pass"]), (1, 0.5, False))
+
+
+class BesideTheLab(Silent):
+    def beside(self, measure, user=0):
+        with mock.patch("os.geteuid", lambda: user):
+            return lab.beside(0.5, {"flows": 3}, measure, "all", rounds=2)
+
+    def test_what_the_lab_finds_is_a_detail(self):
+        measure = mock.Mock(return_value={"p99": 1})
+        value, detail = self.beside(measure)
+        measure.assert_called_once_with("all", rounds=2)
+        self.assertEqual((value, detail["flows"], detail["lab"]["p99"]), (0.5, 3, 1))
+        self.assertNotIn(MISSING, detail)
+
+    def test_what_fails_in_the_lab_fails_the_target(self):
+        for error in FAILURES:
+            with self.subTest(error=error):
+                value, detail = self.beside(raising(error))
+                self.assertIsNone(value)
+                self.assertIn(str(error), detail[MISSING])
+                self.assertEqual((detail["flows"], detail["in virtual time"]), (3, 0.5))
+
+    def test_where_there_can_be_no_lab_the_rest_counts(self):
+        measure = mock.Mock()
+        value, detail = self.beside(measure, user=1000)
+        measure.assert_not_called()
+        self.assertEqual(value, 0.5)
+        self.assertIn("need root", detail["lab"])
+
+
+class Fetches(unittest.TestCase):
+    """The times of a visitor whose fetches were these (begin, duration), while the machine stood still at `pauses`."""
+
+    def times(self, fetches, pauses=()):
+        with contextlib.closing(lab.Stalls()) as stalls:
+            stalls.close()
+            stalls._stalls[:] = [(begin, end + lab.Stalls.AFTER) for begin, end in pauses]
+            client = types.SimpleNamespace(inside=lambda fetch: fetches)
+            visitor = lab.Visitor(types.SimpleNamespace(client=client), "/file", b"", stalls)
+            return visitor.series([1] * len(fetches)), stalls.left_out
+
+    def test_all_are_kept_while_nothing_is_wrong(self):
+        self.assertEqual(self.times([(0, 0.1), (1, 0.2)]), ([0.1, 0.2], 0))
+
+    def test_what_the_machine_delayed_is_left_out(self):
+        self.assertEqual(self.times([(0, 0.1), (1, 7)], pauses=[(2, 7)]), ([0.1], 1))
+
+    def test_one_that_stalls_is_a_failure(self):
+        with self.assertRaises(TimeoutError):
+            self.times([(0, 0.1), (1, lab.STALL)])
+
+    def test_a_short_pause_of_the_machine_is_no_excuse_for_a_long_stall(self):
+        with self.assertRaises(TimeoutError):
+            self.times([(0, lab.STALL + 1)], pauses=[(1, 1.05)])
+
+    def test_a_failure_tells_whose_it_is(self):
+        for error in FAILURES:
+            site = types.SimpleNamespace(number=0)
+            visitor = types.SimpleNamespace(site=site, series=raising(error))
+            responses = lab._Responses(types.SimpleNamespace(visitors=[visitor]))
+            with self.subTest(error=error), self.assertRaisesRegex(RuntimeError, "cofuso, round 3: "):
+                responses.round("cofuso", 3)
+            self.assertEqual(responses.times, {})
+
+
+class Downloads(unittest.TestCase):
+    @staticmethod
+    def check(arrivals, elapsed, alive=True):
+        times = [at for at, _ in arrivals]
+        longest = max((b - a for a, b in zip(times, times[1:])), default=0.0)
+        lab.require_flowing(types.SimpleNamespace(
+            is_alive=lambda: alive, elapsed=lambda: elapsed, longest_stall=lambda: longest, arrivals=arrivals,
+            size=arrivals[-1][1] if arrivals else 0, error="curl ended with 18"))
+
+    def test_one_that_flows(self):
+        self.check([(0.1, 10), (1, 20), (2, 30)], 2.1)
+
+    def test_one_that_ended_early(self):
+        with self.assertRaisesRegex(RuntimeError, "curl ended with 18"):
+            self.check([(0.1, 10), (1, 20)], 1.1, alive=False)
+
+    def test_one_that_brings_nothing_or_nothing_more_or_paused(self):
+        for arrivals in ([], [(0.1, 10)], [(0.1, 10), (lab.STALL + 0.2, 20)]):
+            with self.subTest(arrivals=arrivals), self.assertRaises(TimeoutError):
+                self.check(arrivals, lab.STALL + 0.3)
+
+
+class Daemons(unittest.TestCase):
+    def test_one_that_does_not_end_well_is_a_failure(self):
+        ends = [0, -11]
+        gateways = [mock.Mock(config={}, **{"stop.return_value": code}) for code in ends]
+        fleet = lab.Fleet.__new__(lab.Fleet)
+        fleet.lab = mock.Mock(sites=[], **{"gateways.return_value": gateways, "log_tail.return_value": "the end"})
+        with self.assertRaisesRegex(RuntimeError, "-11"):
+            fleet.restart("fuso")
+        for gateway in gateways:
+            gateway.start.assert_not_called()
+
+
+class LossyHop(unittest.TestCase):
+    """shim.2 with a lab in which flows take 1, 2, ... ms, ten times as long without the shim; the first ones fail."""
+
+    FLOWS = 3000  # three blocks of 1000
+
+    def lossy_hop(self, failed):
+        """`failed`: {shim on: flows of each block that fail}."""
+        bench = mock.MagicMock()
+        bench.__enter__.return_value = bench
+
+        def run(size, count):
+            if size != shim.JITTER_BYTES:
+                return [], 0
+            on = bench.lab.switch_ack_shim.call_args.args[0]
+            unit = 0.001 if on else 0.01
+            return [Completion(unit * i, unit * i) for i in range(1 + failed[on], count + 1)], failed[on]
+
+        bench.run.side_effect = run
+        with mock.patch.object(shim, "ShimLab", return_value=bench):
+            return shim.lossy_hop(self.FLOWS, shim.SENDERS[:1])
+
+    def test_without_failures(self):
+        value, detail = self.lossy_hop({False: 0, True: 0})
+        self.assertAlmostEqual(value, 0.9)
+        self.assertEqual(detail["failed"], 0)
+
+    def test_a_flow_that_failed_is_among_the_longest(self):
+        value, detail = self.lossy_hop({False: 0, True: 5})
+        # Of 3000 flows 30 are the slowest percent, and 15 of these failed: 15 that did not are above the percentile.
+        self.assertAlmostEqual(value, 1 - 0.995 / 9.9, places=3)
+        self.assertEqual(detail["failed"], 30)
+        json.dumps(detail, allow_nan=False)
+
+    def test_too_many_that_failed_leave_no_value(self):
+        for failed in ({False: 0, True: 11}, {False: 11, True: 0}):
+            with self.subTest(failed=failed), self.assertRaisesRegex(RuntimeError, "flows failed"):
+                self.lossy_hop(failed)
+
+
+class Controllers(unittest.TestCase):
+    @staticmethod
+    def p99(arguments):
+        """Of an own controller with loss 3, without loss 2; of a controller that is named 1."""
+        return 1 if "--controller" in arguments else 2 if "--loss" in arguments else 3
+
+    def test_warm_tunnels_have_the_products_controller(self):
+        """The value of recovery.2b, and one warm detail of recovery.5, come from runs that name no controller."""
+        simulated = []
+
+        def simulate(runs):
+            simulated.append(runs)
+            return {key: collections.defaultdict(lambda: 1.0, p99=self.p99(arguments))
+                    for key, arguments in runs.items()}
+
+        with mock.patch.object(recovery, "_simulate", simulate), \
+                mock.patch.object(lab, "beside", lambda value, detail, *_, **__: (value, detail)):
+            value, _ = recovery.responses_warm()
+            self.assertEqual(value, 1.5)
+            _, detail = recovery.bursts()
+            self.assertIn("one warm tunnel, default", detail)
+        warm = [arguments for runs in simulated for arguments in runs.values() if "--warm" in arguments]
+        named = {arguments[arguments.index("--controller") + 1] for arguments in warm if "--controller" in arguments}
+        self.assertEqual(named, {"newreno"})
+        self.assertTrue(any("--controller" not in arguments for arguments in warm))
+
+
+if __name__ == "__main__":
+    unittest.main()
