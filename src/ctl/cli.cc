@@ -44,11 +44,13 @@ void addRecoveryVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
   trace->require_subcommand(1);
   verb = trace->add_subcommand("on", "Add each decision to a file as a line of JSON");
   verb->add_option("FILE", arguments.file, "The file, made if it is not there")->required();
+  verb->add_flag("--json", arguments.json, "Print JSON");
   addSocket(verb, arguments);
-  verb->callback([&] { traceOn(arguments.file, arguments.socket, out); });
+  verb->callback([&] { traceOn(arguments.file, arguments.socket, arguments.json, out); });
   verb = trace->add_subcommand("off", "End the trace");
+  verb->add_flag("--json", arguments.json, "Print JSON");
   addSocket(verb, arguments);
-  verb->callback([&] { traceOff(arguments.socket, out); });
+  verb->callback([&] { traceOff(arguments.socket, arguments.json, out); });
 }
 
 void addExplain(CLI::App& app, Arguments& arguments, std::ostream& out) {

@@ -15,6 +15,7 @@ void addNewGateway(CLI::App* verb, NewGateway& options) {
   verb->add_flag("--keep-router", options.keepRouter, "Leave forwarding and NAT of this host as they are");
   verb->add_flag("--dry-run", options.dryRun, "Only show what would be written");
   verb->add_flag("--no-start", options.noStart, "Do not start the gateway");
+  verb->add_flag("--json", options.json, "Print JSON");
 }
 
 void addInvite(CLI::App& app, InviteOptions& options, std::ostream& out, std::ostream& err) {
@@ -53,7 +54,7 @@ void addJoinVerbs(CLI::App& app, JoinArguments& arguments, std::ostream& out, st
   addNewGateway(verb, options);
   verb->callback([&] {
     if (options.line.empty()) options.line = arguments.hidden;
-    join(options, out);
+    join(options, out, err);
   });
 
   SetupOptions& concentrator = arguments.setup;
@@ -67,7 +68,7 @@ void addJoinVerbs(CLI::App& app, JoinArguments& arguments, std::ostream& out, st
       ->check(CLI::Range(1, 65535));
   verb->add_option("--device", concentrator.device, "Name of the tunnel's device")->capture_default_str();
   addNewGateway(verb, concentrator);
-  verb->callback([&] { setup(concentrator, out); });
+  verb->callback([&] { setup(concentrator, out, err); });
 }
 
 }  // namespace braid

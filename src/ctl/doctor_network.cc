@@ -113,18 +113,26 @@ void checkListen(const Patient& patient, DoctorReport& report) {
     socklen_t size = toSocketAddress(at, address);
     UniqueFd fd(::socket(at.address.isV4() ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     int on = 1;
-    if (at.address.isV6()) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (fd && at.address.isV6()) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     if (fd && ::bind(fd.get(), &address.any, size) == 0) {
       report.fine("listen", at.toString() + " is free");
       continue;
     }
-    bool taken = errno == EADDRINUSE, foreign = errno == EADDRNOTAVAIL;
+    bool taken = errno == EADDRINUSE, foreign = errno == EADDRNOTAVAIL, lacks = errno == EAFNOSUPPORT;
+    bool others = std::ranges::any_of(patient.config.listen, [&](const Endpoint& other) {
+      return other.address.family != at.address.family;
+    });
+    if (lacks && others) {
+      report.fine("listen", at.toString() + " is left out: this machine lacks the family of the address");
+      continue;
+    }
     report.wrong({"listen", "cannot listen at " + at.toString() + ": " + std::strerror(errno),
                   "peers cannot reach this gateway, and the daemon does not start",
                   taken ? "stop what has UDP port " + std::to_string(at.port) +
                               " ('ss -lunp' names it), or set "
                               "another port here and in the peers' endpoints"
                   : foreign ? "give this host the address, or listen at 0.0.0.0 or [::]"
+                  : lacks   ? "listen at an address of the other family: this machine lacks that of this one"
                             : "run as root, or set a port above 1023"});
   }
 }

@@ -47,6 +47,14 @@ inline std::string prettyJson(const nlohmann::json& value) {
   return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+/// Addresses, networks, ... as a list of texts.
+template <typename List>
+nlohmann::json textsOf(const List& list) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& item : list) out.push_back(item.toString());
+  return out;
+}
+
 /// The figure as its table names it, in the format of its unit.
 std::string figureText(const nlohmann::json& object, const FieldInfo& info);
 /// The same of a member of a status struct: cell<&SubflowStatus::srtt>(subflow).

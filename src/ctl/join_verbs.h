@@ -29,16 +29,18 @@ struct NewGateway {
   bool keepRouter = false;  ///< leaves forwarding and NAT of this host as they are
   bool dryRun = false;      ///< shows what would be written
   bool noStart = false;
+  bool json = false;  ///< the result alone, as JSON
 };
 
 struct SetupOptions : NewGateway {
   std::vector<std::string>
-      tunnel;  ///< addresses of this end with their lengths; empty: 10.99.0.1/24 and a random fdxx::1/64
+      tunnel;  ///< addresses of this end with their lengths; empty: 10.99.0.1/24 and, where there is IPv6, a random fdxx::1/64
   uint16_t port = 4433;
   std::string device = "braid0";  ///< of the tunnel; each gateway of a host has its own
 };
-/// Makes this machine a concentrator.
-void setup(const SetupOptions& options, std::ostream& out);
+/// Makes this machine a concentrator. The steps and the result go to `out`; what is left to do all the same goes to `err` when
+/// `out` is for JSON.
+void setup(const SetupOptions& options, std::ostream& out, std::ostream& err);
 
 struct JoinOptions : NewGateway {
   std::string
@@ -46,7 +48,7 @@ struct JoinOptions : NewGateway {
   std::string file;
   std::vector<std::string> uplinks;  ///< interfaces; empty: those with a default route
 };
-/// Makes this machine an edge of the concentrator that invites it.
-void join(const JoinOptions& options, std::ostream& out);
+/// Makes this machine an edge of the concentrator that invites it. As setup().
+void join(const JoinOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace braid

@@ -20,6 +20,7 @@
 #include "ctl/service.h"
 #include "gateway/config/config.h"
 #include "host/linux/durable_file.h"
+#include "tunnel/wire/pin.h"
 
 namespace braid {
 
@@ -165,6 +166,30 @@ void putYaml(const GatewayFiles& files, const std::string& yaml, Transaction& al
   };
   all.step(write, [path] { unlink(path.c_str()); });
   if (std::string problems = problemsOfFile(path); !problems.empty()) throw std::runtime_error(problems);
+}
+
+void showYaml(const NewGateway& options, const GatewayFiles& files, const std::string& yaml,
+              const std::string& remark, std::ostream& out) {
+  if (std::string problems = problemsOf(yaml, files.yaml()); !problems.empty())
+    throw std::runtime_error(problems);
+  if (options.json) {
+    out << prettyJson({{"dry_run", true}, {"file", files.yaml()}, {"yaml", yaml}});
+  } else {
+    out << "# Would be written to " << files.yaml() << remark << "\n" << yaml;
+  }
+}
+
+nlohmann::json madeGateway(const GatewayFiles& files, const Identity& identity,
+                           const std::vector<InterfaceAddress>& addresses,
+                           const std::vector<Prefix>& networks, const RouterWish& wish, bool started) {
+  return {{"dry_run", false},
+          {"file", files.yaml()},
+          {"pin", formatPin(identity.pin)},
+          {"addresses", textsOf(addresses)},
+          {"networks", textsOf(networks)},
+          {"forwarding", wish.forwarding},
+          {"nat", wish.nat},
+          {"started", started}};
 }
 
 void finishYaml(const GatewayFiles& files, const std::string& yaml, std::ostream& out) {

@@ -3,6 +3,7 @@
 // Steps that setup and join share.
 
 #include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ class FolderLock {
  private:
   UniqueFd folder_;
 };
+/// Shows the configuration that would be written: as YAML below a line that names the file and says `remark` of it, or as
+/// JSON.
+void showYaml(const NewGateway& options, const GatewayFiles& files, const std::string& yaml,
+              const std::string& remark, std::ostream& out);
 /// The identity in these files, made when it is not there; `all` takes back what was made.
 Identity prepareIdentity(const GatewayFiles& files, Transaction& all);
 /// Writes the configuration, with a line at its top by which the next braidctl knows that it is not finished, and checks
@@ -43,6 +48,10 @@ void putYaml(const GatewayFiles& files, const std::string& yaml, Transaction& al
 void finishYaml(const GatewayFiles& files, const std::string& yaml, std::ostream& out);
 /// Whether the gateway of these files runs here, and reaches a peer.
 bool isUp(const GatewayFiles& files);
+/// What setup and join have both made, for JSON.
+nlohmann::json madeGateway(const GatewayFiles& files, const Identity& identity,
+                           const std::vector<InterfaceAddress>& addresses,
+                           const std::vector<Prefix>& networks, const RouterWish& wish, bool started);
 /// Starts the unit when systemd runs; `all` stops it again. False when it is to be started by hand: how was written to `out`.
 bool startGateway(const NewGateway& options, const GatewayFiles& files, Transaction& all, std::ostream& out);
 

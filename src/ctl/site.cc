@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <map>
 #include <string_view>
 
@@ -44,6 +45,18 @@ std::vector<std::string> findUplinks(const NetworkTable& table, const std::strin
   std::vector<std::string> names;
   for (const auto& [metric, name] : found) names.push_back(name);
   return names;
+}
+
+bool hasIpv6(const std::string& switchedOff) {
+  int off = 1;
+  return std::ifstream(switchedOff) >> off && off == 0;
+}
+
+JoinAnswer withoutIpv6(JoinAnswer answer) {
+  std::erase_if(answer.concentrator, [](const Address& a) { return a.isV6(); });
+  std::erase_if(answer.edge, [](const InterfaceAddress& a) { return a.address.isV6(); });
+  std::erase_if(answer.networks, [](const Prefix& p) { return p.address.isV6(); });
+  return answer;
 }
 
 std::string clashText(const JoinAnswer& answer, const NetworkTable& table, const std::string& device) {

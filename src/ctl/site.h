@@ -17,6 +17,10 @@ std::vector<std::string> findUplinks(const NetworkTable& table, const std::strin
 /// interface here is in, or a part of such a one, cannot be at the other end as well: its hosts would not be reached here
 /// any more, the uplink's own router among them.
 std::string clashText(const JoinAnswer& answer, const NetworkTable& table, const std::string& device);
+/// Whether a device that is made now can have IPv6: this file is there, and says 0. It lacks with a kernel without IPv6.
+bool hasIpv6(const std::string& switchedOff = "/proc/sys/net/ipv6/conf/default/disable_ipv6");
+/// The concentrator's answer without its addresses and networks of IPv6, for a machine that has none.
+JoinAnswer withoutIpv6(JoinAnswer answer);
 /// The networks of private addresses on the other interfaces that are up: the LANs. Not those of `device`, of uplinks, of
 /// the machine itself, and of containers and virtual machines (Docker, libvirt, LXC).
 std::vector<Prefix> findLans(const NetworkTable& table, const std::vector<std::string>& uplinks,

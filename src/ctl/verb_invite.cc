@@ -25,6 +25,7 @@ void invite(const InviteOptions& options, std::ostream& out, std::ostream& err) 
   auto* invitation = std::get_if<Invitation>(&parsed);
   if (!invitation) throw std::runtime_error("the daemon gives no invitation; is it of another release?");
   if (options.json) {
+    answer["expires_unix_s"] = invitation->expires;
     out << prettyJson(answer);
     return;
   }

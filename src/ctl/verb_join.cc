@@ -3,9 +3,11 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 
+#include "ctl/fields.h"
 #include "ctl/interruption.h"
 #include "ctl/join_call.h"
 #include "ctl/join_verbs.h"
@@ -68,19 +70,16 @@ std::string textOfNames(const std::vector<std::string>& names) {
 }
 
 // The configuration as it will be, with addresses in the place of those that only the concentrator knows.
-void showPlan(EdgePlan plan, const RouterWish& wish, std::ostream& out) {
+void showPlan(const JoinOptions& options, EdgePlan plan, const RouterWish& wish, std::ostream& out) {
   plan.answer.name = "NAME";
   plan.answer.edge = {{*Address::parse("10.99.0.2"), 24}};
-  std::string yaml = withRouter(edgeYaml(plan), wish);
-  if (std::string problems = problemsOf(yaml, plan.files.yaml()); !problems.empty())
-    throw std::runtime_error(problems);
-  out << "# Would be written to " << plan.files.yaml()
-      << "; the concentrator gives name, addresses, routes and prefixes, which are examples here.\n"
-      << yaml;
+  showYaml(options, plan.files, withRouter(edgeYaml(plan), wish),
+           "; the concentrator gives name, addresses, routes and prefixes, which are examples here.", out);
 }
 
-// A gateway that never reaches its concentrator is taken back; one that does, and gets no echo, stays.
-void waitForPacket(const EdgePlan& plan, std::ostream& out) {
+// A gateway that never reaches its concentrator is taken back; one that does, and gets no echo, stays. Whether there was an
+// echo.
+bool waitForPacket(const EdgePlan& plan, std::ostream& steps) {
   Address to, own;
   for (const InterfaceAddress& edge : plan.answer.edge) {
     for (const Address& address : plan.answer.concentrator) {
@@ -90,20 +89,23 @@ void waitForPacket(const EdgePlan& plan, std::ostream& out) {
     }
   }
   if (to.bits() && waitForEcho(own, to, kEchoPatience)) {
-    out << "the first packet went through: " << to.toString() << " answers\n";
-    return;
+    steps << "the first packet went through: " << to.toString() << " answers\n";
+    return true;
   }
   if (!isUp(plan.files))
     throw std::runtime_error(
         "the concentrator was not reached by the tunnel in 30 s; nothing is left of this attempt, "
         "and the same invitation may be used again");
-  out << "the tunnel is up, but " << to.toString()
-      << " does not answer a ping: a firewall at the concentrator may be why; see 'braidctl status'\n";
+  steps << "the tunnel is up, but " << to.toString()
+        << " does not answer a ping: a firewall at the concentrator may be why; see 'braidctl status'\n";
+  return false;
 }
 
 }  // namespace
 
-void join(const JoinOptions& options, std::ostream& out) {
+void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
+  std::ostream silent(nullptr);
+  std::ostream& steps = options.json ? silent : out;
   UserTerminal terminal;
   EdgePlan plan;
   Invitation invitation = readInvitation(options, terminal);
@@ -116,28 +118,42 @@ void join(const JoinOptions& options, std::ostream& out) {
   RouterWish wish;
   wish.forwarding = !plan.networks.empty() &&
                     agrees(options, "Shall this host pass on packets of these networks?", terminal);
-  if (options.dryRun) return showPlan(plan, wish, out);
+  if (options.dryRun) return showPlan(options, plan, wish, out);
 
   Interruption held;
   FolderLock lock(options);
   Transaction all;
   Identity identity = prepareIdentity(plan.files, all);
-  out << "uplinks: " << textOfNames(plan.uplinks) << "\n" << std::flush;
+  steps << "uplinks: " << textOfNames(plan.uplinks) << "\n" << std::flush;
   plan.answer = callToJoin({identity, invitation, plan.networks, plan.uplinks});
   std::string refusal = refusalText(plan.answer);
+  if (refusal.empty() && !hasIpv6()) plan.answer = withoutIpv6(plan.answer);
+  if (refusal.empty() && plan.answer.edge.empty())
+    refusal =
+        "the concentrator's tunnel has only IPv6, and this machine has none; switch it on here, or add IPv4 "
+        "there";
   if (refusal.empty()) refusal = clashText(plan.answer, monitor.table(), kDevice);
   if (!refusal.empty()) throw std::runtime_error(refusal);
   std::string yaml = withRouter(edgeYaml(plan), wish);
   putYaml(plan.files, yaml, all);
-  out << "joined as '" << plan.answer.name << "'; the configuration is " << plan.files.yaml() << "\n"
-      << std::flush;
-  if (startGateway(options, plan.files, all, out)) {
-    waitForPacket(plan, out);
+  steps << "joined as '" << plan.answer.name << "'; the configuration is " << plan.files.yaml() << "\n"
+        << std::flush;
+  bool started = startGateway(options, plan.files, all, steps), answered = false;
+  if (started) {
+    answered = waitForPacket(plan, steps);
   } else {
-    out << "it must come within 10 minutes: then the concentrator forgets it, and the invitation is open "
-           "again\n";
+    steps << "it must come within 10 minutes: then the concentrator forgets it, and the invitation is open "
+             "again\n";
   }
-  finishYaml(plan.files, yaml, out);
+  finishYaml(plan.files, yaml, options.json ? err : out);
+  if (options.json) {
+    nlohmann::json made = madeGateway(plan.files, identity, plan.answer.edge, plan.networks, wish, started);
+    made["name"] = plan.answer.name;
+    made["uplinks"] = plan.uplinks;
+    made["routes"] = textsOf(plan.answer.networks);
+    made["answered"] = answered;
+    out << prettyJson(made);
+  }
   all.commit();
 }
 

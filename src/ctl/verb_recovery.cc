@@ -36,15 +36,16 @@ void recovery(const std::string& peer, const std::string& socket, bool json, std
   out << (json ? prettyJson(answer) : recoveryText(answer));
 }
 
-void traceOn(const std::string& file, const std::string& socket, std::ostream& out) {
+void traceOn(const std::string& file, const std::string& socket, bool json, std::ostream& out) {
   std::string path = findSocket(socket);
-  ask(path, "trace-on", openTraceFile(file).get());
-  out << "the recovery trace goes to " << file << " until 'braidctl trace off'\n";
+  nlohmann::json answer = ask(path, "trace-on", openTraceFile(file).get());
+  answer["file"] = file;
+  out << (json ? prettyJson(answer) : "the recovery trace goes to " + file + " until 'braidctl trace off'\n");
 }
 
-void traceOff(const std::string& socket, std::ostream& out) {
-  ask(findSocket(socket), "trace-off");
-  out << "trace off: done\n";
+void traceOff(const std::string& socket, bool json, std::ostream& out) {
+  nlohmann::json answer = ask(findSocket(socket), "trace-off");
+  out << (json ? prettyJson(answer) : "trace off: done\n");
 }
 
 }  // namespace braid

@@ -1,9 +1,11 @@
 #include <openssl/rand.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 
+#include "ctl/fields.h"
 #include "ctl/interruption.h"
 #include "ctl/join_verbs.h"
 #include "ctl/new_gateway.h"
@@ -37,7 +39,10 @@ InterfaceAddress drawTunnelV6() {
 std::vector<InterfaceAddress> chooseTunnel(const SetupOptions& options, const NetworkTable& table) {
   std::vector<InterfaceAddress> tunnel;
   for (const std::string& text : options.tunnel) tunnel.push_back(parseTunnel(text));
-  if (tunnel.empty()) tunnel = {parseTunnel("10.99.0.1/24"), drawTunnelV6()};
+  if (tunnel.empty()) {
+    tunnel = {parseTunnel("10.99.0.1/24")};
+    if (hasIpv6()) tunnel.push_back(drawTunnelV6());
+  }
   for (const InterfaceAddress& own : tunnel) {
     for (const auto& [index, link] : table.links()) {
       for (const LinkAddress& a : link.addresses) {
@@ -53,7 +58,9 @@ std::vector<InterfaceAddress> chooseTunnel(const SetupOptions& options, const Ne
 
 }  // namespace
 
-void setup(const SetupOptions& options, std::ostream& out) {
+void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
+  std::ostream silent(nullptr);
+  std::ostream& steps = options.json ? silent : out;
   UserTerminal terminal;
   ConcentratorPlan plan;
   plan.files = newFiles(options);
@@ -67,21 +74,22 @@ void setup(const SetupOptions& options, std::ostream& out) {
   wish.forwarding = wish.nat =
       agrees(options, "Shall this host pass on packets of the edges, with its own address (NAT)?", terminal);
   std::string yaml = withRouter(concentratorYaml(plan), wish);
-  if (std::string problems = problemsOf(yaml, plan.files.yaml()); !problems.empty())
-    throw std::runtime_error(problems);
-  if (options.dryRun) {
-    out << "# Would be written to " << plan.files.yaml() << "\n" << yaml;
-    return;
-  }
+  if (options.dryRun) return showYaml(options, plan.files, yaml, "", out);
   Interruption held;
   FolderLock lock(options);
   Transaction all;
-  prepareIdentity(plan.files, all);
+  Identity identity = prepareIdentity(plan.files, all);
   putYaml(plan.files, yaml, all);
-  out << "the configuration is " << plan.files.yaml() << "\n" << std::flush;
-  startGateway(options, plan.files, all, out);
-  finishYaml(plan.files, yaml, out);
-  out << "let UDP port " << plan.port << " in; then let a gateway in with: braidctl invite NAME\n";
+  steps << "the configuration is " << plan.files.yaml() << "\n" << std::flush;
+  bool started = startGateway(options, plan.files, all, steps);
+  finishYaml(plan.files, yaml, options.json ? err : out);
+  steps << "let UDP port " << plan.port << " in; then let a gateway in with: braidctl invite NAME\n";
+  if (options.json) {
+    nlohmann::json made = madeGateway(plan.files, identity, plan.addresses, plan.networks, wish, started);
+    made["port"] = plan.port;
+    made["device"] = plan.device;
+    out << prettyJson(made);
+  }
   all.commit();
 }
 

@@ -17,8 +17,8 @@ void query(const std::string& cmd, const std::string& socket, bool json, std::os
 void recovery(const std::string& peer, const std::string& socket, bool json, std::ostream& out);
 /// Lets the daemon write the recovery trace to this file (added to it), which the caller must be allowed to
 /// write.
-void traceOn(const std::string& file, const std::string& socket, std::ostream& out);
-void traceOff(const std::string& socket, std::ostream& out);
+void traceOn(const std::string& file, const std::string& socket, bool json, std::ostream& out);
+void traceOff(const std::string& socket, bool json, std::ostream& out);
 /// Says in plain words what was bad in the last so many seconds and what was done about it.
 void explainPast(double sinceSeconds, const std::string& socket, bool json, std::ostream& out);
 /// What `braidctl test` is asked for.

@@ -1,9 +1,14 @@
 #include "gateway/listeners.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "gateway/transaction.h"
+#include "host/system_error.h"
 
 namespace braid {
 
@@ -20,6 +25,8 @@ Listeners::Listener* Listeners::find(const Endpoint& endpoint) {
 
 void Listeners::open(const std::vector<Endpoint>& endpoints) {
   std::vector<Listener> added;
+  std::vector<std::string> leftOut;
+  std::optional<SystemError> refusal;
   Transaction all;
   for (const Endpoint& e : endpoints) {
     if (find(e)) continue;
@@ -35,9 +42,17 @@ void Listeners::open(const std::vector<Endpoint>& endpoints) {
         throw;
       }
     };
-    all.step(open, [this, id] { close(id); });
-    added.push_back({e, id});
+    try {
+      all.step(open, [this, id] { close(id); });
+      added.push_back({e, id});
+    } catch (const SystemError& error) {
+      if (error.code() != EAFNOSUPPORT) throw;
+      refusal = error;
+      leftOut.push_back(e.toString());
+    }
   }
+  if (refusal && leftOut.size() == endpoints.size()) throw *refusal;
+  for (const std::string& e : leftOut) spdlog::warn("nobody can come to {}: {}", e, refusal->what());
   all.commit();
   open_.insert(open_.end(), added.begin(), added.end());
 }

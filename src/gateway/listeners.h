@@ -15,7 +15,8 @@ class Listeners {
   /// Both must outlive this.
   Listeners(SocketTable& sockets, SocketIds& ids) : sockets_(sockets), ids_(ids) {}
 
-  /// Listens on these endpoints as well. Throws SystemError: then all is as it was.
+  /// Listens on these endpoints as well. Those of a family that the kernel lacks (EAFNOSUPPORT: a machine without IPv6) are
+  /// left out, and logged, as long as there are others. Throws SystemError: then all is as it was.
   void open(const std::vector<Endpoint>& endpoints);
   /// Listens on no others; the rest is in this order from now on.
   void keepOnly(const std::vector<Endpoint>& endpoints);

@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/if_tun.h>
-#include <linux/seccomp.h>
 #include <net/if.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -36,6 +34,7 @@
 #include "host/linux/udp_socket.h"
 #include "host/system_error.h"
 #include "tests/e2e/net_namespace.h"
+#include "tests/older_kernel.h"
 
 namespace braid {
 namespace {
@@ -76,35 +75,6 @@ constexpr int kAttempts = 3;
 bool readable(int fd, int ms = 2000) {
   pollfd p{fd, POLLIN, 0};
   return ::poll(&p, 1, ms) == 1;
-}
-
-/// A system call that a kernel does not know in this form: its argument of this number has this value.
-struct Unknown {
-  unsigned call;
-  unsigned argument;
-  uint32_t value;
-  uint32_t error;
-};
-
-/// Runs f in a thread for which the kernel is one that does not know these calls.
-template <typename F>
-void onOlderKernel(const std::vector<Unknown>& calls, F&& f) {
-  std::vector<sock_filter> code;
-  for (const Unknown& u : calls) {
-    auto argument = static_cast<uint32_t>(offsetof(seccomp_data, args) + u.argument * sizeof(uint64_t));
-    code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
-    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, u.call, 0, 3));
-    code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument));
-    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, u.value, 0, 1));
-    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | u.error));
-  }
-  code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  std::thread([&] {
-    sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
-    ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0) << std::strerror(errno);
-    f();
-  }).join();
 }
 
 // ---------------------------------------------------------------- UDP

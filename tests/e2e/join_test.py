@@ -173,6 +173,16 @@ class Joining(PairCase):
         self.assertGreater(min(received["wifi0"], received["lte0"]), 1_000_000, received)
         self.assertIn("already", self.hub.call(binary("braidctl"), "invite", "van").stderr)
 
+    def test_as_json_it_is_one_object(self):
+        invited = json.loads(self.hub.ctl("invite", "van", "--address", f"{PUBLIC[0]}:4433", "--json"))
+        self.assertIn("not whole", self.refused(invited["line"][:-5], "--json"))
+        made = json.loads(self.join(invited["line"], "--json"))
+        self.assertEqual((made["name"], made["uplinks"]), ("van", ["wifi0", "lte0"]))
+        self.assertIn("10.99.0.2/24", made["addresses"])
+        self.assertIn("192.168.10.0/24", made["networks"])
+        self.assertEqual((made["started"], made["answered"], made["forwarding"]), (True, True, True))
+        self.assertNotIn(invited["line"].split("/")[3], json.dumps(made))
+
     def test_an_invitation_is_good_once_and_its_secret_is_nowhere_to_be_seen(self):
         line = self.invite("van")
         secret = line.split("/")[3]

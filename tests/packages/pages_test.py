@@ -101,6 +101,10 @@ class Pages(unittest.TestCase):
                 described[tuple(words.split())] = [argument.split(".")[0]] if argument else []
         self.assertEqual(described, known)
 
+    def test_every_command_of_braidctl_speaks_json(self):
+        for words in commands("braidctl"):
+            self.assertIn("--json", options("braidctl", *words), words)
+
     def test_braidctl_has_every_option(self):
         known = set().union(*(options("braidctl", *words) for words in commands("braidctl")))
         self.assertEqual(described_options("braidctl.8"), known)

@@ -13,6 +13,7 @@ from lab.netns import run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEBIAN = "packaging/debian"
 RELEASES = {"bookworm": 12, "trixie": 13}
+BACK = 100  # commits: so far before a commit lies what stands for the release before it while there is no tag
 _DESCRIBED = re.compile(r"v(\d[\w.~]*)-(\d+)-g([0-9a-f]+)")
 
 
@@ -31,6 +32,12 @@ def _version(commit):
     return f"{project}~{_git('rev-list', '--count', commit)}.g{_git('rev-parse', '--short=9', commit)}"
 
 
+def _packages(commit):
+    """The names of the packages that are built from a commit."""
+    return re.findall(r"^Package: (.*)$", run("git", "-C", ROOT, "show", f"{commit}:{DEBIAN}/control", check=False),
+                      re.MULTILINE)
+
+
 @dataclasses.dataclass(frozen=True)
 class Source:
     """A commit to be packaged."""
@@ -45,11 +52,15 @@ class Source:
         return cls(commit, _version(commit), int(_git("show", "-s", "--format=%ct", commit)))
 
     def before(self):
-        """The release before this commit; None when there is none, or it had no packages."""
+        """The release before this commit. Where none had packages, the earliest of the BACK commits before it whose
+        packages were those of today; None when there is no such commit, as in a shallow clone."""
         tag = run("git", "-C", ROOT, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", f"{self.commit}^",
                   check=False).strip()
-        known = tag and run("git", "-C", ROOT, "ls-tree", "--name-only", tag, f"{DEBIAN}/control").strip()
-        return Source.of(tag) if known else None
+        if tag and _packages(tag):
+            return Source.of(tag)
+        earlier = _git("rev-list", "--first-parent", "--skip=1", f"--max-count={BACK}", self.commit).split()
+        wanted = _packages(self.commit)
+        return next((Source.of(commit) for commit in reversed(earlier) if _packages(commit) == wanted), None)
 
     def debian_version(self, suite):
         """Packages of one suite are replaced by those of the next one."""

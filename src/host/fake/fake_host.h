@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,8 +39,11 @@ class FakeHost final : public Host {
   const std::map<SocketId, FakeDatagramSocket*>& sockets() const { return sockets_; }
   /// All that were ever opened, in their order.
   const std::vector<SocketId>& everOpened() const { return everOpened_; }
-  /// Sockets cannot be opened on these addresses.
-  void refuseLocal(std::set<Address> addresses) { refused_ = std::move(addresses); }
+  /// Sockets cannot be opened on these addresses, for this reason: EAFNOSUPPORT of a host without IPv6, say.
+  void refuseLocal(std::set<Address> addresses, int error = EADDRNOTAVAIL) {
+    refused_ = std::move(addresses);
+    refusal_ = error;
+  }
 
   /// What all sockets sent since the last call, in order.
   std::vector<FakeDatagram> takeSent() { return std::exchange(sent_, {}); }
@@ -73,6 +77,7 @@ class FakeHost final : public Host {
   std::map<SocketId, FakeDatagramSocket*> sockets_;
   std::vector<SocketId> everOpened_;
   std::set<Address> refused_;
+  int refusal_ = EADDRNOTAVAIL;
   std::vector<FakeDatagram> sent_;
   Resolver::OnResult onResolved_;
   std::vector<HostPort> asked_;

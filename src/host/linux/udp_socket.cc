@@ -203,7 +203,15 @@ UniqueFd openSocket(const SocketOptions& options) {
   bool v4 = options.local.isV4();
   if (!v4 && !options.local.isV6()) throw SystemError(EAFNOSUPPORT, "UDP socket: no address family given");
   UniqueFd fd(::socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
-  if (!fd) throw SystemError(errno, std::string("cannot make a UDP socket: ") + std::strerror(errno));
+  if (!fd) {
+    int error = errno;
+    std::string what = std::string("cannot make a UDP socket: ") + std::strerror(error);
+    if (error == EAFNOSUPPORT) {
+      what += v4 ? "; this machine has no IPv4" : "; this machine has no IPv6";
+      what += ", or keeps it from this program";  // systemd's RestrictAddressFamilies=
+    }
+    throw SystemError(error, what);
+  }
   setFamilyOptions(fd.get(), v4);
   setOption(fd.get(), SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
   setBuffer(fd.get(), SO_RCVBUFFORCE, SO_RCVBUF, options.bufferBytes);

@@ -149,7 +149,54 @@ TEST_F(Cli, PrintsAnInvitationAloneSoThatItCanBePiped) {
   EXPECT_EQ(run({"invite", "van", "--valid-for", "1s", "--socket", path}), kExitFailure);
   EXPECT_THAT(err_.str(), HasSubstr("1min to 30d"));
   EXPECT_EQ(run({"invite", "van", "--json", "--socket", path}), kExitOk);
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["note"], "it is private");
+  const auto answer = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(answer["note"], "it is private");
+  EXPECT_EQ(answer["expires_unix_s"], 1795594200);
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(Cli, SetUpAsJsonIsOneObjectOfWhatWasMade) {
+  std::vector<std::string> words{"setup",    "--yes",        "--no-start", "--network", "10.77.1.0/24",
+                                 "--tunnel", "10.77.0.1/24", "--dir",      folder_,     "--json"};
+  ASSERT_EQ(run(words), kExitOk) << err_.str();
+  EXPECT_EQ(err_.str(), "");
+  const auto made = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(made["file"], (folder_ / "concentrator.yaml").string());
+  EXPECT_EQ(made["addresses"], nlohmann::json::array({"10.77.0.1/24"}));
+  EXPECT_EQ(made["networks"], nlohmann::json::array({"10.77.1.0/24"}));
+  EXPECT_EQ(made["port"], 4433);
+  EXPECT_EQ(made["nat"], true);
+  EXPECT_EQ(made["started"], false);
+  EXPECT_EQ(made["dry_run"], false);
+  ASSERT_EQ(run({"pin", folder_ / "concentrator.crt", "--json"}), kExitOk);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["pin"], made["pin"]);
+  EXPECT_EQ(run(words), kExitFailure) << "it is there already";
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_THAT(err_.str(), HasSubstr("is there already"));
+}
+
+TEST_F(Cli, WhatWouldBeWrittenCanBeHadAsJson) {
+  Invitation made;
+  made.addresses = {{"192.0.2.1", 4433}};
+  made.expires = 1795594200;
+  std::ofstream(folder_ / "line") << formatInvitation(made);
+  const std::string dir = folder_ / "etc";
+  const std::vector<std::vector<std::string>> verbs = {
+      {"setup", "--tunnel", "10.77.0.1/24"}, {"join", "--file", folder_ / "line", "--uplink", "lo"}};
+  for (std::vector<std::string> words : verbs) {
+    const std::string name = words[0] == "setup" ? "concentrator" : "edge";
+    words.insert(words.end(), {"--dry-run", "--yes", "--network", "none", "--dir", dir});
+    ASSERT_EQ(run(words), kExitOk) << err_.str();
+    const std::string plain = out_.str();
+    words.emplace_back("--json");
+    ASSERT_EQ(run(words), kExitOk) << err_.str();
+    const auto shown = nlohmann::json::parse(out_.str());
+    EXPECT_EQ(shown["dry_run"], true);
+    EXPECT_EQ(shown["file"], dir + "/" + name + ".yaml");
+    EXPECT_THAT(plain, testing::EndsWith("\n" + shown["yaml"].get<std::string>()));
+    EXPECT_THAT(plain, StartsWith("# Would be written to " + dir));
+  }
+  EXPECT_FALSE(fs::exists(dir));
 }
 
 TEST_F(Cli, JoinNamesWhatIsWrongWithALineAndWritesNothing) {
@@ -268,6 +315,11 @@ TEST_F(Cli, LetsTheDaemonTraceIntoAFileOfTheCaller) {
   EXPECT_EQ(line, "here");
   EXPECT_EQ(run({"trace", "off", "--socket", path}), kExitOk);
   EXPECT_EQ(daemon.tracesEnded, 1);
+  EXPECT_EQ(run({"trace", "on", file, "--json", "--socket", path}), kExitOk) << err_.str();
+  EXPECT_EQ(nlohmann::json::parse(out_.str()), (nlohmann::json{{"ok", true}, {"file", file}}));
+  EXPECT_EQ(run({"trace", "off", "--json", "--socket", path}), kExitOk);
+  EXPECT_EQ(nlohmann::json::parse(out_.str()), (nlohmann::json{{"ok", true}}));
+  EXPECT_EQ(daemon.tracesEnded, 2);
   EXPECT_EQ(run({"trace", "on", folder_ / "missing" / "t", "--socket", path}), kExitFailure);
   EXPECT_THAT(err_.str(), HasSubstr("No such file or directory"));
   EXPECT_EQ(run({"trace", "on", "/dev/null", "--socket", path}), kExitFailure);

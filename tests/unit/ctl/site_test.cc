@@ -4,8 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "host/fake/fake_host_network.h"
+#include "host/unique_fd.h"
 
 namespace braid::site_test {
 namespace {
@@ -39,6 +44,29 @@ struct SiteTest : testing::Test {
   FakeHostNetwork host;
   int last = 0;
 };
+
+TEST(Ipv6, IsThereWhereItCanBeSwitchedOffAndIsNot) {
+  std::string name = (std::filesystem::temp_directory_path() / "braid-site-XXXXXX").string();
+  UniqueFd file(mkstemp(name.data()));
+  ASSERT_TRUE(file);
+  for (auto [text, on] : {std::pair{"0\n", true}, {"1\n", false}, {"", false}}) {
+    std::ofstream(name) << text;
+    EXPECT_EQ(hasIpv6(name), on) << text;
+  }
+  std::filesystem::remove(name);
+  EXPECT_FALSE(hasIpv6(name)) << "a kernel without it";
+}
+
+TEST(Ipv6, IsLeftOutOfAnAnswerForAMachineWithoutIt) {
+  JoinAnswer answer;
+  answer.concentrator = {*Address::parse("10.99.0.1"), *Address::parse("fd00::1")};
+  answer.edge = {{*Address::parse("10.99.0.2"), 24}, {*Address::parse("fd00::2"), 64}};
+  answer.networks = {*Prefix::parse("::/0"), *Prefix::parse("0.0.0.0/0")};
+  JoinAnswer left = withoutIpv6(answer);
+  EXPECT_THAT(left.concentrator, ElementsAre(answer.concentrator[0]));
+  EXPECT_THAT(left.edge, ElementsAre(answer.edge[0]));
+  EXPECT_THAT(left.networks, ElementsAre(answer.networks[1]));
+}
 
 TEST_F(SiteTest, UplinksAreTheInterfacesWithADefaultRouteBestFirst) {
   add("lo", {"127.0.0.1/8"});

@@ -271,6 +271,18 @@ TEST_F(UplinkTest, RefusedSocketIsRetriedAndDoesNotTakeTheOtherFamily) {
   EXPECT_EQ(uplinks_.specs()[0].sockets.size(), 2u);
 }
 
+TEST_F(UplinkTest, AFamilyThatTheKernelLacksIsNamedOnceAndTheOtherWorks) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  host_.refuseLocal({ip("2001:db8::5")}, EAFNOSUPPORT);
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1"));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("refused 2001:db8::5")));
+  EXPECT_FALSE(uplinks_.update(table_)) << "tried again, to no effect";
+  EXPECT_THAT(uplinks_.takeNotes(), IsEmpty());
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1"));
+}
+
 TEST_F(UplinkTest, RefusedRoutingKeepsTheUplinkDownUntilItWorks) {
   table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
   UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");

@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <string>
 #include <vector>
 
 #include "host/system_error.h"
+#include "tests/older_kernel.h"
 
 namespace braid::udp_socket_test {
 namespace {
@@ -247,6 +251,20 @@ TEST(UdpSocketErrors, TakenPortIsNamed) {
     EXPECT_THAT(e.what(), testing::HasSubstr(first.local().toString()));
     EXPECT_THAT(e.what(), testing::HasSubstr("another program"));
   }
+}
+
+TEST(UdpSocketErrors, AKernelWithoutIpv6IsNamedAndHasIpv4) {
+  if (::prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "an emulator without seccomp";
+  onOlderKernel({{__NR_socket, 0, AF_INET6, EAFNOSUPPORT}}, [] {
+    try {
+      UdpSocket s(1, on(loopback(false)));
+      FAIL() << "a socket of a family that is not there";
+    } catch (const SystemError& e) {
+      EXPECT_EQ(e.code(), EAFNOSUPPORT);
+      EXPECT_THAT(e.what(), testing::HasSubstr("no IPv6"));
+    }
+    EXPECT_NE(UdpSocket(1, on(loopback(true))).local().port, 0);
+  });
 }
 
 TEST(UdpSocketErrors, ForeignAddressAndUnknownInterfaceAreNamed) {
