@@ -56,6 +56,10 @@ class Mistakes(Case):
     def test_claim_of_nothing(self):
         self.refuse("max(p99(fuso))", "max(p98(fuso))", 18, "names what is not there: p98")
 
+    def test_claim_at_no_point(self):
+        self.refuse("value: max(p99(fuso))", "value: max(p99(fuso)), at: {loss: 0.2}", 18, "loss has 0.2")
+        self.refuse("value: max(p99(fuso))", "value: max(p99(fuso)), at: {los: 0.1}", 18, "did you mean loss?")
+
     def test_relation(self):
         self.refuse("relation: at most", "relation: below", 18, "at most, at least, about")
         self.refuse("relation: at most", "relation: about", 18, "add `within`")

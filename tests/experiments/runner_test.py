@@ -144,11 +144,17 @@ class Reported(RunnerCase):
         self.assertAlmostEqual(gain.sample.values[1], 1 - 2.1 / 4.1)
         self.assertIsNone(gain.ratio)
 
-    def test_a_point_that_the_reduced_grid_has_not(self):
-        self.experiment = self.load(TEXT.replace("max(p99(fuso))", "'max(p99(fuso, loss=0.01))'"))
+    def test_at_some_of_the_points(self):
+        self.experiment = self.load(TEXT.replace("max(p99(fuso))", "p99(fuso), at: {loss: 0.10, where: edge}"))
         verdict = Outcome(self.experiment, self.grid, self.run_it()).verdict(self.experiment.claims[0])
-        self.assertIsNone(verdict.sample)
-        self.assertFalse(verdict.met)
+        self.assertEqual(verdict.sample.values, (1.1, 2.1))
+
+    def test_points_that_the_reduced_grid_has_not(self):
+        for value in ("max(p99(fuso)), at: {loss: 0.01}", "'max(p99(fuso, loss=0.01))'"):
+            self.experiment = self.load(TEXT.replace("max(p99(fuso))", value))
+            verdict = Outcome(self.experiment, self.grid, self.run_it()).verdict(self.experiment.claims[0])
+            self.assertIsNone(verdict.sample)
+            self.assertFalse(verdict.met)
 
     def test_a_claim_must_choose(self):
         self.experiment = self.load(TEXT.replace("max(p99(fuso))", "p99(fuso)"))

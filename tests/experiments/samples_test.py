@@ -3,7 +3,7 @@
 import math
 import unittest
 
-from experiments.samples import Sample, Series, average, interval, largest, pick, smallest
+from experiments.samples import Sample, Series, average, interval, largest, narrow, pick, smallest
 
 
 class Intervals(unittest.TestCase):
@@ -70,6 +70,13 @@ class Choices(unittest.TestCase):
             pick(self.series, loss=0.02)
         with self.assertRaisesRegex(ValueError, "no axis size here, but: loss, where"):
             pick(self.series, size=1)
+
+    def test_narrowing(self):
+        self.assertEqual(narrow(self.series, {"loss": ["0.10"], "where": ["edge"]}).values, (4, 4))
+        self.assertEqual(set(narrow(self.series, {"loss": ["0.10", "0.5"]}).points),
+                         {("0.10", "inside"), ("0.10", "edge")})
+        with self.assertRaisesRegex(KeyError, "the grid has no loss of 0.5"):
+            narrow(self.series, {"loss": ["0.5"]})
 
     def test_series_with_other_points(self):
         with self.assertRaisesRegex(ValueError, "other axes or points"):

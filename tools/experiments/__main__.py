@@ -16,8 +16,8 @@ from .runner import Store, run_all
 from .spec import FOLDER, ROOT, load_all, load_figures
 
 VERBS = ("list", "all", "claims", "coverage")
-EPILOG = """list: what there is. NAME..., all: runs them and prints their tables. claims: the papers' claims, met or
-not by the runs that are kept, as JSON. coverage: the papers' figures without an experiment, a number or an interval."""
+EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables. claims: the papers' claims, met or "
+          "not by the runs that are kept, as JSON. coverage: the figures that have no experiment, number or interval.")
 
 
 def _parse():

@@ -1,6 +1,7 @@
 """The formulas of an experiment's file: arithmetic, calls of a few functions, names; nothing else of Python."""
 
 import ast
+import functools
 import math
 
 _PARTS = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.keyword, ast.Name, ast.Attribute, ast.Constant,
@@ -56,9 +57,10 @@ OF_A_RUN = {"percentile": percentile, "mean": lambda values: sum(values) / len(v
 
 
 def of_a_run(formula, result):
-    """The value of a formula of one run's JSON object. `member("...")` names those that are no names."""
+    """The value of a formula of one run's JSON object. `member("links", "4g")` is what names with dots are, for
+    those that are no names."""
     names = {**OF_A_RUN, **{key: fields(value) for key, value in result.items()}}
-    names["member"] = lambda name: fields(result[name])
+    names["member"] = lambda *path: fields(functools.reduce(dict.__getitem__, path, result))
     value = formula(names)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{formula.text} is no number but {value!r}")

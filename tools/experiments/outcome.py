@@ -5,7 +5,7 @@ import dataclasses
 from .formula import of_a_run
 from .grid import cells_of
 from .runner import Failure
-from .samples import Sample, Series, pick
+from .samples import Sample, Series, narrow, pick
 from .spec import OF_ALL_RUNS
 
 
@@ -70,7 +70,8 @@ class Outcome:
         names = {**OF_ALL_RUNS, **{axis: axis for axis in self.grid.axes},
                  **{variant: variant for variant in self.experiment.variants}}
         for report in self._reports:
-            names[report] = lambda variant, report=report, **where: pick(self.report(report, variant), **where)
+            names[report] = (lambda variant, report=report, **where:
+                             pick(narrow(self.report(report, variant), claim.at), **where))
         try:
             value = claim.value(names)
         except KeyError:

@@ -84,7 +84,7 @@ class Series:
 
 def at(series):
     """The one sample of a series without axes; others as they are."""
-    return series.points[()] if series.axes == () else series
+    return series.points[()] if isinstance(series, Series) and not series.axes else series
 
 
 def _same(label, value):
@@ -95,16 +95,30 @@ def _same(label, value):
 
 
 def pick(series, **where):
-    """What of a series lies at these values of axes."""
+    """What of a series lies at these values of axes; a sample has none any more."""
     for axis, value in where.items():
-        if axis not in series.axes:
-            raise ValueError(f"there is no axis {axis} here, but: {', '.join(series.axes) or 'none'}")
+        axes = () if isinstance(series, Sample) else series.axes
+        if axis not in axes:
+            raise ValueError(f"there is no axis {axis} here, but: {', '.join(axes) or 'none'}")
         place = series.axes.index(axis)
         points = {point[:place] + point[place + 1:]: sample for point, sample in series.points.items()
                   if _same(point[place], value)}
         if not points:
             raise KeyError(f"the grid has no {axis} of {value}")
-        series = Series(series.axes[:place] + series.axes[place + 1:], points)
+        series = at(Series(series.axes[:place] + series.axes[place + 1:], points))
+    return series
+
+
+def narrow(series, places):
+    """The points at these labels, {axis: [label]}; an axis of one label goes."""
+    for axis, labels in places.items():
+        place = series.axes.index(axis)
+        points = {point: sample for point, sample in series.points.items() if point[place] in labels}
+        if not points:
+            raise KeyError(f"the grid has no {axis} of {', '.join(labels)}")
+        series = Series(series.axes, points)
+        if len(labels) == 1:
+            series = pick(series, **{axis: labels[0]})
     return at(series)
 
 

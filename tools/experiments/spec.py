@@ -22,7 +22,7 @@ _GRID_KEYS = ("seeds", "axes", "settings")
 _KEYS = ("paper", "title", "command", "settings", "axes", "variants", "seeds", "quick", "limit", "reports", "claims",
          "series", "why")
 _REPORT_KEYS = ("figure", "what", "unit", "value", "against", "log")
-_CLAIM_KEYS = ("figure", "what", "value", "unit", "paper", "relation", "limit", "within", "why")
+_CLAIM_KEYS = ("figure", "what", "at", "value", "unit", "paper", "relation", "limit", "within", "why")
 _SERIES_KEYS = ("title", "variant", "at", "settings", "interval", "unit", "subflows", "queues")
 # What a formula over all runs may call beside the reports.
 OF_ALL_RUNS = {"max": largest, "min": smallest, "mean": average}
@@ -64,12 +64,13 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """What the paper says, and how it is judged: the value must have that relation to the limit. `within`: by how
-    much, as a share of the limit, it may miss that."""
+    """What the paper says, and how it is judged: the value, of the points `at` these labels, {axis: [label]}, must
+    have that relation to the limit. `within`: by how much, as a share of the limit, it may miss that."""
 
     name: str
     figures: list
     what: str
+    at: dict
     value: Formula
     unit: str
     paper: str
@@ -155,7 +156,20 @@ def _report(name, section, variants):
                   _formula(section, "value"), against, section.text("log", "no") == "yes")
 
 
-def _claim(name, section, known):
+def _places(section, key, axes):
+    """{axis: [label]}: labels of the full grid's axes, under that key; {} without it."""
+    if key not in section:
+        return {}
+    places = section.section(key, list(axes))
+    for axis in places.keys():
+        unknown = [label for label in places.texts(axis) if label not in axes[axis]]
+        if unknown:
+            raise places.mistake(axis, f"has {', '.join(unknown)}, which the full grid has not",
+                                 f"some of {', '.join(axes[axis])}")
+    return {axis: places.texts(axis) for axis in places.keys()}
+
+
+def _claim(name, section, known, axes):
     value = _formula(section, "value")
     unknown = value.names - known
     if unknown:
@@ -175,8 +189,8 @@ def _claim(name, section, known):
     within = section.number("within", 0.0, 0)
     if relation == "about" and within == 0:
         raise section.mistake("relation", "is about without a width", "add `within`, a share of the limit")
-    return Claim(name, section.texts("figure"), section.text("what"), value, section.text("unit", ""), paper, relation,
-                 limit, within, section.text("why", ""))
+    return Claim(name, section.texts("figure"), section.text("what"), _places(section, "at", axes), value,
+                 section.text("unit", ""), paper, relation, limit, within, section.text("why", ""))
 
 
 def _choices(section):
@@ -186,14 +200,9 @@ def _choices(section):
 def _quick(section, full):
     """The full grid with fewer seeds, values of axes, and other settings."""
     quick = section.section("quick", _GRID_KEYS)
-    axes = dict(full.axes)
-    for axis in quick.section("axes", list(full.axes)).keys() if "axes" in quick else []:
-        wanted = quick.section("axes", None).texts(axis)
-        unknown = [label for label in wanted if label not in full.axes[axis]]
-        if unknown:
-            raise quick.section("axes", None).mistake(axis, f"has {', '.join(unknown)}, which the full grid has not",
-                                                      f"some of {', '.join(full.axes[axis])}")
-        axes[axis] = {label: full.axes[axis][label] for label in wanted}
+    fewer = _places(quick, "axes", full.axes)
+    axes = {axis: {label: words for label, words in choices.items() if label in fewer.get(axis, choices)}
+            for axis, choices in full.axes.items()}
     settings = quick.named_texts("settings")
     for name in settings.keys() - full.settings.keys():
         raise quick.section("settings", None).mistake(name, "is no setting", f"known: {', '.join(full.settings)}")
@@ -234,7 +243,7 @@ def load(file):
             raise root.mistake("variants" if name in variants else "axes" if name in axes else "reports",
                                f"has {name}, which formulas cannot tell from others",
                                "use small letters, digits and _, and each name once")
-    claims = [_claim(name, section, set(names))
+    claims = [_claim(name, section, set(names), axes)
               for name, section in root.named_sections("claims", _CLAIM_KEYS).items()]
     command = root.text("command")
     wanted, given = _placeholders(command), {"seed", "variant", *axes, *settings}
