@@ -157,9 +157,10 @@ class Reported(RunnerCase):
             self.assertFalse(verdict.met)
 
     def test_a_claim_must_choose(self):
-        self.experiment = self.load(TEXT.replace("max(p99(fuso))", "p99(fuso)"))
-        with self.assertRaisesRegex(ValueError, "tail: the value is a series"):
-            Outcome(self.experiment, self.grid, self.run_it()).verdict(self.experiment.claims[0])
+        for value in ("p99(fuso)", "2"):
+            self.experiment = self.load(TEXT.replace("max(p99(fuso))", value))
+            with self.assertRaisesRegex(ValueError, "tail: the value is not one of a report"):
+                Outcome(self.experiment, self.grid, self.run_it()).verdict(self.experiment.claims[0])
 
     def test_what_is_kept_tells_its_command(self):
         self.run_it()

@@ -76,6 +76,6 @@ class Outcome:
             value = claim.value(names)
         except KeyError:
             return Verdict(claim, None)
-        if isinstance(value, Series):
-            raise ValueError(f"{claim.name}: the value is a series; choose by max, min, mean or AXIS=VALUE")
+        if not isinstance(value, Sample):
+            raise ValueError(f"{claim.name}: the value is not one of a report; choose by max, min, mean or AXIS=VALUE")
         return Verdict(claim, value)
