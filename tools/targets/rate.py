@@ -90,14 +90,6 @@ def traffic_shifting():
     runs = _simulate({(name, seed): ["shifting", "--time", 50, "--controller", name, "--seed", seed]
                       for name in RIVALS for seed in SHIFTS})
     times = {name: [runs[name, seed]["shift_ms"] for seed in SHIFTS] for name in RIVALS}
-    sweep = _simulate({(n, "tau", tau): ["sweep", "--senders", n, "--tau", tau] for n in (3, 4, 5)
-                       for tau in range(1, 13)} |
-                      {(n, "gamma", gamma): ["sweep", "--senders", n, "--gamma", gamma] for n in (3, 4, 5)
-                       for gamma in (1, 2, 3, 5, 10)})
-    episodes = {}
-    for (n, parameter, value), run in sweep.items():
-        episodes.setdefault(f"fig. 7: episodes of a connection in 200 ms, by {parameter}", {}).setdefault(
-            f"{n} connections", {})[str(value)] = round(run["episodes"], 2)
     detail = {"mean_ms": {name: round(mean(each), 2) for name, each in times.items()},
-              "each_ms": {name: sorted(round(t, 2) for t in each) for name, each in times.items()}, **episodes}
+              "each_ms": {name: sorted(round(t, 2) for t in each) for name, each in times.items()}}
     return mean(times["amp"]), detail

@@ -107,44 +107,14 @@ def responses_warm():
                       ["none", "cofuso", "adaptive"], warm_rounds=10)
 
 
-NETWORK_LOSS = [0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04]
-
-
 @target("recovery.3", "three 1 Gbit/s paths of 280 us RTT, flows up to 100 KB over 4 subflows: p99 of fuso with 4 % "
         "loss on one path / p99 without loss", "ratio", at_most=1.5, programs=PROGRAMS)
 def fabric():
-    shown = ["none", "fuso", "cofuso", "adaptive", "redundant"]
     flows = ["--flows", 15_000]
-    wanted = {"loss-free": ["fabric", "--policy", "fuso", *flows, *LOSS_FREE]}
-    wanted.update(_policies("fabric", *flows, "--loss", 0.04))
-    few = ["--flows", 2000]
-    for loss in NETWORK_LOSS:
-        for policy in shown:
-            wanted[f"6a {loss} {policy}"] = ["fabric", "--policy", policy, *few, "--loss", loss]
-            wanted[f"6c {loss} {policy}"] = ["fabric", "--policy", policy, *few, "--loss", loss, "--edge"]
-    for subflows in (1, 2, 4, 8):
-        for policy in shown:
-            wanted[f"9 {subflows} {policy}"] = ["fabric", "--policy", policy, *few, "--subflows", subflows]
-    fan_outs = (10, 30, 40, 50, 70)
-    for senders in fan_outs:
-        for policy in shown:
-            wanted[f"8 {senders} {policy}"] = ["incast", "--policy", policy, "--flows", 5, "--senders", senders]
-    runs = _simulate(wanted)
-
-    def table(figure, rows, field, scale=1):
-        return {str(row): {policy: round(runs[f"{figure} {row} {policy}"][field] * scale, 4) for policy in shown}
-                for row in rows}
-
-    detail = {"flows": f'{runs["fuso"]["flows"]}; figures: 2000 and 5 rounds',
-              "timeout_share of fuso": runs["fuso"]["timeout_share"],
-              "timeout_share wanted": 0.001, **_briefs({name: runs[name] for name in ["loss-free", *POLICIES]}),
-              "fig. 6a (loss on P1): p99_ms": table("6a", NETWORK_LOSS, "p99", 1000),
-              "fig. 6b: timeout_share": table("6a", NETWORK_LOSS, "timeout_share"),
-              "fig. 6c (loss at the edge): p99_ms": table("6c", NETWORK_LOSS, "p99", 1000),
-              "fig. 6d: timeout_share": table("6c", NETWORK_LOSS, "timeout_share"),
-              "fig. 8a (incast, by senders): mean_ms": table("8", fan_outs, "mean", 1000),
-              "fig. 8b: extra_load": table("8", fan_outs, "extra_load"),
-              "fig. 9 (4 % loss, by subflows): p99_ms": table("9", (1, 2, 4, 8), "p99", 1000)}
+    runs = _simulate({"loss-free": ["fabric", "--policy", "fuso", *flows, *LOSS_FREE],
+                      **_policies("fabric", *flows, "--loss", 0.04)})
+    detail = {"flows": runs["fuso"]["flows"], "timeout_share of fuso": runs["fuso"]["timeout_share"],
+              "timeout_share wanted": 0.001, **_briefs({name: runs[name] for name in ["loss-free", *POLICIES]})}
     return runs["fuso"]["p99"] / runs["loss-free"]["p99"], detail
 
 

@@ -14,7 +14,6 @@ PAPER = {("CASE 1", 20): "up to 15", ("CASE 1", 80): {"droptail": 3, "droprand":
          ("CASE 2", 20): {"droptail": 1.6, "droprand": 1.9, "red-ecn": 14, "dctcp": 14},
          ("CASE 2", 80): {"droptail": 14, "droprand": 1.5, "red-ecn": 1.4, "dctcp": 37}}
 VARIANTS = {"jitter of 12 us": ["--jitter", 12], "SYNs in the round": ["--setup", "handshake"]}
-ALPHAS, LOADS = [1, 5, 10, 50, 100], [0.3, 0.6, 0.9]
 
 
 def _p95(values):
@@ -55,25 +54,6 @@ def _show(off, each):
             "incomplete": sum(run["incomplete"] for run in each)}
 
 
-def _sweep():
-    """Fig. 12 in small: mean FCT of web search's small flows by alpha."""
-    runs = simulate("sim_racks", {(load, alpha, shim, seed): ["websearch", "--load", load, "--alpha", alpha, "--gamma",
-                                                              2000000000,
-                                                              "--seconds", 10, "--shim", shim, "--seed", seed]
-                                  for load in LOADS for alpha in ALPHAS for shim in ("sender", "paper")
-                                  for seed in SEEDS})
-
-    def table(shim, field):
-        def of(load, alpha):
-            each = [runs[load, alpha, shim, seed] for seed in SEEDS]
-            flows = [run["small"] if field == "mean_small" else run["flows"] for run in each]
-            return round(sum(run[field] * n for run, n in zip(each, flows)) / sum(flows) * 1000, 2)
-        return {f"load {load}": {str(alpha): of(load, alpha) for alpha in ALPHAS} for load in LOADS}
-
-    return {f"{field}_ms by alpha, {shim}": table(shim, field) for shim in ("sender", "paper")
-            for field in ("mean_small", "mean_all")}
-
-
 @target("shim.4", "T-RACKs section V-A, 20 flows at one port: smallest ratio of the p95 FCT without the shim to that "
         "with it on the senders, CASE 1 and 2, four queues, 3 seeds", "ratio", at_least=10, programs=["sim_racks"])
 def racks():
@@ -98,5 +78,4 @@ def racks():
                for shim in ("sender", "paper")},
             **{f"shim: {shim}": table(case, 20, ["droptail"], shim)["droptail"]["p95 ratio"]
                for shim in ("both", "cache")}}
-    detail |= _sweep()
     return smallest[20], detail

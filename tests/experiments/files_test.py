@@ -1,0 +1,66 @@
+"""The files of sim/experiments, without running anything: each is sound, is about figures that are listed, and has its
+place in a page."""
+
+import re
+import unittest
+from unittest import mock
+
+from experiments import spec
+from experiments.grid import cells_of, grid_of, series_cell
+from experiments.outcome import Outcome
+
+EXPERIMENTS = spec.load_all()
+
+
+def made_up(experiment, quick):
+    """An outcome in which each report is 1 + seed / 10 everywhere."""
+    grid = grid_of(experiment, quick)
+    results = {(experiment.name, cell): {"seed": cell.seed} for cell in cells_of(experiment, grid)}
+    with mock.patch("experiments.outcome.of_a_run", lambda formula, result: 1 + result["seed"] / 10):
+        return Outcome(experiment, grid, results)
+
+
+class Files(unittest.TestCase):
+    def test_there_are_some_of_each_paper(self):
+        self.assertLessEqual({"fuso", "cofuso", "amp", "tracks"}, {each.paper for each in EXPERIMENTS.values()})
+
+    def test_every_claim_can_be_judged(self):
+        for experiment in EXPERIMENTS.values():
+            full, quick = made_up(experiment, False), made_up(experiment, True)
+            for claim in experiment.claims:
+                with self.subTest(f"{experiment.name}: {claim.name}"):
+                    self.assertTrue(full.verdict(claim).sample.defined)
+                    quick.verdict(claim)
+
+    def test_the_reduced_grid_is_smaller(self):
+        for experiment in EXPERIMENTS.values():
+            with self.subTest(experiment.name):
+                full, quick = (sum(1 for _ in cells_of(experiment, grid))
+                               for grid in (experiment.full, experiment.quick))
+                self.assertTrue(quick < full or experiment.quick == experiment.full)
+
+    def test_cells_differ_and_series_have_theirs(self):
+        for experiment in EXPERIMENTS.values():
+            with self.subTest(experiment.name):
+                words = [cell.words for cell in cells_of(experiment, experiment.full)]
+                self.assertEqual(len(words), len(set(words)))
+                if experiment.series:
+                    self.assertLessEqual(set(experiment.series.queues), set(experiment.series.subflows))
+                    self.assertTrue(series_cell(experiment).series)
+
+    def test_figures_are_listed(self):
+        figures = spec.load_figures()
+        self.assertGreater(len(figures), 50)
+        for experiment in EXPERIMENTS.values():
+            self.assertLessEqual(experiment.figures(), figures.keys(), experiment.name)
+
+    def test_every_experiment_has_its_place(self):
+        places = {}
+        for page in spec.PAGES.glob("*.md"):
+            for name in re.findall(r"^<!-- experiment (\S+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE):
+                places.setdefault(name, []).append(page)
+        self.assertEqual(places, {name: [each.page] for name, each in EXPERIMENTS.items()})
+
+
+if __name__ == "__main__":
+    unittest.main()

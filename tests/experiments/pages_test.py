@@ -1,0 +1,121 @@
+"""Tables, the pages that hold them, plots, and what is said of all claims and figures."""
+
+import dataclasses
+import importlib.util
+import unittest
+
+from example import Case
+from experiments import judge, pages
+from experiments.document import Mistake
+from experiments.grid import cells_of
+from experiments.outcome import Outcome
+
+PAGE = """# A page
+
+<!-- experiment other -->
+kept
+<!-- end -->
+
+Words before.
+
+<!-- experiment two-ways -->
+<!-- end -->
+
+Words behind.
+"""
+FIGURES = {("fuso", "6a"): "tails", ("fuso", "6b"): "late", ("fuso", "7"): "both", ("fuso", "abstract"): "much",
+           ("fuso", "abstract-more"): "more"}
+
+
+def made_up(experiment, grid):
+    """An outcome without runs: figures that differ by variant, point and seed."""
+    results = {}
+    for cell in cells_of(experiment, grid):
+        p99 = (1 if cell.variant == "fuso" else 4) * (1 + cell.seed / 10) * 1e-3
+        results[experiment.name, cell] = {"p99": p99, "late": [1], "queue": {"max": cell.seed}}
+    return Outcome(experiment, grid, results)
+
+
+class Tables(Case):
+    def setUp(self):
+        super().setUp()
+        self.experiment = self.load()
+        self.outcome = made_up(self.experiment, self.experiment.full)
+
+    def test_numbers(self):
+        self.assertEqual([pages.shown(value) for value in (0, 0.012345, 1.2345, 123.45, 999.7, 12345.6, float("nan"))],
+                         ["0", "0.0123", "1.23", "123", "1000", "12346", "–"])
+
+    def test_claims(self):
+        text = pages.block(self.outcome)
+        self.assertIn("| 6a | largest p99, ms | at most 2.4 | 1.3 | 1.1 to 1.5 | 0.542 | met | other sizes |", text)
+        self.assertIn("| abstract | least p99 against none at the edge | up to 82 % (judged: at least 0.823) | 0.75 | "
+                      "0.75 to 0.75 | – | **missed** | other timers |", text)
+
+    def test_reports_have_intervals_and_paired_ratios(self):
+        self.assertIn("| 0.10 | edge | 5.2 ± 0.785 | 1.3 ± 0.196 (0.25 ± 0) |", pages.block(self.outcome))
+
+    def test_a_reduced_grid_says_so(self):
+        self.assertNotIn("reduced", pages.block(self.outcome))
+        text = pages.block(made_up(self.experiment, self.experiment.quick), quick=True)
+        self.assertIn("The reduced grid, not the paper's scale: 2 seeds, flows 10;", text)
+
+    def test_writing_again_changes_nothing(self):
+        new = pages.block(self.outcome)
+        once = pages.rewrite(PAGE, "two-ways", new, "page.md")
+        self.assertNotEqual(once, PAGE)
+        self.assertEqual(pages.rewrite(once, "two-ways", new, "page.md"), once)
+        self.assertIn("<!-- experiment other -->\nkept\n<!-- end -->\n\nWords before.\n", once)
+        self.assertTrue(once.endswith("<!-- end -->\n\nWords behind.\n"))
+
+    def test_a_page_without_the_place(self):
+        with self.assertRaisesRegex(Mistake, "page.md: 0 places for gone; have one: a line <!-- experiment gone -->"):
+            pages.rewrite(PAGE, "gone", "", "page.md")
+        with self.assertRaisesRegex(Mistake, "2 places"):
+            pages.rewrite(PAGE + PAGE, "other", "", "page.md")
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib (scripts/deps experiments)")
+    def test_the_same_figures_make_the_same_plot(self):
+        from experiments import draw
+        first, second = self.folder / "a.svg", self.folder / "b.svg"
+        draw.reports(self.outcome, first)
+        draw.reports(made_up(self.experiment, self.experiment.full), second)
+        self.assertEqual(first.read_bytes(), second.read_bytes())
+        self.assertIn(b"p99 of the time", first.read_bytes())
+
+
+class Judged(Case):
+    def setUp(self):
+        super().setUp()
+        experiment = self.load()
+        self.experiments = {"two-ways": experiment}
+        self.known = {"two-ways": made_up(experiment, experiment.full)}
+
+    def test_a_figure_without_a_claim_is_not_met(self):
+        found = judge.claims(self.experiments, FIGURES, self.known)
+        self.assertEqual(found["without a claim"], ["fuso 6b: late", "fuso 7: both", "fuso abstract-more: more"])
+        self.assertEqual((found["met"], found["all"], found["share"]), (1, 5, 0.2))
+        tail = found["claims"][0]
+        self.assertEqual((tail["claim"], tail["met"], tail["seeds"]), ("tail", True, 5))
+        self.assertAlmostEqual(tail["value"], 1.3)
+
+    def test_what_was_not_measured_is_not_met(self):
+        found = judge.claims(self.experiments, FIGURES, {})
+        self.assertEqual(found["met"], 0)
+        self.assertEqual(found["claims"][0]["missing"], "it was not measured")
+
+    def lacking(self, known):
+        return {entry["figure"]: entry["lacks"] for entry in judge.coverage(self.experiments, FIGURES, known)}
+
+    def test_coverage(self):
+        self.assertEqual(self.lacking(self.known), {"fuso 7": "an experiment"})
+        self.assertEqual(self.lacking({}), {"fuso 6a": "a number", "fuso 6b": "a number", "fuso 7": "an experiment"})
+
+    def test_too_few_seeds_are_no_interval(self):
+        experiment = self.experiments["two-ways"]
+        few = made_up(experiment, dataclasses.replace(experiment.full, seeds=4))
+        self.assertEqual(self.lacking({"two-ways": few})["fuso 6a"], "an interval")
+
+
+if __name__ == "__main__":
+    unittest.main()

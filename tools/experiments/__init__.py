@@ -1,0 +1,1 @@
+"""The experiments of sim/experiments: runs their grids, judges the papers' claims, writes tables and plots."""

@@ -1,0 +1,119 @@
+"""python3 -m experiments ...: see sim/run."""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+from targets._builds import build
+
+from . import judge, pages
+from .document import Mistake
+from .grid import cells_of, grid_of, series_cell
+from .outcome import Outcome
+from .runner import Store, run_all
+from .spec import FOLDER, ROOT, load_all, load_figures
+
+VERBS = ("list", "all", "claims", "coverage")
+EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables. claims: the papers' claims, met or "
+          "not by the runs that are kept, as JSON. coverage: the figures that have no experiment, number or interval.")
+
+
+def _parse():
+    parser = argparse.ArgumentParser(prog="sim/run", description="Runs the experiments of sim/experiments and sets "
+                                     "their figures beside the papers'.", epilog=EPILOG)
+    parser.add_argument("wanted", nargs="+", metavar="list | NAME... | all | claims | coverage")
+    parser.add_argument("--quick", action="store_true", help="the reduced grids: all in less than ten minutes")
+    parser.add_argument("--seeds", type=int, metavar="N", help="so many, instead of each grid's own")
+    parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count(), help="runs at a time (%(default)s)")
+    parser.add_argument("--write", action="store_true", help="tables and plots into docs/evaluation")
+    parser.add_argument("--results", type=pathlib.Path, metavar="DIR", default=ROOT / "build" / "experiments",
+                        help="where the runs' figures are kept: what is there does not run again (%(default)s)")
+    options = parser.parse_args()
+    if options.wanted[0] in VERBS and len(options.wanted) > 1:
+        parser.error(f"{options.wanted[0]} stands alone")
+    if any(number is not None and number < 1 for number in (options.seeds, options.jobs)):
+        parser.error("--seeds and --jobs are at least 1")
+    return options
+
+
+def _list(experiments):
+    for experiment in experiments.values():
+        figures = ", ".join(sorted({figure for _, figure in experiment.figures()}))
+        runs = [sum(1 for _ in cells_of(experiment, grid)) for grid in (experiment.full, experiment.quick)]
+        print(f"{experiment.name:18} {experiment.paper:9} {figures:24} {runs[0]:5} runs, quick {runs[1]:4}  "
+              f"{experiment.title}")
+
+
+def _write(outcome, quick, store):
+    from . import draw  # it needs matplotlib, which nothing else does
+    experiment = outcome.experiment
+    text = experiment.page.read_text(encoding="utf-8")
+    text = pages.rewrite(text, experiment.name, pages.block(outcome, quick), experiment.page)
+    experiment.page.write_text(text, encoding="utf-8")
+    draw.reports(outcome, experiment.page.with_name(f"{experiment.name}.svg"))
+    if experiment.series:
+        cell, plot = series_cell(experiment), experiment.series
+        draw.over_time(plot, draw.read_series(store.series(cell), plot.subflows),
+                       store.load(cell)["result"].get("trace_mbit"),
+                       experiment.page.with_name(f"{experiment.name}-time.svg"))
+
+
+def _run(experiments, options, store):
+    """Runs them and prints their tables. Returns the names of those that failed."""
+    wanted, grids, overtime = [], {}, {}
+    for experiment in experiments.values():
+        grids[experiment.name] = grid_of(experiment, options.quick, options.seeds)
+        wanted += [(experiment, cell) for cell in cells_of(experiment, grids[experiment.name])]
+        if experiment.series and options.write:
+            overtime[experiment.name] = series_cell(experiment)
+            wanted.append((experiment, overtime[experiment.name]))
+    results, failed = run_all(wanted, store, options.jobs), []
+    for experiment in experiments.values():
+        outcome = Outcome(experiment, grids[experiment.name], results)
+        drawn = overtime.get(experiment.name)
+        if drawn and not isinstance(results[experiment.name, drawn], dict):
+            outcome.failures.append((drawn, str(results[experiment.name, drawn])))
+        for cell, why in outcome.failures:
+            print(f"{experiment.name}: {' '.join(cell.words)}: {why}", file=sys.stderr)
+        if outcome.failures:
+            failed.append(experiment.name)
+            continue
+        print(f"# {experiment.name}: {experiment.title}\n\n{pages.block(outcome, options.quick)}", flush=True)
+        if options.write:
+            _write(outcome, options.quick, store)
+    return failed
+
+
+def main():
+    options = _parse()
+    experiments, verb, store = load_all(), options.wanted[0], Store(options.results)
+    if verb == "list":
+        _list(experiments)
+        return 0
+    if verb not in VERBS:
+        unknown = [name for name in options.wanted if name not in experiments]
+        if unknown:
+            raise Mistake(f"{FOLDER}: no experiment {', '.join(unknown)}; sim/run list names them")
+        experiments = {name: experiments[name] for name in options.wanted}
+    if "BRAID_BIN" not in os.environ:
+        build(ROOT, sorted({cell.words[0] for experiment in experiments.values()
+                            for cell in cells_of(experiment, experiment.quick)}))
+    if verb in ("claims", "coverage"):
+        known = judge.outcomes(experiments, store, options.quick)
+        print(json.dumps(getattr(judge, verb)(experiments, load_figures(), known), indent=1, ensure_ascii=False))
+        return 0
+    failed = _run(experiments, options, store)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Mistake as mistake:
+        sys.exit(f"sim/run: {mistake}")
+    except KeyboardInterrupt:
+        sys.exit("sim/run: broken off; what has run is kept")

@@ -1,0 +1,111 @@
+"""Plots: an experiment's reports with error bars, and subflows over time. The same data gives the same bytes."""
+
+import itertools
+import json
+
+import matplotlib
+
+matplotlib.use("svg")
+from matplotlib import pyplot  # noqa: E402  (the backend comes first)
+
+pyplot.rcParams.update({"svg.hashsalt": "braid", "svg.fonttype": "none", "font.size": 9, "axes.grid": True,
+                        "grid.linewidth": 0.3, "axes.spines.top": False, "axes.spines.right": False,
+                        "lines.linewidth": 1})
+NO_DATE = {"Date": None, "Creator": None}
+LARGEST = 200_000  # bytes of a file
+
+
+def _save(figure, path):
+    figure.savefig(path, format="svg", metadata=NO_DATE)
+    pyplot.close(figure)
+    if path.stat().st_size > LARGEST:
+        raise RuntimeError(f"{path} has {path.stat().st_size} bytes: draw fewer points")
+
+
+def _lines(axes, outcome, report, rest):
+    """A line for each variant over the first axis, the other axes at `rest`."""
+    labels = list(next(iter(outcome.grid.axes.values()), ["all"]))
+    for number, variant in enumerate(outcome.experiment.variants):
+        points = outcome.report(report.name, variant).points
+        samples = [points[(label, *rest) if outcome.grid.axes else ()] for label in labels]
+        places = [place + (number - len(outcome.experiment.variants) / 2) * 0.04 for place in range(len(labels))]
+        axes.errorbar(places, [sample.mean for sample in samples], yerr=[sample.half for sample in samples],
+                      marker=".", capsize=2, label=variant)
+    axes.set_xticks(range(len(labels)), labels)
+    if report.log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+
+
+def reports(outcome, path):
+    """Writes an SVG: a row for each report, a column for each point of the axes after the first."""
+    experiment, axes = outcome.experiment, list(outcome.grid.axes)
+    columns = list(itertools.product(*list(outcome.grid.axes.values())[1:]))
+    rows = len(experiment.reports)
+    figure, panels = pyplot.subplots(rows, len(columns), squeeze=False, layout="constrained",
+                                     figsize=(max(6, 3 * len(columns)), 2.6 * rows + 0.5))
+    for row, report in zip(panels, experiment.reports.values()):
+        for panel, rest in zip(row, columns):
+            _lines(panel, outcome, report, rest)
+            panel.set_title(", ".join(f"{axis} {label}" for axis, label in zip(axes[1:], rest)), fontsize=9)
+        row[0].set_ylabel(f"{report.what}, {report.unit}" if report.unit else report.what, wrap=True)
+    for panel in panels[-1]:
+        panel.set_xlabel(axes[0] if axes else "")
+    panels[0][0].legend(fontsize=8)
+    figure.suptitle(experiment.title, fontsize=10)
+    _save(figure, path)
+
+
+def read_series(path, subflows):
+    """{subflow: its samples in order} of what a program wrote by --series."""
+    series = {subflow: [] for subflow in subflows}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            sample = json.loads(line)
+            if sample["subflow"] in series:
+                series[sample["subflow"]].append(sample)
+    missing = [subflow for subflow, samples in series.items() if not samples]
+    if missing:
+        raise RuntimeError(f"{path}: nothing of {', '.join(missing)}")
+    return series
+
+
+def _panel(axes, label):
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.01)
+
+
+def over_time(plot, series, capacity, path):
+    """Writes an SVG of windows, rates, round trips and queues. `series`: of read_series(); `capacity`: Mbit/s of the
+    path, second by second, or None."""
+    scale = 1000 if plot.milliseconds else 1
+    figure, (windows, rates, rtts, queues) = pyplot.subplots(4, 1, sharex=True, figsize=(8, 8.5), layout="constrained")
+
+    def column(subflow, field, factor):
+        return [None if sample[field] is None else sample[field] * factor for sample in series[subflow]]
+
+    for number, (subflow, name) in enumerate(plot.subflows.items()):
+        t, color = [sample["t"] * scale for sample in series[subflow]], f"C{number}"
+        windows.plot(t, column(subflow, "window", 1e-3), color=color, label=name)
+        rates.plot(t, column(subflow, "rate", 8e-6), color=color)
+        rates.plot(t, column(subflow, "delivery", 8e-6), color=color, alpha=0.4, linewidth=0.7)
+        rtts.plot(t, column(subflow, "rtt", 1e3), color=color)
+        if subflow in plot.queues:
+            queues.plot(t, column(subflow, "queue", 1e-3), color=color, label=plot.queues[subflow])
+    if capacity:
+        rates.step(range(len(capacity)), capacity, where="post", color="black", linewidth=0.8, linestyle=":",
+                   label="capacity")
+        rates.legend(loc="upper right", fontsize=8)
+    _panel(windows, "window, KB")
+    _panel(rates, "pacing rate\n(pale: delivery rate), Mbit/s")
+    _panel(rtts, "smoothed RTT, ms")
+    _panel(queues, "queue, KB")
+    queues.set_ylim(top=max(1, queues.get_ylim()[1]))  # a policer has none
+    queues.set_xlabel("ms" if plot.milliseconds else "s")
+    windows.legend(loc="upper right", fontsize=8)
+    if len(plot.queues) > 1:
+        queues.legend(loc="upper right", fontsize=8)
+    figure.suptitle(f"{plot.variant}: {plot.title}", fontsize=10)
+    _save(figure, path)

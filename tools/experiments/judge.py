@@ -1,0 +1,84 @@
+"""What holds of all papers' claims, and which of their figures have no number yet."""
+
+import math
+
+from .grid import cells_of, grid_of
+from .outcome import Outcome
+from .runner import kept
+from .spec import LEAST_SEEDS
+
+ABSTRACT = "abstract"
+
+
+def outcomes(experiments, store, quick=False):
+    """{name: outcome} of those whose runs are all in the store."""
+    found = {}
+    for experiment in experiments.values():
+        grid = grid_of(experiment, quick)
+        outcome = Outcome(experiment, grid, kept([(experiment, cell) for cell in cells_of(experiment, grid)], store))
+        if not outcome.failures:
+            found[experiment.name] = outcome
+    return found
+
+
+def _number(value):
+    return None if value is None or math.isnan(value) else round(value, 6)
+
+
+def _entry(experiment, claim):
+    return {"experiment": experiment.name, "claim": claim.name, "paper": experiment.paper, "figures": claim.figures,
+            "what": claim.what, "unit": claim.unit, "says": claim.paper, "relation": claim.relation,
+            "limit": claim.limit, "why": claim.why or experiment.why}
+
+
+def claims(experiments, figures, known):
+    """{"met", "all", "share", "claims", "without a claim"}. `known`: outcomes(). What was not measured is not met,
+    and a figure that no claim is about counts as one that is not met."""
+    entries, named = [], set()
+    for experiment in experiments.values():
+        for claim in experiment.claims:
+            named |= {(experiment.paper, figure) for figure in claim.figures}
+            entry = _entry(experiment, claim)
+            outcome = known.get(experiment.name)
+            if outcome is None:
+                entry |= {"met": False, "missing": "it was not measured"}
+            else:
+                verdict = outcome.verdict(claim)
+                sample = verdict.sample
+                entry |= {"met": verdict.met, "value": _number(sample.mean) if sample else None,
+                          "interval": _number(sample.half) if sample else None, "ratio": _number(verdict.ratio),
+                          "seeds": outcome.grid.seeds}
+                if sample is None:
+                    entry["missing"] = "this grid has not its points"
+            entries.append(entry)
+    without = [f"{paper} {figure}: {headline}" for (paper, figure), headline in figures.items()
+               if (paper, figure) not in named]
+    met, count = sum(entry["met"] for entry in entries), len(entries) + len(without)
+    return {"met": met, "all": count, "share": round(met / count, 4) if count else None, "claims": entries,
+            "without a claim": without}
+
+
+def _has_interval(outcome, figure):
+    """Whether something of that figure has a number and an interval of enough seeds."""
+    if outcome.grid.seeds < LEAST_SEEDS:
+        return False
+    experiment = outcome.experiment
+    samples = [sample for report in experiment.reports.values() if figure in report.figures
+               for variant in experiment.variants for sample in outcome.report(report.name, variant).points.values()]
+    samples += [outcome.verdict(claim).sample for claim in experiment.claims if figure in claim.figures]
+    return any(sample is not None and sample.defined for sample in samples)
+
+
+def coverage(experiments, figures, known):
+    """[{"figure", "headline", "lacks"}] of the figures without an experiment, a number and an interval."""
+    lacking = []
+    for (paper, figure), headline in figures.items():
+        if figure.startswith(ABSTRACT):
+            continue
+        about = [each for each in experiments.values() if (paper, figure) in each.figures()]
+        measured = [known[each.name] for each in about if each.name in known]
+        lacks = ("an experiment" if not about else "a number" if not measured else
+                 "an interval" if not any(_has_interval(outcome, figure) for outcome in measured) else None)
+        if lacks:
+            lacking.append({"figure": f"{paper} {figure}", "headline": headline, "lacks": lacks})
+    return lacking

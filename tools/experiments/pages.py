@@ -1,0 +1,101 @@
+"""The tables of an experiment, and the pages of docs/evaluation that hold them between two marks."""
+
+import math
+import re
+
+from .document import Mistake
+
+_BLOCK = re.compile(r"<!-- experiment (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
+
+
+def shown(value):
+    """Three digits that count."""
+    if value is None or math.isnan(value):
+        return "–"
+    if value == 0 or abs(value) >= 999.5:
+        return f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def _measured(sample):
+    """Mean and interval."""
+    if sample is None or not sample.defined:
+        return "–"
+    return shown(sample.mean) if math.isnan(sample.half) else f"{shown(sample.mean)} ± {shown(sample.half)}"
+
+
+def _row(*cells):
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _table(head, rows):
+    return "\n".join([_row(*head), _row(*["---"] * len(head)), *[_row(*row) for row in rows]]) + "\n"
+
+
+def _unit(text, unit):
+    return f"{text}, {unit}" if unit else text
+
+
+def _claims(outcome):
+    experiment, rows = outcome.experiment, []
+    for claim in experiment.claims:
+        verdict = outcome.verdict(claim)
+        sample, wanted = verdict.sample, claim.paper
+        if wanted != f"{claim.limit:g}" and shown(claim.limit) != wanted:
+            wanted += f" (judged: {claim.relation} {shown(claim.limit)})"
+        elif claim.relation != "about":
+            wanted = f"{claim.relation} {wanted}"
+        rows.append((", ".join(claim.figures), _unit(claim.what, claim.unit), wanted,
+                     shown(sample.mean) if sample else "–",
+                     f"{shown(sample.mean - sample.half)} to {shown(sample.mean + sample.half)}"
+                     if sample and not math.isnan(sample.half) else "–",
+                     shown(verdict.ratio), "met" if verdict.met else "**missed**" if sample else "not in this grid",
+                     claim.why or experiment.why))
+    return _table(("figure", "claim", "paper", "ours", "95 % interval", "ours / paper", "", "why"), rows)
+
+
+def _report(outcome, report):
+    """Rows are points of the axes, columns variants; in brackets the paired ratio to the variant that is compared
+    with."""
+    experiment, axes, rows = outcome.experiment, list(outcome.grid.axes), []
+    series = {variant: outcome.report(report.name, variant) for variant in experiment.variants}
+    for point in next(iter(series.values())).points:
+        cells = []
+        for variant, each in series.items():
+            text = _measured(each.points[point])
+            if report.against and variant != report.against:
+                text += f" ({_measured(each.points[point] / series[report.against].points[point])})"
+            cells.append(text)
+        rows.append((*point, *cells))
+    title = _unit(report.what, report.unit)
+    if report.figures:
+        title = f"{'Fig.' if len(report.figures) == 1 else 'Figs.'} {', '.join(report.figures)}: {title}"
+    if report.against:
+        title += f" (in brackets / {report.against})"
+    return f"{title}\n\n" + _table((*axes, *experiment.variants), rows)
+
+
+def block(outcome, quick=False):
+    """The text between the marks of an experiment."""
+    experiment = outcome.experiment
+    grid = "The reduced grid, not the paper's scale: " if quick else ""
+    settings = "".join(f", {name} {text}" for name, text in outcome.grid.settings.items())
+    parts = [f"{grid}{outcome.grid.seeds} seeds{settings}; mean ± 95 % interval. `sim/run {experiment.name}"
+             f"{' --quick' if quick else ''}`\n"]
+    if experiment.claims:
+        parts.append(_claims(outcome))
+    parts += [_report(outcome, report) for report in experiment.reports.values()]
+    parts.append(f"![{experiment.title}]({experiment.name}.svg)\n")
+    if experiment.series:
+        parts.append(f"![{experiment.series.title}, over time]({experiment.name}-time.svg)\n")
+    return "\n".join(parts)
+
+
+def rewrite(text, name, new, file):
+    """The page with this text between the marks of the experiment."""
+    found = [match for match in _BLOCK.finditer(text) if match.group(1) == name]
+    if len(found) != 1:
+        raise Mistake(f"{file}: {len(found)} places for {name}; "
+                      f"have one: a line <!-- experiment {name} -->, below it a line <!-- end -->")
+    start, end = found[0].span(2)
+    return text[:start] + new + text[end:]

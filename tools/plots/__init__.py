@@ -1,1 +1,0 @@
-"""Plots of rate control over time: behind scripts/plots."""
