@@ -24,6 +24,12 @@ struct FabricParams {
   double minRto = 0;         ///< least RTO, ms; 0: RFC 9002
   double time = 20;          ///< measured, ms
   double warmUp = 10;        ///< ms before that
+  std::string scheme = "adaptive";    ///< pods: see podSchemes()
+  std::string sizes = "web_search";   ///< pods: name in sim/data
+  uint64_t most = uint64_t{1} << 30;  ///< pods: largest flow, bytes
+  double load = 0.5;                  ///< pods: of the hosts' links, (0, 1)
+  double lossyShare = 0.05;           ///< pods: of the cables
+  bool all = false;                   ///< pods: the scheme carries large flows, too (FUSO fig. 11)
   size_t ahead = 96;         ///< segments that wait in each host or are on their way
 };
 
@@ -31,11 +37,21 @@ struct FabricExperiment {
   const char* name;
   const char* what;
   Json (*run)(const FabricParams&);
+  std::string FabricParams::*variant;  ///< what is compared
 };
 std::span<const FabricExperiment> fabricExperiments();
 
 /// Every host sends to one other host for the whole time, and receives from one (AMP section 5.2, "permutation").
 /// Goodput, Jain's index, use and queues of each layer, and packets for each second of the processor.
 Json runPermutation(const FabricParams& params);
+
+/// What carries the flows of runPods(): TCP and what improves it ("tcp", "tlp", "tcp-ir", "proactive", "repflow"), or
+/// Braid's tunnel with a recovery policy ("none", which is as MPTCP without its opportunistic retransmission, "fuso",
+/// "cofuso", "adaptive").
+std::span<const char* const> podSchemes();
+
+/// FUSO's fat tree of 64 hosts (fig. 10 and 11): Poisson flows between random hosts, some cables lose packets. Times of
+/// the flows up to 100 KB, which the scheme carries, and of the larger ones, which TCP carries.
+Json runPods(const FabricParams& params);
 
 }  // namespace braid::sim

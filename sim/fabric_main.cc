@@ -9,11 +9,20 @@
 int main(int argc, char** argv) {
   using namespace braid::sim;
   std::string name;
-  std::vector<std::string> controllers;
+  std::vector<std::string> controllers, schemes;
   FabricParams params;
   CLI::App app("Runs experiments on networks of many switches with Braid's core in virtual time");
   app.add_option("experiment", name, listOf(fabricExperiments()))->required();
   app.add_option("--controller", controllers, "one after the other");
+  app.add_option("--scheme", schemes, "pods: what carries the flows, one after the other")
+      ->check(CLI::IsMember(std::vector<std::string>(podSchemes().begin(), podSchemes().end())));
+  app.add_option("--sizes", params.sizes, "pods: distribution of sizes")
+      ->check(CLI::IsMember({"web_search", "data_mining", "web_server"}));
+  app.add_option("--most", params.most, "pods: largest flow, bytes")->check(CLI::Range(1000, 1 << 30));
+  app.add_option("--load", params.load, "pods: of the hosts' links")->check(CLI::Range(0.01, 1.0));
+  app.add_option("--lossy", params.lossyShare, "pods: share of the cables that lose packets")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_flag("--all", params.all, "pods: the scheme carries large flows, too");
   app.add_option("--policy", params.policy, "of recovery");
   app.add_option("--seed", params.seed, "of traffic and hashes");
   app.add_option("-k", params.k, "of the fat tree, even")->check(CLI::Range(2, 10));
@@ -30,7 +39,10 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   return runProgram("sim_fabric", [&] {
     const FabricExperiment& experiment = byName(fabricExperiments(), name);
-    if (controllers.empty()) controllers = {"amp"};
-    runEach(experiment, "controller", &FabricParams::controller, controllers, params);
+    if (controllers.empty()) controllers = {params.controller};
+    if (schemes.empty()) schemes = {params.scheme};
+    bool byScheme = experiment.variant == &FabricParams::scheme;
+    params.controller = controllers.front();
+    runEach(experiment, byScheme ? "scheme" : "controller", experiment.variant, byScheme ? schemes : controllers, params);
   });
 }

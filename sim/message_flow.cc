@@ -47,7 +47,9 @@ void MessageFlow::onSegment(const InnerPacket& ip) {
   size_t index = (ip.tcp->seq - 1) / options_.mss;
   if (index >= seen_.size() || seen_[index]) return;
   seen_[index] = true;
-  if (--missing_ == 0) finished_ = world_.now();
+  if (--missing_ > 0) return;
+  finished_ = world_.now();
+  if (onDone) onDone();
 }
 
 uint16_t segmentSize(const Node& node, size_t spare) {

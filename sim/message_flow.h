@@ -4,6 +4,7 @@
 // lost in the tunnel is the tunnel's to repair.
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "simnet/world.h"
@@ -25,6 +26,8 @@ class MessageFlow final : public Host {
   bool done() const { return missing_ == 0; }
   /// From the request to the last byte of the response at the client; so far when it is not done.
   Duration completionTime() const { return (done() ? finished_ : world_.now()) - started_; }
+  /// Called when the last byte has come.
+  std::function<void()> onDone;
   const MessageOptions& options() const { return options_; }
   size_t segments() const { return seen_.size(); }
 

@@ -1,5 +1,6 @@
 #include "simnet/fabric/gateways.h"
 
+#include <stdexcept>
 #include <string>
 
 namespace braid::sim {
@@ -34,7 +35,7 @@ Node& FabricGateways::add(const TunnelOptions& options) {
   gateways_.push_back(&node);
   hosts_[&node] = host;
   byAddress_[addressOf(host)] = static_cast<uint32_t>(host);
-  fabric_.attach(host, [this, host](Parcel&& parcel) { arrive(host, std::move(parcel)); });
+  fabric_.attach(host, Lane::kGateway, [this, host](Parcel&& parcel) { arrive(host, std::move(parcel)); });
   return node;
 }
 
@@ -42,6 +43,18 @@ void FabricGateways::pair(size_t initiator, size_t responder) {
   Node& near = at(initiator);
   world_.pair(near, at(responder));
   near.peers.back().endpoints.push_back(endpointOf(responder, kResponder));
+}
+
+void FabricGateways::start() {
+  constexpr Duration kPatience = 30s;
+  constexpr Duration kStep = 10ms;
+  world_.start();
+  Time end = world_.now() + kPatience;
+  do {
+    if (world_.now() >= end) throw std::runtime_error("the tunnels do not come up\n" + world_.report());
+    world_.run(kStep);
+    if (!world_.failure().empty()) throw std::runtime_error(world_.failure());
+  } while (!ready());
 }
 
 bool FabricGateways::ready() const {

@@ -18,11 +18,12 @@ class FabricGateways final : public Medium {
   /// The gateway at the next host without one.
   Node& add(const TunnelOptions& options);
   Node& at(size_t host) { return *gateways_.at(host); }
+  const Node& at(size_t host) const { return *gateways_.at(host); }
   size_t size() const { return gateways_.size(); }
   /// Makes two gateways peers. Before World::start().
   void pair(size_t initiator, size_t responder);
-  /// Whether every pair has all its subflows.
-  bool ready() const;
+  /// Starts the world and runs until every pair has all its subflows; throws std::runtime_error when that takes too long.
+  void start();
   /// The flow that switches see of subflow `socket` from the initiator's side, or of what comes back.
   uint64_t flowOf(size_t initiator, size_t responder, size_t socket, bool back) const;
 
@@ -36,6 +37,7 @@ class FabricGateways final : public Medium {
   static Address addressOf(size_t host);
   static Endpoint endpointOf(size_t host, SocketId socket);
   void arrive(size_t host, Parcel&& parcel);
+  bool ready() const;
 
   World& world_;
   SwitchedNetwork& fabric_;

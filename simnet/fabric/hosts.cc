@@ -13,7 +13,7 @@ NetworkHosts::NetworkHosts(Timeline& timeline, SwitchedNetwork& network) : netwo
     hosts_.push_back(std::make_unique<ShimHost>(timeline, "host" + std::to_string(h), own,
                                                 [this, h](Bytes packet) { send(h, std::move(packet)); }));
     byAddress_[own] = static_cast<uint32_t>(h);
-    network.attach(h, [host = hosts_.back().get()](Parcel&& parcel) {
+    network.attach(h, Lane::kHost, [host = hosts_.back().get()](Parcel&& parcel) {
       if (parcel.wire.ecn == Ecn::kCe) braid::markCe(ByteSpan(parcel.wire.bytes));
       host->arrive(parcel.wire.bytes);
     });
@@ -26,6 +26,7 @@ void NetworkHosts::send(size_t host, Bytes packet) {
   auto to = byAddress_.find(ip->dst);
   if (to == byAddress_.end() || to->second == host) return;
   Parcel parcel;
+  parcel.lane = Lane::kHost;
   parcel.wire.src = {ip->src, ip->sport};
   parcel.wire.dst = {ip->dst, ip->dport};
   parcel.wire.ecn = ip->ecn;

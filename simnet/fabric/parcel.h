@@ -7,8 +7,12 @@
 
 namespace braid::sim {
 
-/// A packet on its way through a fabric: a datagram of a gateway, or the IP packet of a host.
+/// Who sent a packet, and who is to get it at the other host.
+enum class Lane : uint8_t { kGateway, kHost };
+
+/// A packet on its way through a network: a datagram of a gateway, or the IP packet of a host.
 struct Parcel {
+  Lane lane = Lane::kGateway;
   WireDatagram wire;
   uint32_t host = 0;   ///< where it goes
   uint32_t bytes = 0;  ///< IP packet

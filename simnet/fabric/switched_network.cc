@@ -88,8 +88,8 @@ void SwitchedNetwork::run() {
     int64_t host = hostAt_[node];
     if (host < 0) {
       push(choose(node, parcel.host, parcel.flow), std::move(parcel));
-    } else if (sinks_[static_cast<size_t>(host)]) {
-      sinks_[static_cast<size_t>(host)](std::move(parcel));
+    } else if (const Sink& sink = sinks_[static_cast<size_t>(host)][static_cast<size_t>(parcel.lane)]) {
+      sink(std::move(parcel));
     }
   }
   running_ = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -17,9 +18,9 @@ class SwitchedNetwork {
   /// `timeline` outlives the fabric. The hashes and losses are a matter of `seed`.
   SwitchedNetwork(Timeline& timeline, const Topology& topology, uint64_t seed);
 
-  /// Who gets what arrives at this host.
+  /// Who gets what arrives at this host in this lane.
   using Sink = std::function<void(Parcel&&)>;
-  void attach(size_t host, Sink sink) { sinks_.at(host) = std::move(sink); }
+  void attach(size_t host, Lane lane, Sink sink) { sinks_.at(host)[static_cast<size_t>(lane)] = std::move(sink); }
   /// A packet of this host, towards `parcel.host`, another one.
   void send(size_t host, Parcel&& parcel);
 
@@ -52,7 +53,7 @@ class SwitchedNetwork {
   std::vector<uint32_t> hostPort_;                          // the port from its switch, of each host
   std::vector<uint32_t> nicPort_;                           // its own port, of each host
   std::vector<int64_t> hostAt_;                             // the host at each node, or -1
-  std::vector<Sink> sinks_;
+  std::vector<std::array<Sink, 2>> sinks_;                  // by lane
   std::priority_queue<Event, std::vector<Event>, std::greater<>>
       events_;          // one for each port with packets inside
   Time wake_ = kNever;  // the timeline calls then

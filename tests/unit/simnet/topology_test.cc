@@ -84,7 +84,7 @@ TEST(SwitchedNetwork, APacketTakesItsTimeOverEachHop) {
   SwitchedNetwork network(simulation, shape.build(), 2);
   std::map<size_t, Duration> arrived;
   for (size_t h = 0; h < network.hosts(); ++h)
-    network.attach(h, [&, h](Parcel&&) { arrived[h] = simulation.now() - Time{1s}; });
+    network.attach(h, Lane::kGateway, [&, h](Parcel&&) { arrived[h] = simulation.now() - Time{1s}; });
   auto send = [&](size_t from, uint32_t to) {
     Parcel p;
     p.host = to;
