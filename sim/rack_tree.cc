@@ -161,12 +161,7 @@ void RackTree::transmit() {
 }
 
 void RackTree::run(Duration d) {
-  Time end = now_ + d;
-  while (nextTimer() <= end) {
-    now_ = nextTimer();
-    runTimers();
-  }
-  now_ = end;
+  runUntil(now_ + d);
 }
 
 ShimCounters RackTree::senderShims() const {

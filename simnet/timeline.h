@@ -34,6 +34,14 @@ class Timeline {
       f();
     }
   }
+  /// Everything until then happens.
+  void runUntil(Time end) {
+    while (nextTimer() <= end) {
+      now_ = nextTimer();
+      runTimers();
+    }
+    now_ = end;
+  }
   Time now_{1s};
 
  private:
