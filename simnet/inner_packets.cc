@@ -44,31 +44,55 @@ Bytes ipPacket(const IpFields& f, ByteView segment, size_t checksumAt) {
 }
 
 Bytes tcpPacket(const IpFields& ip, const TcpSegment& t) {
-  size_t options = (t.mss ? 4 : 0) + (t.windowShift ? 4 : 0);
+  constexpr uint16_t kTwoNops = tcpopt::kNoOperation << 8 | tcpopt::kNoOperation;
+  size_t options = (t.mss ? 4 : 0) + (t.windowShift ? 4 : 0) + (t.sackPermitted ? 4 : 0) +
+                   (t.timestamps ? 12 : 0) + (t.sacks.empty() ? 0 : 4 + 8 * t.sacks.size()) +
+                   t.otherOptions.size();
   Bytes b(ip::kTcpHeader + options + t.payload.size());
-  store16(&b[0], t.sport);
-  store16(&b[2], t.dport);
-  store32(&b[4], t.seq);
-  store32(&b[8], t.ack);
-  b[12] = static_cast<uint8_t>((ip::kTcpHeader + options) / 4 << 4);
-  b[13] = t.flags;
-  store16(&b[14], t.window);
-  size_t at = ip::kTcpHeader;
+  Writer w(b);
+  w.u16(t.sport);
+  w.u16(t.dport);
+  w.u32(t.seq);
+  w.u32(t.ack);
+  w.u8(static_cast<uint8_t>((ip::kTcpHeader + options) / 4 << 4));
+  w.u8(t.flags);
+  w.u16(t.window);
+  w.u32(0);  // checksum and urgent pointer
   if (t.mss) {
-    b[at] = 2;
-    b[at + 1] = 4;
-    store16(&b[at + 2], t.mss);
-    at += 4;
+    w.u8(tcpopt::kMss);
+    w.u8(4);
+    w.u16(t.mss);
   }
   if (t.windowShift) {
-    b[at] = 1;
-    b[at + 1] = 3;
-    b[at + 2] = 3;
-    b[at + 3] = t.windowShift;
-    at += 4;
+    w.u8(tcpopt::kNoOperation);
+    w.u8(tcpopt::kWindowScale);
+    w.u8(3);
+    w.u8(t.windowShift);
   }
-  std::copy(t.payload.begin(), t.payload.end(), b.begin() + static_cast<ptrdiff_t>(at));
-  return ipPacket(ip, b, 16);
+  if (t.sackPermitted) {
+    w.u16(kTwoNops);
+    w.u8(tcpopt::kSackPermitted);
+    w.u8(2);
+  }
+  if (t.timestamps) {
+    w.u16(kTwoNops);
+    w.u8(tcpopt::kTimestamps);
+    w.u8(10);
+    w.u32(t.timestamps->value);
+    w.u32(t.timestamps->echo);
+  }
+  if (!t.sacks.empty()) {
+    w.u16(kTwoNops);
+    w.u8(tcpopt::kSack);
+    w.u8(static_cast<uint8_t>(2 + 8 * t.sacks.size()));
+  }
+  for (const SeqRange& block : t.sacks) {
+    w.u32(block.begin.value);
+    w.u32(block.end.value);
+  }
+  w.bytes(t.otherOptions);
+  w.bytes(t.payload);
+  return ipPacket(ip, b, ip::kTcpChecksum);
 }
 
 Bytes udpPacket(const IpFields& ip, uint16_t sport, uint16_t dport, ByteView payload) {
@@ -92,17 +116,12 @@ Bytes echoPacket(const IpFields& ip, bool reply, uint16_t id, uint16_t sequence,
   return ipPacket(ip, b, 2);
 }
 
+TcpOptionFields tcpOptionsOf(ByteView packet, const InnerPacket& ip) {
+  return parseTcpOptions(packet.subspan(ip.l4Offset, ip.tcp->headerLength).subspan(ip::kTcpHeader));
+}
+
 uint16_t mssOf(ByteView packet, const InnerPacket& ip) {
-  ByteView options = packet.subspan(ip.l4Offset, ip.tcp->headerLength).subspan(ip::kTcpHeader);
-  for (size_t i = 0; i + 1 < options.size() && options[i] != 0;) {
-    if (options[i] == 1) {
-      ++i;
-      continue;
-    }
-    if (options[i] == 2 && i + 4 <= options.size()) return load16(&options[i + 2]);
-    i += std::max<size_t>(options[i + 1], 2);
-  }
-  return 0;
+  return tcpOptionsOf(packet, ip).mss.value_or(0);
 }
 
 bool checksumsValid(ByteView packet, const InnerPacket& ip) {

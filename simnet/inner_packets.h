@@ -4,12 +4,15 @@
 // by which their receivers know every byte.
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
 #include "inet/endpoint.h"
 #include "inet/inner_packet.h"
+#include "inet/tcp_options.h"
 
 namespace braid::sim {
 
@@ -37,13 +40,19 @@ struct TcpSegment {
   uint16_t window = 0;
   uint16_t mss = 0;         ///< adds the option when above 0
   uint8_t windowShift = 0;  ///< adds the option when above 0
-  ByteView payload;
+  ByteView payload{};
+  bool sackPermitted = false;
+  std::optional<TcpTimestamps> timestamps{};
+  std::span<const SeqRange> sacks{};  ///< at most 4, 3 with timestamps
+  ByteView otherOptions{};            ///< as they are; a multiple of 4 bytes
 };
 Bytes tcpPacket(const IpFields& ip, const TcpSegment& segment);
 Bytes udpPacket(const IpFields& ip, uint16_t sport, uint16_t dport, ByteView payload);
 /// An echo request or reply (RFC 792, RFC 4443); the payload is 8 bytes and more.
 Bytes echoPacket(const IpFields& ip, bool reply, uint16_t id, uint16_t sequence, ByteView payload);
 
+/// The options of a packet with a TCP header.
+TcpOptionFields tcpOptionsOf(ByteView packet, const InnerPacket& ip);
 /// The MSS option of a SYN; 0 without.
 uint16_t mssOf(ByteView packet, const InnerPacket& ip);
 /// True when the IPv4 header's and the transport's checksums are right (what is neither TCP, UDP nor ICMP

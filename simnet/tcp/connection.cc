@@ -1,0 +1,294 @@
+#include "simnet/tcp/connection.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "inet/protocol.h"
+
+namespace braid::sim::tcp {
+
+namespace {
+constexpr uint32_t kTimestampsSize = 12;
+constexpr uint64_t kMaxWindow = 1 << 30;  // RFC 7323 section 2.3
+
+/// The smallest shift with which the window fits the header (RFC 7323 section 2.2).
+uint8_t shiftOf(uint64_t window) {
+  return static_cast<uint8_t>(std::max<size_t>(std::bit_width(std::min(window, kMaxWindow)), 16) - 16);
+}
+}  // namespace
+
+Endpoint::Endpoint(const Place& place, const Options& options)
+    : timeline_(place.timeline),
+      station_(place.station),
+      ip_(place.ip),
+      options_(options),
+      port_(place.port),
+      peerPort_(place.peerPort),
+      seed_(place.seed),
+      peerSeed_(place.peerSeed),
+      isn_(static_cast<uint32_t>(timeline_.random().next())),
+      sender_(timeline_, *this, options),
+      receiver_(timeline_, *this, options),
+      synAlarm_(timeline_, [this] { onSynTimer(); }),
+      synRto_(options.initialRto) {
+  station_.listen(ip::kTcp, port_, [this](ByteView p, const InnerPacket& i) { onPacket(p, i); });
+}
+
+void Endpoint::send(uint64_t bytes, Arrived arrived) {
+  if (state_ == State::kClosed) return;
+  uint64_t end = sender_.written() + bytes;
+  messages_.pushBack({{bytes, timeline_.now(), kNever}, end, std::move(arrived)});
+  sender_.write(bytes);
+}
+
+void Endpoint::stop() {
+  state_ = State::kClosed;
+  sender_.stop();
+  receiver_.stop();
+  synAlarm_.set(kNever);
+  while (!messages_.empty()) messages_.popFront();
+}
+
+// ---- handshake
+
+void Endpoint::connect() {
+  state_ = State::kSynSent;
+  sendSyn();
+}
+
+// SYN or SYN-ACK (RFC 9293 section 3.5, RFC 3168 section 6.1.1).
+void Endpoint::sendSyn() {
+  bool answer = state_ == State::kSynReceived;
+  TcpSegment syn;
+  syn.seq = isn_;
+  syn.flags = TcpFields::kSyn;
+  syn.mss = options_.mss;
+  syn.windowShift = shiftOf(options_.window);
+  syn.sackPermitted = answer ? agreed_.sack : options_.sack;
+  bool stamps = answer ? agreed_.timestamps : options_.timestamps;
+  if (stamps) syn.timestamps = {tick(), recentTick_.value_or(0)};
+  if (answer) {
+    syn.flags |= TcpFields::kAck | (agreed_.ecn ? TcpFields::kEce : 0);
+    syn.ack = peerIsn_ + 1;
+  } else if (options_.ecn) {
+    syn.flags |= TcpFields::kEce | TcpFields::kCwr;
+  }
+  synAt_ = timeline_.now();
+  put(syn, options_.ecnEverywhere);
+  synAlarm_.set(timeline_.now() + synRto_);
+}
+
+void Endpoint::onSynTimer() {
+  ++synTimeouts_;
+  synTwice_ = true;
+  synRto_ = std::min(2 * synRto_, options_.maxRto);
+  sendSyn();
+}
+
+void Endpoint::onSyn(ByteView packet, const InnerPacket& ip) {
+  const TcpFields& tcp = *ip.tcp;
+  bool answer = tcp.isAck();
+  if (answer && state_ == State::kEstablished) return acknowledge();  // ours to its first one was lost
+  if (answer ? state_ != State::kSynSent || tcp.ack != isn_ + 1 : state_ != State::kIdle) {
+    if (state_ == State::kSynReceived && !answer) synTwice_ = true, sendSyn();
+    return;
+  }
+  TcpOptionFields fields = tcpOptionsOf(packet, ip);
+  peerIsn_ = tcp.seq;
+  agreed_.sack = options_.sack && fields.sackPermitted;
+  agreed_.timestamps = options_.timestamps && fields.timestamps.has_value();
+  agreed_.ecn = options_.ecn && (tcp.flags & TcpFields::kEce) && (answer || (tcp.flags & TcpFields::kCwr));
+  uint32_t mss = std::min(options_.mss, fields.mss.value_or(536));  // RFC 9293 section 3.7.1
+  agreed_.mss = mss - (agreed_.timestamps ? kTimestampsSize : 0);
+  agreed_.peerWindow = tcp.window;
+  peerShift_ = fields.windowShift.value_or(0);
+  if (fields.timestamps) recentTick_ = fields.timestamps->value;
+  if (!answer) {
+    state_ = State::kSynReceived;
+    return sendSyn();
+  }
+  establish();
+  if (stats().sent == 0) acknowledge();
+}
+
+void Endpoint::establish() {
+  state_ = State::kEstablished;
+  establishedAt_ = timeline_.now();
+  synAlarm_.set(kNever);
+  agreed_.synTimeouts = synTimeouts_;
+  if (!synTwice_) agreed_.rtt = timeline_.now() - synAt_;
+  sender_.open(agreed_);
+}
+
+// ---- what arrives
+
+void Endpoint::onPacket(ByteView packet, const InnerPacket& ip) {
+  if (state_ == State::kClosed) return;
+  if (ip.protocol != ip::kTcp) return onTooBig(packet, ip);
+  if (!ip.tcp) return;
+  if (ip.tcp->isSyn()) return onSyn(packet, ip);
+  if (!ip.tcp->isAck() || state_ == State::kIdle || state_ == State::kSynSent) return;
+  onSegment(packet, ip);
+}
+
+void Endpoint::onTooBig(ByteView packet, const InnerPacket& ip) {
+  size_t mtu = ip.isV4() ? load16(&packet[ip.l4Offset + 6]) : load32(&packet[ip.l4Offset + 4]);
+  size_t headers = ip::kTcpHeader + (ip.isV4() ? ip::kV4Header : ip::kV6Header) +
+                   (agreed_.timestamps ? kTimestampsSize : 0);
+  if (mtu >= headers + 64) sender_.reduceMss(static_cast<uint32_t>(mtu - headers));
+}
+
+void Endpoint::onSegment(ByteView packet, const InnerPacket& ip) {
+  const TcpFields& tcp = *ip.tcp;
+  TcpOptionFields fields = tcpOptionsOf(packet, ip);
+  if (fields.timestamps && heardOffset(tcp.seq) <= acknowledged_) {  // RFC 7323 section 4.3
+    bool newer = !recentTick_ || static_cast<int32_t>(fields.timestamps->value - *recentTick_) >= 0;
+    if (newer) recentTick_ = fields.timestamps->value;
+  }
+  if (state_ == State::kSynReceived) establish();
+  uint64_t before = received();
+  sender_.onAck(ackOf(tcp, fields));
+  if (tcp.payloadLength > 0) takeData(packet, ip);
+  if (received() > before) peer_->tellArrivals();
+}
+
+void Endpoint::takeData(ByteView packet, const InnerPacket& ip) {
+  const TcpFields& tcp = *ip.tcp;
+  ++dataSeen_;
+  bool ce = ip.ecn == Ecn::kCe;
+  ceSeen_ += ce;
+  uint64_t begin = heardOffset(tcp.seq);
+  Range bytes{begin, begin + tcp.payloadLength};
+  ByteView payload = packet.subspan(ip.l4Offset + tcp.headerLength, tcp.payloadLength);
+  bool right = bytes.end <= peer_->sender_.written() && (!options_.content || isContent(peerSeed_, begin, payload));
+  if (!right) {
+    wrong_ += payload.size();
+    return;
+  }
+  receiver_.onSegment(bytes, ce, tcp.flags & TcpFields::kCwr);
+}
+
+Ack Endpoint::ackOf(const TcpFields& tcp, const TcpOptionFields& options) const {
+  Ack ack;
+  ack.upTo = sentOffset(tcp.ack);
+  ack.window = uint64_t{tcp.window} << peerShift_;
+  ack.echo = tcp.flags & TcpFields::kEce;
+  ack.pure = tcp.payloadLength == 0;
+  if (options.timestamps && options.timestamps->echo != 0) {
+    Time now = std::chrono::floor<std::chrono::microseconds>(timeline_.now());
+    ack.echoed = now - 1us * static_cast<int32_t>(tick() - options.timestamps->echo);
+  }
+  for (size_t i = 0; i < options.sackCount; ++i) {
+    Range block{sentOffset(options.sacks[i].begin.value), sentOffset(options.sacks[i].end.value)};
+    bool first = i == 0 && options.sackCount > 1;
+    Range second = first ? Range{sentOffset(options.sacks[1].begin.value), sentOffset(options.sacks[1].end.value)}
+                         : Range{};
+    bool within = first && block.begin >= second.begin && block.end <= second.end;
+    if (i == 0 && (block.begin < ack.upTo || within))
+      ack.dsack = block;
+    else if (block.begin > ack.upTo && block.end > block.begin)
+      ack.addSack(block);
+  }
+  return ack;
+}
+
+// The peer has more of what this side wrote.
+void Endpoint::tellArrivals() {
+  while (!messages_.empty() && messages_.front().end <= peer_->received()) {
+    Pending done = std::move(messages_.front());
+    messages_.popFront();
+    done.message.end = timeline_.now();
+    if (done.arrived) done.arrived(done.message);
+  }
+}
+
+// ---- what leaves
+
+void Endpoint::transmit(const DataSegment& segment) {
+  std::array<uint8_t, 9000> content;
+  ByteSpan payload = ByteSpan(content).first(segment.bytes.size());
+  if (options_.content)
+    fillContent(seed_, segment.bytes.begin, payload);
+  else
+    std::ranges::fill(payload, uint8_t{0});
+  TcpSegment out;
+  out.seq = isn_ + 1 + static_cast<uint32_t>(segment.bytes.begin);
+  out.payload = payload;
+  if (segment.cwr) out.flags = TcpFields::kCwr;
+  bool ect = !segment.again || options_.ecnEverywhere;
+  put(out, ect);
+  if (options_.redundancy == Redundancy::kProactive) put(out, ect);
+}
+
+void Endpoint::acknowledge() {
+  TcpSegment out;
+  out.seq = isn_ + 1 + static_cast<uint32_t>(sender_.sentUpTo());
+  put(out, options_.ecnEverywhere);
+}
+
+// Adds what every segment has: ports, ACK, window, options.
+void Endpoint::put(TcpSegment out, bool ect) {
+  out.sport = port_;
+  out.dport = peerPort_;
+  std::array<Range, Reassembly::kMaxBlocks> blocks;
+  std::array<SeqRange, Reassembly::kMaxBlocks> sacks;
+  if (out.flags & TcpFields::kSyn) {
+    out.window = static_cast<uint16_t>(std::min<uint64_t>(options_.window, 65535));
+  } else {
+    out.flags |= TcpFields::kAck | (agreed_.ecn && receiver_.echo() ? TcpFields::kEce : 0);
+    acknowledged_ = received();
+    out.ack = peerIsn_ + 1 + static_cast<uint32_t>(acknowledged_);
+    out.window = static_cast<uint16_t>(
+        std::min<uint64_t>(std::min(options_.window, kMaxWindow) >> shiftOf(options_.window), 65535));
+    if (agreed_.timestamps) out.timestamps = {tick(), recentTick_.value_or(0)};
+    if (agreed_.sack && out.payload.empty()) {
+      size_t count = receiver_.bytes().blocks(agreed_.timestamps ? 3 : 4, blocks);
+      auto seqOf = [&](uint64_t offset) { return Seq{peerIsn_ + 1 + static_cast<uint32_t>(offset)}; };
+      for (size_t i = 0; i < count; ++i) sacks[i] = {seqOf(blocks[i].begin), seqOf(blocks[i].end)};
+      out.sacks = std::span(sacks).first(count);
+    }
+    receiver_.onAcknowledged();
+  }
+  IpFields fields = ip_;
+  fields.ecn = ect && (agreed_.ecn || out.flags & TcpFields::kSyn) && options_.ecn ? Ecn::kEct0 : Ecn::kNotEct;
+  station_.send(tcpPacket(fields, out));
+}
+
+uint64_t Endpoint::sentOffset(uint32_t ack) const {
+  auto from = static_cast<uint32_t>(sender_.acked());
+  return sender_.acked() + static_cast<uint64_t>(int64_t{static_cast<int32_t>(ack - (isn_ + 1 + from))});
+}
+
+uint64_t Endpoint::heardOffset(uint32_t seq) const {
+  auto from = static_cast<uint32_t>(received());
+  return received() + static_cast<uint64_t>(int64_t{static_cast<int32_t>(seq - (peerIsn_ + 1 + from))});
+}
+
+uint32_t Endpoint::tick() const {
+  return static_cast<uint32_t>(timeline_.now().time_since_epoch() / 1us);
+}
+
+// ---- both sides
+
+Connection::Connection(Timeline& timeline, Station& client, Station& server, Ports ports, const Options& ofClient,
+                       const Options& ofServer)
+    : client_({timeline, client, {client.host(ofClient.v6), server.host(ofClient.v6), ip::kTcp}, ports.client,
+               ports.server, timeline.random().next(), 0},
+              ofClient),
+      server_({timeline, server, {server.host(ofClient.v6), client.host(ofClient.v6), ip::kTcp}, ports.server,
+               ports.client, timeline.random().next(), 0},
+              ofServer) {
+  client_.peer_ = &server_;
+  server_.peer_ = &client_;
+  client_.peerSeed_ = server_.seed_;
+  server_.peerSeed_ = client_.seed_;
+  client_.connect();
+}
+
+void Connection::abort() {
+  client_.stop();
+  server_.stop();
+}
+
+}  // namespace braid::sim::tcp

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "scheduler/rate/cubic.h"
+#include "simnet/tcp/congestion.h"
+
+namespace braid::sim::tcp {
+
+/// CUBIC's window (RFC 9438): the formulas are Braid's own Cubic, which is told of ACKs in congestion avoidance
+/// and of losses. Without HyStart++.
+class CubicWindow final : public Congestion {
+ public:
+  explicit CubicWindow(uint32_t mss) : cubic_(mss) {}
+
+  double grow(double window, const AckEvent& ack) override;
+  double afterLoss(double window, double flight, Time now) override;
+  void onTimeout(Time now) override;
+  double afterMark(double window, Time now) override { return afterLoss(window, window, now); }
+
+  const Cubic& cubic() const { return cubic_; }
+
+ private:
+  void setWindow(double window, Duration srtt);
+
+  Cubic cubic_;
+};
+
+}  // namespace braid::sim::tcp

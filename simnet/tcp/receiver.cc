@@ -1,0 +1,27 @@
+#include "simnet/tcp/receiver.h"
+
+namespace braid::sim::tcp {
+
+void Receiver::onSegment(Range bytes, bool ce, bool cwr) {
+  onEcn(ce, cwr);
+  bool hadGap = bytes_.hasGap();
+  uint64_t before = bytes_.next();
+  bytes_.add(bytes);
+  bool inOrder = bytes_.next() > before && !hadGap;
+  if (!inOrder || !options_.delayedAcks || ++waiting_ >= options_.ackEvery) return outlet_.acknowledge();
+  if (!alarm_.isSet()) alarm_.set(timeline_.now() + options_.ackDelay);
+}
+
+// RFC 3168 repeats ECE until the sender says CWR. With DCTCP each ACK tells of the segments that it is for: a
+// change of the mark acknowledges what came before it.
+void Receiver::onEcn(bool ce, bool cwr) {
+  if (options_.control == Control::kDctcp) {
+    if (ce != echo_ && waiting_ > 0) outlet_.acknowledge();
+    echo_ = ce;
+    return;
+  }
+  if (cwr) echo_ = false;
+  if (ce) echo_ = true;
+}
+
+}  // namespace braid::sim::tcp

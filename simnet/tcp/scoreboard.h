@@ -1,0 +1,150 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/ring.h"
+#include "base/time.h"
+
+namespace braid::sim::tcp {
+
+/// Bytes of the stream, from the first to the one behind the last. Offsets count from 0 and do not wrap.
+struct Range {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+/// A segment that was sent and is not acknowledged by the cumulative ACK.
+struct SentSegment {
+  uint64_t begin = 0;
+  uint32_t size = 0;
+  uint32_t later = 0, earlier = 0;  // neighbours in order of their last transmission, by id
+  Time sentAt;                      ///< last time
+  bool sacked = false;
+  bool lost = false;           ///< as far as known
+  bool resent = false;         ///< and what was sent last is not known to be lost
+  bool retransmitted = false;  ///< ever
+  bool waiting = false;        // is in the order of transmission
+  uint64_t end() const { return begin + size; }
+};
+
+/// What is in flight: which segments were sent, acknowledged, lost, sent again (RFC 6675 section 3). Segments
+/// have ids, which count up from 0 in order of their bytes. Each call takes O(1) for each segment that it
+/// changes, and O(log n) for the search of a SACK block.
+class Scoreboard {
+ public:
+  bool empty() const { return segments_.empty(); }
+  size_t size() const { return segments_.size(); }
+  /// Ids of the first segment and behind the last one.
+  uint32_t firstId() const { return first_; }
+  uint32_t endId() const { return first_ + static_cast<uint32_t>(segments_.size()); }
+  const SentSegment& at(uint32_t id) const { return segments_[id - first_]; }
+
+  /// Segments and bytes.
+  uint64_t sackedSegments() const { return sackedCount_; }
+  /// RFC 6675's pipe: what is thought to be on its way.
+  uint64_t pipe() const { return bytes_ - sackedBytes_ - lostBytes_ + resentBytes_; }
+  /// Sent and not acknowledged by the cumulative ACK.
+  uint64_t flight() const { return bytes_; }
+  bool hasLost() const { return lostCount_ > 0; }
+  /// Some lost segment waits to be sent again.
+  bool hasRepair() const { return repairs_ > 0; }
+
+  /// New data, behind all that was sent.
+  void append(uint64_t begin, uint32_t size, Time now);
+  /// The segment is on its way once more.
+  void resend(uint32_t id, Time now);
+  /// Everything below `offset` arrived. Calls delivered(segment) for each segment that was not known to have
+  /// arrived, and gone(segment) for all that leave.
+  template <typename Delivered, typename Gone>
+  void acknowledge(uint64_t offset, Delivered&& delivered, Gone&& gone);
+  /// The receiver holds these ranges, at most 4 of them, ascending. Calls delivered(segment) for each segment
+  /// that was not known to have arrived.
+  template <typename Delivered>
+  void sack(const Range* blocks, size_t count, Delivered&& delivered);
+  void markLost(uint32_t id);
+  /// The lowest segment that is lost and not sent again; hasRepair() must be true.
+  uint32_t nextRepair();
+  /// Segments below this one have so many SACKed ones above them, 1..kCounted (RFC 6675's IsLost()).
+  static constexpr size_t kCounted = 3;
+  uint32_t belowSacked(size_t count) const { return std::max(top_[count - 1], first_ + 1) - 1; }
+  /// Behind the highest SACKed segment; firstId() without one.
+  uint32_t sackedEnd() const { return std::max(top_[0], first_); }
+
+  /// The segments that may still be found lost, by the time of their last transmission: the first one, and
+  /// the next. kNone: the end.
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t oldest() const { return oldest_; }
+  uint32_t later(uint32_t id) const { return at(id).later; }
+
+  /// Cuts what is larger than `mss` into smaller segments, which are all lost: the path does not carry them.
+  void cut(uint32_t mss);
+
+ private:
+  SentSegment& mut(uint32_t id) { return segments_[id - first_]; }
+  void enlist(uint32_t id);
+  void unlist(uint32_t id);
+  void shrink(SentSegment& s, uint32_t bytes);
+  void uncount(const SentSegment& s);
+  uint32_t find(uint64_t offset) const;
+  void setSacked(uint32_t id);
+
+  Ring<SentSegment> segments_;
+  uint32_t first_ = 0;
+  uint64_t bytes_ = 0, sackedBytes_ = 0, lostBytes_ = 0, resentBytes_ = 0;
+  uint64_t sackedCount_ = 0, lostCount_ = 0, repairs_ = 0;
+  uint32_t repairFrom_ = 0;  // nothing below it waits to be sent again
+  uint32_t oldest_ = kNone, newest_ = kNone;
+  std::array<uint32_t, kCounted> top_{};  // behind the highest SACKed segments, descending; 0: none
+  std::array<Range, 4> known_{};          // the blocks of the last call of sack()
+  size_t knownCount_ = 0;
+};
+
+template <typename Delivered, typename Gone>
+void Scoreboard::acknowledge(uint64_t offset, Delivered&& delivered, Gone&& gone) {
+  while (!segments_.empty() && segments_.front().begin < offset) {
+    SentSegment& s = segments_.front();
+    if (s.end() > offset) {
+      shrink(s, static_cast<uint32_t>(offset - s.begin));
+      break;
+    }
+    if (!s.sacked) delivered(std::as_const(s));
+    gone(std::as_const(s));
+    if (s.waiting) unlist(first_);
+    uncount(s);
+    shrink(s, s.size);
+    segments_.popFront();
+    ++first_;
+  }
+  if (segments_.empty()) knownCount_ = 0;
+}
+
+template <typename Delivered>
+void Scoreboard::sack(const Range* blocks, size_t count, Delivered&& delivered) {
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t from = blocks[i].begin;
+    for (bool skipped = true; skipped;) {
+      skipped = false;
+      for (size_t k = 0; k < knownCount_; ++k) {
+        if (known_[k].begin > from || known_[k].end <= from) continue;
+        from = known_[k].end;
+        skipped = true;
+      }
+    }
+    if (from >= blocks[i].end || segments_.empty()) continue;
+    for (uint32_t id = find(from); id != endId() && at(id).end() <= blocks[i].end; ++id) {
+      if (at(id).begin < blocks[i].begin || at(id).sacked) continue;
+      delivered(at(id));
+      setSacked(id);
+    }
+  }
+  std::copy_n(blocks, count, known_.begin());
+  knownCount_ = count;
+}
+
+}  // namespace braid::sim::tcp

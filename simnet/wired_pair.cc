@@ -1,0 +1,51 @@
+#include "simnet/wired_pair.h"
+
+#include <optional>
+
+namespace braid::sim {
+
+WiredPair::End::End(WiredPair& pair, std::string name, const char* v4, const char* v6, const LinkOptions& link,
+                    uint64_t seed)
+    : pair_(pair),
+      name_(std::move(name)),
+      v4_(address(v4)),
+      v6_(address(v6)),
+      link_(link, seed, pair.now()) {}
+
+void WiredPair::End::listen(uint8_t protocol, uint16_t port, Handler handler) {
+  handlers_[{protocol, port}] = std::move(handler);
+}
+
+void WiredPair::End::send(ByteView packet) {
+  if (onSend) {
+    std::optional<InnerPacket> parsed = parseInnerPacket(packet);
+    if (parsed && !onSend(packet, *parsed)) return;
+  }
+  link_.push({{packet.begin(), packet.end()}}, packet.size(), pair_.now());
+  wake();
+}
+
+void WiredPair::End::wake() {
+  Time next = link_.nextDelivery();
+  if (next >= wakeAt_) return;
+  wakeAt_ = next;
+  pair_.at(next, [this, next] {
+    if (wakeAt_ != next) return;  // an earlier one took its place
+    wakeAt_ = kNever;
+    End& other = this == &pair_.left_ ? pair_.right_ : pair_.left_;
+    while (std::optional<Carried> arrived = link_.pop(pair_.now())) {
+      std::optional<InnerPacket> parsed = parseInnerPacket(arrived->bytes);
+      if (!parsed) continue;
+      auto handler = other.handlers_.find({parsed->protocol, parsed->dport});
+      if (handler != other.handlers_.end()) handler->second(arrived->bytes, *parsed);
+    }
+    wake();
+  });
+}
+
+WiredPair::WiredPair(const LinkOptions& forth, const LinkOptions& back, uint64_t seed)
+    : Simulation(seed),
+      left_(*this, "left", "10.0.0.1", "fd00::1", forth, random().next()),
+      right_(*this, "right", "10.0.0.2", "fd00::2", back, random().next()) {}
+
+}  // namespace braid::sim

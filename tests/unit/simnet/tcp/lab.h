@@ -1,0 +1,109 @@
+#pragma once
+
+// Two hosts, one connection from left to right, and a record of every packet.
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "simnet/tcp/connection.h"
+#include "simnet/wired_pair.h"
+
+namespace braid::sim::tcp {
+
+/// A packet as its sender sent it; whether it was lost then.
+struct Seen {
+  Time at;
+  bool fromClient = false;
+  TcpFields tcp;
+  TcpOptionFields options;
+  Ecn ecn = Ecn::kNotEct;
+  uint64_t offset = 0;  ///< of the stream
+  bool lost = false;
+};
+
+struct LabOptions {
+  Options tcp{};
+  LinkOptions forth{.rateBitsPerSecond = 100e6, .delay = 10ms};
+  LinkOptions back{.rateBitsPerSecond = 100e6, .delay = 10ms};
+  uint64_t seed = 1;
+};
+
+class Lab {
+ public:
+  explicit Lab(const LabOptions& options)
+      : net(options.forth, options.back, options.seed),
+        connection(hooked(), net.left(), net.right(), {1000, 80}, options.tcp) {}
+
+  /// The numbers of the client's data packets to lose, the first is 1.
+  std::set<uint64_t> loseData;
+  /// Data packets of the client that pass so much later.
+  std::set<uint64_t> delayData;
+  Duration delayBy{};
+  /// Decides of any packet in advance: true loses it. For what is not data of the client.
+  std::function<bool(const Seen&)> lose;
+
+  /// Writes a message at the client; its time when it has arrived, else kNever.
+  void write(uint64_t bytes) {
+    connection.client().send(bytes, [this](const Message& m) { arrived.push_back(m); });
+  }
+  Endpoint& client() { return connection.client(); }
+  Endpoint& server() { return connection.server(); }
+  const SenderStats& stats() { return client().stats(); }
+  /// The client's data packets.
+  std::vector<Seen> data() const {
+    std::vector<Seen> result;
+    for (const Seen& s : packets) {
+      if (s.fromClient && s.tcp.payloadLength > 0) result.push_back(s);
+    }
+    return result;
+  }
+  /// What the server sent without data behind its SYN-ACK.
+  std::vector<Seen> acks() const {
+    std::vector<Seen> result;
+    for (const Seen& s : packets) {
+      if (!s.fromClient && s.tcp.payloadLength == 0 && !s.tcp.isSyn()) result.push_back(s);
+    }
+    return result;
+  }
+
+  WiredPair net;
+  std::vector<Seen> packets;
+  std::vector<Message> arrived;
+
+ private:
+  WiredPair& hooked() {
+    net.left().onSend = [this](ByteView p, const InnerPacket& ip) { return onSend(p, ip, true); };
+    net.right().onSend = [this](ByteView p, const InnerPacket& ip) { return onSend(p, ip, false); };
+    return net;
+  }
+  bool onSend(ByteView packet, const InnerPacket& ip, bool fromClient) {
+    EXPECT_TRUE(checksumsValid(packet, ip));
+    Seen s{net.now(), fromClient, *ip.tcp, tcpOptionsOf(packet, ip), ip.ecn};
+    uint32_t& isn = fromClient ? clientIsn_ : serverIsn_;
+    if (s.tcp.isSyn()) isn = s.tcp.seq;
+    s.offset = s.tcp.seq - isn - 1;
+    bool isData = fromClient && s.tcp.payloadLength > 0 && !again_;
+    uint64_t number = isData ? ++dataCount_ : 0;
+    s.lost = isData ? loseData.contains(number) : lose && lose(s);
+    if (!again_) packets.push_back(s);
+    if (isData && delayData.contains(number)) {
+      net.after(delayBy, [this, bytes = Bytes(packet.begin(), packet.end())] {
+        again_ = true;
+        net.left().send(bytes);
+        again_ = false;
+      });
+      return false;
+    }
+    return !s.lost;
+  }
+
+  uint64_t dataCount_ = 0;
+  uint32_t clientIsn_ = 0, serverIsn_ = 0;
+  bool again_ = false;
+
+ public:
+  Connection connection;
+};
+
+}  // namespace braid::sim::tcp
