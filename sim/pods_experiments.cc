@@ -176,7 +176,7 @@ class PodRun {
     world_.at(flow.begin, [this, &flow, port = nextPort()] {
       Node& server = gateways_.at(flow.server);
       MessageOptions message{.bytes = flow.bytes, .mss = segmentSize(server)};
-      auto& run = world_.add<MessageFlow>(world_, gateways_.at(flow.client), server, port, message);
+      auto& run = world_.add<MessageFlow>(gateways_.at(flow.client), server, port, message);
       run.onDone = [this, &flow] { finish(flow); };
     });
   }
