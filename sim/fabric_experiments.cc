@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "sim/experiment.h"
+#include "sim/flows.h"
 #include "sim/network.h"
 #include "sim/saturation.h"
 #include "simnet/fabric/gateways.h"
+#include "simnet/fabric/hosts.h"
+#include "simnet/tcp/connection.h"
 
 namespace braid::sim {
 
@@ -58,16 +63,88 @@ std::vector<size_t> derangement(size_t n, Random& random) {
   return to;
 }
 
-/// A fat tree whose hosts are gateways.
+/// After the measured time: flows that are not complete by then count with the time so far.
+constexpr Duration kPatience = 2s;
+constexpr uint16_t kLongPort = 1000, kFirstShort = 2000;
+
+/// A fat tree, with a gateway and a plain host at each of its hosts.
 struct FatTree {
   explicit FatTree(const FabricParams& p)
-      : world(p.seed), fabric(world, fatTree(p), Random(p.seed).next()), gateways(world, fabric, p.subflows) {
-    for (size_t h = 0; h < fabric.hosts(); ++h) gateways.add(optionsOf(p)).poolLimit = kBuffers;
+      : params(p),
+        world(p.seed),
+        network(world, fatTree(p), Random(p.seed).next()),
+        gateways(world, network, p.subflows),
+        hosts(world, network) {
+    for (size_t h = 0; h < network.hosts(); ++h) gateways.add(optionsOf(p)).poolLimit = kBuffers;
+  }
+  /// A fresh DCTCP connection, a request and its response; `done` is called when that is complete.
+  void request(size_t client, size_t server, uint64_t ask, uint64_t answer, std::function<void()> done) {
+    if (port == UINT16_MAX) port = kFirstShort;
+    tcp::Connection::Ports ports{port, port};
+    ++port;
+    auto& connection = world.add<tcp::Connection>(hosts.at(client), hosts.at(server), ports, dctcp());
+    connection.client().send(ask, [&connection, answer, done = std::move(done)](const tcp::Message&) {
+      connection.server().send(answer, [done](const tcp::Message&) { done(); });
+    });
+  }
+  /// A fresh DCTCP connection that sends so much.
+  void send(size_t from, size_t to, uint64_t bytes, std::function<void()> done) {
+    if (port == UINT16_MAX) port = kFirstShort;
+    tcp::Connection::Ports ports{port, port};
+    ++port;
+    auto& connection = world.add<tcp::Connection>(hosts.at(from), hosts.at(to), ports, dctcp());
+    connection.client().send(bytes, [done = std::move(done)](const tcp::Message&) { done(); });
+  }
+  tcp::Options dctcp() const {
+    tcp::Options o;
+    o.control = tcp::Control::kDctcp;
+    o.ecn = o.ecnEverywhere = true;
+    o.initialWindow = static_cast<uint32_t>(params.initialWindow);
+    o.content = false;
+    return o;
   }
 
+  FabricParams params;
   World world;
-  SwitchedNetwork fabric;
+  SwitchedNetwork network;
   FabricGateways gateways;
+  NetworkHosts hosts;
+  uint16_t port = kFirstShort;
+};
+
+Json timesJson(const std::vector<double>& times, size_t incomplete) {
+  return {{"count", times.size()},         {"incomplete", incomplete},      {"mean", mean(times)},
+          {"p50", percentile(times, 0.5)}, {"p90", percentile(times, 0.9)}, {"p99", percentile(times, 0.99)}};
+}
+
+/// DCTCP flows that begin at given times.
+class ShortFlows {
+ public:
+  explicit ShortFlows(FatTree& tree) : tree_(tree) {}
+  void add(size_t from, size_t to, uint64_t bytes, Duration ahead) {
+    size_t i = flows_.size();
+    flows_.push_back({tree_.world.now() + ahead, kNever});
+    tree_.world.after(ahead, [this, i, from, to, bytes] {
+      tree_.send(from, to, bytes, [this, i] { flows_[i].second = tree_.world.now(); });
+    });
+  }
+  size_t size() const { return flows_.size(); }
+  size_t incomplete() const {
+    return static_cast<size_t>(std::ranges::count(flows_, kNever, [](const auto& f) { return f.second; }));
+  }
+  /// Until all are complete, at most kPatience.
+  void finish() {
+    tree_.world.runUntil([this] { return incomplete() == 0; }, kPatience);
+  }
+  std::vector<double> times() const {
+    std::vector<double> all;
+    for (auto [begin, end] : flows_) all.push_back(toSeconds(std::min(end, tree_.world.now()) - begin));
+    return all;
+  }
+
+ private:
+  FatTree& tree_;
+  std::vector<std::pair<Time, Time>> flows_;  // begin and end
 };
 
 /// What the ports of a layer did since `before`.
@@ -79,19 +156,19 @@ struct LayerUse {
 
 class Layers {
  public:
-  explicit Layers(SwitchedNetwork& fabric) : fabric_(fabric), began_(0) {}
+  explicit Layers(SwitchedNetwork& network) : network_(network), began_(0) {}
   void begin(Time now) {
     began_ = toSeconds(now.time_since_epoch());
     before_.clear();
-    for (Port& port : fabric_.ports()) before_.push_back((port.waiting(now), port.counters()));
+    for (Port& port : network_.ports()) before_.push_back((port.waiting(now), port.counters()));
   }
   Json json(Time now) {
     std::map<std::string, LayerUse> layers;
     double seconds = toSeconds(now.time_since_epoch()) - began_;
     for (size_t i = 0; i < before_.size(); ++i) {
-      Port& port = fabric_.ports()[i];
+      Port& port = network_.ports()[i];
       port.waiting(now);
-      LayerUse& layer = layers[fabric_.topology().cables()[i].layer];
+      LayerUse& layer = layers[network_.topology().cables()[i].layer];
       const PortCounters& c = port.counters();
       layer.use.push_back(static_cast<double>(c.sentBytes - before_[i].sentBytes) * 8 / port.options().rate /
                           seconds);
@@ -112,59 +189,159 @@ class Layers {
   }
 
  private:
-  SwitchedNetwork& fabric_;
+  SwitchedNetwork& network_;
   double began_;
   std::vector<PortCounters> before_;
+};
+
+/// Long flows through the tunnels, all the time.
+class Background {
+ public:
+  Background(FatTree& tree, size_t ahead) : tree_(tree), ahead_(ahead), layers_(tree.network) {}
+  void add(size_t from, size_t to) { ways_.emplace_back(from, to); }
+  /// Brings up the tunnels and begins.
+  void start() {
+    std::vector<std::pair<size_t, size_t>> pairs;
+    for (auto [from, to] : ways_) pairs.emplace_back(std::max(from, to), std::min(from, to));
+    std::ranges::sort(pairs);
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+    for (auto [a, b] : pairs) tree_.gateways.pair(a, b);
+    tree_.gateways.start();
+    for (auto [from, to] : ways_) {
+      Node& server = tree_.gateways.at(from);
+      mss_ = segmentSize(server);
+      flows_.push_back(&tree_.world.add<Saturation>(tree_.gateways.at(to), server, port(from), mss_, ahead_));
+    }
+  }
+  /// Runs for so long and looks at what the long flows get.
+  void measure(Duration time) {
+    requireSound(tree_.world);
+    time_ = toSeconds(time);
+    std::vector<uint64_t> before;
+    for (const Saturation* flow : flows_) before.push_back(flow->received());
+    layers_.begin(tree_.world.now());
+    hops_ = tree_.network.hops();
+    processor_ = processorSeconds();
+    tree_.world.run(time);
+    processor_ = processorSeconds() - processor_;
+    hops_ = tree_.network.hops() - hops_;
+    requireSound(tree_.world);
+    use_ = layers_.json(tree_.world.now());
+    for (size_t i = 0; i < flows_.size(); ++i)
+      bytes_.push_back(static_cast<double>(flows_[i]->received() - before[i]));
+  }
+  Json json() const {
+    std::vector<double> goodput;
+    double packets = 0;
+    for (double bytes : bytes_) goodput.push_back(bytes * 8 / time_ / 1e6), packets += bytes / mss_;
+    return {{"hosts", tree_.network.hosts()},
+            {"goodput_mbps", mean(goodput)},
+            {"goodput_p10_mbps", percentile(goodput, 0.1)},
+            {"jain", jain(goodput)},
+            {"layers", use_},
+            {"data_packets", packets},
+            {"hops", hops_},
+            {"cpu_seconds", processor_},
+            {"packets_per_cpu_second", packets / processor_},
+            {"hash", tree_.world.hash()}};
+  }
+
+ private:
+  static uint16_t port(size_t from) { return static_cast<uint16_t>(kLongPort + from); }
+  FatTree& tree_;
+  size_t ahead_;
+  Layers layers_;
+  std::vector<std::pair<size_t, size_t>> ways_;
+  std::vector<const Saturation*> flows_;
+  std::vector<double> bytes_;
+  uint16_t mss_ = 1;
+  uint64_t hops_ = 0;
+  double processor_ = 0, time_ = 1;
+  Json use_;
 };
 
 }  // namespace
 
 Json runPermutation(const FabricParams& p) {
-  constexpr uint16_t kPort = 1000;
   FatTree tree(p);
   Random random(p.seed);
-  std::vector<size_t> to = derangement(tree.fabric.hosts(), random);
-  for (size_t h = 0; h < to.size(); ++h) tree.gateways.pair(to[h], h);
-  tree.gateways.start();
-  std::vector<const Saturation*> flows;
-  for (size_t h = 0; h < to.size(); ++h) {
-    Node& server = tree.gateways.at(h);
-    flows.push_back(&tree.world.add<Saturation>(tree.gateways.at(to[h]), server, kPort, segmentSize(server), p.ahead));
-  }
+  std::vector<size_t> to = derangement(tree.network.hosts(), random);
+  std::vector<size_t> sources(to.size());
+  std::iota(sources.begin(), sources.end(), size_t{0});
+  for (size_t i = sources.size(); i > 1; --i) std::swap(sources[i - 1], sources[random.below(i)]);
+  auto longOnes = static_cast<size_t>(p.longShare * static_cast<double>(sources.size()));
+  Background background(tree, p.ahead);
+  for (size_t i = 0; i < longOnes; ++i) background.add(sources[i], to[sources[i]]);
+  background.start();
   tree.world.run(fromSeconds(p.warmUp / 1000));
-  requireSound(tree.world);
-  std::vector<uint64_t> before;
-  for (const Saturation* flow : flows) before.push_back(flow->received());
-  Layers layers(tree.fabric);
-  layers.begin(tree.world.now());
-  uint64_t hops = tree.fabric.hops();
-  double cpu = processorSeconds();
-  tree.world.run(fromSeconds(p.time / 1000));
-  requireSound(tree.world);
-  cpu = processorSeconds() - cpu;
-  std::vector<double> goodput;
-  double bytes = 0;
-  for (size_t i = 0; i < flows.size(); ++i) {
-    auto got = static_cast<double>(flows[i]->received() - before[i]);
-    goodput.push_back(got * 8 / (p.time / 1000) / 1e6);
-    bytes += got;
+  // Poisson, at most one flow of a source at a time begins; all go to the source's own receiver.
+  constexpr double kRate = 256;
+  constexpr uint64_t kLeast = 1 << 10, kMost = 1 << 20;
+  ShortFlows shorts(tree);
+  for (size_t i = longOnes; i < sources.size(); ++i) {
+    for (Duration at = exponential(random, fromSeconds(1 / kRate)); at < fromSeconds(p.time / 1000);
+         at += exponential(random, fromSeconds(1 / kRate)))
+      shorts.add(sources[i], to[sources[i]], kLeast + random.below(kMost - kLeast + 1), at);
   }
-  double packets = bytes / segmentSize(tree.gateways.at(0));
-  return {{"hosts", tree.fabric.hosts()},
-          {"goodput_mbps", mean(goodput)},
-          {"goodput_p10_mbps", percentile(goodput, 0.1)},
-          {"jain", jain(goodput)},
-          {"layers", layers.json(tree.world.now())},
-          {"data_packets", packets},
-          {"hops", tree.fabric.hops() - hops},
-          {"cpu_seconds", cpu},
-          {"packets_per_cpu_second", packets / cpu},
-          {"hash", tree.world.hash()}};
+  background.measure(fromSeconds(p.time / 1000));
+  shorts.finish();
+  Json j = background.json();
+  if (shorts.size() > 0) j["short"] = timesJson(shorts.times(), shorts.incomplete());
+  return j;
+}
+
+// So many jobs run side by side; when one is complete, the next begins.
+Json runJobs(const FabricParams& p) {
+  constexpr size_t kJobs = 8, kServers = 10;
+  constexpr uint64_t kRequest = 2 << 10, kBlock = 64 << 10;
+  FatTree tree(p);
+  Random random(p.seed);
+  size_t hosts = tree.network.hosts();
+  Background background(tree, p.ahead);
+  for (size_t h = 0; h < hosts; ++h) background.add(h, (h + 1 + random.below(hosts - 1)) % hosts);
+  background.start();
+  tree.world.run(fromSeconds(p.warmUp / 1000));
+  struct Job {
+    size_t missing = 0;
+    Time begin{};
+  };
+  std::vector<Job> jobs(kJobs);
+  std::vector<double> times;
+  Time end = tree.world.now() + fromSeconds(p.time / 1000);
+  std::function<void(size_t)> begin = [&](size_t i) {
+    Job& job = jobs[i];
+    if (tree.world.now() >= end) return;
+    size_t client = random.below(hosts);
+    job = {kServers, tree.world.now()};
+    for (size_t s = 0; s < kServers; ++s) {
+      size_t server = (client + 1 + random.below(hosts - 1)) % hosts;
+      tree.request(client, server, kRequest, kBlock, [&, i] {
+        if (--jobs[i].missing > 0) return;
+        times.push_back(toSeconds(tree.world.now() - jobs[i].begin));
+        begin(i);
+      });
+    }
+  };
+  for (size_t i = 0; i < kJobs; ++i) begin(i);
+  background.measure(fromSeconds(p.time / 1000));
+  size_t open = 0;
+  for (Time patience = end + kPatience; tree.world.now() < patience; tree.world.run(1ms)) {
+    open = static_cast<size_t>(std::ranges::count_if(jobs, [](const Job& job) { return job.missing > 0; }));
+    if (open == 0) break;
+  }
+  for (const Job& job : jobs) {
+    if (job.missing > 0) times.push_back(toSeconds(tree.world.now() - job.begin));
+  }
+  Json j = background.json();
+  j["jobs"] = timesJson(times, open);
+  return j;
 }
 
 std::span<const FabricExperiment> fabricExperiments() {
   static constexpr auto kExperiments = std::to_array<FabricExperiment>({
       {"permutation", "AMP 5.2: each host of a fat tree sends to one other", runPermutation,
+       &FabricParams::controller},
+      {"jobs", "AMP 5.3: incast jobs of DCTCP beside a long flow of each host", runJobs,
        &FabricParams::controller},
       {"pods", "FUSO VI-C: flows between 64 hosts, some cables lose packets", runPods, &FabricParams::scheme},
   });

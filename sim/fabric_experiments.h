@@ -14,23 +14,24 @@ struct FabricParams {
   std::string controller = "amp";
   std::string policy = "none";
   uint64_t seed = 1;
-  size_t k = 8;              ///< of the fat tree
-  double rate = 10e9;        ///< bits per second, of every link
-  double delay = 2;          ///< us, of every link (AMP section 5.2)
-  size_t queue = 100;        ///< packets that wait at a port
-  size_t threshold = 10;     ///< K, packets
-  size_t subflows = 4;       ///< of each pair
-  size_t initialWindow = 2;  ///< datagrams
-  double minRto = 0;         ///< least RTO, ms; 0: RFC 9002
-  double time = 20;          ///< measured, ms
-  double warmUp = 10;        ///< ms before that
+  size_t k = 8;                       ///< of the fat tree
+  double rate = 10e9;                 ///< bits per second, of every link
+  double delay = 2;                   ///< us, of every link (AMP section 5.2)
+  size_t queue = 100;                 ///< packets that wait at a port
+  size_t threshold = 10;              ///< K, packets
+  size_t subflows = 4;                ///< of each pair
+  size_t initialWindow = 2;           ///< datagrams
+  double minRto = 0;                  ///< least RTO, ms; 0: RFC 9002
+  double time = 20;                   ///< measured, ms
+  double longShare = 1;               ///< permutation: of the hosts; the others send short flows by DCTCP
+  double warmUp = 10;                 ///< ms before that
   std::string scheme = "adaptive";    ///< pods: see podSchemes()
   std::string sizes = "web_search";   ///< pods: name in sim/data
   uint64_t most = uint64_t{1} << 30;  ///< pods: largest flow, bytes
   double load = 0.5;                  ///< pods: of the hosts' links, (0, 1)
   double lossyShare = 0.05;           ///< pods: of the cables
   bool all = false;                   ///< pods: the scheme carries large flows, too (FUSO fig. 11)
-  size_t ahead = 96;         ///< segments that wait in each host or are on their way
+  size_t ahead = 96;                  ///< segments that wait in each host or are on their way
 };
 
 struct FabricExperiment {
@@ -41,9 +42,14 @@ struct FabricExperiment {
 };
 std::span<const FabricExperiment> fabricExperiments();
 
-/// Every host sends to one other host for the whole time, and receives from one (AMP section 5.2, "permutation").
-/// Goodput, Jain's index, use and queues of each layer, and packets for each second of the processor.
+/// Each host of a fat tree has one receiver (AMP section 5.3, "general workload"). Some send to it all the time through
+/// their tunnels, the others short flows of DCTCP. Goodput, Jain's index, use and queues of each layer, times of the
+/// short flows, and packets for each second of the processor.
 Json runPermutation(const FabricParams& params);
+
+/// Each host sends to another at random all the time; beside that eight clients ask ten servers at once for 64 KB each,
+/// by DCTCP, again and again (AMP section 5.3, "incast with background traffic"). Times of these jobs, and as above.
+Json runJobs(const FabricParams& params);
 
 /// What carries the flows of runPods(): TCP and what improves it ("tcp", "tlp", "tcp-ir", "proactive", "repflow"), or
 /// Braid's tunnel with a recovery policy ("none", which is as MPTCP without its opportunistic retransmission, "fuso",

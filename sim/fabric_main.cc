@@ -34,8 +34,11 @@ int main(int argc, char** argv) {
   app.add_option("--initial-window", params.initialWindow, "datagrams")->check(CLI::Range(1, 1000));
   app.add_option("--min-rto", params.minRto, "least RTO, ms; 0: RFC 9002")->check(CLI::Range(0.0, 10000.0));
   app.add_option("--time", params.time, "measured, ms")->check(CLI::Range(0.1, 100000.0));
+  app.add_option("--long", params.longShare, "permutation: share of the hosts with long flows")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--warm-up", params.warmUp, "before that, ms")->check(CLI::Range(0.0, 100000.0));
-  app.add_option("--ahead", params.ahead, "segments that wait or are on their way")->check(CLI::Range(1, 4096));
+  app.add_option("--ahead", params.ahead, "segments that wait or are on their way")
+      ->check(CLI::Range(1, 4096));
   CLI11_PARSE(app, argc, argv);
   return runProgram("sim_fabric", [&] {
     const FabricExperiment& experiment = byName(fabricExperiments(), name);
@@ -43,6 +46,7 @@ int main(int argc, char** argv) {
     if (schemes.empty()) schemes = {params.scheme};
     bool byScheme = experiment.variant == &FabricParams::scheme;
     params.controller = controllers.front();
-    runEach(experiment, byScheme ? "scheme" : "controller", experiment.variant, byScheme ? schemes : controllers, params);
+    runEach(experiment, byScheme ? "scheme" : "controller", experiment.variant,
+            byScheme ? schemes : controllers, params);
   });
 }

@@ -35,7 +35,8 @@ constexpr Duration kOpens = 20ms;
 constexpr Duration kWait = 3s;
 constexpr uint16_t kPorts = 1000;
 
-constexpr const char* kSchemes[] = {"tcp", "tlp", "tcp-ir", "proactive", "repflow", "none", "fuso", "cofuso", "adaptive"};
+constexpr const char* kSchemes[] = {"tcp",  "tlp",  "tcp-ir", "proactive", "repflow",
+                                    "none", "fuso", "cofuso", "adaptive"};
 
 bool isTcp(const std::string& scheme) {
   return std::find(kSchemes, kSchemes + 5, scheme) != kSchemes + 5;
@@ -117,7 +118,8 @@ class PodRun {
         network_(world_, podsOf(), Random(p.seed).next()),
         hosts_(world_, network_),
         gateways_(world_, network_, kSubflows) {
-    if (std::ranges::find(kSchemes, p.scheme) == std::end(kSchemes)) throw std::runtime_error("no scheme " + p.scheme);
+    if (std::ranges::find(kSchemes, p.scheme) == std::end(kSchemes))
+      throw std::runtime_error("no scheme " + p.scheme);
     draw();
     if (!isTcp(p.scheme)) startGateways();
     breakCables(network_, p.lossyShare, p.seed);
@@ -140,7 +142,8 @@ class PodRun {
     Sizes sizes = namedSizes(p_.sizes);
     Random random(p_.seed);
     size_t hosts = network_.hosts();
-    Duration gap = fromSeconds(sizes.mean(p_.most) * 8 / (p_.load * static_cast<double>(hosts) * kAccessRate));
+    Duration gap =
+        fromSeconds(sizes.mean(p_.most) * 8 / (p_.load * static_cast<double>(hosts) * kAccessRate));
     for (Duration at{}; at < fromSeconds(p_.time / 1000); at += exponential(random, gap)) {
       size_t client = random.below(hosts);
       size_t server = (client + 1 + random.below(hosts - 1)) % hosts;

@@ -20,7 +20,9 @@ class SwitchedNetwork {
 
   /// Who gets what arrives at this host in this lane.
   using Sink = std::function<void(Parcel&&)>;
-  void attach(size_t host, Lane lane, Sink sink) { sinks_.at(host)[static_cast<size_t>(lane)] = std::move(sink); }
+  void attach(size_t host, Lane lane, Sink sink) {
+    sinks_.at(host)[static_cast<size_t>(lane)] = std::move(sink);
+  }
   /// A packet of this host, towards `parcel.host`, another one.
   void send(size_t host, Parcel&& parcel);
 

@@ -161,7 +161,8 @@ void Endpoint::takeData(ByteView packet, const InnerPacket& ip) {
   uint64_t begin = heardOffset(tcp.seq);
   Range bytes{begin, begin + tcp.payloadLength};
   ByteView payload = packet.subspan(ip.l4Offset + tcp.headerLength, tcp.payloadLength);
-  bool right = bytes.end <= peer_->sender_.written() && (!options_.content || isContent(peerSeed_, begin, payload));
+  bool right =
+      bytes.end <= peer_->sender_.written() && (!options_.content || isContent(peerSeed_, begin, payload));
   if (!right) {
     wrong_ += payload.size();
     return;
@@ -182,8 +183,9 @@ Ack Endpoint::ackOf(const TcpFields& tcp, const TcpOptionFields& options) const 
   for (size_t i = 0; i < options.sackCount; ++i) {
     Range block{sentOffset(options.sacks[i].begin.value), sentOffset(options.sacks[i].end.value)};
     bool first = i == 0 && options.sackCount > 1;
-    Range second = first ? Range{sentOffset(options.sacks[1].begin.value), sentOffset(options.sacks[1].end.value)}
-                         : Range{};
+    Range second =
+        first ? Range{sentOffset(options.sacks[1].begin.value), sentOffset(options.sacks[1].end.value)}
+              : Range{};
     bool within = first && block.begin >= second.begin && block.end <= second.end;
     if (i == 0 && (block.begin < ack.upTo || within))
       ack.dsack = block;
@@ -251,7 +253,8 @@ void Endpoint::put(TcpSegment out, bool ect) {
     receiver_.onAcknowledged();
   }
   IpFields fields = ip_;
-  fields.ecn = ect && (agreed_.ecn || out.flags & TcpFields::kSyn) && options_.ecn ? Ecn::kEct0 : Ecn::kNotEct;
+  fields.ecn =
+      ect && (agreed_.ecn || out.flags & TcpFields::kSyn) && options_.ecn ? Ecn::kEct0 : Ecn::kNotEct;
   station_.send(tcpPacket(fields, out));
 }
 
@@ -271,13 +274,23 @@ uint32_t Endpoint::tick() const {
 
 // ---- both sides
 
-Connection::Connection(Timeline& timeline, Station& client, Station& server, Ports ports, const Options& ofClient,
-                       const Options& ofServer)
-    : client_({timeline, client, {client.host(ofClient.v6), server.host(ofClient.v6), ip::kTcp}, ports.client,
-               ports.server, timeline.random().next(), 0},
+Connection::Connection(Timeline& timeline, Station& client, Station& server, Ports ports,
+                       const Options& ofClient, const Options& ofServer)
+    : client_({timeline,
+               client,
+               {client.host(ofClient.v6), server.host(ofClient.v6), ip::kTcp},
+               ports.client,
+               ports.server,
+               timeline.random().next(),
+               0},
               ofClient),
-      server_({timeline, server, {server.host(ofClient.v6), client.host(ofClient.v6), ip::kTcp}, ports.server,
-               ports.client, timeline.random().next(), 0},
+      server_({timeline,
+               server,
+               {server.host(ofClient.v6), client.host(ofClient.v6), ip::kTcp},
+               ports.server,
+               ports.client,
+               timeline.random().next(),
+               0},
               ofServer) {
   client_.peer_ = &server_;
   server_.peer_ = &client_;

@@ -142,7 +142,8 @@ void Sender::countDuplicates(const Ack& ack, const Progress& progress, bool wind
     dupAcks_ = 0;
     return;
   }
-  dupAcks_ -= std::min<uint32_t>(dupAcks_, static_cast<uint32_t>(std::max<uint64_t>(progress.segments, 1)) - 1);
+  dupAcks_ -=
+      std::min<uint32_t>(dupAcks_, static_cast<uint32_t>(std::max<uint64_t>(progress.segments, 1)) - 1);
   if (board_.empty()) return;
   board_.markLost(board_.firstId());
   repairNow_ = true;
@@ -210,7 +211,8 @@ void Sender::grow(const Ack& ack, const Progress& progress) {
   bool slowStart = cwnd_ < ssthresh_;
   bool used = usage_.used(cwnd_, slowStart);
   if (!slowStart) {
-    cwnd_ = congestion_->grow(cwnd_, {now(), progress.acked, ack.echo, progress.newestSentAt, rto_.srtt(), used});
+    cwnd_ =
+        congestion_->grow(cwnd_, {now(), progress.acked, ack.echo, progress.newestSentAt, rto_.srtt(), used});
     return;
   }
   uint32_t limit = state_ == State::kTimeoutRecovery ? 1 : options_.slowStartLimit;

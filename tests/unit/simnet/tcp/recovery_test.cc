@@ -434,7 +434,10 @@ TEST(TcpRecovery, EveryPolicyGetsAllBytesThroughHeavyLoss) {
     forth.rateBitsPerSecond = 50e6;
     forth.queueBytes = 30000;
     forth.loss = 0.1;
-    Lab lab({.tcp = tcp, .forth = forth, .back = {.delay = 10ms, .loss = 0.05}, .seed = 100u + static_cast<unsigned>(mask)});
+    Lab lab({.tcp = tcp,
+             .forth = forth,
+             .back = {.delay = 10ms, .loss = 0.05},
+             .seed = 100u + static_cast<unsigned>(mask)});
     lab.write(100'000);
     lab.net.run(300s);
     EXPECT_EQ(lab.arrived.size(), 1u) << mask;
