@@ -105,7 +105,7 @@ Json describe(const Rack& rack) {
           {"packets", queue.in()},
           {"dropped", queue.dropped()},
           {"marked", queue.marked()},
-          {"shim", shimJson(rack.tree.senderShims())},
+          {"actuators", shimJson(rack.tree.senderShims())},
           {"hash", rack.tree.hash()}};
 }
 

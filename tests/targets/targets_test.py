@@ -1,6 +1,6 @@
-"""A failure fails a target: nothing that stalls, is reset or dies may end as "not measured"."""
+"""What targets make of their runs. A failure fails a target: nothing that stalls, is reset or dies may end as "not
+measured"; and a value of one seed is told with those of others."""
 
-import collections
 import contextlib
 import io
 import json
@@ -10,7 +10,7 @@ import types
 import unittest
 from unittest import mock
 
-from targets import MISSING, Target, __main__, recovery, shim
+from targets import MISSING, Target, __main__, _simulate, rate, recovery, shim
 from targets import _recovery_lab as lab
 from targets._flows import Completion
 
@@ -193,31 +193,69 @@ class LossyHop(unittest.TestCase):
                 self.lossy_hop(failed)
 
 
-class Controllers(unittest.TestCase):
-    @staticmethod
-    def p99(arguments):
-        """Of an own controller with loss 3, without loss 2; of a controller that is named 1."""
-        return 1 if "--controller" in arguments else 2 if "--loss" in arguments else 3
+class Figures(dict):
+    """What a simulator might say of a run. Its p99, mean and share tell seed, controller and loss."""
+
+    def __init__(self, arguments):
+        super().__init__(fct_by_packet=[1.0])
+        seed = arguments[arguments.index("--seed") + 1] if "--seed" in arguments else 1
+        own = "--controller" not in arguments
+        loss_free = "--loss" in arguments and float(arguments[arguments.index("--loss") + 1]) == 0
+        self["p99"] = seed if loss_free or not own else 3 * seed * seed
+        self["mean"] = seed * seed if "amp" in arguments else seed
+
+    def __missing__(self, name):
+        return 1.0
+
+
+class Simulated(unittest.TestCase):
+    """Targets whose simulator is not run: `self.runs` is what it was asked for."""
+
+    def setUp(self):
+        self.runs = []
+        for module in (_simulate, recovery, rate):
+            self.patch(module, "simulate", self.simulate)
+        self.patch(lab, "beside", lambda value, detail, *_, **__: (value, detail))
+
+    def patch(self, *arguments):
+        patch = mock.patch.object(*arguments)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def simulate(self, _, runs):
+        self.runs += runs.values()
+        return {key: Figures(arguments) for key, arguments in runs.items()}
 
     def test_warm_tunnels_have_the_products_controller(self):
         """The value of recovery.2b, and one warm detail of recovery.5, come from runs that name no controller."""
-        simulated = []
-
-        def simulate(runs):
-            simulated.append(runs)
-            return {key: collections.defaultdict(lambda: 1.0, p99=self.p99(arguments))
-                    for key, arguments in runs.items()}
-
-        with mock.patch.object(recovery, "_simulate", simulate), \
-                mock.patch.object(lab, "beside", lambda value, detail, *_, **__: (value, detail)):
-            value, _ = recovery.responses_warm()
-            self.assertEqual(value, 1.5)
-            _, detail = recovery.bursts()
-            self.assertIn("one warm tunnel, default", detail)
-        warm = [arguments for runs in simulated for arguments in runs.values() if "--warm" in arguments]
-        named = {arguments[arguments.index("--controller") + 1] for arguments in warm if "--controller" in arguments}
+        value, _ = recovery.responses_warm()
+        self.assertEqual(value, 3, "of one with a controller's name it is 1")
+        _, detail = recovery.bursts()
+        self.assertIn("one warm tunnel, default", detail)
+        named = {run[run.index("--controller") + 1] for run in self.runs if "--controller" in run}
         self.assertEqual(named, {"newreno"})
-        self.assertTrue(any("--controller" not in arguments for arguments in warm))
+
+    def test_the_value_is_of_the_first_seed_and_others_are_told(self):
+        for measure in (recovery.responses_warm, recovery.fabric):
+            value, detail = measure()
+            self.assertEqual((value, detail["the value by seed"]), (3, [3, 6, 9, 12, 15]))
+        value, detail = rate.incast()
+        self.assertEqual((value, detail["the value by seed"]), (1, [1, 2, 3, 4, 5]))
+        for measure in (recovery.targeted, recovery.targeted_random, recovery.responses, recovery.bursts,
+                        recovery.mice):
+            with self.subTest(measure=measure):
+                self.assertEqual(len(measure()[1]["the value by seed"]), 5)
+
+    def test_lossy_links_are_elsewhere_with_each_seed(self):
+        value, detail = recovery.routers()
+        self.assertEqual(value, 1)
+        elsewhere = next(value for name, value in detail.items() if "other lossy links" in name)
+        self.assertEqual(len(elsewhere), 4)
+        self.assertEqual({run[run.index("--seed") + 1] for run in self.runs if "--seed" in run}, {2, 3, 4, 5})
+
+    def test_every_download_is_told(self):
+        _, detail = recovery.bulk()
+        self.assertEqual(len(detail["0% loss on WiFi"]["adaptive"]["goodputs by seed"]), 8)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import subprocess
 from lab import binary
 
 PROCESSES = 2
+SEEDS = range(1, 6)  # the programs' default and four more
 
 
 def simulate(program, runs, check=True):
@@ -19,3 +20,11 @@ def simulate(program, runs, check=True):
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
         pending = {key: pool.submit(one, arguments) for key, arguments in runs.items()}
         return {key: future.result() for key, future in pending.items()}
+
+
+def by_seed(program, runs, wanted, figure):
+    """[figure(runs), and what it is of the same with the seeds after the first]. `wanted`: {name: arguments} of the
+    runs that it takes; in `runs` they are with the first seed."""
+    others = simulate(program, {(name, seed): [*arguments, "--seed", seed] for seed in SEEDS[1:]
+                                for name, arguments in wanted.items()})
+    return [figure(runs), *(figure({name: others[name, seed] for name in wanted}) for seed in SEEDS[1:])]

@@ -120,8 +120,8 @@ TEST(Racks, WithoutLossTheShimSaysNothingAndChangesNothing) {
   params.shim = "sender";
   Json on = run("incast", params);
   EXPECT_EQ(off["dropped"], 0);
-  EXPECT_EQ(on["shim"]["fired"], 0);
-  EXPECT_EQ(on["shim"]["acks"], 0);
+  EXPECT_EQ(on["actuators"]["fired"], 0);
+  EXPECT_EQ(on["actuators"]["acks"], 0);
   EXPECT_EQ(off["hash"], on["hash"]);
 }
 
@@ -133,7 +133,7 @@ TEST(Racks, WithLossItReplacesTimeouts) {
   params.shim = "sender";
   Json on = run("incast", params);
   EXPECT_EQ(on["timeouts"], 0);
-  EXPECT_GT(on["shim"]["useful"], 0);
+  EXPECT_GT(on["actuators"]["useful"], 0);
   EXPECT_LT(std::ranges::max(on["times"].get<std::vector<double>>()), 0.05);
   EXPECT_GT(std::ranges::max(off["times"].get<std::vector<double>>()), 0.2);
 }

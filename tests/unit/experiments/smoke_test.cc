@@ -1,7 +1,13 @@
-// Each experiment once, as short as it gets, for builds with sanitizers. The programs' own smoke tests, in the
-// optimised build, have more policies and look at the figures and at the same seed's giving the same again.
+// Each experiment once, as short as it gets, for builds with sanitizers: its figures are within what sim/smoke.txt says.
+// The programs' own smoke tests, in the optimised build, have more policies, and look at the same seed's giving the same
+// again.
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <sstream>
 
 #include "sim/experiment.h"
 #include "sim/rack_experiments.h"
@@ -10,17 +16,38 @@
 namespace braid::sim::smoke_test {
 namespace {
 
+void expectSound(const std::string& program, const std::string& experiment, const Json& figures) {
+  std::ifstream file(BRAID_SMOKE);
+  std::string line;
+  size_t looked = 0;
+  while (std::getline(file, line)) {
+    std::istringstream row(line);
+    std::string of, name, field;
+    double least = 0, most = 0;
+    if (!(row >> of >> name >> field >> least >> most) || of != program) continue;
+    if (name != "*" && name != experiment) continue;
+    ++looked;
+    std::ranges::replace(field, '.', '/');
+    Json::json_pointer place("/" + field);
+    ASSERT_TRUE(figures.contains(place)) << experiment << " " << field << figures;
+    auto value = figures.at(place).get<double>();
+    EXPECT_GE(value, least) << experiment << " " << field << figures;
+    EXPECT_LE(value, most) << experiment << " " << field << figures;
+  }
+  EXPECT_GT(looked, 0u) << "sim/smoke.txt says nothing of " << experiment;
+}
+
 TEST(Smoke, ExperimentsOfRecovery) {
   Params params;
   params.policy = "cofuso";
   params.flows = 2;
   params.senders = 6;
-  for (const Experiment& experiment : experiments()) {
-    EXPECT_GT(experiment.run(params).at("sent"), 0) << experiment.name;
-  }
+  for (const Experiment& experiment : experiments())
+    expectSound("sim_recovery", experiment.name, experiment.run(params));
 }
 
 TEST(Smoke, ExperimentsOfRateControl) {
+  constexpr double kSharedLink = 50;  // Mbit/s, of cubic-share and converge
   RateParams params;
   params.senders = 3;
   params.rounds = 1;
@@ -28,7 +55,14 @@ TEST(Smoke, ExperimentsOfRateControl) {
   params.wan.seconds = 1;
   for (const RateExperiment& experiment : rateExperiments()) {
     params.controller = experiment.controller ? experiment.controller : TunnelOptions{}.controller;
-    EXPECT_FALSE(experiment.run(params).empty()) << experiment.name;
+    Json figures = experiment.run(params);
+    expectSound("sim_rate", experiment.name, figures);
+    if (!figures.contains("mbit")) continue;
+    auto rates = figures["mbit"].get<std::vector<double>>();
+    double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
+    EXPECT_LE(sum, kSharedLink) << experiment.name;
+    EXPECT_GE(sum, 0.7 * kSharedLink) << experiment.name;
+    EXPECT_DOUBLE_EQ(figures["jain"].get<double>(), jain(rates)) << experiment.name;
   }
 }
 
@@ -39,8 +73,18 @@ TEST(Smoke, ExperimentsOfTheRacks) {
   params.large = true;
   params.rounds = 1;
   params.seconds = 1;
+  RackTreeOptions tree = treeOf(params);
+  double ideal = toSeconds(tree.rtt) + static_cast<double>(params.bytes) * 8 / tree.rate;
   for (const RackExperiment& experiment : rackExperiments()) {
-    EXPECT_FALSE(experiment.run(params).empty()) << experiment.name;
+    Json figures = experiment.run(params);
+    expectSound("sim_racks", experiment.name, figures);
+    EXPECT_LE(figures["dropped"], figures["packets"]) << experiment.name;
+    EXPECT_LE(figures["marked"], figures["packets"]) << experiment.name;
+    if (figures.contains("mean_all")) {
+      EXPECT_LE(figures["mean_small"], figures["mean_all"]);
+    }
+    if (!figures.contains("times")) continue;
+    for (double seconds : figures["times"].get<std::vector<double>>()) EXPECT_GE(seconds, ideal);
   }
 }
 
