@@ -24,7 +24,7 @@ quick:
   settings: {flows: 10}
 reports:
   p99: {figure: 6a, what: p99 of the time, unit: ms, value: p99 * 1000, against: none}
-  late: {figure: [6b, 6d], what: late flows, value: "len(late) + queue.max", log: yes}
+  late: {figure: [6b, 6d], what: late flows, value: "count(late) + queue.max", log: yes}
 claims:
   tail: {figure: 6a, what: largest p99, unit: ms, value: max(p99(fuso)), paper: 2.4, relation: at most}
   gain:

@@ -3,6 +3,7 @@
 import ast
 import functools
 import math
+from statistics import fmean
 
 _PARTS = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.keyword, ast.Name, ast.Attribute, ast.Constant,
           ast.Load, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub)
@@ -51,15 +52,14 @@ def percentile(values, share):
     return ordered[max(1, math.ceil(share * len(ordered))) - 1]
 
 
-# What a formula may ask of the figures of one run.
-OF_A_RUN = {"percentile": percentile, "mean": lambda values: sum(values) / len(values), "sum": sum, "max": max,
-            "min": min, "len": len}
+# What a formula may ask of the figures of one run; names that no program prints.
+OF_A_RUN = {"percentile": percentile, "mean_of": fmean, "sum_of": sum, "max_of": max, "min_of": min, "count": len}
 
 
 def of_a_run(formula, result):
     """The value of a formula of one run's JSON object. `member("links", "4g")` is what names with dots are, for
     those that are no names."""
-    names = {**OF_A_RUN, **{key: fields(value) for key, value in result.items()}}
+    names = {**{key: fields(value) for key, value in result.items()}, **OF_A_RUN}
     names["member"] = lambda *path: fields(functools.reduce(dict.__getitem__, path, result))
     value = formula(names)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
