@@ -66,7 +66,7 @@ class Racks {
     double leaving = 1 - 1 / static_cast<double>(shape.leaves);
     Duration gap = fromSeconds(sizes.mean(p.most) * 8 * leaving / (p.load * uplinks));
     Time start = simulation.now() + kAhead;
-    for (Time at = start; at < start + fromSeconds(p.seconds); at += exponential(random, gap)) {
+    for (Time at = start; at < start + fromSeconds(p.time / 1000); at += exponential(random, gap)) {
       size_t from = random.below(hosts.size());
       size_t to = (from + 1 + random.below(hosts.size() - 1)) % hosts.size();
       flows.push_back({from, to, sizes.draw(random, p.most), at, nullptr});
@@ -116,9 +116,9 @@ Json runLeafSpine(const RackParams& p) {
     small.push_back(all.back());
     smallTimeouts += f.tcp->timeouts();
   }
-  uint64_t dropped = 0, marked = 0;
+  uint64_t packets = 0, dropped = 0, marked = 0;
   for (const Port& port : racks.network.ports())
-    dropped += port.counters().dropped, marked += port.counters().marked;
+    packets += port.counters().in, dropped += port.counters().dropped, marked += port.counters().marked;
   return {{"hosts", racks.hosts.size()},
           {"load", p.load},
           {"sizes", p.sizes},
@@ -135,9 +135,9 @@ Json runLeafSpine(const RackParams& p) {
           {"timeouts_small", smallTimeouts},
           {"retransmits", retransmits},
           {"repeats", repeats},
+          {"packets", packets},
           {"dropped", dropped},
           {"marked", marked},
-          {"hops", racks.network.hops()},
           {"shim", shimJson(racks.hosts.shims())},
           {"hash", hash}};
 }

@@ -27,7 +27,8 @@ struct RackParams {
   std::optional<uint32_t> gamma;  ///< bytes; unset: the default
   double jitter = 0;              ///< us
   double load = 0.5;    ///< websearch: of the bottleneck; leaf-spine: of the leaves' uplinks; (0, 1)
-  double seconds = 10;  ///< websearch, leaf-spine: of arrivals
+  double seconds = 10;  ///< websearch: of arrivals
+  double time = 30;     ///< leaf-spine: of arrivals, ms
   std::string sizes = "web_search";   ///< leaf-spine: name in sim/data
   uint64_t most = uint64_t{1} << 30;  ///< leaf-spine: of a flow, bytes
   size_t hostsPerLeaf = 20;           ///< leaf-spine
