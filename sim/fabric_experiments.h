@@ -24,6 +24,7 @@ struct FabricParams {
   double minRto = 0;                  ///< least RTO, ms; 0: RFC 9002
   double time = 20;                   ///< measured, ms
   double longShare = 1;               ///< permutation: of the hosts; the others send short flows by DCTCP
+  bool processor = false;    ///< permutation, jobs: tell what the processor took, which is not the same twice
   double warmUp = 10;                 ///< ms before that
   std::string scheme = "adaptive";    ///< pods: see podSchemes()
   std::string sizes = "web_search";   ///< pods: name in sim/data

@@ -32,8 +32,8 @@ int main(int argc, char** argv) {
   app.add_option("--gamma", params.gamma, "of the shim, bytes");
   app.add_option("--load", params.load, "websearch: of the bottleneck; leaf-spine: of the leaves' uplinks")
       ->check(CLI::Range(0.01, 1.0));
-  app.add_option("--seconds", params.seconds, "websearch, leaf-spine: of arrivals")
-      ->check(CLI::Range(0.001, 1000.0));
+  app.add_option("--seconds", params.seconds, "websearch: of arrivals")->check(CLI::Range(0.1, 1000.0));
+  app.add_option("--time", params.time, "leaf-spine: of arrivals, ms")->check(CLI::Range(0.1, 100000.0));
   app.add_option("--sizes", params.sizes, "leaf-spine: distribution of sizes")
       ->check(CLI::IsMember({"web_search", "data_mining", "web_server"}));
   app.add_option("--most", params.most, "leaf-spine: largest flow, bytes")->check(CLI::Range(1000, 1 << 30));

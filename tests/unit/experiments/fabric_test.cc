@@ -44,7 +44,7 @@ RackParams racks() {
   RackParams p;
   p.hostsPerLeaf = 4;
   p.load = 0.2;
-  p.seconds = 0.01;
+  p.time = 10;
   p.most = 1 << 20;
   return p;
 }

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "sim/experiment.h"
+#include "sim/fabric_experiments.h"
 #include "sim/rack_experiments.h"
 #include "sim/rate_experiments.h"
 
@@ -73,6 +74,8 @@ TEST(Smoke, ExperimentsOfTheRacks) {
   params.large = true;
   params.rounds = 1;
   params.seconds = 1;
+  params.time = 2;
+  params.hostsPerLeaf = 4;
   RackTreeOptions tree = treeOf(params);
   double ideal = toSeconds(tree.rtt) + static_cast<double>(params.bytes) * 8 / tree.rate;
   for (const RackExperiment& experiment : rackExperiments()) {
@@ -85,6 +88,19 @@ TEST(Smoke, ExperimentsOfTheRacks) {
     }
     if (!figures.contains("times")) continue;
     for (double seconds : figures["times"].get<std::vector<double>>()) EXPECT_GE(seconds, ideal);
+  }
+}
+
+TEST(Smoke, ExperimentsOfTheFabric) {
+  FabricParams params;
+  params.k = 4;
+  params.time = params.warmUp = 1;
+  params.lossyShare = 0;
+  for (const FabricExperiment& experiment : fabricExperiments()) {
+    Json figures = experiment.run(params);
+    expectSound("sim_fabric", experiment.name, figures);
+    if (!figures.contains("layers")) continue;
+    for (const Json& layer : figures["layers"]) EXPECT_LE(layer["use_mean"], layer["use_p90"].get<double>() + 1e-9);
   }
 }
 
