@@ -19,7 +19,7 @@ Options counting() {
 }
 
 Lab ready(const Options& tcp, LinkOptions forth = kWire) {
-  return {{.tcp = tcp, .forth = std::move(forth), .back = kWire}};
+  return Lab({.tcp = tcp, .forth = std::move(forth), .back = kWire});
 }
 
 TEST(TcpRecovery, OneLossIsRepairedInARoundTripWithEachDetector) {
