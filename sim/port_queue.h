@@ -32,9 +32,10 @@ class PortQueue {
   static constexpr double kRedWeight = 0.002;
   static constexpr double kRedMost = 0.1;  ///< probability at kRedMax
 
-  /// `limit` packets; one takes `packetTime` to send.
-  PortQueue(Discipline discipline, size_t limit, Duration packetTime, uint64_t seed)
-      : discipline_(discipline), limit_(limit), packetTime_(packetTime), random_(seed) {}
+  /// `limit` packets; one takes `packetTime` to send. `threshold`: K of kDctcp.
+  PortQueue(Discipline discipline, size_t limit, Duration packetTime, uint64_t seed,
+            size_t threshold = kThreshold)
+      : discipline_(discipline), limit_(limit), threshold_(threshold), packetTime_(packetTime), random_(seed) {}
 
   /// The packet waits, or one is dropped.
   void push(Bytes packet, Time now);
@@ -51,6 +52,7 @@ class PortQueue {
 
   Discipline discipline_;
   size_t limit_;
+  size_t threshold_;
   Duration packetTime_;
   Random random_;
   std::deque<Bytes> waiting_;

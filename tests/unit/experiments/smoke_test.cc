@@ -6,6 +6,7 @@
 #include "sim/experiment.h"
 #include "sim/rack_experiments.h"
 #include "sim/rate_experiments.h"
+#include "sim/tcp_experiments.h"
 
 namespace braid::sim::smoke_test {
 namespace {
@@ -40,6 +41,16 @@ TEST(Smoke, ExperimentsOfTheRacks) {
   params.rounds = 1;
   params.seconds = 1;
   for (const RackExperiment& experiment : rackExperiments()) {
+    EXPECT_FALSE(experiment.run(params).empty()) << experiment.name;
+  }
+}
+
+TEST(Smoke, ExperimentsOfPlainTcp) {
+  TcpParams params;
+  params.control = "dctcp";
+  params.rounds = 1;
+  params.seconds = 0.2;
+  for (const TcpExperiment& experiment : tcpExperiments()) {
     EXPECT_FALSE(experiment.run(params).empty()) << experiment.name;
   }
 }
