@@ -235,13 +235,13 @@ class Background {
     double packets = 0;
     for (double bytes : bytes_) goodput.push_back(bytes * 8 / time_ / 1e6), packets += bytes / mss_;
     Json j = {{"hosts", tree_.network.hosts()},
-            {"goodput_mbps", mean(goodput)},
-            {"goodput_p10_mbps", percentile(goodput, 0.1)},
-            {"jain", jain(goodput)},
-            {"layers", use_},
-            {"data_packets", packets},
-            {"hops", hops_},
-            {"hash", tree_.world.hash()}};
+              {"goodput_mbps", mean(goodput)},
+              {"goodput_p10_mbps", percentile(goodput, 0.1)},
+              {"jain", jain(goodput)},
+              {"layers", use_},
+              {"data_packets", packets},
+              {"hops", hops_},
+              {"hash", tree_.world.hash()}};
     if (tree_.params.processor) {
       j["cpu_seconds"] = processor_;
       j["packets_per_cpu_second"] = packets / processor_;

@@ -19,9 +19,10 @@ class PortQueue {
  public:
   static constexpr size_t kThreshold = 20;  ///< K at 1 Gbit/s (DCTCP, section 3.4)
 
-  /// `limit` packets; one takes `packetTime` to send.
-  PortQueue(Discipline discipline, size_t limit, Duration packetTime, uint64_t seed)
-      : discipline_(discipline), limit_(limit), red_(packetTime), random_(seed) {}
+  /// `limit` packets; one takes `packetTime` to send. `threshold`: K of kDctcp.
+  PortQueue(Discipline discipline, size_t limit, Duration packetTime, uint64_t seed,
+            size_t threshold = kThreshold)
+      : discipline_(discipline), limit_(limit), threshold_(threshold), red_(packetTime), random_(seed) {}
 
   /// The packet waits, or one is dropped.
   void push(Bytes packet, Time now);
@@ -37,6 +38,7 @@ class PortQueue {
 
   Discipline discipline_;
   size_t limit_;
+  size_t threshold_;
   Red red_;
   Random random_;
   std::deque<Bytes> waiting_;

@@ -53,7 +53,8 @@ RackHost::RackHost(RackTree& tree, std::string name, Address address, const Link
 RackTree::RackTree(const RackTreeOptions& options, uint64_t seed)
     : Simulation(seed),
       options_(options),
-      queue_(options.discipline, options.queue, timeOf(kPacket, options.rate), random().next()),
+      queue_(options.discipline, options.queue, timeOf(kPacket, options.rate), random().next(),
+             options.threshold),
       wire_(*this, {.delay = options.rtt / kTreeHops}, random().next(), [this](const Bytes& packet) {
         hash_ = (hash_ ^ static_cast<uint64_t>(now().time_since_epoch().count())) * 0x9e3779b97f4a7c15;
         hash_ ^= packet.size();

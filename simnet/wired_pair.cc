@@ -25,6 +25,11 @@ void WiredPair::End::send(ByteView packet) {
   wake();
 }
 
+void WiredPair::End::deliver(ByteView packet, const InnerPacket& parsed, uint8_t protocol, uint16_t port) {
+  auto handler = handlers_.find({protocol, port});
+  if (handler != handlers_.end()) handler->second(packet, parsed);
+}
+
 void WiredPair::End::wake() {
   Time next = link_.nextDelivery();
   if (next >= wakeAt_) return;
@@ -36,8 +41,9 @@ void WiredPair::End::wake() {
     while (std::optional<Carried> arrived = link_.pop(pair_.now())) {
       std::optional<InnerPacket> parsed = parseInnerPacket(arrived->bytes);
       if (!parsed) continue;
-      auto handler = other.handlers_.find({parsed->protocol, parsed->dport});
-      if (handler != other.handlers_.end()) handler->second(arrived->bytes, *parsed);
+      auto at = static_cast<uint64_t>(pair_.now().time_since_epoch().count());
+      pair_.hash_ = (pair_.hash_ ^ at ^ arrived->bytes.size()) * 0x9e3779b97f4a7c15;
+      other.deliver(arrived->bytes, *parsed, parsed->protocol, parsed->dport);
     }
     wake();
   });

@@ -26,6 +26,10 @@ class WiredPair final : public Simulation {
     void send(ByteView packet) override;
     void listen(uint8_t protocol, uint16_t port, Handler handler) override;
 
+    /// Hands a packet to who listens for this protocol and port. An ICMP error is for those of the packet that
+    /// it quotes.
+    void deliver(ByteView packet, const InnerPacket& parsed, uint8_t protocol, uint16_t port);
+
     /// The link that this host sends into.
     void setLink(const LinkOptions& link) { link_.setOptions(link, pair_.now()); }
     LinkStats stats() { return link_.stats(pair_.now()); }
@@ -53,10 +57,13 @@ class WiredPair final : public Simulation {
   WiredPair(const LinkOptions& forth, const LinkOptions& back, uint64_t seed);
   End& left() { return left_; }
   End& right() { return right_; }
+  /// Covers every packet that arrived, with its time.
+  uint64_t hash() const { return hash_; }
 
  private:
   friend class End;
   End left_, right_;
+  uint64_t hash_ = 0;
 };
 
 }  // namespace braid::sim

@@ -11,10 +11,10 @@ namespace braid::sim::tcp {
 
 /// What an ACK tells the congestion control.
 struct AckEvent {
-  Time now;
+  Time now{};
   uint64_t acked = 0;  ///< bytes, by the cumulative ACK
   bool echo = false;   ///< it carries ECE
-  Time sentAt;         ///< when the newest acknowledged segment was sent
+  Time sentAt{};       ///< when the newest acknowledged segment was sent
   Duration srtt{};
   bool used = true;  ///< the window was what held the sender back
 };

@@ -10,6 +10,7 @@ namespace braid::sim::tcp {
 
 namespace {
 constexpr uint32_t kTimestampsSize = 12;
+constexpr size_t kMaxOptions = 40;        // RFC 9293 section 3.1: the header has at most 60 bytes
 constexpr uint64_t kMaxWindow = 1 << 30;  // RFC 7323 section 2.3
 
 /// The smallest shift with which the window fits the header (RFC 7323 section 2.2).
@@ -47,6 +48,7 @@ void Endpoint::stop() {
   sender_.stop();
   receiver_.stop();
   synAlarm_.set(kNever);
+  if (coding_) coding_->stop();
   while (!messages_.empty()) messages_.popFront();
 }
 
@@ -101,6 +103,11 @@ void Endpoint::onSyn(ByteView packet, const InnerPacket& ip) {
   agreed_.ecn = options_.ecn && (tcp.flags & TcpFields::kEce) && (answer || (tcp.flags & TcpFields::kCwr));
   uint32_t mss = std::min(options_.mss, fields.mss.value_or(536));  // RFC 9293 section 3.7.1
   agreed_.mss = mss - (agreed_.timestamps ? kTimestampsSize : 0);
+  if (options_.redundancy == Redundancy::kCorrective) {
+    agreed_.mss -= CodingOption::kSize;
+    coding_ =
+        std::make_unique<CodedBins>(timeline_, options_.correctiveBin, [this](Range b) { sendCoded(b); });
+  }
   agreed_.peerWindow = tcp.window;
   peerShift_ = fields.windowShift.value_or(0);
   if (fields.timestamps) recentTick_ = fields.timestamps->value;
@@ -148,8 +155,17 @@ void Endpoint::onSegment(ByteView packet, const InnerPacket& ip) {
   }
   if (state_ == State::kSynReceived) establish();
   uint64_t before = received();
-  sender_.onAck(ackOf(tcp, fields));
-  if (tcp.payloadLength > 0) takeData(packet, ip);
+  Ack ack = ackOf(tcp, fields);
+  std::optional<CodingOption> coded = coding_ ? CodingOption::read(packet, ip) : std::nullopt;
+  if (coded && ack.pure) {
+    ack.corrected = !coded->value;
+    if (coded->value) ack.missingUpTo = sentOffset(*coded->value);
+  }
+  sender_.onAck(ack);
+  if (coded && !ack.pure && coded->value)
+    takeCoded(packet, ip, *coded->value);
+  else if (!ack.pure)
+    takeData(packet, ip);
   if (received() > before) peer_->tellArrivals();
 }
 
@@ -167,7 +183,29 @@ void Endpoint::takeData(ByteView packet, const InnerPacket& ip) {
     wrong_ += payload.size();
     return;
   }
-  receiver_.onSegment(bytes, ce, tcp.flags & TcpFields::kCwr);
+  bool cwr = tcp.flags & TcpFields::kCwr;
+  if (cwr) filled_ = false;
+  receiver_.onSegment(bytes, ce, cwr);
+}
+
+// One gap of at most the XOR's size can be filled: no two bytes of it lie in the same column.
+void Endpoint::takeCoded(ByteView packet, const InnerPacket& ip, uint32_t end) {
+  ByteView sum = packet.subspan(ip.l4Offset + ip.tcp->headerLength, ip.tcp->payloadLength);
+  Range block{heardOffset(ip.tcp->seq), heardOffset(end)};
+  Range gap = receiver_.bytes().missing(block);
+  if (gap.size() == 0) return;
+  if (gap.size() > sum.size()) {
+    gapUpTo_ = end;
+    return acknowledge();
+  }
+  if (options_.content) {
+    Bytes rest(sum.begin(), sum.end());
+    xorContent(peerSeed_, block, rest);
+    if (std::ranges::any_of(rest, [](uint8_t b) { return b != 0; })) wrong_ += gap.size();
+  }
+  filled_ = true;
+  receiver_.onSegment(gap, false, false);
+  receiver_.acknowledgeNow();
 }
 
 Ack Endpoint::ackOf(const TcpFields& tcp, const TcpOptionFields& options) const {
@@ -221,6 +259,18 @@ void Endpoint::transmit(const DataSegment& segment) {
   bool ect = !segment.again || options_.ecnEverywhere;
   put(out, ect);
   if (options_.redundancy == Redundancy::kProactive) put(out, ect);
+  if (coding_ && !segment.again) coding_->onSent(segment.bytes, sender_.rto().srtt());
+}
+
+void Endpoint::sendCoded(Range block) {
+  Bytes sum(std::min<uint64_t>(agreed_.mss, block.size()));
+  if (options_.content) xorContent(seed_, block, sum);
+  Bytes option = CodingOption{isn_ + 1 + static_cast<uint32_t>(block.end)}.write();
+  TcpSegment out;
+  out.seq = isn_ + 1 + static_cast<uint32_t>(block.begin);
+  out.payload = sum;
+  out.otherOptions = option;
+  put(out, true);
 }
 
 void Endpoint::acknowledge() {
@@ -235,6 +285,7 @@ void Endpoint::put(TcpSegment out, bool ect) {
   out.dport = peerPort_;
   std::array<Range, Reassembly::kMaxBlocks> blocks;
   std::array<SeqRange, Reassembly::kMaxBlocks> sacks;
+  Bytes extra;
   if (out.flags & TcpFields::kSyn) {
     out.window = static_cast<uint16_t>(std::min<uint64_t>(options_.window, 65535));
   } else {
@@ -244,8 +295,13 @@ void Endpoint::put(TcpSegment out, bool ect) {
     out.window = static_cast<uint16_t>(
         std::min<uint64_t>(std::min(options_.window, kMaxWindow) >> shiftOf(options_.window), 65535));
     if (agreed_.timestamps) out.timestamps = {tick(), recentTick_.value_or(0)};
+    if (out.payload.empty() && (filled_ || gapUpTo_)) {
+      extra = CodingOption{std::exchange(gapUpTo_, std::nullopt)}.write();
+      out.otherOptions = extra;
+    }
     if (agreed_.sack && out.payload.empty()) {
-      size_t count = receiver_.bytes().blocks(agreed_.timestamps ? 3 : 4, blocks);
+      size_t room = (kMaxOptions - (agreed_.timestamps ? kTimestampsSize : 0) - extra.size() - 4) / 8;
+      size_t count = receiver_.bytes().blocks(room, blocks);
       auto seqOf = [&](uint64_t offset) { return Seq{peerIsn_ + 1 + static_cast<uint32_t>(offset)}; };
       for (size_t i = 0; i < count; ++i) sacks[i] = {seqOf(blocks[i].begin), seqOf(blocks[i].end)};
       out.sacks = std::span(sacks).first(count);

@@ -3,12 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/ring.h"
 #include "simnet/inner_packets.h"
 #include "simnet/station.h"
+#include "simnet/tcp/corrective.h"
 #include "simnet/tcp/options.h"
 #include "simnet/tcp/receiver.h"
 #include "simnet/tcp/sender.h"
@@ -75,6 +77,8 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   void onSynTimer();
   void sendSyn();
   void takeData(ByteView packet, const InnerPacket& ip);
+  void takeCoded(ByteView packet, const InnerPacket& ip, uint32_t end);
+  void sendCoded(Range block);
   Ack ackOf(const TcpFields& tcp, const TcpOptionFields& options) const;
   void tellArrivals();
 
@@ -105,6 +109,9 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   bool synTwice_ = false;  // it gives no RTT (Karn)
   Time establishedAt_ = kNever;
   uint64_t acknowledged_ = 0;  // Last.ACK.sent
+  std::unique_ptr<CodedBins> coding_;
+  bool filled_ = false;              // a gap, by an XOR, and the sender has not heard of it
+  std::optional<uint32_t> gapUpTo_;  // for the next ACK: what an XOR could not fill lies below
   Endpoint* peer_ = nullptr;
   struct Pending {
     Message message;

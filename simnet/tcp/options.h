@@ -21,6 +21,7 @@ enum class Redundancy : uint8_t {
 struct Options {
   Control control = Control::kNewReno;
   Redundancy redundancy = Redundancy::kNone;
+  double correctiveBin = 0.25;  ///< kCorrective: the bin in round trips (CoFUSO section 6.2.1; FUSO: 0.5)
 
   // Negotiated: both sides must want it.
   bool sack = true;        ///< RFC 2018, with D-SACK (RFC 2883)

@@ -9,14 +9,15 @@ namespace braid::sim::tcp {
 /// Loss detection by time (RFC 8985 section 6): a segment is lost when one that was sent after it, a reordering
 /// window later, has arrived.
 ///
-/// Departure: the timer is for the first segment that may get lost and not for the last one (step 5), so each
+/// Departures: a timestamp tells whether a repair has arrived only where the cumulative ACK covers it, for that
+/// of other ACKs is older (RFC 7323 section 4.3); Linux does not look at it at all. The timer is for the first segment that may get lost and not for the last one (step 5), so each
 /// is found at its own time.
 class Rack {
  public:
   /// Without reordering so many SACKed segments end the wait (DupThresh).
   static constexpr uint64_t kDupThresh = 3;
 
-  /// A segment has newly arrived; `echoed`: the time that the ACK's timestamp shows. In order of the bytes of
+  /// A segment has newly arrived; `echoed`: the time that the timestamp of a cumulative ACK shows. In order of the bytes of
   /// one ACK (steps 1 to 3).
   void onDelivered(const SentSegment& s, Time now, std::optional<Time> echoed);
   /// The ACK carries a D-SACK; data up to `una` is acknowledged and up to `next` sent (step 4).

@@ -44,15 +44,11 @@ void Reassembly::add(Range bytes) {
     ahead_.insert(first, whole);
   else
     *first = whole, ahead_.erase(first + 1, last);
-  recentCount_ = std::min(recentCount_ + 1, kMaxBlocks);
+  auto known = std::remove_if(recent_.begin(), recent_.begin() + recentCount_,
+                              [&](uint64_t byte) { return byte >= whole.begin && byte < whole.end; });
+  recentCount_ = std::min<size_t>(known - recent_.begin() + 1, kMaxBlocks);
   std::shift_right(recent_.begin(), recent_.end(), 1);
   recent_[0] = bytes.begin;
-  size_t kept = 1;
-  for (size_t i = 1; i < recentCount_; ++i) {  // one byte of each range
-    bool again = recent_[i] >= whole.begin && recent_[i] < whole.end;
-    if (!again) recent_[kept++] = recent_[i];
-  }
-  recentCount_ = kept;
 }
 
 size_t Reassembly::blocks(size_t room, std::array<Range, kMaxBlocks>& out) {

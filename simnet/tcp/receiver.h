@@ -32,6 +32,10 @@ class Receiver {
     waiting_ = 0;
     alarm_.set(kNever);
   }
+  /// Whatever waits to be acknowledged is so now.
+  void acknowledgeNow() {
+    if (waiting_ > 0) outlet_.acknowledge();
+  }
   void stop() { alarm_.set(kNever); }
 
   /// The next ACK says ECE.

@@ -28,6 +28,17 @@ class SackCounting {
     for (uint32_t id = std::max(upTo_, board.firstId()); id < end; ++id) board.markLost(id);
     upTo_ = std::max(upTo_, end);
   }
+  /// The lowest segment below the highest SACKed one that is neither SACKed nor sent again in this recovery;
+  /// Scoreboard::kNone without one.
+  uint32_t nextDoubtful(const Scoreboard& board) {
+    for (doubtful_ = std::max(doubtful_, board.firstId()); doubtful_ < board.sackedEnd(); ++doubtful_) {
+      const SentSegment& s = board.at(doubtful_);
+      if (!s.sacked && !s.resent) return doubtful_;
+    }
+    return Scoreboard::kNone;
+  }
+  /// A fast recovery begins.
+  void onRecovery() { doubtful_ = 0; }
   /// Everything that did not arrive is lost.
   void allLost(Scoreboard& board) {
     for (uint32_t id = board.firstId(); id != board.endId(); ++id) board.markLost(id);
@@ -36,7 +47,8 @@ class SackCounting {
 
  private:
   bool fack_;
-  uint32_t upTo_ = 0;  // below it all was looked at
+  uint32_t upTo_ = 0;      // below it all was looked at
+  uint32_t doubtful_ = 0;  // below it nothing is doubtful
 };
 
 }  // namespace braid::sim::tcp

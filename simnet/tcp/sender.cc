@@ -73,6 +73,7 @@ void Sender::onAck(const Ack& ack) {
   bool probeRepaired = probe_.onAck(ack.upTo, progress.acked > 0, dsackEnd, ack.sackCount > 0);
 
   if (!agreed_.sack) countDuplicates(ack, progress, windowMoved);
+  if (ack.missingUpTo) loseUpTo(*ack.missingUpTo);
   if (findLosses() && state_ == State::kOpen)
     beginFastRecovery();
   else if (probeRepaired && state_ == State::kOpen)
@@ -100,9 +101,10 @@ Sender::Progress Sender::take(const Ack& ack) {
   p.acked = ack.upTo - una_;
   Time first = kNever;
   bool ambiguous = false;
+  std::optional<Time> echoed = ack.echoed;
   auto delivered = [&](const SentSegment& s) {
     p.delivered += s.size;
-    if (options_.rack) rack_.onDelivered(s, now(), ack.echoed);
+    if (options_.rack) rack_.onDelivered(s, now(), echoed);
     if (first == kNever && !s.retransmitted) first = s.sentAt;
   };
   board_.acknowledge(ack.upTo, delivered, [&](const SentSegment& s) {
@@ -111,6 +113,7 @@ Sender::Progress Sender::take(const Ack& ack) {
     ambiguous |= s.retransmitted;
   });
   una_ = ack.upTo;
+  echoed.reset();
   if (agreed_.sack) board_.sack(ack.sacks.data(), ack.sackCount, delivered);
   sampleRtt(ack, first, ambiguous, p.acked > 0);
   if (p.acked > 0 && congestion_) {
@@ -164,6 +167,13 @@ bool Sender::findLosses() {
   return board_.hasRepair();
 }
 
+// The receiver knows that it was sent, and had it arrived, it would have come before.
+void Sender::loseUpTo(uint64_t end) {
+  for (uint32_t id = board_.firstId(); id != board_.endId() && board_.at(id).end() <= end; ++id) {
+    if (!board_.at(id).retransmitted) board_.markLost(id);
+  }
+}
+
 void Sender::endRecovery() {
   if (state_ == State::kFastRecovery) cwnd_ = ssthresh_;
   state_ = State::kOpen;
@@ -186,6 +196,7 @@ void Sender::beginFastRecovery() {
   recoverAt_ = markedUpTo_ = next_;
   partialAck_ = false;
   repairNow_ = true;
+  counting_.onRecovery();
   probe_.forget();
 }
 
@@ -249,6 +260,9 @@ void Sender::sendWhatMay() {
     } else if (hasNew()) {
       limited = !fits(nextSize());
       if (!limited) sendNew(), news = true;
+    } else if (uint32_t id = nextDoubtful(); id != Scoreboard::kNone) {
+      limited = !fits(board_.at(id).size);
+      if (!limited) sendRepair(id);
     } else {
       break;
     }
@@ -256,6 +270,12 @@ void Sender::sendWhatMay() {
   usage_.onSent(una_, next_, board_.flight(), limited);
   if (news) scheduleProbe();
   setAlarm();
+}
+
+// What counting has not found lost goes when nothing else does (RFC 6675 section 4, NextSeg() rule 3).
+uint32_t Sender::nextDoubtful() {
+  bool counts = state_ == State::kFastRecovery && agreed_.sack && !options_.rack;
+  return counts ? counting_.nextDoubtful(board_) : Scoreboard::kNone;
 }
 
 void Sender::sendNew() {

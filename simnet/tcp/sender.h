@@ -41,6 +41,7 @@ struct Ack {
   bool pure = true;            ///< it carries no data
   std::optional<Time> echoed;  ///< when what it acknowledges was sent, by the timestamp; whole microseconds
   std::optional<Range> dsack;
+  std::optional<uint64_t> missingUpTo;  ///< all that is not acknowledged below this is missing
   uint8_t sackCount = 0;
   std::array<Range, 4> sacks{};  ///< ascending, without the D-SACK
 
@@ -117,6 +118,7 @@ class Sender {
   void sampleRtt(const Ack& ack, Time sentAt, bool ambiguous, bool progress);
   void countDuplicates(const Ack& ack, const Progress& progress, bool windowMoved);
   bool findLosses();
+  void loseUpTo(uint64_t end);
   uint32_t dupThreshold() const;
   void endRecovery();
   void beginFastRecovery();
@@ -130,6 +132,7 @@ class Sender {
   bool fits(uint64_t bytes) const;
   void sendNew();
   void sendRepair(uint32_t id);
+  uint32_t nextDoubtful();
   bool hasNew() const;
   uint32_t nextSize() const;
   void restartAfterIdle();

@@ -13,6 +13,7 @@
 #include "sim/fabric_experiments.h"
 #include "sim/rack_experiments.h"
 #include "sim/rate_experiments.h"
+#include "sim/tcp_experiments.h"
 
 namespace braid::sim::smoke_test {
 namespace {
@@ -100,7 +101,18 @@ TEST(Smoke, ExperimentsOfTheFabric) {
     Json figures = experiment.run(params);
     expectSound("sim_fabric", experiment.name, figures);
     if (!figures.contains("layers")) continue;
-    for (const Json& layer : figures["layers"]) EXPECT_LE(layer["use_mean"], layer["use_p90"].get<double>() + 1e-9);
+    for (const Json& layer : figures["layers"])
+      EXPECT_LE(layer["use_mean"], layer["use_p90"].get<double>() + 1e-9);
+  }
+}
+
+TEST(Smoke, ExperimentsOfPlainTcp) {
+  TcpParams params;
+  params.control = "dctcp";
+  params.rounds = 1;
+  params.seconds = 0.2;
+  for (const TcpExperiment& experiment : tcpExperiments()) {
+    EXPECT_FALSE(experiment.run(params).empty()) << experiment.name;
   }
 }
 

@@ -2,6 +2,8 @@
 
 // Two hosts, one connection from left to right, and a record of every packet.
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <set>
 #include <vector>
@@ -37,10 +39,12 @@ class Lab {
 
   /// The numbers of the client's data packets to lose, the first is 1.
   std::set<uint64_t> loseData;
+  /// Data packets of the client that are marked CE on their way.
+  std::set<uint64_t> markData;
   /// Data packets of the client that pass so much later.
   std::set<uint64_t> delayData;
   Duration delayBy{};
-  /// Decides of any packet in advance: true loses it. For what is not data of the client.
+  /// Sees each packet: true loses it.
   std::function<bool(const Seen&)> lose;
 
   /// Writes a message at the client; its time when it has arrived, else kNever.
@@ -79,23 +83,29 @@ class Lab {
   }
   bool onSend(ByteView packet, const InnerPacket& ip, bool fromClient) {
     EXPECT_TRUE(checksumsValid(packet, ip));
+    if (again_) return true;
     Seen s{net.now(), fromClient, *ip.tcp, tcpOptionsOf(packet, ip), ip.ecn};
     uint32_t& isn = fromClient ? clientIsn_ : serverIsn_;
     if (s.tcp.isSyn()) isn = s.tcp.seq;
     s.offset = s.tcp.seq - isn - 1;
-    bool isData = fromClient && s.tcp.payloadLength > 0 && !again_;
+    bool isData = fromClient && s.tcp.payloadLength > 0;
     uint64_t number = isData ? ++dataCount_ : 0;
-    s.lost = isData ? loseData.contains(number) : lose && lose(s);
-    if (!again_) packets.push_back(s);
-    if (isData && delayData.contains(number)) {
-      net.after(delayBy, [this, bytes = Bytes(packet.begin(), packet.end())] {
-        again_ = true;
-        net.left().send(bytes);
-        again_ = false;
-      });
-      return false;
-    }
-    return !s.lost;
+    s.lost = (isData && loseData.contains(number)) || (lose && lose(s));
+    packets.push_back(s);
+    bool late = isData && delayData.contains(number), marked = isData && markData.contains(number);
+    if (!late && !marked) return !s.lost;
+    Bytes bytes(packet.begin(), packet.end());
+    if (marked) (void)markCe(ByteSpan(bytes));
+    if (!late) return pass(bytes);
+    net.after(delayBy, [this, bytes] { pass(bytes); });
+    return false;
+  }
+  /// Sends a packet in place of the one that is held back.
+  bool pass(const Bytes& bytes) {
+    again_ = true;
+    net.left().send(bytes);
+    again_ = false;
+    return false;
   }
 
   uint64_t dataCount_ = 0;

@@ -1,0 +1,193 @@
+#include "sim/tcp_experiments.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "sim/rack_tree.h"
+#include "simnet/tcp/connection.h"
+#include "simnet/tcp/rivals.h"
+#include "simnet/wired_pair.h"
+
+namespace braid::sim {
+
+namespace {
+
+constexpr uint64_t kEndless = uint64_t{1} << 40;
+constexpr size_t kWirePacket = 1500;
+constexpr uint16_t kClientPort = 10000;
+/// dctcp-queue: the first part of the time does not count.
+constexpr double kWarmUpShare = 0.25;
+/// dctcp-queue: flows begin within this time.
+constexpr Duration kStartSpread = 10ms;
+/// incast: connections are there before the first round, and rounds are so far apart at least.
+constexpr Duration kPause = 2s;
+/// incast: senders begin within this time, as answers to one request do.
+constexpr Duration kAnswerSpread = 10us;
+/// incast: what has not arrived after this time counts with it.
+constexpr Duration kRoundLimit = 30s;
+
+tcp::Options optionsOf(const TcpParams& p) {
+  tcp::Options o = tcp::recoveryOptions(p.recovery);
+  o.control = tcp::controlOf(p.control);
+  o.ecn = o.ecnEverywhere = o.control == tcp::Control::kDctcp;
+  o.minRto = fromSeconds(p.minRto * 1e-3);
+  o.delayedAcks = p.delayedAcks;
+  o.timestamps = p.timestamps;
+  o.content = false;
+  return o;
+}
+
+RackTreeOptions rackOf(const TcpParams& p, size_t senders, size_t queue, double rate, double rtt) {
+  RackTreeOptions o;
+  o.senders = p.senders.value_or(senders);
+  o.rate = p.rate.value_or(rate);
+  o.rtt = fromSeconds(p.rtt.value_or(rtt) * 1e-6);
+  o.queue = p.queue.value_or(queue);
+  o.threshold = p.threshold;
+  o.discipline = p.control == "dctcp" ? Discipline::kDctcp : Discipline::kDropTail;
+  return o;
+}
+
+/// A connection of each sender of a rack.
+using Connections = std::vector<std::unique_ptr<tcp::Connection>>;
+
+uint64_t timeoutsOf(const Connections& connections) {
+  uint64_t sum = 0;
+  for (const auto& c : connections) sum += c->client().stats().timeouts;
+  return sum;
+}
+
+uint64_t receivedBy(const Connections& connections) {
+  uint64_t sum = 0;
+  for (const auto& c : connections) sum += c->server().received();
+  return sum;
+}
+
+void connect(Connections& connections, RackTree& tree, size_t i, const tcp::Options& options) {
+  auto port = static_cast<uint16_t>(kClientPort + i);
+  connections.push_back(std::make_unique<tcp::Connection>(tree, tree.sender(i), tree.receiver(),
+                                                          tcp::Connection::Ports{port, port}, options));
+}
+
+Json runLossyPath(const TcpParams& p) {
+  double rate = p.rate.value_or(10e6), seconds = p.seconds.value_or(60);
+  LinkOptions link{.rateBitsPerSecond = rate,
+                   .delay = fromSeconds(p.rtt.value_or(40'000) * 1e-6 / 2),
+                   .queueBytes = p.queue.value_or(100) * kWirePacket};
+  WiredPair net(link, link, p.seed);
+  Random losses(p.seed ^ 0x6c6f7373);
+  net.left().onSend = [&](ByteView, const InnerPacket& ip) {
+    return ip.payloadLength == 0 || !losses.chance(p.loss);
+  };
+  tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort}, optionsOf(p));
+  connection.client().send(kEndless);
+  net.run(fromSeconds(seconds));
+  const tcp::SenderStats& stats = connection.client().stats();
+  return {{"goodput_mbps", static_cast<double>(connection.server().received()) * 8e-6 / seconds},
+          {"timeouts", stats.timeouts},
+          {"fast_recoveries", stats.fastRecoveries},
+          {"retransmitted", stats.retransmitted},
+          {"sent", stats.sent},
+          {"hash", net.hash()}};
+}
+
+Json runDctcpQueue(const TcpParams& p) {
+  RackTreeOptions rack = rackOf(p, 2, 1000, 1e9, 100);
+  RackTree tree(rack, p.seed);
+  Random starts(p.seed);
+  Connections connections;
+  for (size_t i = 0; i < rack.senders; ++i) {
+    tree.after(Duration(starts.below(kStartSpread.count())), [&, i] {
+      connect(connections, tree, i, optionsOf(p));
+      connections.back()->client().send(kEndless);
+    });
+  }
+  double seconds = p.seconds.value_or(2), warmUp = seconds * kWarmUpShare;
+  tree.run(fromSeconds(warmUp));
+  uint64_t before = receivedBy(connections), drops = tree.bottleneck().dropped(),
+           marks = tree.bottleneck().marked();
+  uint64_t arrivals = tree.bottleneck().in();
+  std::vector<double> queue;
+  Duration step = fromSeconds(kWirePacket * 8 / rack.rate);
+  Time end = tree.now() + fromSeconds(seconds - warmUp);
+  while (tree.now() < end) {
+    tree.run(step);
+    queue.push_back(static_cast<double>(tree.bottleneck().size()));
+  }
+  std::vector<double> shares;
+  for (const auto& c : connections) shares.push_back(static_cast<double>(c->server().received()));
+  return {
+      {"queue_mean", mean(queue)},
+      {"queue_p50", percentile(queue, 0.5)},
+      {"queue_p95", percentile(queue, 0.95)},
+      {"queue_p99", percentile(queue, 0.99)},
+      {"throughput_mbps", static_cast<double>(receivedBy(connections) - before) * 8e-6 / (seconds - warmUp)},
+      {"marked_share", static_cast<double>(tree.bottleneck().marked() - marks) /
+                           static_cast<double>(std::max<uint64_t>(tree.bottleneck().in() - arrivals, 1))},
+      {"dropped", tree.bottleneck().dropped() - drops},
+      {"timeouts", timeoutsOf(connections)},
+      {"jain", jain(shares)},
+      {"hash", tree.hash()}};
+}
+
+Json runIncast(const TcpParams& p) {
+  RackTreeOptions rack = rackOf(p, 20, 100, 1e9, 100);
+  RackTree tree(rack, p.seed);
+  Random starts(p.seed);
+  Connections connections;
+  for (size_t i = 0; i < rack.senders; ++i) connect(connections, tree, i, optionsOf(p));
+  tree.run(kPause);
+  std::vector<double> times;
+  size_t incomplete = 0;
+  for (size_t round = 0; round < p.rounds; ++round) {
+    Time begin = tree.now(), last = begin;
+    size_t arrived = 0;
+    for (auto& c : connections) {
+      tree.after(Duration(starts.below(Duration(kAnswerSpread).count())), [&, sender = c.get()] {
+        sender->client().send(p.bytes, [&](const tcp::Message& m) { ++arrived, last = m.end; });
+      });
+    }
+    while (arrived < connections.size() && tree.now() - begin < kRoundLimit) tree.run(1ms);
+    if (arrived < connections.size()) {
+      ++incomplete, last = tree.now();
+      break;  // what is left of this round would be part of the next
+    }
+    times.push_back(toMilliseconds(last - begin));
+    tree.run(kPause);
+  }
+  return {{"completion_ms", mean(times)},
+          {"completion_p50_ms", percentile(times, 0.5)},
+          {"completion_max_ms", percentile(times, 1)},
+          {"rounds", times.size()},
+          {"incomplete", incomplete},
+          {"timeouts", timeoutsOf(connections)},
+          {"dropped", tree.bottleneck().dropped()},
+          {"hash", tree.hash()}};
+}
+
+constexpr TcpExperiment kTcpExperiments[] = {
+    {"lossy-path",
+     "one bulk flow, data packets lost at random; goodput_mbps: payload in order at the receiver from the "
+     "SYN on",
+     runLossyPath},
+    {"dctcp-queue",
+     "bulk flows into one port, which marks above K waiting packets; queue_*: packets that wait, the one in "
+     "transmission not counted, looked at once a packet time after a quarter of the time; throughput_mbps: "
+     "payload "
+     "in order at the receiver in that time",
+     runDctcpQueue},
+    {"incast",
+     "senders answer over open connections within 10 us, in rounds 2 s apart; completion_ms: mean over the "
+     "rounds, "
+     "from the begin until the last answer has arrived; timeouts: of all rounds",
+     runIncast},
+};
+
+}  // namespace
+
+std::span<const TcpExperiment> tcpExperiments() {
+  return kTcpExperiments;
+}
+
+}  // namespace braid::sim

@@ -1,0 +1,47 @@
+#include "simnet/tcp/rivals.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace braid::sim::tcp {
+
+namespace {
+constexpr const char* kRecoveries[] = {"current", "tcp", "tlp", "tcp-ir", "proactive"};
+constexpr const char* kControls[] = {"newreno", "cubic", "dctcp"};
+}  // namespace
+
+Options recoveryOptions(std::string_view name) {
+  if (name == "current") return {};
+  Options o;
+  o.rack = o.tlp = o.prr = false;
+  o.earlyRetransmit = true;
+  if (name == "tcp") return o;
+  if (name == "tlp") {
+    o.tlp = o.fack = true;
+    return o;
+  }
+  if (name == "proactive") {
+    o.redundancy = Redundancy::kProactive;
+    return o;
+  }
+  if (name != "tcp-ir") throw std::invalid_argument("no recovery " + std::string(name));
+  o.redundancy = Redundancy::kCorrective;
+  return o;
+}
+
+std::span<const char* const> recoveryNames() {
+  return kRecoveries;
+}
+
+Control controlOf(std::string_view name) {
+  if (name == "newreno") return Control::kNewReno;
+  if (name == "cubic") return Control::kCubic;
+  if (name == "dctcp") return Control::kDctcp;
+  throw std::invalid_argument("no congestion control " + std::string(name));
+}
+
+std::span<const char* const> controlNames() {
+  return kControls;
+}
+
+}  // namespace braid::sim::tcp

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "simnet/tcp/options.h"
+
+namespace braid::sim::tcp {
+
+/// How losses are repaired, by the name that the papers use:
+///   current    as stacks do today: RACK, TLP, PRR
+///   tcp        FUSO's baseline (section VI-A): SACK, RFC 6675, Limited Transmit, Early Retransmit
+///   tlp        and tail probes with FACK, as the stacks of 2013 had them
+///   tcp-ir     "tcp" and an XOR of each time bin ("Corrective" in CoFUSO)
+///   proactive  "tcp" and every segment twice
+/// Throws std::invalid_argument for others. RepFlow is two connections, of which the first one counts.
+Options recoveryOptions(std::string_view name);
+std::span<const char* const> recoveryNames();
+
+/// "newreno", "cubic", "dctcp"; throws std::invalid_argument for others.
+Control controlOf(std::string_view name);
+std::span<const char* const> controlNames();
+
+}  // namespace braid::sim::tcp
