@@ -4,7 +4,7 @@ import dataclasses
 import importlib.util
 import unittest
 
-from example import Case
+from example import TEXT, Case
 from experiments import judge, pages
 from experiments.document import Mistake
 from experiments.grid import cells_of
@@ -48,12 +48,22 @@ class Tables(Case):
 
     def test_claims(self):
         text = pages.block(self.outcome)
-        self.assertIn("| 6a | largest p99, ms | at most 2.4 | 1.3 | 1.1 to 1.5 | 0.542 | met | other sizes |", text)
-        self.assertIn("| abstract | least p99 against none at the edge | up to 82 % (judged: at least 0.823) | 0.75 | "
+        self.assertIn("| 6a | largest p99, ms | at most 2.4 | 1.3 | 1.1 to 1.5 | 0.542 | met |  |", text)
+        self.assertIn("| abstract | least p99 against none at the edge | up to 82 %; judged: at least 0.823 | 0.75 | "
                       "0.75 to 0.75 | – | **missed** | other timers |", text)
 
+        self.assertIn("\nWhy ours differ: other sizes.\n", text)
+
+    def test_how_much_a_claim_may_miss(self):
+        near = self.load(TEXT.replace("paper: 2.4, relation: at most", "paper: 1, relation: about, within: 0.35"))
+        self.assertIn("| about 1 (± 35%) | 1.3 |", pages.block(made_up(near, near.full)))
+        self.assertTrue(made_up(near, near.full).verdict(near.claims[0]).met)
+        tight = self.load(TEXT.replace("paper: 2.4, relation: at most", "paper: 1, relation: at most, within: 0.2"))
+        self.assertIn("| at most 1 (+ 20%) | 1.3 |", pages.block(made_up(tight, tight.full)))
+        self.assertFalse(made_up(tight, tight.full).verdict(tight.claims[0]).met)
+
     def test_reports_have_intervals_and_paired_ratios(self):
-        self.assertIn("| 0.10 | edge | 5.2 ± 0.785 | 1.3 ± 0.196 (0.25 ± 0) |", pages.block(self.outcome))
+        self.assertIn("| 0.10 | edge | 5.2 ± 0.79 | 1.3 ± 0.2 (0.25 ± 0) |", pages.block(self.outcome))
 
     def test_a_reduced_grid_says_so(self):
         self.assertNotIn("reduced", pages.block(self.outcome))

@@ -110,7 +110,7 @@ class Failing(RunnerCase):
         failed = [cell for (_, cell), result in results.items() if isinstance(result, Failure)]
         self.assertEqual({(cell.variant, cell.seed) for cell in failed}, {("fuso", 2)})
         outcome = Outcome(self.experiment, self.grid, results)
-        self.assertEqual([cell for cell, _ in outcome.failures], failed)
+        self.assertCountEqual([cell for cell, _ in outcome.failures], failed)
         self.assertIn("exit status 4", outcome.failures[0][1])
         with self.assertRaisesRegex(ValueError, "two-ways failed"):
             outcome.verdict(self.experiment.claims[0])

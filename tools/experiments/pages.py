@@ -17,11 +17,16 @@ def shown(value):
     return f"{value:.3g}"
 
 
+def _half(sample):
+    """Two digits that count, none of them behind the last that is shown of the mean."""
+    return "0" if sample.half < abs(sample.mean) * 5e-4 else f"{float(f'{sample.half:.2g}'):g}"
+
+
 def _measured(sample):
     """Mean and interval."""
     if sample is None or not sample.defined:
         return "–"
-    return shown(sample.mean) if math.isnan(sample.half) else f"{shown(sample.mean)} ± {shown(sample.half)}"
+    return shown(sample.mean) if math.isnan(sample.half) else f"{shown(sample.mean)} ± {_half(sample)}"
 
 
 def _row(*cells):
@@ -36,22 +41,29 @@ def _unit(text, unit):
     return f"{text}, {unit}" if unit else text
 
 
+def _wanted(claim):
+    """The paper's word, and what is judged where that is something else."""
+    bound = shown(claim.limit)
+    if claim.within:
+        sign = {"about": "±", "at most": "+", "at least": "-"}[claim.relation]
+        bound += f" ({sign} {claim.within:.0%})"
+    if claim.paper in (shown(claim.limit), f"{claim.limit:g}"):
+        return f"{claim.relation} {bound}"
+    return f"{claim.paper}; judged: {claim.relation} {bound}"
+
+
 def _claims(outcome):
-    experiment, rows = outcome.experiment, []
-    for claim in experiment.claims:
+    rows = []
+    for claim in outcome.experiment.claims:
         verdict = outcome.verdict(claim)
-        sample, wanted = verdict.sample, claim.paper
-        if wanted != f"{claim.limit:g}" and shown(claim.limit) != wanted:
-            wanted += f" (judged: {claim.relation} {shown(claim.limit)})"
-        elif claim.relation != "about":
-            wanted = f"{claim.relation} {wanted}"
-        rows.append((", ".join(claim.figures), _unit(claim.what, claim.unit), wanted,
-                     shown(sample.mean) if sample else "–",
-                     f"{shown(sample.mean - sample.half)} to {shown(sample.mean + sample.half)}"
-                     if sample and not math.isnan(sample.half) else "–",
+        sample = verdict.sample
+        ends = [shown(sample.mean + side * sample.half) for side in (-1, 1)] if sample else ["–"] * 2
+        rows.append((", ".join(claim.figures), _unit(claim.what, claim.unit), _wanted(claim),
+                     shown(sample.mean) if sample else "–", " to ".join(ends) if "–" not in ends else "–",
                      shown(verdict.ratio), "met" if verdict.met else "**missed**" if sample else "not in this grid",
-                     claim.why or experiment.why))
-    return _table(("figure", "claim", "paper", "ours", "95 % interval", "ours / paper", "", "why"), rows)
+                     claim.why))
+    table = _table(("figure", "claim", "paper", "ours", "95 % interval", "ours / paper", "", "why"), rows)
+    return table + (f"\nWhy ours differ: {outcome.experiment.why}.\n" if outcome.experiment.why else "")
 
 
 def _report(outcome, report):
