@@ -13,6 +13,7 @@
 #include "simnet/fabric/gateways.h"
 #include "simnet/fabric/hosts.h"
 #include "simnet/tcp/connection.h"
+#include "simnet/tcp/rivals.h"
 
 namespace braid::sim {
 
@@ -43,17 +44,13 @@ bool isTcp(const std::string& scheme) {
 }
 
 tcp::Options tcpOptions(const std::string& scheme) {
-  tcp::Options o;
+  tcp::Options o = tcp::recoveryOptions(scheme == "repflow" ? "tcp" : scheme);
   o.ecn = true;
-  o.rack = false;  // of 2016
-  o.tlp = scheme == "tlp";
-  o.minProbe = 0ms;
   o.minRto = kMinRto;
-  o.maxAckDelay = o.ackDelay = 1ms;
+  o.minProbe = 0ms;       // the draft's 10 ms would come after the timer
   o.delayedAcks = false;  // as ns-2's sinks
+  o.maxAckDelay = 0ms;
   o.content = false;
-  if (scheme == "tcp-ir") o.redundancy = tcp::Redundancy::kCorrective;
-  if (scheme == "proactive") o.redundancy = tcp::Redundancy::kProactive;
   return o;
 }
 
