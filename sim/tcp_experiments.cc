@@ -13,7 +13,7 @@ namespace braid::sim {
 
 namespace {
 
-constexpr uint64_t kEndless = uint64_t{1} << 40;
+constexpr uint64_t kWithoutEnd = uint64_t{1} << 40;
 constexpr size_t kWirePacket = 1500;
 constexpr uint16_t kClientPort = 10000;
 /// dctcp-queue: the first part of the time does not count.
@@ -81,7 +81,7 @@ Json runLossyPath(const TcpParams& p) {
     return ip.payloadLength == 0 || !losses.chance(p.loss);
   };
   tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort}, optionsOf(p));
-  connection.client().send(kEndless);
+  connection.client().send(kWithoutEnd);
   net.run(fromSeconds(seconds));
   const tcp::SenderStats& stats = connection.client().stats();
   return {{"goodput_mbps", static_cast<double>(connection.server().received()) * 8e-6 / seconds},
@@ -100,7 +100,7 @@ Json runDctcpQueue(const TcpParams& p) {
   for (size_t i = 0; i < rack.senders; ++i) {
     tree.after(Duration(starts.below(kStartSpread.count())), [&, i] {
       connect(connections, tree, i, optionsOf(p));
-      connections.back()->client().send(kEndless);
+      connections.back()->client().send(kWithoutEnd);
     });
   }
   double seconds = p.seconds.value_or(2), warmUp = seconds * kWarmUpShare;
