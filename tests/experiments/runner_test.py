@@ -63,6 +63,16 @@ class Kept(RunnerCase):
         self.program(PROGRAM + "#\n")
         self.assertNotEqual(before, Store(self.folder).key(first))
 
+    def test_the_key_is_of_the_data_that_programs_read(self):
+        cell, data = next(cells_of(self.experiment, self.grid)), self.folder / "data"
+        data.mkdir()
+        sizes = data / "sizes.txt"
+        sizes.write_text("100 1\n", encoding="utf-8")
+        before = Store(self.folder, data).key(cell)
+        self.assertEqual(Store(self.folder, data).key(cell), before)
+        sizes.write_text("200 1\n", encoding="utf-8")
+        self.assertNotEqual(Store(self.folder, data).key(cell), before)
+
     def test_what_was_not_run_is_not_judged(self):
         experiments = {"two-ways": self.experiment}
         self.run_it()

@@ -15,7 +15,7 @@ from known import commands, is_built, options, sections
 from lab.gateway import binary
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/evaluation/*.md")])
 # What a block that is not a whole file is a part of: its sections replace those of the same name here.
 FRAME = """
 identity: {key: gateway.key, certificate: gateway.crt}

@@ -81,8 +81,12 @@ def _run(experiments, options, store):
             failed.append(experiment.name)
             continue
         print(f"# {experiment.name}: {experiment.title}\n\n{pages.block(outcome, options.quick)}", flush=True)
-        if options.write:
-            _write(outcome, options.quick, store)
+        try:
+            if options.write:
+                _write(outcome, options.quick, store)
+        except Mistake as mistake:
+            print(f"{experiment.name}: {mistake}", file=sys.stderr)
+            failed.append(experiment.name)
     return failed
 
 

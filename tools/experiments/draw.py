@@ -2,8 +2,11 @@
 
 import itertools
 import json
+import textwrap
 
 import matplotlib
+
+from .document import Mistake
 
 matplotlib.use("svg")
 from matplotlib import pyplot  # noqa: E402  (the backend comes first)
@@ -19,23 +22,35 @@ def _save(figure, path):
     figure.savefig(path, format="svg", metadata=NO_DATE)
     pyplot.close(figure)
     if path.stat().st_size > LARGEST:
-        raise RuntimeError(f"{path} has {path.stat().st_size} bytes: draw fewer points")
+        raise Mistake(f"{path} has {path.stat().st_size} bytes; draw fewer points")
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _lines(axes, outcome, report, rest):
-    """A line for each variant over the first axis, the other axes at `rest`."""
-    labels = list(next(iter(outcome.grid.axes.values()), ["all"]))
-    for number, variant in enumerate(outcome.experiment.variants):
+    """The variants over the first axis, the other axes at `rest`: lines where its values are numbers, else points.
+    Without an axis the variants stand beside each other."""
+    variants = outcome.experiment.variants
+    labels = list(next(iter(outcome.grid.axes.values()), [None]))
+    ordered = all(label is not None and _is_number(label) for label in labels)
+    for number, variant in enumerate(variants):
         points = outcome.report(report.name, variant).points
-        samples = [points[(label, *rest) if outcome.grid.axes else ()] for label in labels]
-        places = [place + (number - len(outcome.experiment.variants) / 2) * 0.04 for place in range(len(labels))]
-        axes.errorbar(places, [sample.mean for sample in samples], yerr=[sample.half for sample in samples],
-                      marker=".", capsize=2, label=variant)
-    axes.set_xticks(range(len(labels)), labels)
-    if report.log:
-        axes.set_yscale("log")
+        samples = [points[() if label is None else (label, *rest)] for label in labels]
+        aside = number if labels == [None] else (number - (len(variants) - 1) / 2) * 0.06
+        axes.errorbar([place + aside for place in range(len(labels))], [sample.mean for sample in samples],
+                      yerr=[sample.half for sample in samples], marker="." if ordered else "o", markersize=4,
+                      linestyle="-" if ordered else "none", capsize=2, label=variant)
+    if labels == [None]:
+        axes.set_xticks(range(len(variants)), variants)
+        axes.margins(x=0.2)
     else:
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        axes.set_xticks(range(len(labels)), labels)
 
 
 def reports(outcome, path):
@@ -43,16 +58,24 @@ def reports(outcome, path):
     experiment, axes = outcome.experiment, list(outcome.grid.axes)
     columns = list(itertools.product(*list(outcome.grid.axes.values())[1:]))
     rows = len(experiment.reports)
-    figure, panels = pyplot.subplots(rows, len(columns), squeeze=False, layout="constrained",
-                                     figsize=(max(6, 3 * len(columns)), 2.6 * rows + 0.5))
+    figure, panels = pyplot.subplots(rows, len(columns), squeeze=False, layout="constrained", sharex="col",
+                                     sharey="row", figsize=(max(6, 3 * len(columns)), 2.6 * rows + 0.5))
     for row, report in zip(panels, experiment.reports.values()):
         for panel, rest in zip(row, columns):
             _lines(panel, outcome, report, rest)
-            panel.set_title(", ".join(f"{axis} {label}" for axis, label in zip(axes[1:], rest)), fontsize=9)
-        row[0].set_ylabel(f"{report.what}, {report.unit}" if report.unit else report.what, wrap=True)
+        if report.log:
+            row[0].set_yscale("log")
+            row[0].minorticks_off()
+        else:
+            row[0].set_ylim(bottom=min(0, row[0].get_ylim()[0]))
+        label = f"{report.what}, {report.unit}" if report.unit else report.what
+        row[0].set_ylabel("\n".join(textwrap.wrap(label, 34)))
+    for panel, rest in zip(panels[0], columns):
+        panel.set_title(", ".join(f"{axis} {label}" for axis, label in zip(axes[1:], rest)), fontsize=9)
     for panel in panels[-1]:
         panel.set_xlabel(axes[0] if axes else "")
-    panels[0][0].legend(fontsize=8)
+    if axes:
+        panels[0][0].legend(fontsize=8)
     figure.suptitle(experiment.title, fontsize=10)
     _save(figure, path)
 
@@ -67,7 +90,7 @@ def read_series(path, subflows):
                 series[sample["subflow"]].append(sample)
     missing = [subflow for subflow, samples in series.items() if not samples]
     if missing:
-        raise RuntimeError(f"{path}: nothing of {', '.join(missing)}")
+        raise Mistake(f"{path}: nothing of {', '.join(missing)}; name subflows that the program writes")
     return series
 
 

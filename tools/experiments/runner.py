@@ -16,22 +16,28 @@ from statistics import fmean
 
 from lab import binary
 
+from .spec import ROOT
+
+DATA = ROOT / "sim" / "data"
+
 
 class Failure(Exception):
     """A run without figures, and why."""
 
 
 class Store:
-    """What runs have printed, in a folder, each under the hash of its command line and of its program's content: a
-    program that changed has to run again."""
+    """What runs have printed, in a folder, each under the hash of its command line and of the content of its program
+    and of the files in `data`, which programs read: after a change of these it has to run again."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, data=DATA):
         self.folder = pathlib.Path(folder)
-        self._programs = {}
+        self._data, self._programs = data, {}
 
     def _program(self, name):
         if name not in self._programs:
-            self._programs[name] = hashlib.sha256(pathlib.Path(binary(name)).read_bytes()).hexdigest()
+            files = [pathlib.Path(binary(name)), *sorted(self._data.iterdir())]
+            digests = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
+            self._programs[name] = hashlib.sha256(digests).hexdigest()
         return self._programs[name]
 
     def key(self, cell):
