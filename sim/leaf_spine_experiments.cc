@@ -19,9 +19,9 @@ constexpr size_t kFull = 1500;
 /// K of DCTCP and RED's lower threshold at 10 Gbit/s (DCTCP, section 3.5), packets.
 constexpr size_t kMarkAbove = 65;
 /// A connection is there before its flow ("persistent connections"): opened so long ahead, at most.
-constexpr Duration kAhead = 50ms;
+constexpr Duration kOpensAhead = 50ms;
 /// Flows that are not complete by then count with the time so far.
-constexpr Duration kPatience = 5s;
+constexpr Duration kRacksPatience = 5s;
 constexpr uint16_t kFirst = 1000, kLast = 65000;
 
 Topology leafSpine(const RackParams& p) {
@@ -65,14 +65,14 @@ class Racks {
     double uplinks = static_cast<double>(shape.leaves * shape.spines) * kHostRate;
     double leaving = 1 - 1 / static_cast<double>(shape.leaves);
     Duration gap = fromSeconds(sizes.mean(p.most) * 8 * leaving / (p.load * uplinks));
-    Time start = simulation.now() + kAhead;
+    Time start = simulation.now() + kOpensAhead;
     for (Time at = start; at < start + fromSeconds(p.time / 1000); at += exponential(random, gap)) {
       size_t from = random.below(hosts.size());
       size_t to = (from + 1 + random.below(hosts.size() - 1)) % hosts.size();
       flows.push_back({from, to, sizes.draw(random, p.most), at, nullptr});
     }
   }
-  /// Lets them run until all are complete, or for kPatience after the last arrival.
+  /// Lets them run until all are complete, or for kRacksPatience after the last arrival.
   void run(const RackParams& p) {
     TcpOptions options = tcpOf(p);
     Time last{};
@@ -80,13 +80,13 @@ class Racks {
       LeafFlow& flow = flows[i];
       last = std::max(last, flow.begin);
       auto port = static_cast<uint16_t>(kFirst + i % (kLast - kFirst));
-      simulation.at(flow.begin - kAhead, [this, &flow, options, port] {
+      simulation.at(flow.begin - kOpensAhead, [this, &flow, options, port] {
         flow.tcp =
             std::make_unique<TcpFlow>(simulation, hosts.at(flow.from), hosts.at(flow.to), port, options);
       });
       simulation.at(flow.begin, [&flow] { flow.tcp->write(flow.bytes); });
     }
-    while (simulation.now() < last + kPatience &&
+    while (simulation.now() < last + kRacksPatience &&
            !std::ranges::all_of(flows, [](const LeafFlow& f) { return f.done(); }))
       simulation.run(10ms);
   }

@@ -21,7 +21,7 @@ constexpr double kWarmUpShare = 0.25;
 /// dctcp-queue: flows begin within this time.
 constexpr Duration kStartSpread = 10ms;
 /// incast: connections are there before the first round, and rounds are so far apart at least.
-constexpr Duration kPause = 2s;
+constexpr Duration kRoundPause = 2s;
 /// incast: senders begin within this time, as answers to one request do.
 constexpr Duration kAnswerSpread = 10us;
 /// incast: what has not arrived after this time counts with it.
@@ -137,7 +137,7 @@ Json runIncast(const TcpParams& p) {
   Random starts(p.seed);
   Connections connections;
   for (size_t i = 0; i < rack.senders; ++i) connect(connections, tree, i, optionsOf(p));
-  tree.run(kPause);
+  tree.run(kRoundPause);
   std::vector<double> times;
   size_t incomplete = 0;
   for (size_t round = 0; round < p.rounds; ++round) {
@@ -154,7 +154,7 @@ Json runIncast(const TcpParams& p) {
       break;  // what is left of this round would be part of the next
     }
     times.push_back(toMilliseconds(last - begin));
-    tree.run(kPause);
+    tree.run(kRoundPause);
   }
   return {{"completion_ms", mean(times)},
           {"completion_p50_ms", percentile(times, 0.5)},
