@@ -138,7 +138,7 @@ Json runLeafSpine(const RackParams& p) {
           {"packets", packets},
           {"dropped", dropped},
           {"marked", marked},
-          {"shim", shimJson(racks.hosts.shims())},
+          {"actuators", shimJson(racks.hosts.shims())},
           {"hash", hash}};
 }
 
