@@ -75,7 +75,7 @@ TEST(Smoke, ExperimentsOfTheRacks) {
   params.large = true;
   params.rounds = 1;
   params.seconds = 1;
-  params.time = 2;
+  params.time = 1;
   params.hostsPerLeaf = 4;
   RackTreeOptions tree = treeOf(params);
   double ideal = toSeconds(tree.rtt) + static_cast<double>(params.bytes) * 8 / tree.rate;
