@@ -77,23 +77,22 @@ struct FatTree {
         hosts(world, network) {
     for (size_t h = 0; h < network.hosts(); ++h) gateways.add(optionsOf(p)).poolLimit = kBuffers;
   }
-  /// A fresh DCTCP connection, a request and its response; `done` is called when that is complete.
+  /// A request over a fresh DCTCP connection and its response; `done` is called when that is complete.
   void request(size_t client, size_t server, uint64_t ask, uint64_t answer, std::function<void()> done) {
-    if (port == UINT16_MAX) port = kFirstShort;
-    tcp::Connection::Ports ports{port, port};
-    ++port;
-    auto& connection = world.add<tcp::Connection>(hosts.at(client), hosts.at(server), ports, dctcp());
+    tcp::Connection& connection = connect(client, server);
     connection.client().send(ask, [&connection, answer, done = std::move(done)](const tcp::Message&) {
       connection.server().send(answer, [done](const tcp::Message&) { done(); });
     });
   }
-  /// A fresh DCTCP connection that sends so much.
+  /// So much over a fresh DCTCP connection.
   void send(size_t from, size_t to, uint64_t bytes, std::function<void()> done) {
+    connect(from, to).client().send(bytes, [done = std::move(done)](const tcp::Message&) { done(); });
+  }
+  tcp::Connection& connect(size_t client, size_t server) {
     if (port == UINT16_MAX) port = kFirstShort;
     tcp::Connection::Ports ports{port, port};
     ++port;
-    auto& connection = world.add<tcp::Connection>(hosts.at(from), hosts.at(to), ports, dctcp());
-    connection.client().send(bytes, [done = std::move(done)](const tcp::Message&) { done(); });
+    return world.add<tcp::Connection>(hosts.at(client), hosts.at(server), ports, dctcp());
   }
   tcp::Options dctcp() const {
     tcp::Options o;
@@ -160,16 +159,15 @@ class Layers {
   void begin(Time now) {
     began_ = toSeconds(now.time_since_epoch());
     before_.clear();
-    for (Port& port : network_.ports()) before_.push_back((port.waiting(now), port.counters()));
+    for (Port& port : network_.ports()) before_.push_back(port.counters(now));
   }
   Json json(Time now) {
     std::map<std::string, LayerUse> layers;
     double seconds = toSeconds(now.time_since_epoch()) - began_;
     for (size_t i = 0; i < before_.size(); ++i) {
       Port& port = network_.ports()[i];
-      port.waiting(now);
       LayerUse& layer = layers[network_.topology().cables()[i].layer];
-      const PortCounters& c = port.counters();
+      const PortCounters& c = port.counters(now);
       layer.use.push_back(static_cast<double>(c.sentBytes - before_[i].sentBytes) * 8 / port.options().rate /
                           seconds);
       layer.dropped += c.dropped - before_[i].dropped;
@@ -277,7 +275,7 @@ Json runPermutation(const FabricParams& p) {
   for (size_t i = 0; i < longOnes; ++i) background.add(sources[i], to[sources[i]]);
   background.start();
   tree.world.run(fromSeconds(p.warmUp / 1000));
-  // Poisson, at most one flow of a source at a time begins; all go to the source's own receiver.
+  // Poisson arrivals at each of the others, all to its own receiver.
   constexpr double kRate = 256;
   constexpr uint64_t kLeast = 1 << 10, kMost = 1 << 20;
   ShortFlows shorts(tree);
@@ -342,7 +340,7 @@ Json runJobs(const FabricParams& p) {
 
 std::span<const FabricExperiment> fabricExperiments() {
   static constexpr auto kExperiments = std::to_array<FabricExperiment>({
-      {"permutation", "AMP 5.2: each host of a fat tree sends to one other", runPermutation,
+      {"permutation", "AMP 5.3: each host of a fat tree sends to one other", runPermutation,
        &FabricParams::controller},
       {"jobs", "AMP 5.3: incast jobs of DCTCP beside a long flow of each host", runJobs,
        &FabricParams::controller},

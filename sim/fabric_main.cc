@@ -23,7 +23,6 @@ int main(int argc, char** argv) {
   app.add_option("--lossy", params.lossyShare, "pods: share of the cables that lose packets")
       ->check(CLI::Range(0.0, 1.0));
   app.add_flag("--cpu", params.processor, "permutation, jobs: tell what the processor took");
-  app.add_flag("--all", params.all, "pods: the scheme carries large flows, too");
   app.add_option("--policy", params.policy, "of recovery");
   app.add_option("--seed", params.seed, "of traffic and hashes");
   app.add_option("-k", params.k, "of the fat tree, even")->check(CLI::Range(2, 10));

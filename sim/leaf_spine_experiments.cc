@@ -18,7 +18,8 @@ constexpr Duration kRackRtt = 4 * kHop;
 constexpr size_t kFull = 1500;
 /// K of DCTCP and RED's lower threshold at 10 Gbit/s (DCTCP, section 3.5), packets.
 constexpr size_t kMarkAbove = 65;
-/// A connection is there before its flow ("persistent connections"): opened so long ahead, at most.
+/// Connections are there before the first flow ("persistent connections"): opened in this time, when nothing else is
+/// sent.
 constexpr Duration kOpensAhead = 50ms;
 /// Flows that are not complete by then count with the time so far.
 constexpr Duration kRacksPatience = 5s;
@@ -80,7 +81,9 @@ class Racks {
       LeafFlow& flow = flows[i];
       last = std::max(last, flow.begin);
       auto port = static_cast<uint16_t>(kFirst + i % (kLast - kFirst));
-      simulation.at(flow.begin - kOpensAhead, [this, &flow, options, port] {
+      // One after the other: all at once, their SYNs would be an incast of their own.
+      auto turn = static_cast<int64_t>(i) * (kOpensAhead / 2) / static_cast<int64_t>(flows.size());
+      simulation.after(turn, [this, &flow, options, port] {
         flow.tcp =
             std::make_unique<TcpFlow>(simulation, hosts.at(flow.from), hosts.at(flow.to), port, options);
       });
@@ -105,12 +108,10 @@ Json runLeafSpine(const RackParams& p) {
   racks.run(p);
   std::vector<double> all, small;
   uint64_t timeouts = 0, smallTimeouts = 0, retransmits = 0, repeats = 0, incomplete = 0;
-  uint64_t hash = 0;
   for (const LeafFlow& f : racks.flows) {
     Time end = f.done() ? f.tcp->finishedAt() : racks.simulation.now();
     all.push_back(toSeconds(end - f.begin));
     incomplete += !f.done();
-    hash = (hash ^ static_cast<uint64_t>(end.time_since_epoch().count())) * 0x9e3779b97f4a7c15;
     timeouts += f.tcp->timeouts(), retransmits += f.tcp->retransmits(), repeats += f.tcp->repeats();
     if (f.bytes > kSmallFlow) continue;
     small.push_back(all.back());
@@ -139,7 +140,7 @@ Json runLeafSpine(const RackParams& p) {
           {"dropped", dropped},
           {"marked", marked},
           {"actuators", shimJson(racks.hosts.shims())},
-          {"hash", hash}};
+          {"hash", racks.network.hash()}};
 }
 
 }  // namespace braid::sim

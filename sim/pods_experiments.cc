@@ -30,7 +30,8 @@ constexpr uint64_t kLatencySensitive = 100'000;  // bytes, and below
 /// Datagrams: 16 of all eight subflows together (section VI-A).
 constexpr size_t kWindowOfEach = 2;
 constexpr size_t kGatewayBuffers = 8192;
-/// Connections are there before their flows (section VI-B.1: "long-lived").
+/// Connections are there before the first flow and before anything is lost (section VI-B.1: "long-lived"): opened in
+/// this time.
 constexpr Duration kOpens = 20ms;
 /// Flows that are not complete so long after the last began count with the time so far.
 constexpr Duration kWait = 3s;
@@ -77,28 +78,6 @@ double lossRate(Random& random) {
   return from * std::pow(to / from, random.uniform());
 }
 
-/// Makes a share of all cables lose packets, both ways: 22 % of those at the hosts, 24 % below and 54 % above the
-/// aggregation switches (fig. 1; two of its layers are one here).
-void breakCables(SwitchedNetwork& network, double share, uint64_t seed) {
-  Random random(seed ^ 0xf0f0);
-  const std::vector<Topology::Cable>& cables = network.topology().cables();
-  auto count = static_cast<size_t>(std::lround(share * static_cast<double>(cables.size()) / 2));
-  std::vector<bool> lossy(cables.size());
-  while (count > 0) {
-    double place = random.uniform();
-    const char* layer = place < 0.22 ? "access" : place < 0.46 ? "aggregation" : "core";
-    // Both directions of a cable stand side by side.
-    size_t cable = random.below(cables.size() / 2) * 2;
-    if (cables[cable].layer != layer || lossy[cable]) continue;
-    lossy[cable] = true;
-    LinkOptions losses;
-    losses.loss = lossRate(random);
-    network.ports()[cable].setLosses(losses);
-    network.ports()[cable + 1].setLosses(losses);
-    --count;
-  }
-}
-
 struct PodFlow {
   size_t client = 0, server = 0;
   uint64_t bytes = 0;
@@ -119,7 +98,6 @@ class PodRun {
       throw std::runtime_error("no scheme " + p.scheme);
     draw();
     if (!isTcp(p.scheme)) startGateways();
-    breakCables(network_, p.lossyShare, p.seed);
   }
 
   Json run() {
@@ -127,6 +105,15 @@ class PodRun {
     for (PodFlow& flow : flows_) {
       flow.begin = start + (flow.begin - Time{});
       flow.byScheme && !isTcp(p_.scheme) ? tunnel(flow) : connect(flow);
+    }
+    world_.run(kOpens);
+    for (const tcp::Connection* c : connections_) {
+      if (!c->client().established()) throw std::runtime_error("a connection does not come up");
+    }
+    for (const auto& [cable, rate] : lossyCables(network_.topology(), p_.lossyShare, p_.seed)) {
+      LinkOptions losses;
+      losses.loss = rate;
+      network_.ports()[cable].setLosses(losses);
     }
     Time last = flows_.empty() ? start : flows_.back().begin;
     world_.runUntil([&] { return done_ == flows_.size(); }, last - world_.now() + kWait);
@@ -145,7 +132,7 @@ class PodRun {
       size_t client = random.below(hosts);
       size_t server = (client + 1 + random.below(hosts - 1)) % hosts;
       uint64_t bytes = sizes.draw(random, p_.most);
-      flows_.push_back({client, server, bytes, Time{} + at, kNever, p_.all || bytes <= kLatencySensitive});
+      flows_.push_back({client, server, bytes, Time{} + at, kNever, bytes <= kLatencySensitive});
     }
   }
   void startGateways() {
@@ -185,18 +172,16 @@ class PodRun {
     tcp::Options options = tcpOptions(flow.byScheme ? p_.scheme : "tcp");
     size_t copies = flow.byScheme && p_.scheme == "repflow" ? 2 : 1;
     for (size_t i = 0; i < copies; ++i) {
-      tcp::Connection::Ports ports{nextPort(), port_};
-      nextPort();
-      world_.at(flow.begin - kOpens, [this, &flow, ports, options] {
-        auto& connection =
-            world_.add<tcp::Connection>(hosts_.at(flow.client), hosts_.at(flow.server), ports, options);
-        world_.at(flow.begin, [this, &flow, &connection] {
-          connection.client().send(kRequest, [this, &flow, &connection](const tcp::Message&) {
-            connection.server().send(flow.bytes, [this, &flow](const tcp::Message&) { finish(flow); });
-          });
+      uint16_t port = nextPort();
+      tcp::Connection::Ports ports{port, port};
+      auto& connection =
+          world_.add<tcp::Connection>(hosts_.at(flow.client), hosts_.at(flow.server), ports, options);
+      world_.at(flow.begin, [this, &flow, &connection] {
+        connection.client().send(kRequest, [this, &flow, &connection](const tcp::Message&) {
+          connection.server().send(flow.bytes, [this, &flow](const tcp::Message&) { finish(flow); });
         });
-        connections_.push_back(&connection);
       });
+      connections_.push_back(&connection);
     }
   }
   Json report() const {
@@ -208,7 +193,7 @@ class PodRun {
       (f.bytes <= kLatencySensitive ? small : f.bytes <= 10'000'000 ? medium : large).push_back(seconds);
     }
     uint64_t lost = 0, dropped = 0;
-    for (const Port& port : const_cast<SwitchedNetwork&>(network_).ports())
+    for (const Port& port : network_.ports())
       lost += port.counters().lost, dropped += port.counters().dropped;
     uint64_t timeouts = 0;
     for (const tcp::Connection* c : connections_) timeouts += c->server().stats().timeouts;
@@ -229,7 +214,7 @@ class PodRun {
     Counters tunnels;
     for (size_t h = 0; h < gateways_.size(); ++h) tunnels += Counters(gateways_.at(h));
     j["tunnel_timeouts"] = tunnels.timeouts;
-    j["hash"] = world_.hash() ^ network_.hops();
+    j["hash"] = network_.hash();
     return j;
   }
 
@@ -246,6 +231,30 @@ class PodRun {
 };
 
 }  // namespace
+
+std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, double share, uint64_t seed) {
+  Random random(seed ^ 0xf0f0);
+  const std::vector<Topology::Cable>& cables = topology.cables();
+  auto count = static_cast<size_t>(std::lround(share * static_cast<double>(cables.size()) / 2));
+  std::vector<bool> chosen(cables.size());
+  std::vector<std::pair<size_t, double>> lossy;
+  while (count > 0) {
+    double place = random.uniform();
+    const char* layer = place < 0.22 ? "access" : place < 0.46 ? "aggregation" : "core";
+    std::vector<size_t> left;  // one direction of each that is not lossy yet; the other stands beside it
+    for (size_t c = 0; c < cables.size(); c += 2) {
+      if (cables[c].layer == layer && !chosen[c]) left.push_back(c);
+    }
+    if (left.empty()) continue;
+    size_t cable = left[random.below(left.size())];
+    double rate = lossRate(random);
+    chosen[cable] = true;
+    lossy.emplace_back(cable, rate);
+    lossy.emplace_back(cable + 1, rate);
+    --count;
+  }
+  return lossy;
+}
 
 std::span<const char* const> podSchemes() {
   return kSchemes;

@@ -306,10 +306,11 @@ void World::transmitFar(Node& from, Datagram& datagram, WireDatagram& wire) {
     carry(*path, false, std::move(wire), size);
     return;
   }
-  if (medium_ && medium_->source(from, datagram.route.socket, wire.src)) {
+  if (medium_) {
+    wire.src = medium_->source(from, datagram.route.socket);
     note(wire);
     size_t size = outerBytes(wire);
-    return medium_->carry(from, std::move(wire), size);
+    return medium_->carry(std::move(wire), size);
   }
   ++unroutable_;
 }

@@ -224,10 +224,10 @@ class Node final : public Station {
 class Medium {
  public:
   virtual ~Medium() = default;
-  /// The endpoint of a gateway's socket; false when it has none on this network.
-  virtual bool source(const Node& from, SocketId socket, Endpoint& out) = 0;
-  /// Carries a datagram, an IP packet of so many bytes; what arrives is told by World::arrive().
-  virtual void carry(const Node& from, WireDatagram&& wire, size_t bytes) = 0;
+  /// The endpoint of a gateway's socket.
+  virtual Endpoint source(const Node& from, SocketId socket) const = 0;
+  /// Carries a datagram, an IP packet of so many bytes, from there; what arrives is told by World::arrive().
+  virtual void carry(WireDatagram&& wire, size_t bytes) = 0;
 };
 
 class World : public Timeline {

@@ -3,24 +3,23 @@
 #include <stdexcept>
 #include <string>
 
+#include "simnet/fabric/host_addresses.h"
+
 namespace braid::sim {
 
 namespace {
 constexpr uint16_t kFirstPort = 40000;
+constexpr HostAddresses kAddresses{172, 16};
 }  // namespace
 
-FabricGateways::FabricGateways(World& world, SwitchedNetwork& fabric, size_t sockets)
-    : world_(world), fabric_(fabric), sockets_(sockets) {
+FabricGateways::FabricGateways(World& world, SwitchedNetwork& network, size_t sockets)
+    : world_(world), network_(network), sockets_(sockets) {
   world.attach(*this);
-}
-
-Address FabricGateways::addressOf(size_t host) {
-  return Address::v4(Bytes{172, 16, static_cast<uint8_t>(host / 256), static_cast<uint8_t>(host % 256)});
 }
 
 Endpoint FabricGateways::endpointOf(size_t host, SocketId socket) {
   bool responder = socket == kResponder;
-  return {addressOf(host), responder ? kPort : static_cast<uint16_t>(kFirstPort + socket)};
+  return {kAddresses.at(host), responder ? kPort : static_cast<uint16_t>(kFirstPort + socket)};
 }
 
 Node& FabricGateways::add(const TunnelOptions& options) {
@@ -33,9 +32,9 @@ Node& FabricGateways::add(const TunnelOptions& options) {
     node.uplinks.push_back(uplink);
   }
   gateways_.push_back(&node);
-  hosts_[&node] = host;
-  byAddress_[addressOf(host)] = static_cast<uint32_t>(host);
-  fabric_.attach(host, Lane::kGateway, [this, host](Parcel&& parcel) { arrive(host, std::move(parcel)); });
+  hosts_.resize(node.number() + 1);
+  hosts_[node.number()] = host;
+  network_.attach(host, Lane::kGateway, [this, host](Parcel&& parcel) { arrive(host, std::move(parcel)); });
   return node;
 }
 
@@ -68,26 +67,19 @@ bool FabricGateways::ready() const {
   return true;
 }
 
-uint64_t FabricGateways::flowOf(size_t initiator, size_t responder, size_t socket, bool back) const {
-  Endpoint near = endpointOf(initiator, static_cast<SocketId>(kFirst + socket));
-  Endpoint far = endpointOf(responder, kResponder);
-  return back ? flowHash(far, near) : flowHash(near, far);
+Endpoint FabricGateways::source(const Node& from, SocketId socket) const {
+  return endpointOf(hosts_[from.number()], socket);
 }
 
-bool FabricGateways::source(const Node& from, SocketId socket, Endpoint& out) {
-  out = endpointOf(hosts_.at(&from), socket);
-  return true;
-}
-
-void FabricGateways::carry(const Node& from, WireDatagram&& wire, size_t bytes) {
-  auto to = byAddress_.find(wire.dst.address);
-  if (to == byAddress_.end()) return;
+void FabricGateways::carry(WireDatagram&& wire, size_t bytes) {
+  size_t from = kAddresses.hostOf(wire.src.address), to = kAddresses.hostOf(wire.dst.address);
+  if (to >= gateways_.size()) return;
   Parcel parcel;
   parcel.flow = flowHash(wire.src, wire.dst);
   parcel.wire = std::move(wire);
-  parcel.host = to->second;
+  parcel.host = static_cast<uint32_t>(to);
   parcel.bytes = static_cast<uint32_t>(bytes);
-  fabric_.send(hosts_.at(&from), std::move(parcel));
+  network_.send(from, std::move(parcel));
 }
 
 void FabricGateways::arrive(size_t host, Parcel&& parcel) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <vector>
 
 #include "simnet/fabric/switched_network.h"
@@ -8,12 +7,12 @@
 
 namespace braid::sim {
 
-/// Gateways that stand at the hosts of a fabric, one at a host. Each has so many sockets, so that the subflows to a peer
+/// Gateways that stand at the hosts of a network of switches, one at a host. Each has so many sockets, so that the subflows to a peer
 /// differ by their port, and switches hash them to different ways.
 class FabricGateways final : public Medium {
  public:
   /// `sockets`: subflows of each pair. Both others outlive this; the world sends its datagrams here from now on.
-  FabricGateways(World& world, SwitchedNetwork& fabric, size_t sockets);
+  FabricGateways(World& world, SwitchedNetwork& network, size_t sockets);
 
   /// The gateway at the next host without one.
   Node& add(const TunnelOptions& options);
@@ -24,27 +23,23 @@ class FabricGateways final : public Medium {
   void pair(size_t initiator, size_t responder);
   /// Starts the world and runs until every pair has all its subflows; throws std::runtime_error when that takes too long.
   void start();
-  /// The flow that switches see of subflow `socket` from the initiator's side, or of what comes back.
-  uint64_t flowOf(size_t initiator, size_t responder, size_t socket, bool back) const;
 
-  bool source(const Node& from, SocketId socket, Endpoint& out) override;
-  void carry(const Node& from, WireDatagram&& wire, size_t bytes) override;
+  Endpoint source(const Node& from, SocketId socket) const override;
+  void carry(WireDatagram&& wire, size_t bytes) override;
 
  private:
   static constexpr SocketId kResponder = 1;
   static constexpr SocketId kFirst = 10;  // of those that initiate
   static constexpr uint16_t kPort = 4500;
-  static Address addressOf(size_t host);
   static Endpoint endpointOf(size_t host, SocketId socket);
   void arrive(size_t host, Parcel&& parcel);
   bool ready() const;
 
   World& world_;
-  SwitchedNetwork& fabric_;
+  SwitchedNetwork& network_;
   size_t sockets_;
   std::vector<Node*> gateways_;
-  std::map<const Node*, size_t> hosts_;
-  std::map<Address, uint32_t> byAddress_;
+  std::vector<size_t> hosts_;  // of each of the world's nodes, by its number
 };
 
 }  // namespace braid::sim

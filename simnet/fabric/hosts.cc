@@ -4,15 +4,19 @@
 #include <string>
 
 #include "inet/ecn.h"
+#include "simnet/fabric/host_addresses.h"
 
 namespace braid::sim {
 
+namespace {
+constexpr HostAddresses kAddressesOfHosts{10, 1};
+}  // namespace
+
 NetworkHosts::NetworkHosts(Timeline& timeline, SwitchedNetwork& network) : network_(network) {
   for (size_t h = 0; h < network.hosts(); ++h) {
-    Address own = Address::v4(Bytes{10, 1, static_cast<uint8_t>(h / 256), static_cast<uint8_t>(h % 256)});
+    Address own = kAddressesOfHosts.at(h);
     hosts_.push_back(std::make_unique<ShimHost>(timeline, "host" + std::to_string(h), own,
                                                 [this, h](Bytes packet) { send(h, std::move(packet)); }));
-    byAddress_[own] = static_cast<uint32_t>(h);
     network.attach(h, Lane::kHost, [host = hosts_.back().get()](Parcel&& parcel) {
       if (parcel.wire.ecn == Ecn::kCe) braid::markCe(ByteSpan(parcel.wire.bytes));
       host->arrive(parcel.wire.bytes);
@@ -23,14 +27,14 @@ NetworkHosts::NetworkHosts(Timeline& timeline, SwitchedNetwork& network) : netwo
 void NetworkHosts::send(size_t host, Bytes packet) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet);
   if (!ip) return;
-  auto to = byAddress_.find(ip->dst);
-  if (to == byAddress_.end() || to->second == host) return;
+  size_t to = kAddressesOfHosts.hostOf(ip->dst);
+  if (to >= size() || to == host) return;
   Parcel parcel;
   parcel.lane = Lane::kHost;
   parcel.wire.src = {ip->src, ip->sport};
   parcel.wire.dst = {ip->dst, ip->dport};
   parcel.wire.ecn = ip->ecn;
-  parcel.host = to->second;
+  parcel.host = static_cast<uint32_t>(to);
   parcel.bytes = static_cast<uint32_t>(packet.size());
   parcel.flow = flowHash(parcel.wire.src, parcel.wire.dst);
   parcel.wire.bytes = std::move(packet);

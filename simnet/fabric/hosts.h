@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -25,7 +24,6 @@ class NetworkHosts {
 
   SwitchedNetwork& network_;
   std::vector<std::unique_ptr<ShimHost>> hosts_;
-  std::map<Address, uint32_t> byAddress_;
 };
 
 }  // namespace braid::sim

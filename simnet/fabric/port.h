@@ -52,7 +52,12 @@ class Port {
   /// The cable loses so much from now on.
   void setLosses(const LinkOptions& losses);
   const PortOptions& options() const { return options_; }
+  /// What is counted when a transmission begins is as of the last call with a time.
   const PortCounters& counters() const { return counters_; }
+  const PortCounters& counters(Time now) {
+    advance(now);
+    return counters_;
+  }
   /// Packets that wait at this moment.
   size_t waiting(Time now) {
     advance(now);

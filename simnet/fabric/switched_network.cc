@@ -86,6 +86,10 @@ void SwitchedNetwork::run() {
     if (!arrived) continue;
     size_t node = topology_.cables()[port].to;
     int64_t host = hostAt_[node];
+    if (host >= 0) {
+      hash_ =
+          spread(hash_ ^ static_cast<uint64_t>(now.time_since_epoch().count()) ^ parcel.flow) + parcel.bytes;
+    }
     if (host < 0) {
       push(choose(node, parcel.host, parcel.flow), std::move(parcel));
     } else if (const Sink& sink = sinks_[static_cast<size_t>(host)][static_cast<size_t>(parcel.lane)]) {

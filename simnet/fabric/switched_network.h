@@ -15,7 +15,7 @@ namespace braid::sim {
 /// (per-flow ECMP). A packet costs one event a hop.
 class SwitchedNetwork {
  public:
-  /// `timeline` outlives the fabric. The hashes and losses are a matter of `seed`.
+  /// `timeline` outlives the network. The hashes and losses are a matter of `seed`.
   SwitchedNetwork(Timeline& timeline, const Topology& topology, uint64_t seed);
 
   /// Who gets what arrives at this host in this lane.
@@ -29,11 +29,14 @@ class SwitchedNetwork {
   size_t hosts() const { return sinks_.size(); }
   /// One port for each of Topology::cables(), in their order.
   std::vector<Port>& ports() { return ports_; }
+  const std::vector<Port>& ports() const { return ports_; }
   const Topology& topology() const { return topology_; }
   /// The cables (indices) that a flow passes from one host to another.
   std::vector<size_t> way(size_t from, size_t to, uint64_t flow) const;
   /// Packet-hops so far.
   uint64_t hops() const { return hops_; }
+  /// Covers every packet that reached a host, with its time.
+  uint64_t hash() const { return hash_; }
 
  private:
   struct Event {
@@ -60,7 +63,7 @@ class SwitchedNetwork {
       events_;          // one for each port with packets inside
   Time wake_ = kNever;  // the timeline calls then
   bool running_ = false;
-  uint64_t hops_ = 0;
+  uint64_t hops_ = 0, hash_ = 0;
 };
 
 }  // namespace braid::sim

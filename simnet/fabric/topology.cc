@@ -7,12 +7,12 @@
 namespace braid::sim {
 
 size_t Topology::addSwitch() {
-  hostOf_.push_back(false);
+  isHost_.push_back(false);
   return nodes() - 1;
 }
 
 size_t Topology::addHost(size_t toSwitch, const PortOptions& up, const PortOptions& down) {
-  hostOf_.push_back(true);
+  isHost_.push_back(true);
   size_t node = nodes() - 1;
   cables_.push_back({node, toSwitch, up, "access"});
   cables_.push_back({toSwitch, node, down, "access"});
@@ -36,13 +36,13 @@ std::vector<std::vector<std::vector<uint32_t>>> Topology::routes() const {
   std::vector<std::vector<std::vector<uint32_t>>> routes(nodes(),
                                                          std::vector<std::vector<uint32_t>>(nodes()));
   for (size_t goal = 0; goal < nodes(); ++goal) {
-    if (hostOf_[goal]) continue;
+    if (isHost_[goal]) continue;
     std::vector<size_t> distance(nodes(), kFar);
     distance[goal] = 0;
     std::queue<size_t> reached;
     for (reached.push(goal); !reached.empty(); reached.pop()) {
       size_t node = reached.front();
-      if (hostOf_[node]) continue;  // a host forwards nothing
+      if (isHost_[node]) continue;  // a host forwards nothing
       for (uint32_t c : to[node]) {
         size_t before = cables_[c].from;
         if (distance[before] != kFar) continue;
@@ -54,7 +54,7 @@ std::vector<std::vector<std::vector<uint32_t>>> Topology::routes() const {
       if (node == goal || distance[node] == kFar) continue;
       for (uint32_t c : from[node]) {
         size_t next = cables_[c].to;
-        if (!hostOf_[next] && distance[next] + 1 == distance[node]) routes[node][goal].push_back(c);
+        if (!isHost_[next] && distance[next] + 1 == distance[node]) routes[node][goal].push_back(c);
       }
     }
   }

@@ -26,7 +26,7 @@ class Topology {
   /// A cable with the same port at both ends.
   void connect(size_t a, size_t b, const PortOptions& both, const std::string& layer);
 
-  size_t nodes() const { return hostOf_.size(); }
+  size_t nodes() const { return isHost_.size(); }
   const std::vector<Cable>& cables() const { return cables_; }
   /// The node of each host.
   const std::vector<size_t>& hosts() const { return hosts_; }
@@ -38,7 +38,7 @@ class Topology {
   std::vector<std::vector<std::vector<uint32_t>>> routes() const;
 
  private:
-  std::vector<bool> hostOf_;  // of each node: whether it is a host
+  std::vector<bool> isHost_;  // of each node: whether it is a host
   std::vector<size_t> hosts_, attached_;
   std::vector<Cable> cables_;
 };

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "sim/rack_experiments.h"
 #include "sim/sizes.h"
 
@@ -74,6 +79,45 @@ TEST(LeafSpine, TheShimSparesSmallFlowsTheirTimeouts) {
   ASSERT_GT(off["timeouts_small"], 0);
   EXPECT_LT(on["timeouts_small"], off["timeouts_small"]);
   EXPECT_LT(on["mean_small"], off["mean_small"]);
+}
+
+// FUSO's fig. 1, over many draws.
+TEST(LossyCables, LieAndLoseAsFusoMeasured) {
+  Topology topology = Pods::fuso().build();
+  std::map<std::string, int> layers;
+  int all = 0, low = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    std::vector<std::pair<size_t, double>> lossy = lossyCables(topology, 0.05, seed);
+    ASSERT_EQ(lossy.size(), 10u);  // 5 of 96 cables, both directions
+    for (size_t i = 0; i < lossy.size(); i += 2) {
+      auto [cable, rate] = lossy[i];
+      const Topology::Cable &one = topology.cables()[cable], &back = topology.cables()[lossy[i + 1].first];
+      ASSERT_TRUE(one.from == back.to && one.to == back.from);
+      ASSERT_EQ(rate, lossy[i + 1].second);
+      ASSERT_TRUE(rate >= 0.01 && rate <= 0.6) << rate;
+      ++layers[one.layer];
+      ++all;
+      low += rate <= 0.1;
+    }
+  }
+  EXPECT_NEAR(layers["access"] * 1.0 / all, 0.22, 0.015);
+  EXPECT_NEAR(layers["aggregation"] * 1.0 / all, 0.24, 0.015);
+  EXPECT_NEAR(layers["core"] * 1.0 / all, 0.54, 0.015);
+  EXPECT_NEAR(low * 1.0 / all, 63.0 / 78, 0.015);
+}
+
+TEST(Pods, TheSchemeMattersAndNothingElse) {
+  FabricParams p;
+  p.time = 2;
+  p.scheme = "tcp";
+  Json tcp = runPods(p);
+  p.scheme = "fuso";
+  Json fuso = runPods(p);
+  for (const char* same : {"flows", "small"}) EXPECT_EQ(tcp[same], fuso[same]);
+  EXPECT_GT(tcp["lost"], 0);
+  EXPECT_EQ(tcp["tunnel_timeouts"], 0);
+  EXPECT_EQ(fuso["hash"], runPods(p)["hash"]);
+  EXPECT_NE(fuso["hash"], tcp["hash"]);
 }
 
 TEST(Sizes, TheMeanIsThatOfItsDraws) {

@@ -125,8 +125,9 @@ TEST(Port, RedMarksFromItsThresholdOnAndDropsWhatCannotBeMarked) {
     }
     const sim::PortCounters& c = port.counters();
     uint64_t hit = ecn == Ecn::kEct0 ? c.marked : c.dropped;
-    EXPECT_GT(hit, 250u);  // p = 0.075, spread evenly: about twice that
-    EXPECT_LT(hit, 900u);
+    // p = 0.075 once the average is there, spread evenly: 0.14 of the packets. Without spreading it would be half that.
+    EXPECT_GT(hit, 500u);
+    EXPECT_LT(hit, 800u);
     EXPECT_EQ(ecn == Ecn::kEct0 ? c.dropped : c.marked, 0u);
   }
 }
