@@ -35,7 +35,11 @@ class PortQueue {
   /// `limit` packets; one takes `packetTime` to send. `threshold`: K of kDctcp.
   PortQueue(Discipline discipline, size_t limit, Duration packetTime, uint64_t seed,
             size_t threshold = kThreshold)
-      : discipline_(discipline), limit_(limit), threshold_(threshold), packetTime_(packetTime), random_(seed) {}
+      : discipline_(discipline),
+        limit_(limit),
+        threshold_(threshold),
+        packetTime_(packetTime),
+        random_(seed) {}
 
   /// The packet waits, or one is dropped.
   void push(Bytes packet, Time now);

@@ -36,11 +36,11 @@ class Hop {
 /// The small tree of T-RACKs section V-A.
 struct RackTreeOptions {
   size_t senders = 20;
-  double rate = 1e9;     ///< bits per second, of every link
-  Duration rtt = 100us;  ///< without queues and transmission
-  size_t queue = 100;    ///< packets that wait at the bottleneck
+  double rate = 1e9;                         ///< bits per second, of every link
+  Duration rtt = 100us;                      ///< without queues and transmission
+  size_t queue = 100;                        ///< packets that wait at the bottleneck
   size_t threshold = PortQueue::kThreshold;  ///< K of Discipline::kDctcp, packets
-  Duration jitter{};     ///< of all packets on the hosts' links, uniform
+  Duration jitter{};                         ///< of all packets on the hosts' links, uniform
   Discipline discipline = Discipline::kDropTail;
   bool senderShim = false;    ///< on each sender's hypervisor
   bool receiverShim = false;  ///< on the receiver's

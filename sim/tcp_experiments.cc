@@ -66,8 +66,8 @@ uint64_t receivedBy(const Connections& connections) {
 
 void connect(Connections& connections, RackTree& tree, size_t i, const tcp::Options& options) {
   auto port = static_cast<uint16_t>(kClientPort + i);
-  connections.push_back(
-      std::make_unique<tcp::Connection>(tree, tree.sender(i), tree.receiver(), tcp::Connection::Ports{port, port}, options));
+  connections.push_back(std::make_unique<tcp::Connection>(tree, tree.sender(i), tree.receiver(),
+                                                          tcp::Connection::Ports{port, port}, options));
 }
 
 Json runLossyPath(const TcpParams& p) {
@@ -105,7 +105,8 @@ Json runDctcpQueue(const TcpParams& p) {
   }
   double seconds = p.seconds.value_or(2), warmUp = seconds * kWarmUpShare;
   tree.run(fromSeconds(warmUp));
-  uint64_t before = receivedBy(connections), drops = tree.bottleneck().dropped(), marks = tree.bottleneck().marked();
+  uint64_t before = receivedBy(connections), drops = tree.bottleneck().dropped(),
+           marks = tree.bottleneck().marked();
   uint64_t arrivals = tree.bottleneck().in();
   std::vector<double> queue;
   Duration step = fromSeconds(kWirePacket * 8 / rack.rate);
@@ -116,17 +117,18 @@ Json runDctcpQueue(const TcpParams& p) {
   }
   std::vector<double> shares;
   for (const auto& c : connections) shares.push_back(static_cast<double>(c->server().received()));
-  return {{"queue_mean", mean(queue)},
-          {"queue_p50", percentile(queue, 0.5)},
-          {"queue_p95", percentile(queue, 0.95)},
-          {"queue_p99", percentile(queue, 0.99)},
-          {"throughput_mbps", static_cast<double>(receivedBy(connections) - before) * 8e-6 / (seconds - warmUp)},
-          {"marked_share", static_cast<double>(tree.bottleneck().marked() - marks) /
-                               static_cast<double>(std::max<uint64_t>(tree.bottleneck().in() - arrivals, 1))},
-          {"dropped", tree.bottleneck().dropped() - drops},
-          {"timeouts", timeoutsOf(connections)},
-          {"jain", jain(shares)},
-          {"hash", tree.hash()}};
+  return {
+      {"queue_mean", mean(queue)},
+      {"queue_p50", percentile(queue, 0.5)},
+      {"queue_p95", percentile(queue, 0.95)},
+      {"queue_p99", percentile(queue, 0.99)},
+      {"throughput_mbps", static_cast<double>(receivedBy(connections) - before) * 8e-6 / (seconds - warmUp)},
+      {"marked_share", static_cast<double>(tree.bottleneck().marked() - marks) /
+                           static_cast<double>(std::max<uint64_t>(tree.bottleneck().in() - arrivals, 1))},
+      {"dropped", tree.bottleneck().dropped() - drops},
+      {"timeouts", timeoutsOf(connections)},
+      {"jain", jain(shares)},
+      {"hash", tree.hash()}};
 }
 
 Json runIncast(const TcpParams& p) {
@@ -166,15 +168,18 @@ Json runIncast(const TcpParams& p) {
 
 constexpr TcpExperiment kTcpExperiments[] = {
     {"lossy-path",
-     "one bulk flow, data packets lost at random; goodput_mbps: payload in order at the receiver from the SYN on",
+     "one bulk flow, data packets lost at random; goodput_mbps: payload in order at the receiver from the "
+     "SYN on",
      runLossyPath},
     {"dctcp-queue",
      "bulk flows into one port, which marks above K waiting packets; queue_*: packets that wait, the one in "
-     "transmission not counted, looked at once a packet time after a quarter of the time; throughput_mbps: payload "
+     "transmission not counted, looked at once a packet time after a quarter of the time; throughput_mbps: "
+     "payload "
      "in order at the receiver in that time",
      runDctcpQueue},
     {"incast",
-     "senders answer over open connections within 10 us, in rounds 2 s apart; completion_ms: mean over the rounds, "
+     "senders answer over open connections within 10 us, in rounds 2 s apart; completion_ms: mean over the "
+     "rounds, "
      "from the begin until the last answer has arrived; timeouts: of all rounds",
      runIncast},
 };

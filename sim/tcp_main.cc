@@ -12,14 +12,18 @@ int main(int argc, char** argv) {
   std::string name;
   std::vector<std::string> controls;
   TcpParams params;
-  auto listed = [](auto names) { return CLI::IsMember(std::vector<std::string>(names.begin(), names.end())); };
+  auto listed = [](auto names) {
+    return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
+  };
   CLI::App app(
-      "Runs plain TCP in virtual time. Packets are whole IPv4 packets of at most 1500 bytes: 1448 bytes of payload "
+      "Runs plain TCP in virtual time. Packets are whole IPv4 packets of at most 1500 bytes: 1448 bytes of "
+      "payload "
       "with timestamps, 1460 without. Links take no time for framing");
   app.add_option("experiment", name, listOf(tcpExperiments()))->required();
   app.add_option("--control", controls, "congestion control, one after the other; with dctcp the port marks")
       ->check(listed(tcp::controlNames()));
-  app.add_option("--recovery", params.recovery, "how losses are repaired")->check(listed(tcp::recoveryNames()));
+  app.add_option("--recovery", params.recovery, "how losses are repaired")
+      ->check(listed(tcp::recoveryNames()));
   app.add_option("--seed", params.seed, "of losses and starts");
   app.add_option("--rate", params.rate, "of every link, bit/s (lossy-path 10e6, else 1e9)")
       ->check(CLI::PositiveNumber);
@@ -30,7 +34,8 @@ int main(int argc, char** argv) {
   app.add_option("--senders", params.senders, "dctcp-queue (2), incast (20)")->check(CLI::Range(1, 250));
   app.add_option("--queue", params.queue, "packets that wait at the bottleneck (dctcp-queue 1000, else 100)")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--loss", params.loss, "lossy-path: share of data packets lost")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--loss", params.loss, "lossy-path: share of data packets lost")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--threshold", params.threshold, "dctcp: marks what finds more than K packets waiting");
   app.add_option("--bytes", params.bytes, "incast: of each sender")->check(CLI::Range(1, 1 << 30));
   app.add_option("--rounds", params.rounds, "incast")->check(CLI::Range(1, 10000));

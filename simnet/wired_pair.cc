@@ -4,8 +4,8 @@
 
 namespace braid::sim {
 
-WiredPair::End::End(WiredPair& pair, std::string name, const char* v4, const char* v6, const LinkOptions& link,
-                    uint64_t seed)
+WiredPair::End::End(WiredPair& pair, std::string name, const char* v4, const char* v6,
+                    const LinkOptions& link, uint64_t seed)
     : pair_(pair),
       name_(std::move(name)),
       v4_(address(v4)),

@@ -18,7 +18,8 @@ class WiredPair final : public Timeline {
  public:
   class End final : public Station {
    public:
-    End(WiredPair& pair, std::string name, const char* v4, const char* v6, const LinkOptions& link, uint64_t seed);
+    End(WiredPair& pair, std::string name, const char* v4, const char* v6, const LinkOptions& link,
+        uint64_t seed);
 
     const std::string& name() const override { return name_; }
     Address host(bool v6) const override { return v6 ? v6_ : v4_; }

@@ -43,7 +43,7 @@ struct Options {
   uint32_t initialWindow = 10;  ///< segments (RFC 6928)
   uint32_t minimumWindow = 2;   ///< segments that a loss or mark leaves at least (RFC 5681 equation 4)
   uint32_t slowStartLimit = 2;  ///< segments that an ACK adds at most: L of RFC 3465; after a timeout it is 1
-  bool idleRestart = true;      ///< back to the initial window after an RTO without sending (RFC 5681 sec. 4.1)
+  bool idleRestart = true;  ///< back to the initial window after an RTO without sending (RFC 5681 sec. 4.1)
 
   // Timers.
   Duration initialRto = 1s;  ///< of SYN and SYN-ACK (RFC 6298)
@@ -57,8 +57,8 @@ struct Options {
 
   // The receiver.
   bool delayedAcks = true;
-  Duration ackDelay = 40ms;      ///< least delay of Linux; RFC 9293 section 3.8.6.3 allows 500 ms
-  uint32_t ackEvery = 2;         ///< segments in order that are acknowledged at once
+  Duration ackDelay = 40ms;     ///< least delay of Linux; RFC 9293 section 3.8.6.3 allows 500 ms
+  uint32_t ackEvery = 2;        ///< segments in order that are acknowledged at once
   uint64_t window = 64u << 20;  ///< bytes that it takes beyond what it acknowledged; at most 2^30
 
   // The packets.

@@ -20,7 +20,10 @@ class AckOutlet {
 class Receiver {
  public:
   Receiver(Timeline& timeline, AckOutlet& outlet, const Options& options)
-      : outlet_(outlet), options_(options), alarm_(timeline, [this] { outlet_.acknowledge(); }), timeline_(timeline) {}
+      : outlet_(outlet),
+        options_(options),
+        alarm_(timeline, [this] { outlet_.acknowledge(); }),
+        timeline_(timeline) {}
 
   /// A data segment has arrived; it may be acknowledged before this returns.
   void onSegment(Range bytes, bool ce, bool cwr);

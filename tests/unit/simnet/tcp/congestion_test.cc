@@ -226,7 +226,8 @@ TEST(TcpEcn, DctcpsReceiverTellsExactlyHowMuchWasMarked) {
 }
 
 TEST(TcpEcn, DctcpKeepsAShortQueueAndTheLinkFull) {
-  LinkOptions forth{.rateBitsPerSecond = 100e6, .delay = 500us, .queueBytes = 300'000, .ecnThresholdBytes = 20 * 1500};
+  LinkOptions forth{
+      .rateBitsPerSecond = 100e6, .delay = 500us, .queueBytes = 300'000, .ecnThresholdBytes = 20 * 1500};
   Options tcp = ecn(Control::kDctcp);
   tcp.content = false;
   Lab lab({.tcp = tcp, .forth = forth, .back = {.delay = 500us}});

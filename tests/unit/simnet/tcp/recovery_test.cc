@@ -277,7 +277,7 @@ TEST(TcpRecovery, RackToleratesReorderingThatItHasSeen) {
     lab.net.run(100ms);
     EXPECT_EQ(lab.arrived.size(), 2u);
     EXPECT_EQ(lab.stats().retransmitted > 0, !rack);
-    EXPECT_EQ(lab.client().sender().rack().sawReordering(), rack);
+    EXPECT_EQ(lab.client().sender().detector().rack().sawReordering(), rack);
   }
 }
 
@@ -439,7 +439,10 @@ TEST(TcpRecovery, EveryPolicyGetsAllBytesThroughHeavyLoss) {
     forth.rateBitsPerSecond = 50e6;
     forth.queueBytes = 30000;
     forth.loss = 0.1;
-    Lab lab({.tcp = tcp, .forth = forth, .back = {.delay = 10ms, .loss = 0.05}, .seed = 100u + static_cast<unsigned>(mask)});
+    Lab lab({.tcp = tcp,
+             .forth = forth,
+             .back = {.delay = 10ms, .loss = 0.05},
+             .seed = 100u + static_cast<unsigned>(mask)});
     lab.write(100'000);
     lab.net.run(300s);
     EXPECT_EQ(lab.arrived.size(), 1u) << mask;

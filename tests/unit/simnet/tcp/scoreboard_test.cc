@@ -34,7 +34,8 @@ TEST(TcpScoreboard, CountsWhatIsOnItsWay) {
   EXPECT_EQ(board.oldest(), 2u) << "lost ones are sent again before they can be lost again";
   EXPECT_EQ(board.at(9).later, 0u);
   delivered.clear();
-  board.acknowledge(5 * kSize, [&](const SentSegment& s) { delivered.push_back(s.begin / kSize); }, nothing);
+  board.acknowledge(
+      5 * kSize, [&](const SentSegment& s) { delivered.push_back(s.begin / kSize); }, nothing);
   EXPECT_EQ(delivered, (std::vector<uint64_t>{0, 1, 2})) << "the others were known";
   EXPECT_EQ(board.pipe(), 4u * kSize);
   EXPECT_EQ(board.flight(), 5u * kSize);
@@ -105,8 +106,10 @@ TEST(TcpScoreboard, AgreesWithAPlainModelOfBothEnds) {
       size_t count = bytes.blocks(3, blocks);
       Range newest{};
       for (size_t b = 0; b < count; ++b) {
-        for (uint64_t at = blocks[b].begin; at < blocks[b].end; at += kSize) ASSERT_TRUE(heard.contains(at / kSize));
-        if (i * kSize >= blocks[b].begin && i * kSize < blocks[b].end && newest.size() == 0) newest = blocks[b];
+        for (uint64_t at = blocks[b].begin; at < blocks[b].end; at += kSize)
+          ASSERT_TRUE(heard.contains(at / kSize));
+        if (i * kSize >= blocks[b].begin && i * kSize < blocks[b].end && newest.size() == 0)
+          newest = blocks[b];
       }
       ASSERT_TRUE(i * kSize < bytes.next() || newest.size() > 0) << "what came last is in a block";
       board.acknowledge(bytes.next(), nothing, nothing);
@@ -115,7 +118,8 @@ TEST(TcpScoreboard, AgreesWithAPlainModelOfBothEnds) {
       for (size_t b = 0; b < count; ++b) {
         if (blocks[b].begin > bytes.next()) sacks[n++] = blocks[b];
       }
-      std::sort(sacks.begin(), sacks.begin() + static_cast<ptrdiff_t>(n), [](Range a, Range b) { return a.begin < b.begin; });
+      std::sort(sacks.begin(), sacks.begin() + static_cast<ptrdiff_t>(n),
+                [](Range a, Range b) { return a.begin < b.begin; });
       board.sack(sacks.data(), n, nothing);
       if (random.chance(0.2) && !board.empty()) {
         uint32_t id = board.firstId() + static_cast<uint32_t>(random.below(board.size()));
