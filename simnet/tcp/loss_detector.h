@@ -24,7 +24,7 @@ class LossDetector {
   struct Plain {
     bool duplicate = false;  ///< nothing new, while something is outstanding
     bool progress = false;   ///< new data is acknowledged
-    bool stale = false;      ///< it may be of what a recovery sent again (RFC 6582 section 3.2, step 1)
+    bool stale = false;      ///< it may be of what a recovery sent again (RFC 6582 section 3.2, step 2)
     uint64_t segments = 0;   ///< acknowledged
   };
 
