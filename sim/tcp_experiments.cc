@@ -13,7 +13,7 @@ namespace braid::sim {
 
 namespace {
 
-constexpr uint64_t kWithoutEnd = uint64_t{1} << 40;
+constexpr uint64_t kBulkBytes = uint64_t{1} << 40;
 constexpr size_t kWirePacket = 1500;
 constexpr uint16_t kClientPort = 10000;
 /// dctcp-queue: the first part of the time does not count.
@@ -81,7 +81,7 @@ Json runLossyPath(const TcpParams& p) {
     return ip.payloadLength == 0 || !losses.chance(p.loss);
   };
   tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort}, optionsOf(p));
-  connection.client().send(kWithoutEnd);
+  connection.client().send(kBulkBytes);
   net.run(fromSeconds(seconds));
   const tcp::SenderStats& stats = connection.client().stats();
   return {{"goodput_mbps", static_cast<double>(connection.server().received()) * 8e-6 / seconds},
@@ -100,7 +100,7 @@ Json runDctcpQueue(const TcpParams& p) {
   for (size_t i = 0; i < rack.senders; ++i) {
     tree.after(Duration(starts.below(kStartSpread.count())), [&, i] {
       connect(connections, tree, i, optionsOf(p));
-      connections.back()->client().send(kWithoutEnd);
+      connections.back()->client().send(kBulkBytes);
     });
   }
   double seconds = p.seconds.value_or(2), warmUp = seconds * kWarmUpShare;
@@ -131,7 +131,7 @@ Json runDctcpQueue(const TcpParams& p) {
       {"hash", tree.hash()}};
 }
 
-Json runIncast(const TcpParams& p) {
+Json runTcpIncast(const TcpParams& p) {
   RackTreeOptions rack = rackOf(p, 20, 100, 1e9, 100);
   RackTree tree(rack, p.seed);
   Random starts(p.seed);
@@ -181,7 +181,7 @@ constexpr TcpExperiment kTcpExperiments[] = {
      "senders answer over open connections within 10 us, in rounds 2 s apart; completion_ms: mean over the "
      "rounds, "
      "from the begin until the last answer has arrived; timeouts: of all rounds",
-     runIncast},
+     runTcpIncast},
 };
 
 }  // namespace

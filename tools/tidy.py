@@ -28,7 +28,7 @@ TOGETHER = (
     ("src/tunnel/wire", "src/tunnel/lane", "src/tunnel/subflow"),
     ("src/tunnel", "src/tunnel/protect", "src/tunnel/session"),
     ("src/gateway/config", "src/gateway/dtls"),
-    ("simnet", "simnet/link"),
+    ("simnet", "simnet/link", "simnet/tcp"),
 )
 OURS = f"^{re.escape(str(ROOT))}/({'|'.join(ROOMS)}|tests)/"
 UNITY_INCLUDE = re.compile(r'^#include "(.*)"$', re.MULTILINE)

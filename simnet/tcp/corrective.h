@@ -13,7 +13,7 @@
 
 namespace braid::sim::tcp {
 
-/// "TCP Instant Recovery" (Flach et al., SIGCOMM 2013, section 4.2; FUSO section VI-A, CoFUSO section 6.2.1):
+/// "TCP Instant Recovery" (Flach et al., SIGCOMM 2013; FUSO section VI-A, CoFUSO section 6.2.1):
 /// what was sent within a time bin is a block, and an XOR of it goes a quarter of a round trip after the bin
 /// has closed. The receiver gets back what a single loss took, and says so: the sender's window gives way as
 /// for a mark. If more is missing it says how far the block goes, and the sender repairs at once: so a block

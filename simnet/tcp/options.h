@@ -12,8 +12,8 @@ enum class Control : uint8_t { kNewReno, kCubic, kDctcp };
 /// What is sent beside the data before anything is known to be lost.
 enum class Redundancy : uint8_t {
   kNone,
-  kProactive,   ///< every segment twice, back to back (Flach et al., SIGCOMM 2013, section 4.3)
-  kCorrective,  ///< "TCP Instant Recovery": an XOR of what a time bin sent (section 4.2); see corrective.h
+  kProactive,   ///< every segment twice, back to back (Flach et al., SIGCOMM 2013)
+  kCorrective,  ///< "TCP Instant Recovery": an XOR of what a time bin sent; see corrective.h
 };
 
 /// How a TCP behaves. The defaults are those of a current stack: SACK, RACK-TLP, PRR, delayed ACKs, ten
@@ -28,7 +28,7 @@ struct Options {
   bool timestamps = true;  ///< RFC 7323, ticks of 1 us; 12 bytes of each segment. No PAWS
   bool ecn = false;        ///< RFC 3168; with kDctcp the receiver echoes as RFC 8257 section 3.2 says
   /// SYNs, pure ACKs and retransmissions are ECN-capable too, as stacks with DCTCP and ns-2 send them
-  /// (RFC 8257 section 6). With `ecn`.
+  /// (RFC 8257 section 3.6). With `ecn`.
   bool ecnEverywhere = false;
 
   // How losses are found and repaired. Without `sack` only three duplicate ACKs and the timer find any.

@@ -15,7 +15,7 @@ class SackCounting {
   /// `fack`: distance to the highest SACKed segment counts instead (Mathis and Mahdavi, SIGCOMM 1996).
   explicit SackCounting(bool fack) : fack_(fack) {}
 
-  /// Early Retransmit (RFC 5827 section 3.1) where it applies, else DupThresh. `outstanding`: segments;
+  /// Early Retransmit (RFC 5827 section 3.2) where it applies, else DupThresh. `outstanding`: segments;
   /// `moreData`: new data may be sent.
   static uint32_t threshold(bool early, size_t outstanding, bool moreData) {
     if (!early || moreData || outstanding > kDupThresh) return kDupThresh;

@@ -14,47 +14,42 @@ Sender::Sender(Timeline& timeline, SegmentOutlet& outlet, const Options& options
     : timeline_(timeline),
       outlet_(outlet),
       options_(options),
-      rto_(options),
-      counting_(options.fack),
-      alarm_(timeline, [this] { onAlarm(); }) {}
+      timers_(timeline, options, [this](SenderTimers::Kind kind) { onTimer(kind); }) {}
 
 void Sender::open(const Agreement& agreement) {
   agreed_ = agreement;
-  options_.rack &= agreed_.sack;
-  options_.tlp &= agreed_.sack;
-  options_.prr &= agreed_.sack;
   mss_ = agreed_.mss;
-  congestion_ = makeCongestion(options_.control, mss_);
-  bool lossy = agreed_.synTimeouts > kSynLosses;
-  cwnd_ = static_cast<double>(lossy ? 1 : options_.initialWindow) * mss_;
   peerEnd_ = agreed_.peerWindow;
-  if (agreed_.rtt) rto_.onSample(*agreed_.rtt, now());
-  if (agreed_.synTimeouts > 0) rto_.onSynTimeout();
+  detector_.emplace(options_, agreed_.sack);
+  window_.emplace(options_, mss_, options_.prr && agreed_.sack,
+                  agreed_.synTimeouts > kSynLosses ? 1 : options_.initialWindow);
+  if (agreed_.rtt) timers_.rto.onSample(*agreed_.rtt, now());
+  if (agreed_.synTimeouts > 0) timers_.rto.onSynTimeout();
   open_ = true;
   sendWhatMay();
 }
 
 void Sender::write(uint64_t bytes) {
   end_ += bytes;
-  if (open_) sendWhatMay();
+  sendWhatMay();
 }
 
 void Sender::stop() {
   open_ = false;
-  alarm_.set(kNever);
+  timers_.stop();
+  timers_.apply();
 }
 
 void Sender::reduceMss(uint32_t mss) {
   if (!open_ || mss >= mss_) return;
   mss_ = mss;
   board_.cut(mss);
-  counting_.allLost(board_);
   sendWhatMay();
 }
 
 uint64_t Sender::pipe() const {
-  uint64_t pipe = board_.pipe();
-  return pipe - std::min<uint64_t>(pipe, uint64_t{dupAcks_} * mss_);
+  uint64_t pipe = board_.pipe(), arrived = detector_ ? uint64_t{detector_->unnamedArrivals()} * mss_ : 0;
+  return pipe - std::min(pipe, arrived);
 }
 
 // ---- what an ACK says
@@ -63,34 +58,15 @@ void Sender::onAck(const Ack& ack) {
   if (!open_ || ack.upTo < una_ || ack.upTo > next_) return;
   bool windowMoved = ack.upTo + ack.window > peerEnd_;
   peerEnd_ = std::max(peerEnd_, ack.upTo + ack.window);
-  stats_.dsacks += ack.dsack.has_value();
-
   Progress progress = take(ack);
-  bool recovered = state_ != State::kOpen && una_ >= recoverAt_;
-  if (recovered) endRecovery();
-  if (ack.dsack) rack_.onDsack(una_, next_);
-  std::optional<uint64_t> dsackEnd = ack.dsack ? std::optional(ack.dsack->end) : std::nullopt;
-  bool probeRepaired = probe_.onAck(ack.upTo, progress.acked > 0, dsackEnd, ack.sackCount > 0);
-
-  if (!agreed_.sack) countDuplicates(ack, progress, windowMoved);
-  if (ack.missingUpTo) loseUpTo(*ack.missingUpTo);
-  if (findLosses() && state_ == State::kOpen)
-    beginFastRecovery();
-  else if (probeRepaired && state_ == State::kOpen)
-    cutForLoss(), cwnd_ = ssthresh_, markedUpTo_ = next_;
-
-  bool cut = (ack.echo && agreed_.ecn) || ack.corrected ? cutForMark() : false;
-  if (progress.acked > 0 && !recovered && !cut) grow(ack, progress);
-  if (state_ == State::kFastRecovery && options_.prr && (progress.delivered > 0 || repairNow_)) {
-    cwnd_ = prr_.window(progress.delivered, pipe(), ssthresh_, mss_);
-  }
+  adapt(ack, progress, windowMoved);
 
   bool restart = progress.acked > 0;
-  if (!agreed_.sack && state_ == State::kFastRecovery && restart) {  // RFC 6582 section 3.2, step 3
+  if (!agreed_.sack && window_->phase() == Window::Phase::kFastRecovery && restart) {  // RFC 6582, step 3
     restart = !partialAck_;
     partialAck_ = true;
   }
-  if (restart) restartRto();
+  if (restart) timers_.restart();
   if (progress.acked > 0 || board_.sackedSegments() > 0) scheduleProbe();
   sendWhatMay();
 }
@@ -104,7 +80,7 @@ Sender::Progress Sender::take(const Ack& ack) {
   std::optional<Time> echoed = ack.echoed;
   auto delivered = [&](const SentSegment& s) {
     p.delivered += s.size;
-    if (options_.rack) rack_.onDelivered(s, now(), echoed);
+    detector_->onDelivered(s, now(), echoed);
     if (first == kNever && !s.retransmitted) first = s.sentAt;
   };
   board_.acknowledge(ack.upTo, delivered, [&](const SentSegment& s) {
@@ -116,126 +92,81 @@ Sender::Progress Sender::take(const Ack& ack) {
   echoed.reset();
   if (agreed_.sack) board_.sack(ack.sacks.data(), ack.sackCount, delivered);
   sampleRtt(ack, first, ambiguous, p.acked > 0);
-  if (p.acked > 0 && congestion_) {
-    congestion_->observe({now(), p.acked, ack.echo, p.newestSentAt, rto_.srtt(), true});
-  }
   return p;
 }
 
 // Karn's rule, or timestamps (RFC 7323 section 4). `sentAt`: of the first segment that newly arrived.
 void Sender::sampleRtt(const Ack& ack, Time sentAt, bool ambiguous, bool progress) {
   if (!ambiguous && sentAt != kNever)
-    rto_.onSample(now() - sentAt, now());
+    timers_.rto.onSample(now() - sentAt, now());
   else if (progress && ack.echoed)
-    rto_.onSample(now() - *ack.echoed, now());
+    timers_.rto.onSample(now() - *ack.echoed, now());
 }
 
-// Without SACK each duplicate ACK stands for a segment that has arrived: pipe() counts them. A partial ACK
-// takes back those that were for what it covers (RFC 6582 section 3.2, step 3).
-void Sender::countDuplicates(const Ack& ack, const Progress& progress, bool windowMoved) {
-  bool duplicate = progress.acked == 0 && ack.pure && !windowMoved && !board_.empty();
-  if (duplicate) {
-    ++dupAcks_;
-    bool stale = una_ <= recoverAt_ && recoverAt_ > 0;  // RFC 6582 section 3.2, step 1
-    if (state_ == State::kOpen && dupAcks_ == dupThreshold() && !stale) board_.markLost(board_.firstId());
-    return;
+// Finds losses, and lets the window grow or give way.
+void Sender::adapt(const Ack& ack, const Progress& progress, bool windowMoved) {
+  if (progress.acked > 0) window_->observe(eventOf(ack, progress));
+  bool recovered = window_->endRecovery(una_);
+  if (recovered) detector_->onRecoveryEnd();
+  if (ack.dsack) {
+    ++stats_.dsacks;
+    detector_->onDsack(una_, next_);
   }
-  if (progress.acked == 0) return;
-  if (state_ != State::kFastRecovery) {
-    dupAcks_ = 0;
-    return;
+  bool probeRepaired = repairsByProbe(ack, progress);
+  if (!agreed_.sack) {
+    bool duplicate = progress.acked == 0 && ack.pure && !windowMoved && !board_.empty();
+    bool stale = una_ <= window_->recoverAt() && window_->recoverAt() > 0;
+    repairNow_ |=
+        detector_->onPlainAck(board_, {duplicate, progress.acked > 0, stale, progress.segments}, situation());
   }
-  dupAcks_ -=
-      std::min<uint32_t>(dupAcks_, static_cast<uint32_t>(std::max<uint64_t>(progress.segments, 1)) - 1);
-  if (board_.empty()) return;
-  board_.markLost(board_.firstId());
-  repairNow_ = true;
+  if (ack.missingUpTo) LossDetector::loseUpTo(board_, *ack.missingUpTo);
+  if (findLosses() && !recovering())
+    beginFastRecovery();
+  else if (probeRepaired && !recovering())
+    window_->onRepairByProbe(inFlight(), now());
+
+  bool marked = (ack.echo && agreed_.ecn) || ack.corrected;
+  bool cut = marked && window_->onMark(inFlight(), now());
+  if (cut) ++stats_.marks, cwr_ = true;
+  if (progress.acked > 0 && !recovered && !cut) window_->grow(eventOf(ack, progress), una_);
+  if (progress.delivered > 0 || repairNow_) window_->onDelivered(progress.delivered, pipe());
 }
 
-uint32_t Sender::dupThreshold() const {
-  return SackCounting::threshold(options_.earlyRetransmit, board_.size(), hasNew());
+bool Sender::repairsByProbe(const Ack& ack, const Progress& progress) {
+  std::optional<uint64_t> dsackEnd;
+  if (ack.dsack) dsackEnd = ack.dsack->end;
+  return probe_.onAck(ack.upTo, progress.acked > 0, dsackEnd, ack.sackCount > 0);
+}
+
+AckEvent Sender::eventOf(const Ack& ack, const Progress& progress) const {
+  return {now(), progress.acked, ack.echo, progress.newestSentAt, rto().srtt(), true};
+}
+
+LossDetector::Situation Sender::situation() const {
+  return {window_->phase() == Window::Phase::kFastRecovery,
+          window_->phase() == Window::Phase::kTimeoutRecovery, hasNew(), rto().srtt(), now()};
 }
 
 // True when something is lost that was not sent again.
 bool Sender::findLosses() {
-  reorderAt_ = kNever;
-  if (board_.empty()) return false;
-  if (options_.rack)
-    reorderAt_ = rack_.findLost(board_, recovering(), rto_.srtt(), now());
-  else if (agreed_.sack && state_ != State::kTimeoutRecovery)
-    counting_.findLost(board_, dupThreshold());
+  timers_.setReorder(detector_->find(board_, situation()));
   return board_.hasRepair();
-}
-
-// The receiver knows that it was sent, and had it arrived, it would have come before.
-void Sender::loseUpTo(uint64_t end) {
-  for (uint32_t id = board_.firstId(); id != board_.endId() && board_.at(id).end() <= end; ++id) {
-    if (!board_.at(id).retransmitted) board_.markLost(id);
-  }
-}
-
-void Sender::endRecovery() {
-  if (state_ == State::kFastRecovery) cwnd_ = ssthresh_;
-  state_ = State::kOpen;
-  dupAcks_ = 0;
-  repairNow_ = false;
-  lateAt_ = UINT64_MAX;
-  rack_.onRecoveryEnd();
 }
 
 void Sender::beginFastRecovery() {
   ++stats_.fastRecoveries;
-  bool reacted = una_ < markedUpTo_ && congestion_->markSuffices();
-  if (reacted)
-    ssthresh_ = cwnd_;
-  else
-    cutForLoss();
-  prr_.begin(board_.flight());
-  if (!options_.prr) cwnd_ = ssthresh_;
-  state_ = State::kFastRecovery;
-  recoverAt_ = markedUpTo_ = next_;
+  window_->beginFastRecovery(inFlight(), now());
+  detector_->onFastRecovery();
   partialAck_ = false;
   repairNow_ = true;
-  counting_.onRecovery();
   probe_.forget();
-}
-
-// Limited transmit is no part of what was in flight (RFC 5681 section 3.2, step 2).
-void Sender::cutForLoss() {
-  double flight = std::min(static_cast<double>(board_.flight()), cwnd_);
-  ssthresh_ = std::max(congestion_->afterLoss(cwnd_, flight, now()), least());
-}
-
-// RFC 3168 section 6.1.2: once for each window of data.
-bool Sender::cutForMark() {
-  if (state_ != State::kOpen || una_ <= markedUpTo_) return false;
-  ++stats_.marks;
-  ssthresh_ = cwnd_ = std::max(congestion_->afterMark(cwnd_, now()), least());
-  markedUpTo_ = next_;
-  cwr_ = true;
-  return true;
-}
-
-// Not while a window is reduced: Linux and ns-3 wait for its end after a mark, too.
-void Sender::grow(const Ack& ack, const Progress& progress) {
-  if (state_ == State::kFastRecovery || (state_ == State::kOpen && una_ <= markedUpTo_)) return;
-  bool slowStart = cwnd_ < ssthresh_;
-  bool used = usage_.used(cwnd_, slowStart);
-  if (!slowStart) {
-    cwnd_ =
-        congestion_->grow(cwnd_, {now(), progress.acked, ack.echo, progress.newestSentAt, rto_.srtt(), used});
-    return;
-  }
-  uint32_t limit = state_ == State::kTimeoutRecovery ? 1 : options_.slowStartLimit;
-  double step = std::min(static_cast<double>(progress.acked), static_cast<double>(limit) * mss_);
-  if (used) cwnd_ = std::min(cwnd_ + step, ssthresh_);
 }
 
 // ---- what may be sent
 
 bool Sender::fits(uint64_t bytes) const {
-  uint64_t inFlight = options_.limitedTransmit || recovering() ? pipe() : board_.flight();
-  return static_cast<double>(inFlight + bytes) <= cwnd_ || inFlight == 0;
+  uint64_t onItsWay = options_.limitedTransmit || recovering() ? pipe() : board_.flight();
+  return static_cast<double>(onItsWay + bytes) <= window_->size() || onItsWay == 0;
 }
 
 uint32_t Sender::nextSize() const {
@@ -246,36 +177,33 @@ bool Sender::hasNew() const {
   return next_ < end_ && next_ + nextSize() <= peerEnd_;
 }
 
-void Sender::sendWhatMay() {
-  if (!open_) return;
-  if (board_.empty()) restartAfterIdle();
-  if (repairNow_ && board_.hasRepair()) sendRepair(board_.nextRepair());
-  repairNow_ = false;
-  bool limited = false, news = false;
-  while (!limited) {
-    if (board_.hasRepair()) {
-      uint32_t id = board_.nextRepair();
-      limited = !fits(board_.at(id).size);
-      if (!limited) sendRepair(id);
-    } else if (hasNew()) {
-      limited = !fits(nextSize());
-      if (!limited) sendNew(), news = true;
-    } else if (uint32_t id = nextDoubtful(); id != Scoreboard::kNone) {
-      limited = !fits(board_.at(id).size);
-      if (!limited) sendRepair(id);
-    } else {
-      break;
-    }
-  }
-  usage_.onSent(una_, next_, board_.flight(), limited);
-  if (news) scheduleProbe();
-  setAlarm();
+// The segment to send again next; kNone: new data goes, or nothing.
+uint32_t Sender::nextRepair() {
+  if (board_.hasRepair()) return board_.nextRepair();
+  bool doubtful = window_->phase() == Window::Phase::kFastRecovery && !hasNew();
+  return doubtful ? detector_->nextDoubtful(board_) : Scoreboard::kNone;
 }
 
-// What counting has not found lost goes when nothing else does (RFC 6675 section 4, NextSeg() rule 3).
-uint32_t Sender::nextDoubtful() {
-  bool counts = state_ == State::kFastRecovery && agreed_.sack && !options_.rack;
-  return counts ? counting_.nextDoubtful(board_) : Scoreboard::kNone;
+void Sender::sendWhatMay() {
+  if (!open_) return;
+  bool idle = board_.empty() && hasNew() && lastSent_ != Time::min() && now() - lastSent_ > rto().value();
+  if (idle && options_.idleRestart) stats_.idleRestarts += window_->onIdle();  // RFC 5681 section 4.1
+  if (std::exchange(repairNow_, false) && board_.hasRepair()) sendRepair(board_.nextRepair());
+  bool limited = false, news = false;
+  while (!limited) {
+    uint32_t id = nextRepair();
+    if (id == Scoreboard::kNone && !hasNew()) break;
+    limited = !fits(id == Scoreboard::kNone ? nextSize() : board_.at(id).size);
+    if (limited) break;
+    if (id == Scoreboard::kNone)
+      sendNew(), news = true;
+    else
+      sendRepair(id);
+  }
+  window_->onUsed(inFlight(), limited);
+  if (news) scheduleProbe();
+  if (board_.empty()) timers_.stop();
+  timers_.apply();
 }
 
 void Sender::sendNew() {
@@ -284,9 +212,9 @@ void Sender::sendNew() {
   board_.append(next_, size, now());
   next_ += size;
   ++stats_.sent;
-  if (state_ == State::kFastRecovery) prr_.onSent(size);
+  window_->onSent(size);
   lastSent_ = now();
-  if (rtoAt_ == kNever) restartRto();
+  if (!timers_.runs()) timers_.restart();
   outlet_.transmit(segment);
 }
 
@@ -295,52 +223,35 @@ void Sender::sendRepair(uint32_t id) {
   const SentSegment& s = board_.at(id);
   ++stats_.sent;
   ++stats_.retransmitted;
-  if (state_ == State::kFastRecovery) prr_.onSent(s.size);
+  window_->onSent(s.size);
   lastSent_ = now();
-  if (id == board_.firstId()) restartRto();  // as Linux: the repair has its whole time, too
+  if (id == board_.firstId()) timers_.restart();  // as Linux: the repair has its whole time, too
   outlet_.transmit({{s.begin, s.end()}, true, false});
-}
-
-// RFC 5681 section 4.1.
-void Sender::restartAfterIdle() {
-  double initial = static_cast<double>(options_.initialWindow) * mss_;
-  if (!options_.idleRestart || lastSent_ == Time::min() || !hasNew()) return;
-  if (now() - lastSent_ <= rto_.value() || cwnd_ <= initial) return;
-  ++stats_.idleRestarts;
-  cwnd_ = initial;
 }
 
 // ---- timers
 
 // RFC 8985 section 7.2: while nothing is known to be missing.
 void Sender::scheduleProbe() {
-  probeAt_ = kNever;
-  bool wanted = options_.tlp && state_ == State::kOpen && board_.sackedSegments() == 0 &&
+  bool wanted = options_.tlp && agreed_.sack && !recovering() && board_.sackedSegments() == 0 &&
                 !probe_.outstanding() && !board_.empty();
-  if (!wanted) return;
-  Duration wait = TailProbe::timeout(rto_.srtt(), board_.size() == 1, options_.maxAckDelay);
-  probeAt_ = std::min(now() + std::max(wait, options_.minProbe), rtoAt_);
+  if (!wanted) return timers_.clearProbe();
+  Duration wait = TailProbe::timeout(rto().srtt(), board_.size() == 1, options_.maxAckDelay);
+  timers_.setProbe(std::max(wait, options_.minProbe));
 }
 
-void Sender::setAlarm() {
-  if (board_.empty()) rtoAt_ = probeAt_ = reorderAt_ = kNever;
-  alarm_.set(std::min({rtoAt_, probeAt_, reorderAt_}));
-}
-
-void Sender::onAlarm() {
-  if (!open_) return;
-  if (probeAt_ <= now()) return probe();
-  if (rtoAt_ <= now()) return onTimeout();
-  if (findLosses() && state_ == State::kOpen) {
+void Sender::onTimer(SenderTimers::Kind kind) {
+  if (kind == SenderTimers::Kind::kProbe) return probe();
+  if (kind == SenderTimers::Kind::kTimeout) return onTimeout();
+  if (findLosses() && !recovering()) {
     beginFastRecovery();
-    if (options_.prr) cwnd_ = prr_.window(0, pipe(), ssthresh_, mss_);
+    window_->onDelivered(0, pipe());
   }
   sendWhatMay();
 }
 
 // RFC 8985 section 7.3: new data, else the last segment again, whatever the window is.
 void Sender::probe() {
-  probeAt_ = kNever;
   ++stats_.probes;
   bool again = !hasNew();
   if (again)
@@ -348,31 +259,20 @@ void Sender::probe() {
   else
     sendNew();
   probe_.onSent(next_, again);
-  restartRto();
-  setAlarm();
+  timers_.restart();
 }
 
-// RFC 6298 section 5, RFC 5681 section 3.1 (equation 4 only for the first timeout of a segment).
+// RFC 6298 section 5.
 void Sender::onTimeout() {
   ++stats_.timeouts;
-  if (lateAt_ != una_) {
-    cutForLoss();
-    congestion_->onTimeout(now());
-  }
-  lateAt_ = una_;
-  rto_.backOff();
-  cwnd_ = mss_;
-  state_ = State::kTimeoutRecovery;
-  recoverAt_ = markedUpTo_ = next_;
-  dupAcks_ = 0;
+  window_->onTimeout(inFlight(), now());
+  timers_.rto.backOff();
   probe_.forget();
-  probeAt_ = reorderAt_ = kNever;
-  if (options_.rack)
-    rack_.onTimeout(board_, rto_.srtt(), now());
-  else
-    counting_.allLost(board_);
+  timers_.clearProbe();
+  timers_.setReorder(kNever);
+  detector_->onTimeout(board_, situation());
   repairNow_ = true;
-  restartRto();
+  timers_.restart();
   sendWhatMay();
 }
 

@@ -2,19 +2,13 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
-#include "simnet/tcp/alarm.h"
-#include "simnet/tcp/congestion.h"
-#include "simnet/tcp/options.h"
-#include "simnet/tcp/prr.h"
-#include "simnet/tcp/rack.h"
-#include "simnet/tcp/rto.h"
-#include "simnet/tcp/sack_counting.h"
+#include "simnet/tcp/loss_detector.h"
 #include "simnet/tcp/scoreboard.h"
+#include "simnet/tcp/sender_timers.h"
 #include "simnet/tcp/tail_probe.h"
-#include "simnet/tcp/window_usage.h"
+#include "simnet/tcp/window.h"
 
 namespace braid::sim::tcp {
 
@@ -74,7 +68,7 @@ struct Agreement {
   std::optional<Duration> rtt;
 };
 
-/// The sending half of a TCP connection: window, loss detection, repair, timers.
+/// The sending half of a TCP connection: it takes in ACKs and sends what window and peer allow, repairs first.
 class Sender {
  public:
   Sender(Timeline& timeline, SegmentOutlet& outlet, const Options& options);
@@ -90,23 +84,26 @@ class Sender {
   void stop();
 
   const SenderStats& stats() const { return stats_; }
+  /// Offsets: acknowledged, sent, and written up to here.
   uint64_t acked() const { return una_; }
   uint64_t sentUpTo() const { return next_; }
   uint64_t written() const { return end_; }
   /// Bytes sent and not acknowledged, and those thought to be on their way.
   uint64_t flight() const { return board_.flight(); }
   uint64_t pipe() const;
-  double cwnd() const { return cwnd_; }
-  /// Bytes; infinity at first.
-  double ssthresh() const { return ssthresh_; }
+  /// Payload bytes of a full segment.
   uint32_t mss() const { return mss_; }
-  bool recovering() const { return state_ != State::kOpen; }
-  const Rto& rto() const { return rto_; }
-  const Rack& rack() const { return rack_; }
-  const Congestion& congestion() const { return *congestion_; }
+  const Rto& rto() const { return timers_.rto; }
+  /// The window in bytes; 0 before the connection is open, as is ssthresh.
+  double cwnd() const { return window_ ? window_->size() : 0; }
+  double ssthresh() const { return window_ ? window_->threshold() : 0; }
+  bool recovering() const { return window_ && window_->recovering(); }
+  /// These exist once the connection is open.
+  const Congestion& congestion() const { return window_->congestion(); }
+  const LossDetector& detector() const { return *detector_; }
 
  private:
-  enum class State : uint8_t { kOpen, kFastRecovery, kTimeoutRecovery };
+  /// What an ACK brought.
   struct Progress {
     uint64_t acked = 0;      // bytes, by the cumulative ACK
     uint64_t delivered = 0;  // bytes that newly arrived, SACKed ones included
@@ -116,31 +113,24 @@ class Sender {
 
   Progress take(const Ack& ack);
   void sampleRtt(const Ack& ack, Time sentAt, bool ambiguous, bool progress);
-  void countDuplicates(const Ack& ack, const Progress& progress, bool windowMoved);
+  void adapt(const Ack& ack, const Progress& progress, bool windowMoved);
+  bool repairsByProbe(const Ack& ack, const Progress& progress);
+  LossDetector::Situation situation() const;
   bool findLosses();
-  void loseUpTo(uint64_t end);
-  uint32_t dupThreshold() const;
-  void endRecovery();
   void beginFastRecovery();
-  void cutForLoss();
-  bool cutForMark();
-  void grow(const Ack& ack, const Progress& progress);
-  double least() const { return static_cast<double>(options_.minimumWindow) * mss_; }
+  AckEvent eventOf(const Ack& ack, const Progress& progress) const;
+  Window::Flight inFlight() const { return {una_, next_, board_.flight()}; }
   Time now() const { return timeline_.now(); }
 
   void sendWhatMay();
   bool fits(uint64_t bytes) const;
   void sendNew();
   void sendRepair(uint32_t id);
-  uint32_t nextDoubtful();
+  uint32_t nextRepair();
   bool hasNew() const;
   uint32_t nextSize() const;
-  void restartAfterIdle();
-
-  void restartRto() { rtoAt_ = now() + rto_.value(); }
   void scheduleProbe();
-  void setAlarm();
-  void onAlarm();
+  void onTimer(SenderTimers::Kind kind);
   void probe();
   void onTimeout();
 
@@ -148,32 +138,21 @@ class Sender {
   SegmentOutlet& outlet_;
   Options options_;
   Agreement agreed_;
-  std::unique_ptr<Congestion> congestion_;
+  SenderTimers timers_;
   Scoreboard board_;
-  Rto rto_;
-  Rack rack_;
-  SackCounting counting_;
   TailProbe probe_;
-  Prr prr_;
-  WindowUsage usage_;
-  Alarm alarm_;
+  std::optional<LossDetector> detector_;
+  std::optional<Window> window_;
   SenderStats stats_;
 
   bool open_ = false;
-  State state_ = State::kOpen;
   uint32_t mss_ = 0;
-  double cwnd_ = 0, ssthresh_ = std::numeric_limits<double>::infinity();
   uint64_t una_ = 0, next_ = 0, end_ = 0;  // acknowledged, sent, written
   uint64_t peerEnd_ = 0;                   // the right edge of the peer's window
-  uint64_t recoverAt_ = 0;                 // an ACK of this ends the recovery
-  uint64_t markedUpTo_ = 0;                // an ACK beyond it may reduce the window for a mark
-  uint64_t lateAt_ = UINT64_MAX;           // una_ at the last timeout
-  uint32_t dupAcks_ = 0;                   // without SACK; in a recovery less those that partial ACKs explain
-  bool partialAck_ = false;                // without SACK: one came in this recovery
+  bool partialAck_ = false;                // without SACK: one came in this fast recovery
   bool cwr_ = false;                       // the next new segment says CWR
   bool repairNow_ = false;                 // whatever the window is
   Time lastSent_ = Time::min();
-  Time rtoAt_ = kNever, probeAt_ = kNever, reorderAt_ = kNever;
 };
 
 }  // namespace braid::sim::tcp

@@ -5,7 +5,7 @@
 
 namespace braid::sim::tcp {
 
-/// Whether the window is what holds the sender back (RFC 7661 section 4.1 asks for that; the rule is Linux's):
+/// Whether the window is what holds the sender back (RFC 7661 asks for that; the rule is Linux's):
 /// remembers for a window of data how much was in flight at most.
 class WindowUsage {
  public:

@@ -143,7 +143,7 @@ TEST(TcpConnection, ASegmentBehindAGapIsAcknowledgedAtOnceWithSack) {
   lab.write(3 * 1448);
   lab.net.run(12ms);
   ASSERT_EQ(lab.acks().size(), 2u);
-  const Seen last = lab.acks()[1];
+  Seen last = lab.acks()[1];
   ASSERT_EQ(last.options.sackCount, 1);
   EXPECT_EQ(last.options.sacks[0].end - last.options.sacks[0].begin, 2 * 1448);
   EXPECT_EQ(last.options.sacks[0].begin - Seq{last.tcp.ack}, 1448);

@@ -277,7 +277,7 @@ TEST(TcpRecovery, RackToleratesReorderingThatItHasSeen) {
     lab.net.run(100ms);
     EXPECT_EQ(lab.arrived.size(), 2u);
     EXPECT_EQ(lab.stats().retransmitted > 0, !rack);
-    EXPECT_EQ(lab.client().sender().rack().sawReordering(), rack);
+    EXPECT_EQ(lab.client().sender().detector().rack().sawReordering(), rack);
   }
 }
 

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/ring.h"
+#include "simnet/inner_packets.h"
+#include "simnet/station.h"
+#include "simnet/tcp/corrective.h"
+#include "simnet/tcp/options.h"
+#include "simnet/tcp/receiver.h"
+#include "simnet/tcp/sender.h"
+#include "simnet/tcp/syn_timer.h"
+
+namespace braid::sim::tcp {
+
+/// Bytes that one side writes at once, and whose arrival is of interest.
+struct Message {
+  uint64_t bytes = 0;
+  Time begin{};       ///< written
+  Time end = kNever;  ///< the last byte has arrived, in order
+};
+
+/// One side of a connection: a host's TCP. It knows the other side only by its packets, but for when its
+/// messages have arrived.
+class Endpoint final : private SegmentOutlet, private AckOutlet {
+ public:
+  /// Called when a message has arrived at the other side; may write.
+  using Arrived = std::function<void(const Message&)>;
+
+  struct Place {
+    Timeline& timeline;
+    Station& station;
+    IpFields ip;  ///< of what it sends
+    uint16_t port = 0, peerPort = 0;
+    uint64_t seed = 0, peerSeed = 0;  ///< of the contents
+  };
+  Endpoint(const Place& place, const Options& options);
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  /// A message behind those written before; it goes as soon as connection and window allow. At least one
+  /// byte.
+  void send(uint64_t bytes, Arrived arrived = {});
+
+  bool established() const { return state_ == State::kEstablished; }
+  /// kNever before.
+  Time establishedAt() const { return establishedAt_; }
+  /// Times that SYN or SYN-ACK was not answered in time.
+  uint32_t synTimeouts() const { return synTimer_.timeouts(); }
+  /// Messages of this side that have not arrived.
+  size_t pending() const { return messages_.size(); }
+  const Sender& sender() const { return sender_; }
+  const SenderStats& stats() const { return sender_.stats(); }
+  /// Bytes of the other side that have arrived in order.
+  uint64_t received() const { return receiver_.bytes().next(); }
+  /// Bytes that are not what the other side sent. Must be 0.
+  uint64_t wrongBytes() const { return wrong_; }
+  /// Data packets that arrived with CE, and all of them.
+  uint64_t ceSeen() const { return ceSeen_; }
+  uint64_t dataSeen() const { return dataSeen_; }
+
+ private:
+  friend class Connection;
+  enum class State : uint8_t { kIdle, kSynSent, kSynReceived, kEstablished, kClosed };
+
+  void connect();
+  void stop();
+  void onPacket(ByteView packet, const InnerPacket& ip);
+  void onSyn(ByteView packet, const InnerPacket& ip);
+  void onTooBig(ByteView packet, const InnerPacket& ip);
+  void onSegment(ByteView packet, const InnerPacket& ip);
+  void establish();
+  void sendSyn();
+  void takeData(ByteView packet, const InnerPacket& ip);
+  void takeCoded(ByteView packet, const InnerPacket& ip, uint32_t end);
+  void sendCoded(Range block);
+  Ack ackOf(const TcpFields& tcp, const TcpOptionFields& options) const;
+  void tellArrivals();
+
+  void transmit(const DataSegment& segment) override;
+  void acknowledge() override;
+  void put(TcpSegment segment, bool ect);
+  uint64_t sentOffset(uint32_t ack) const;
+  uint64_t heardOffset(uint32_t seq) const;
+  Time now() const { return place_.timeline.now(); }
+  uint32_t tick() const { return static_cast<uint32_t>(now().time_since_epoch() / 1us); }
+
+  Place place_;
+  Options options_;
+  uint32_t isn_, peerIsn_ = 0;
+  State state_ = State::kIdle;
+  Agreement agreed_;
+  uint8_t peerShift_ = 0;
+  std::optional<uint32_t> recentTick_;  // TS.Recent
+  Sender sender_;
+  Receiver receiver_;
+  SynTimer synTimer_;
+  Time establishedAt_ = kNever;
+  uint64_t acknowledged_ = 0;  // Last.ACK.sent
+  std::unique_ptr<CodedBins> coding_;
+  bool filled_ = false;              // a gap, by an XOR, and the sender has not heard of it
+  std::optional<uint32_t> gapUpTo_;  // for the next ACK: what an XOR could not fill lies below
+  Endpoint* peer_ = nullptr;
+  struct Pending {
+    Message message;
+    uint64_t end = 0;
+    Arrived arrived;
+  };
+  Ring<Pending> messages_;
+  uint64_t wrong_ = 0, ceSeen_ = 0, dataSeen_ = 0;
+};
+
+}  // namespace braid::sim::tcp

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "simnet/tcp/alarm.h"
+#include "simnet/tcp/rto.h"
+
+namespace braid::sim::tcp {
+
+/// The sender's three timers over one alarm: retransmission (RFC 6298), tail loss probe, and the end of RACK's
+/// patience (RFC 8985).
+class SenderTimers {
+ public:
+  enum class Kind : uint8_t { kProbe, kTimeout, kReorder };
+
+  SenderTimers(Timeline& timeline, const Options& options, std::function<void(Kind)> ring)
+      : rto(options), timeline_(timeline), ring_(std::move(ring)), alarm_(timeline, [this] { onAlarm(); }) {}
+
+  Rto rto;
+
+  /// The retransmission timer begins anew.
+  void restart() { timeoutAt_ = timeline_.now() + rto.value(); }
+  bool runs() const { return timeoutAt_ != kNever; }
+  /// A probe goes after so long, but not later than the retransmission timer.
+  void setProbe(Duration wait) { probeAt_ = std::min(timeline_.now() + wait, timeoutAt_); }
+  void clearProbe() { probeAt_ = kNever; }
+  void setReorder(Time at) { reorderAt_ = at; }
+  void stop() { timeoutAt_ = probeAt_ = reorderAt_ = kNever; }
+  /// What was set holds from now on.
+  void apply() { alarm_.set(std::min({timeoutAt_, probeAt_, reorderAt_})); }
+
+ private:
+  void onAlarm() {
+    Time now = timeline_.now();
+    if (probeAt_ <= now) return ring(probeAt_, Kind::kProbe);
+    if (timeoutAt_ <= now) return ring(timeoutAt_, Kind::kTimeout);
+    if (reorderAt_ <= now) return ring(reorderAt_, Kind::kReorder);
+  }
+  void ring(Time& at, Kind kind) {
+    at = kNever;
+    ring_(kind);
+    apply();
+  }
+
+  Timeline& timeline_;
+  std::function<void(Kind)> ring_;
+  Alarm alarm_;
+  Time timeoutAt_ = kNever, probeAt_ = kNever, reorderAt_ = kNever;
+};
+
+}  // namespace braid::sim::tcp

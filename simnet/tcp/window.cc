@@ -1,0 +1,92 @@
+#include "simnet/tcp/window.h"
+
+#include <algorithm>
+
+namespace braid::sim::tcp {
+
+Window::Window(const Options& options, uint32_t mss, bool prr, uint32_t initial)
+    : congestion_(makeCongestion(options.control, mss)),
+      mss_(mss),
+      initial_(options.initialWindow),
+      minimum_(options.minimumWindow),
+      slowStartLimit_(options.slowStartLimit),
+      prrOn_(prr),
+      size_(segments(initial)) {}
+
+bool Window::endRecovery(uint64_t una) {
+  if (phase_ == Phase::kOpen || una < recoverAt_) return false;
+  if (phase_ == Phase::kFastRecovery) size_ = threshold_;
+  phase_ = Phase::kOpen;
+  lateAt_ = std::numeric_limits<uint64_t>::max();
+  return true;
+}
+
+void Window::beginFastRecovery(const Flight& flight, Time now) {
+  bool reacted = flight.una < markedUpTo_ && congestion_->markSuffices();
+  if (reacted)
+    threshold_ = size_;
+  else
+    cutForLoss(flight, now);
+  prr_.begin(flight.bytes);
+  if (!prrOn_) size_ = threshold_;
+  phase_ = Phase::kFastRecovery;
+  recoverAt_ = markedUpTo_ = flight.next;
+}
+
+void Window::onDelivered(uint64_t delivered, uint64_t pipe) {
+  if (prrOn_ && phase_ == Phase::kFastRecovery) size_ = prr_.window(delivered, pipe, threshold_, mss_);
+}
+
+// Equation 4 of RFC 5681 holds for the first timeout of a segment only.
+void Window::onTimeout(const Flight& flight, Time now) {
+  if (lateAt_ != flight.una) {
+    cutForLoss(flight, now);
+    congestion_->onTimeout(now);
+  }
+  lateAt_ = flight.una;
+  size_ = mss_;
+  phase_ = Phase::kTimeoutRecovery;
+  recoverAt_ = markedUpTo_ = flight.next;
+}
+
+void Window::onRepairByProbe(const Flight& flight, Time now) {
+  cutForLoss(flight, now);
+  size_ = threshold_;
+  markedUpTo_ = flight.next;
+}
+
+// RFC 3168 section 6.1.2.
+bool Window::onMark(const Flight& flight, Time now) {
+  if (phase_ != Phase::kOpen || flight.una <= markedUpTo_) return false;
+  threshold_ = size_ = std::max(congestion_->afterMark(size_, now), segments(minimum_));
+  markedUpTo_ = flight.next;
+  return true;
+}
+
+// Not in the window of data after a reduction: Linux and ns-3 wait for its end after a mark, too.
+void Window::grow(AckEvent ack, uint64_t una) {
+  if (phase_ == Phase::kFastRecovery || (phase_ == Phase::kOpen && una <= markedUpTo_)) return;
+  bool slowStart = size_ < threshold_;
+  ack.used = usage_.used(size_, slowStart);
+  if (!slowStart) {
+    size_ = congestion_->grow(size_, ack);
+    return;
+  }
+  uint32_t limit = phase_ == Phase::kTimeoutRecovery ? 1 : slowStartLimit_;
+  double step = std::min(static_cast<double>(ack.acked), segments(limit));
+  if (ack.used) size_ = std::min(size_ + step, threshold_);
+}
+
+bool Window::onIdle() {
+  if (size_ <= segments(initial_)) return false;
+  size_ = segments(initial_);
+  return true;
+}
+
+// Limited transmit is no part of what was in flight (RFC 5681 section 3.2, step 2).
+void Window::cutForLoss(const Flight& flight, Time now) {
+  double bytes = std::min(static_cast<double>(flight.bytes), size_);
+  threshold_ = std::max(congestion_->afterLoss(size_, bytes, now), segments(minimum_));
+}
+
+}  // namespace braid::sim::tcp
