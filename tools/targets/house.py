@@ -54,7 +54,6 @@ PROGRAMS = [
             "--rounds 1 --senders 3 --time 2 --seconds 2"),
     Program("sim_racks", "--shim", ["off", "sender", "both"],
             "--rounds 1 --flows 20 --large --scheme dctcp --seconds 1"),
-    Program("sim_tcp", "--control", ["cubic", "dctcp", "newreno"], "--rounds 1 --senders 3 --seconds 0.5"),
 ]
 SIM_PROGRAMS = ["sim_chaos", *[program.name for program in PROGRAMS]]
 
