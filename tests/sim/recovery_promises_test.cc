@@ -11,26 +11,32 @@ namespace {
 
 class Promise : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Policy, Promise,
-                         testing::Values("fuso", "cofuso", "reactive", "corrective", "adaptive"),
+                         testing::Values("fuso", "cofuso", "redundant", "proactive", "reactive", "corrective",
+                                         "adaptive"),
                          [](const auto& i) { return std::string(i.param); });
 
+// All of it is looked at: copies, parities, and what is left over of a parity that did not fit one datagram, its tail.
 TEST_P(Promise, NeverAheadOfNewDataAndNeverBeyondTheWindow) {
-  TunnelOptions o = with(GetParam());
+  const std::string policy = GetParam();
+  TunnelOptions o = with(policy);
   o.initialWindow = 10;
   Scenario s(3, o);
   LinkOptions link{.rateBitsPerSecond = 20_Mbit, .delay = 10ms, .loss = 0.02};
   s.path("a", link).path("b", link).start(10s);
-  std::map<unsigned, uint64_t> last;
+  std::map<unsigned, ProtectionCounts> last;
   uint64_t protection = 0;
+  uint64_t tails = 0;
   uint64_t ahead = 0;
-  s.world.onWire = [&](Path&, bool up, const WireDatagram&) {
+  s.world.onWire = [&](Path&, bool up, const WireDatagram& d) {
     if (!up) return;
     PeerStatus peer = s.edge.status().peers[0];
     for (const SubflowStatus& f : peer.subflows) {
-      uint64_t now = f.copies + f.parities;
-      if (now == std::exchange(last[f.id], now)) continue;
+      ProtectionCounts before = std::exchange(last[f.id], f);
+      if (f.protectionBytes == before.protectionBytes) continue;
+      bool isTail = f.copies + f.parities == before.copies + before.parities;
       ++protection;
-      EXPECT_LE(f.inFlight, f.window);
+      tails += isTail;
+      EXPECT_LE(f.inFlight, f.window + (isTail ? d.bytes.size() : 0)) << "a tail goes beyond it by itself";
       for (const FlowStatus& flow : peer.flows) ahead += flow.queuedBytes > 0;
     }
   };
@@ -40,11 +46,17 @@ TEST_P(Promise, NeverAheadOfNewDataAndNeverBeyondTheWindow) {
   }
   ASSERT_TRUE(s.finish(file, 30s));
   s.run(1s);
-  std::string policy = GetParam();
   if (policy != "reactive") {  // which waits for two RTTs of silence
     EXPECT_GT(protection, 5u) << s.report();
   }
-  if (policy != "adaptive") {  // which takes the turns of short flows
+  if (policy == "cofuso" || policy == "corrective" || policy == "adaptive") {
+    EXPECT_GT(tails, 0u) << s.report();
+  } else {
+    EXPECT_EQ(tails, 0u);
+  }
+  if (policy == "redundant" || policy == "proactive") {
+    EXPECT_GT(ahead, 0u) << "copies go with new data, whoever waits behind it";
+  } else if (policy != "adaptive") {  // which takes the turns of short flows
     EXPECT_EQ(ahead, 0u);
   }
 }

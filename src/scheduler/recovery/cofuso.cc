@@ -12,7 +12,7 @@ namespace {
 constexpr double kRounding = 1e-9;
 
 bool needsProtection(const RecoveryPath& path) {
-  return path.uncoded > 0 || path.uncopied > 0;
+  return path.uncopied > 0;
 }
 
 }  // namespace

@@ -21,11 +21,11 @@ namespace braid {
 /// term whose maximum is 0 is 0.
 ///
 /// Where the paper is silent: M_max / L is rounded down and K * L up; L counts as at most 1; with L = 0,
-/// K = min(N_uc, K_max) and M = 1, as the experiment of section 6.1.1 has it. A path with neither uncoded nor
-/// uncopied packets is no worst path; a path without an RTT counts as the slowest; paths that never sent
-/// anything are as in FUSO; the first of equals is taken. M_max is for the RTT of the worst path. A block of
-/// one packet is a parity like others, though a copy would do the same with a smaller header: Algorithm 2 has
-/// no exception.
+/// K = min(N_uc, K_max) and M = 1, as the experiment of section 6.1.1 has it. A packet that was copied is
+/// coded no more, so that a path all of whose packets were copied is no worst path; a path without an RTT
+/// counts as the slowest; paths that never sent anything are as in FUSO; the first of equals is taken. M_max
+/// is for the RTT of the worst path. A block of one packet is a parity like others, though a copy would do
+/// the same with a smaller header: Algorithm 2 has no exception.
 class CoFuso final : public RecoveryPolicy {
  public:
   CoFuso(const RecoveryOptions& options, uint64_t seed) : options_(options), random_(seed) {}

@@ -55,7 +55,7 @@ struct RecoveryPath {
 
   // Counted for choose() only.
   size_t uncopied = 0;   ///< un-ACKed data packets never sent as a copy: 0 or at least 1, counted up to kMax
-  size_t uncoded = 0;    ///< un-ACKed data packets that are in no block, counted up to kMax
+  size_t uncoded = 0;    ///< of those, packets that are in no block either, counted up to kMax
   size_t unacked = 0;    ///< un-ACKed data packets, protected or not: 0 or at least 1
   Time newestSent{};     ///< when the newest of `unacked` left (protection does not count)
   Time oldestUncoded{};  ///< when the oldest of `uncoded` left

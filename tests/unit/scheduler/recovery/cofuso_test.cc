@@ -239,12 +239,6 @@ TEST(CoFuso, CopiesOfTheWorstPathComeBeforeBlocksOfBetterOnes) {
   EXPECT_EQ(next->of, 0u);
 }
 
-TEST(CoFuso, PacketsThatWereCopiedAlreadyAreCodedStill) {
-  RecoveryPath path = clean(4);
-  path.uncopied = 0;
-  EXPECT_EQ(block(path), "4+1");
-}
-
 // L/max(L): 0.5 and 1. RTT/max(RTT): 1 and 0.2. Sums of halves: 0.75 and 0.6.
 TEST(CoFuso, WorstHasTheLargestSumOfNormalisedLossAndRtt) {
   const std::vector<RecoveryPath> paths{lossy(5, 1, 100ms), lossy(10, 1, 20ms)};

@@ -55,7 +55,8 @@ TEST(MakeRecoveryPolicy, OnlyRedundantAndProactiveDuplicate) {
 TEST(MakeRecoveryPolicy, HandsTheOptionsOn) {
   RecoveryOptions options;
   options.kMax = 5;
-  const RecoveryPath path{.usable = true, .open = true, .srtt = 10ms, .window = 9, .sent = 9, .uncoded = 9};
+  const RecoveryPath path{
+      .usable = true, .open = true, .srtt = 10ms, .window = 9, .sent = 9, .uncopied = 9, .uncoded = 9};
   const auto block = makeRecoveryPolicy("cofuso", options, 1)->choose({.paths = {&path, 1}, .now = Time{}});
   ASSERT_TRUE(block);
   EXPECT_EQ(block->symbols, 5u);

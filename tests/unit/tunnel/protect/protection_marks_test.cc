@@ -83,8 +83,10 @@ TEST_F(ProtectionMarksTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_FALSE(isCodable(a));
   EXPECT_EQ(newestUnacked(0), b);
+  EXPECT_EQ(path().uncoded, 1u);
   ledger.refuseCopy(&datum(b));
   EXPECT_EQ(newestUnacked(0), b) << "a probe copies it all the same";
+  EXPECT_EQ(path().uncopied + path().uncoded, 0u);
 }
 
 TEST_F(ProtectionMarksTest, WhatIsCodedMayBeCopied) {

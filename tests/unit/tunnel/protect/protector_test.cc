@@ -218,6 +218,22 @@ TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
   EXPECT_FALSE(idle()) << "both once";
 }
 
+TEST_F(ProtectorTest, WhatWasCopiedIsCodedNoMore) {
+  const Datum* copied = carry(*slow);
+  ASSERT_TRUE(idle());
+  ASSERT_TRUE(copied->copied);
+  use("cofuso");
+  const Datum* first = carry(*slow);
+  carry(*slow);
+  ASSERT_TRUE(idle());
+  auto parities = only<ParityFrame>(read(out));
+  ASSERT_EQ(parities.size(), 1u);
+  BlockDescription block = describe(parities[0], [](SubflowId) { return 0_pn; });
+  ASSERT_EQ(block.rangeCount, 1u);
+  EXPECT_EQ(block.ranges[0], (SymbolRange{0, first->pn.value(), 2}));
+  EXPECT_FALSE(copied->coded);
+}
+
 // It would pay for parities and throw them away.
 TEST_F(ProtectorTest, APeerThatKeepsNoSymbolsGetsCopies) {
   RecordProperty("rule", "params.symbols");
