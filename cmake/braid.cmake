@@ -169,5 +169,8 @@ function(braid_test name)
     add_test(NAME ${test} COMMAND ${name} ${arguments})
     set_tests_properties(${test} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 1800
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+    if(CMAKE_CROSSCOMPILING_EMULATOR)  # tests of what an emulator does not do leave that out
+      set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT BRAID_EMULATED=1)
+    endif()
   endforeach()
 endfunction()

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -128,6 +129,7 @@ TEST_F(ControlTest, DescriptorOfTheClientReachesTheDaemon) {
 
 // A pipe's reader sees its end once the daemon holds none of the descriptors.
 TEST_F(ControlTest, DescriptorsInNumbersAreClosed) {
+  if (std::getenv("BRAID_EMULATED")) GTEST_SKIP() << "qemu-user keeps descriptors that do not fit the buffer";
   ControlServer server(loop_, path_, "", daemon_);
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
