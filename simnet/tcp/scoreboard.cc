@@ -37,6 +37,19 @@ void Scoreboard::markLost(uint32_t id) {
   if (id < repairFrom_) repairFrom_ = id;
 }
 
+void Scoreboard::takeBackSacks() {
+  for (uint32_t id = first_; id != endId(); ++id) {
+    SentSegment& s = mut(id);
+    if (!s.sacked) continue;
+    uncount(s);
+    sackedBytes_ -= s.size;
+    s.sacked = false;
+    markLost(id);
+  }
+  top_ = {};
+  knownCount_ = 0;
+}
+
 uint32_t Scoreboard::nextRepair() {
   repairFrom_ = std::max(repairFrom_, first_);
   while (!at(repairFrom_).lost || at(repairFrom_).resent) ++repairFrom_;

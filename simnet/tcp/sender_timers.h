@@ -22,6 +22,8 @@ class SenderTimers {
 
   /// The retransmission timer begins anew.
   void restart() { timeoutAt_ = timeline_.now() + rto.value(); }
+  /// The retransmission timer does not run longer than so.
+  void hasten(Duration most) { timeoutAt_ = std::min(timeoutAt_, timeline_.now() + most); }
   bool runs() const { return timeoutAt_ != kNever; }
   /// A probe goes after so long, but not later than the retransmission timer.
   void setProbe(Duration wait) { probeAt_ = std::min(timeline_.now() + wait, timeoutAt_); }
