@@ -345,6 +345,8 @@ std::span<const FabricExperiment> fabricExperiments() {
       {"jobs", "AMP 5.3: incast jobs of DCTCP beside a long flow of each host", runJobs,
        &FabricParams::controller},
       {"pods", "FUSO VI-C: flows between 64 hosts, some cables lose packets", runPods, &FabricParams::scheme},
+      {"together", "TCP between 64 hosts with parts of Braid or all of it", runTogether,
+       &FabricParams::scheme},
   });
   return kExperiments;
 }

@@ -34,6 +34,7 @@ struct FabricParams {
   uint64_t most = uint64_t{1} << 30;  ///< pods: largest flow, bytes
   double load = 0.5;                  ///< pods: of the hosts' links, (0, 1)
   double lossyShare = 0.05;           ///< pods: of the cables
+  size_t fanOut = 0;                  ///< together: hosts that answer one at once, every 5 ms; 0: none
   size_t ahead = 96;                  ///< segments that wait in each host or are on their way
 };
 
@@ -67,5 +68,13 @@ std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, dou
 /// FUSO's fat tree of 64 hosts (fig. 10): Poisson flows between random hosts, some cables lose packets. Times of
 /// the flows up to 100 KB, which the scheme carries, and of the larger ones, which TCP carries.
 Json runPods(const FabricParams& params);
+
+/// What stands beside the hosts' unmodified TCP in runTogether(): nothing ("tcp"), the ack shim ("shim"), a tunnel with
+/// recovery ("fuso", "cofuso") or rate control ("amp") alone, or all of it ("together").
+std::vector<std::string> togetherSchemes();
+
+/// FUSO's fat tree with the ports of T-RACKs: requests by CUBIC, Poisson between random hosts and many servers to one
+/// client, while some cables lose packets. Times of the responses, those up to 100 KB apart.
+Json runTogether(const FabricParams& params);
 
 }  // namespace braid::sim

@@ -14,14 +14,19 @@ int main(int argc, char** argv) {
   CLI::App app("Runs experiments on networks of many switches with Braid's core in virtual time");
   app.add_option("experiment", name, listOf(fabricExperiments()))->required();
   app.add_option("--controller", controllers, "one after the other");
-  app.add_option("--scheme", schemes, "pods: what carries the flows, one after the other")
-      ->check(CLI::IsMember(std::vector<std::string>(podSchemes().begin(), podSchemes().end())));
-  app.add_option("--sizes", params.sizes, "pods: distribution of sizes")
+  std::vector<std::string> known = togetherSchemes();
+  known.insert(known.end(), podSchemes().begin(), podSchemes().end());
+  app.add_option("--scheme", schemes, "pods, together: what carries the flows, one after the other")
+      ->check(CLI::IsMember(known));
+  app.add_option("--sizes", params.sizes, "pods, together: distribution of sizes")
       ->check(CLI::IsMember({"web_search", "data_mining", "web_server"}));
-  app.add_option("--most", params.most, "pods: largest flow, bytes")->check(CLI::Range(1000, 1 << 30));
-  app.add_option("--load", params.load, "pods: of the hosts' links")->check(CLI::Range(0.01, 1.0));
-  app.add_option("--lossy", params.lossyShare, "pods: share of the cables that lose packets")
+  app.add_option("--most", params.most, "pods, together: largest flow, bytes")
+      ->check(CLI::Range(1000, 1 << 30));
+  app.add_option("--load", params.load, "pods, together: of the hosts' links")->check(CLI::Range(0.01, 1.0));
+  app.add_option("--lossy", params.lossyShare, "pods, together: share of the cables that lose packets")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--fan-out", params.fanOut, "together: hosts that answer one at once, every 5 ms")
+      ->check(CLI::Range(0, 63));
   app.add_flag("--cpu", params.processor, "permutation, jobs: tell what the processor took");
   app.add_option("--policy", params.policy, "of recovery");
   app.add_option("--seed", params.seed, "of traffic and hashes");

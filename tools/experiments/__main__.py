@@ -12,27 +12,33 @@ from . import judge, pages
 from .document import Mistake
 from .grid import cells_of, grid_of, series_cell
 from .outcome import Outcome
+from .rivals import rivals
 from .runner import Store, run_all
 from .spec import FOLDER, ROOT, load_all, load_figures
 
-VERBS = ("list", "all", "claims", "coverage")
+VERBS = ("list", "all", "claims", "coverage", "rivals")
 EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables. claims: the papers' claims, met or "
-          "not by the runs that are kept, as JSON. coverage: the figures that have no experiment, number or interval.")
+          "not by the runs that are kept, as JSON. coverage: the figures that have no experiment, number or interval. "
+          "rivals VARIANT: its p99 against the best other variant's in each experiment that has both, as JSON.")
 
 
 def _parse():
     parser = argparse.ArgumentParser(prog="sim/run", description="Runs the experiments of sim/experiments and sets "
                                      "their figures beside the papers'.", epilog=EPILOG)
-    parser.add_argument("wanted", nargs="+", metavar="list | NAME... | all | claims | coverage")
+    parser.add_argument("wanted", nargs="+", metavar="list | NAME... | all | claims | coverage | rivals VARIANT")
     parser.add_argument("--quick", action="store_true", help="the reduced grids: all in less than ten minutes")
     parser.add_argument("--seeds", type=int, metavar="N", help="so many, instead of each grid's own")
     parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count(), help="runs at a time (%(default)s)")
     parser.add_argument("--write", action="store_true", help="tables and plots into docs/evaluation")
+    parser.add_argument("--without", action="append", default=[], metavar="VARIANT", help="rivals: one that is none")
     parser.add_argument("--results", type=pathlib.Path, metavar="DIR", default=ROOT / "build" / "experiments",
                         help="where the runs' figures are kept: what is there does not run again (%(default)s)")
     options = parser.parse_args()
-    if options.wanted[0] in VERBS and len(options.wanted) > 1:
-        parser.error(f"{options.wanted[0]} stands alone")
+    verb, *rest = options.wanted
+    if verb == "rivals" and len(rest) != 1:
+        parser.error("rivals takes the name of one variant")
+    if verb in VERBS and verb != "rivals" and rest:
+        parser.error(f"{verb} stands alone")
     if any(number is not None and number < 1 for number in (options.seeds, options.jobs)):
         parser.error("--seeds and --jobs are at least 1")
     return options
@@ -107,6 +113,10 @@ def main():
     if verb in ("claims", "coverage"):
         known = judge.outcomes(experiments, store, options.quick)
         print(json.dumps(getattr(judge, verb)(experiments, load_figures(), known), indent=1, ensure_ascii=False))
+        return 0
+    if verb == "rivals":
+        known = judge.outcomes(experiments, store, options.quick)
+        print(json.dumps(rivals(known, options.wanted[1], leaving=options.without), indent=1))
         return 0
     failed = _run(experiments, options, store)
     if failed:

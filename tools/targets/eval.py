@@ -18,7 +18,7 @@ def _after_all(verb, quick):
     """What sim/run says by this verb once all experiments have run, and whether one of them failed."""
     flags = ["--quick"] if quick else []
     failed = _sim_run("all", *flags).returncode != 0
-    done = _sim_run(verb, *flags)
+    done = _sim_run(*verb.split(), *flags)
     done.check_returncode()
     return json.loads(done.stdout), {MISSING: "an experiment failed, see above"} if failed else {}
 
@@ -43,3 +43,33 @@ def figures(quick):
     lacking, detail = _after_all("coverage", quick)
     detail |= {entry["figure"]: f'{entry["lacks"]} ({entry["headline"]})' for entry in lacking}
     return len(lacking), detail
+
+
+def _worst(found):
+    """The worst ratio of what sim/run rivals says, and all above 1 in words."""
+    def words(entry):
+        place = " ".join(f"{axis} {label}" for axis, label in entry["point"].items())
+        return f'{entry["experiment"]} {place}'.strip()
+    behind = {words(each): f'{each["ratio"]:.3f} ± {each["interval"]:.3f} of {each["best"]}, '
+                           f'{each["value"]:.4g} against {each["of_the_best"]:.4g}'
+              for each in found if each["ratio"] > 1}
+    return max((each["ratio"] for each in found), default=None), {"points": len(found), "behind the best": behind}
+
+
+@target("eval.2", "p99 of all of Braid together (adaptive, AMP, shim) / of the best part alone (shim, FUSO, CoFUSO, "
+        "AMP), worst point of all experiments, mean of the seeds", "ratio", at_most=1.05, options=QUICK)
+def together(quick):
+    flags = ["--quick"] if quick else []
+    failed = _sim_run("braid-together", *flags).returncode != 0
+    done = _sim_run("rivals", "together", "--without", "tcp", *flags)
+    done.check_returncode()
+    value, detail = _worst(json.loads(done.stdout))
+    return value, detail | ({MISSING: "an experiment failed, see above"} if failed else {})
+
+
+@target("eval.5", "p99 of `adaptive` / of the best other policy, worst point of all experiments, cold and warm, mean "
+        "of the seeds", "ratio", at_most=1.05, options=QUICK)
+def adaptive(quick):
+    found, detail = _after_all("rivals adaptive", quick)
+    value, worst = _worst(found)
+    return value, detail | worst

@@ -133,5 +133,55 @@ TEST(Sizes, TheMeanIsThatOfItsDraws) {
   }
 }
 
+FabricParams together(const std::string& scheme) {
+  FabricParams p;
+  p.scheme = scheme;
+  p.load = 0.3;
+  p.time = 2;
+  p.most = 1'000'000;
+  return p;
+}
+
+// The same requests with each, all of them answered; without loss or congestion TCP's own timer has nothing to do.
+TEST(Together, AllSchemesAnswerTheSameRequests) {
+  std::vector<std::string> schemes = togetherSchemes();
+  ASSERT_EQ(schemes.size(), 6u);
+  Json first;
+  for (const std::string& scheme : schemes) {
+    SCOPED_TRACE(scheme);
+    FabricParams p = together(scheme);
+    p.lossyShare = 0;
+    p.load = 0.02;
+    p.most = 100'000;
+    Json j = runTogether(p);
+    if (first.is_null()) first = j;
+    EXPECT_EQ(j["flows"], first["flows"]);
+    EXPECT_EQ(j["small"], first["small"]);
+    EXPECT_EQ(j["incomplete"], 0);
+    EXPECT_EQ(j["lost"], 0);
+    EXPECT_EQ(j["timeouts"], 0);
+    EXPECT_GE(j["p50_small"], 2 * 4 * 20e-6) << "two hops there and back within a rack, and the request";
+  }
+}
+
+TEST(Together, TheFanOutAsksSoManyAtOnce) {
+  FabricParams p = together("tcp");
+  uint64_t without = runTogether(p)["flows"];
+  p.fanOut = 20;
+  EXPECT_EQ(runTogether(p)["flows"], without + 20) << "once in the first 5 ms";
+}
+
+// A tunnel does not leave losses to TCP's timer of 200 ms.
+TEST(Together, ATunnelKeepsTheTimersStill) {
+  FabricParams p = together("tcp");
+  p.lossyShare = 0.3;
+  Json alone = runTogether(p);
+  EXPECT_GT(alone["timeouts"], 0);
+  p.scheme = "together";
+  Json all = runTogether(p);
+  EXPECT_EQ(all["timeouts"], 0);
+  EXPECT_LT(all["p99_small"], alone["p99_small"]);
+}
+
 }  // namespace
 }  // namespace braid::fabric_experiments_test

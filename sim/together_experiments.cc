@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/experiment.h"
+#include "sim/fabric_experiments.h"
+#include "sim/flows.h"
+#include "sim/network.h"
+#include "sim/sizes.h"
+#include "simnet/fabric/gateways.h"
+#include "simnet/fabric/hosts.h"
+#include "simnet/tcp/connection.h"
+
+namespace braid::sim {
+
+namespace {
+
+// FUSO's tree (section VI-C) with the switches of T-RACKs and AMP: a port holds the product of bandwidth and delay and
+// marks above what DCTCP (section 3.5) takes for its rate.
+constexpr double kAccessRate = 10e9, kFabricRate = 40e9;
+constexpr Duration kHopDelay = 20us;
+constexpr size_t kAccessBytes = 300'000, kFabricBytes = 1'200'000;
+constexpr size_t kAccessMarks = 65 * 1500, kFabricMarks = 4 * kAccessMarks;
+constexpr uint64_t kSmall = 100'000;       // bytes, and below
+constexpr uint64_t kIncastBytes = 64'000;  // of each sender
+constexpr Duration kIncastEvery = 5ms;
+constexpr size_t kWindowOfEach = 2;  // datagrams of a subflow
+constexpr size_t kGatewayBuffers = 16384;
+constexpr Duration kOpens = 50ms;  // when connections are set up, before anything is lost
+constexpr Duration kWait =
+    3s;  // flows that are not complete so long after the last began count with the time so far
+constexpr uint64_t kRequest = 100;
+constexpr uint16_t kPorts = 1000;
+
+/// Who does what beside the hosts' TCP: the ack shim alone, a tunnel alone, or both.
+struct Scheme {
+  const char* name;
+  const char* policy;  // of recovery; nullptr: no tunnel
+  const char* controller;
+  bool shim;
+};
+constexpr Scheme kAlliances[] = {
+    {"tcp", nullptr, nullptr, false},   {"shim", nullptr, nullptr, true},
+    {"fuso", "fuso", "newreno", false}, {"cofuso", "cofuso", "newreno", false},
+    {"amp", "none", "amp", false},      {"together", "adaptive", "amp", true},
+};
+
+const Scheme& schemeOf(const std::string& name) {
+  const auto* found =
+      std::ranges::find(kAlliances, name, [](const Scheme& s) { return std::string(s.name); });
+  if (found == std::end(kAlliances)) throw std::runtime_error("no scheme " + name);
+  return *found;
+}
+
+Topology tree() {
+  Pods pods = Pods::fuso();
+  pods.access.rate = pods.host.rate = kAccessRate;
+  pods.fabric.rate = kFabricRate;
+  for (PortOptions* port : {&pods.access, &pods.host, &pods.fabric}) {
+    port->delay = kHopDelay;
+    port->discipline = Discipline::kDctcp;
+  }
+  pods.access.bytes = kAccessBytes;
+  pods.access.thresholdBytes = kAccessMarks;
+  pods.fabric.bytes = kFabricBytes;
+  pods.fabric.thresholdBytes = kFabricMarks;
+  pods.host.bytes = 0;  // a host's own queue holds what it sends
+  return pods.build();
+}
+
+struct Request {
+  size_t client = 0, server = 0;
+  uint64_t bytes = 0;
+  Time begin{};
+  Time end = kNever;
+  tcp::Connection* connection = nullptr;
+};
+
+class TogetherRun {
+ public:
+  explicit TogetherRun(const FabricParams& p)
+      : p_(p),
+        scheme_(schemeOf(p.scheme)),
+        world_(p.seed),
+        network_(world_, tree(), Random(p.seed).next()),
+        hosts_(world_, network_),
+        gateways_(world_, network_, p.subflows) {
+    draw();
+    if (scheme_.policy) {
+      startGateways();
+    } else if (scheme_.shim) {
+      Random seeds(p.seed);
+      for (size_t h = 0; h < hosts_.size(); ++h) hosts_.at(h).addShim({}, seeds.next());
+    }
+  }
+
+  Json run() {
+    Time start = world_.now() + kOpens;
+    for (size_t i = 0; i < requests_.size(); ++i) open(requests_[i], i, start);
+    world_.run(kOpens);
+    for (const Request& r : requests_) {
+      if (!r.connection || !r.connection->client().established())
+        throw std::runtime_error("a connection does not come up");
+    }
+    for (const auto& [cable, rate] : lossyCables(network_.topology(), p_.lossyShare, p_.seed)) {
+      LinkOptions losses;
+      losses.loss = rate;
+      network_.ports()[cable].setLosses(losses);
+    }
+    Time last = start;
+    for (const Request& r : requests_) last = std::max(last, r.begin);
+    world_.runUntil([&] { return done_ == requests_.size(); }, last - world_.now() + kWait);
+    requireSound(world_);
+    return report();
+  }
+
+ private:
+  /// Poisson requests between random hosts; beside these, one host after the other asks many at once.
+  void draw() {
+    Sizes sizes = namedSizes(p_.sizes);
+    Random random(p_.seed);
+    size_t hosts = network_.hosts();
+    Duration gap =
+        fromSeconds(sizes.mean(p_.most) * 8 / (p_.load * static_cast<double>(hosts) * kAccessRate));
+    Duration end = fromSeconds(p_.time / 1000);
+    for (Duration at{}; at < end; at += exponential(random, gap)) {
+      size_t client = random.below(hosts);
+      requests_.push_back({client, other(random, client), sizes.draw(random, p_.most), Time{} + at});
+    }
+    if (p_.fanOut == 0) return;
+    for (Duration at{}; at < end; at += kIncastEvery) {
+      size_t client = random.below(hosts);
+      for (size_t i = 0; i < p_.fanOut; ++i)
+        requests_.push_back({client, other(random, client), kIncastBytes, Time{} + at});
+    }
+  }
+  size_t other(Random& random, size_t host) const {
+    return (host + 1 + random.below(network_.hosts() - 1)) % network_.hosts();
+  }
+  void startGateways() {
+    Params params;
+    params.policy = scheme_.policy;
+    TunnelOptions options = tunnelOptions(params, scheme_.controller, kWindowOfEach);
+    options.ackShim = scheme_.shim;
+    for (size_t h = 0; h < network_.hosts(); ++h) gateways_.add(options).poolLimit = kGatewayBuffers;
+    std::vector<std::pair<size_t, size_t>> pairs;
+    for (const Request& r : requests_) pairs.emplace_back(std::minmax(r.client, r.server));
+    std::ranges::sort(pairs);
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+    for (auto [a, b] : pairs) gateways_.pair(a, b);
+    gateways_.start();
+  }
+  Station& station(size_t host) {
+    if (scheme_.policy) return gateways_.at(host);
+    return hosts_.at(host);
+  }
+  // Set up one after the other, so that the SYNs are no incast; the request is small, and the response counts.
+  void open(Request& request, size_t number, Time start) {
+    request.begin = start + (request.begin - Time{});
+    tcp::Options options;
+    options.control = tcp::Control::kCubic;
+    options.content = false;
+    if (scheme_.policy) options.mss = static_cast<uint16_t>(segmentSize(gateways_.at(request.server)));
+    auto port = static_cast<uint16_t>(kPorts + number);
+    auto turn = static_cast<int64_t>(number) * (kOpens / 2) / static_cast<int64_t>(requests_.size());
+    world_.after(turn, [this, &request, options, port] {
+      request.connection = &world_.add<tcp::Connection>(station(request.client), station(request.server),
+                                                        tcp::Connection::Ports{port, port}, options);
+    });
+    world_.at(request.begin, [this, &request] {
+      request.connection->client().send(kRequest, [this, &request](const tcp::Message&) {
+        request.connection->server().send(request.bytes, [this, &request](const tcp::Message&) {
+          request.end = world_.now();
+          ++done_;
+        });
+      });
+    });
+  }
+  Json report() {
+    std::vector<double> all, small;
+    uint64_t incomplete = 0, timeouts = 0;
+    for (const Request& r : requests_) {
+      all.push_back(toSeconds((r.end == kNever ? world_.now() : r.end) - r.begin));
+      incomplete += r.end == kNever;
+      timeouts += r.connection->server().stats().timeouts;
+      if (r.bytes <= kSmall) small.push_back(all.back());
+    }
+    uint64_t lost = 0, dropped = 0, marked = 0;
+    for (const Port& port : network_.ports()) {
+      lost += port.counters().lost;
+      dropped += port.counters().dropped;
+      marked += port.counters().marked;
+    }
+    return {{"load", p_.load},
+            {"flows", all.size()},
+            {"incomplete", incomplete},
+            {"mean_all", mean(all)},
+            {"p99_all", percentile(all, 0.99)},
+            {"small", small.size()},
+            {"mean_small", mean(small)},
+            {"p50_small", percentile(small, 0.5)},
+            {"p99_small", percentile(small, 0.99)},
+            {"timeouts", timeouts},
+            {"lost", lost},
+            {"dropped", dropped},
+            {"marked", marked},
+            {"hash", network_.hash()}};
+  }
+
+  FabricParams p_;
+  const Scheme& scheme_;
+  World world_;
+  SwitchedNetwork network_;
+  NetworkHosts hosts_;
+  FabricGateways gateways_;
+  std::vector<Request> requests_;
+  size_t done_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> togetherSchemes() {
+  std::vector<std::string> names;
+  for (const Scheme& scheme : kAlliances) names.emplace_back(scheme.name);
+  return names;
+}
+
+Json runTogether(const FabricParams& p) {
+  return TogetherRun(p).run();
+}
+
+}  // namespace braid::sim
