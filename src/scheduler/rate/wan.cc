@@ -41,9 +41,11 @@ double Wan::pacingRate() const {
 void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
   if (mode_ == Mode::kCompete) competition_.onSent(bytes, inFlight, now);
   Duration pause = rounds_.onSent(bytes, inFlight, now);
-  if (mode_ == Mode::kStart || pause <= path_.srtt()) return;
-  rounds_.onPause();
-  look_.onPause();
+  if (mode_ != Mode::kStart && pause > path_.srtt()) {
+    rounds_.onPause();
+    look_.onPause();
+  }
+  if (inFlight + datagram_ > window()) rounds_.onFull();
 }
 
 void Wan::onAck(const AckSample& ack) {

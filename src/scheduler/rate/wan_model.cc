@@ -26,6 +26,7 @@ double WanModel::onRound(double window, const WanPath& path, double target) {
 double WanModel::onUnusedRound(double window, const WanRound& round, const WanPath& path, double target) {
   low_ = 0;
   double mean = toSeconds(round.meanRtt() - path.base());
+  if (round.tooSmall && mean < target / 2) return window * (1 + kMostGrowth);
   return std::min(window, std::max(window + step(window, mean, path, target), initial_));
 }
 

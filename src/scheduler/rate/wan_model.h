@@ -41,7 +41,8 @@ class WanModel {
   double begin(double window, const WanPath& path, double target);
   /// A round that used the window has ended, and is in `path`.
   double onRound(double window, const WanPath& path, double target);
-  /// A round that did not use it: by the mean RTT the window only falls, to the initial one at least.
+  /// A round that did not use it on average. When the burst after a pause filled it all the same and left no queue, the
+  /// window was too small for the burst and grows; else by the mean RTT it only falls, to the initial one at least.
   double onUnusedRound(double window, const WanRound& round, const WanPath& path, double target);
   /// A round with CE marks.
   double onMarkedRound(double window);

@@ -18,7 +18,8 @@ struct WanRound {
   Duration rtt = Duration::max();  ///< smallest sample
   Duration rtts{};                 ///< sum of the samples
   int samples = 0;
-  bool marked = false;  ///< a CE mark was counted
+  bool marked = false;    ///< a CE mark was counted
+  bool tooSmall = false;  ///< the round follows a pause, and the burst after the pause filled the window
 
   double sent() const { return lost + acked; }
   /// With at least one sample.
@@ -42,8 +43,13 @@ class WanRounds {
     round_.began = now;
     return now - before;
   }
+  /// The window is full.
+  void onFull() { filled_ = true; }
   /// The sender goes on after a pause. The first ACK then ends a round of which next to nothing has arrived.
-  void onPause() { resumed_ = true; }
+  void onPause() {
+    resumed_ = true;
+    filled_ = false;
+  }
 
   void onAck(const AckSample& ack) {
     if (ack.rtt > Duration{}) {
@@ -66,9 +72,9 @@ class WanRounds {
   bool isTelling() const { return !resumed_; }
   /// The next round begins with this ACK.
   void begin(const AckSample& ack) {
-    resumed_ = false;
     end_ = ack.delivered;
     round_ = {};
+    round_.tooSmall = std::exchange(resumed_, false) && filled_;
     round_.began = ack.now;
   }
 
@@ -77,6 +83,7 @@ class WanRounds {
   uint64_t end_ = 0;  // bytes delivered at which the round ends
   Time lastSent_;
   bool resumed_ = false;  // after a pause, and nothing has been acknowledged since
+  bool filled_ = false;   // the window was full since the last pause
 };
 
 }  // namespace braid

@@ -60,5 +60,14 @@ TEST_F(WanModelTest, AnUnusedWindowOnlyFalls) {
   EXPECT_NEAR(model.onUnusedRound(130e3, round, path, kTarget), 122e3, 1e-6);
 }
 
+TEST_F(WanModelTest, AWindowThatIsTooSmallForABurstGrowsByAQuarterUnlessItQueues) {
+  WanPath path = pathOf(100ms, 100ms, 1e6);
+  WanRound round = roundAt(1e6, 100ms, at(2s));
+  round.tooSmall = true;
+  EXPECT_DOUBLE_EQ(model.onUnusedRound(100e3, round, path, kTarget), 125e3);
+  round.rtts = 105ms;  // half the target
+  EXPECT_LE(model.onUnusedRound(100e3, round, path, kTarget), 100e3);
+}
+
 }  // namespace
 }  // namespace braid::wan_model_test

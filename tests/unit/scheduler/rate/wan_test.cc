@@ -247,6 +247,33 @@ TEST_F(WanTest, AWindowThatIsNotUsedFallsToTheInitialOneAtMost) {
   EXPECT_EQ(w.window(), 10000u);
 }
 
+// Responses with pauses between them never have the window full on average, but each is held back by it.
+TEST_F(WanTest, ABurstAfterAPauseThatFillsTheWindowWidensIt) {
+  leaveStart();
+  auto burst = [&](uint64_t bytes, Duration pause, Duration rtt) {
+    now += pause;
+    for (uint64_t sent = kBytes; sent <= bytes; sent += kBytes) w.onSent(kBytes, sent, now);
+    round(rtt, {.inFlight = 0.1, .samples = 1, .acked = kBytes});  // says nothing
+    round(rtt, {.inFlight = 0.5, .acked = bytes - kBytes});
+  };
+  uint64_t before = w.window();
+  burst(before / 2, 1s, 100ms);
+  EXPECT_EQ(w.window(), before) << "it had room";
+  burst(before, 1s, 100ms);
+  EXPECT_NEAR(window(), static_cast<double>(before) * 1.25, 2);
+  before = w.window();
+  burst(before, 1s, 120ms);
+  EXPECT_LE(w.window(), before) << "it queued";
+}
+
+TEST_F(WanTest, AFullWindowWithoutAPauseBeforeItIsNoReason) {
+  leaveStart();
+  uint64_t before = w.window();
+  for (uint64_t sent = kBytes; sent <= before; sent += kBytes) w.onSent(kBytes, sent, now);
+  round(100ms, {.inFlight = 0.5});
+  EXPECT_EQ(w.window(), before);
+}
+
 TEST_F(WanTest, LossWithoutAQueueIsNotCongestion) {
   leaveStart();
   double before = window();
