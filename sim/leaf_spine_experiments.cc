@@ -126,6 +126,7 @@ Json runLeafSpine(const RackParams& p) {
           {"flows", all.size()},
           {"incomplete", incomplete},
           {"mean_all", mean(all)},
+          {"p50_all", percentile(all, 0.5)},
           {"p99_all", percentile(all, 0.99)},
           {"small", small.size()},
           {"mean_small", mean(small)},

@@ -161,14 +161,20 @@ Json runWebSearch(const RackParams& p) {
   Json j = describe(rack);
   j["small"] = small.size();
   j["mean_small"] = mean(small);
+  j["p50_small"] = percentile(small, 0.5);
   j["p95_small"] = percentile(small, 0.95);
+  j["p99_small"] = percentile(small, 0.99);
   j["mean_all"] = mean(all);
+  j["p50_all"] = percentile(all, 0.5);
+  j["p99_all"] = percentile(all, 0.99);
   return j;
 }
 
 constexpr RackExperiment kExperiments[] = {
     {"incast", "section V-A: rounds of small flows, with --large beside large ones", runIncastRounds},
     {"websearch", "section V-C: flows of web search at one port, for alpha", runWebSearch},
+    {"traced", "section III-B: web search or data mining at one port, each loss of the hosts' TCP traced",
+     runTraced},
     {"leaf-spine", "section V-B: web search or data mining between the hosts of nine racks", runLeafSpine},
 };
 

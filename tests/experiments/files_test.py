@@ -54,6 +54,12 @@ class Files(unittest.TestCase):
         for experiment in EXPERIMENTS.values():
             self.assertLessEqual(experiment.figures(), figures.keys(), experiment.name)
 
+    def test_what_the_shim_costs_is_told_everywhere(self):
+        """eval.6 takes it from there."""
+        for experiment in (each for each in EXPERIMENTS.values() if each.paper == "tracks"):
+            for share in ("p50", "p99"):
+                self.assertEqual(experiment.reports[share].against, "off", f"{experiment.name}: {share}")
+
     def test_every_experiment_has_its_place(self):
         places = {}
         for page in spec.PAGES.glob("*.md"):

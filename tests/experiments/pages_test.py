@@ -126,6 +126,16 @@ class Judged(Case):
         few = made_up(experiment, dataclasses.replace(experiment.full, seeds=4))
         self.assertEqual(self.lacking({"two-ways": few})["fuso 6a"], "an interval")
 
+    def test_ratios_are_those_of_pairs(self):
+        """Each report that names a variant, at each point; made_up() has `fuso` at a quarter of `none`."""
+        found = judge.ratios(self.experiments, self.known)
+        self.assertEqual({(each["report"], each["variant"], each["against"], each["ratio"], each["interval"])
+                          for each in found}, {("p99", "fuso", "none", 0.25, 0.0)})
+        self.assertEqual([each["point"] for each in found],
+                         [{"loss": loss, "where": where} for loss in ("0.01", "0.10") for where in ("inside", "edge")])
+        self.assertEqual({each["seeds"] for each in found}, {5})
+        self.assertEqual(judge.ratios(self.experiments, {}), [])
+
 
 if __name__ == "__main__":
     unittest.main()

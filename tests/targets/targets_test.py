@@ -10,7 +10,7 @@ import types
 import unittest
 from unittest import mock
 
-from targets import MISSING, Target, __main__, _simulate, rate, recovery, shim
+from targets import MISSING, Target, __main__, _simulate, eval_shim, rate, recovery, shim
 from targets import _recovery_lab as lab
 from targets._flows import Completion
 
@@ -256,6 +256,53 @@ class Simulated(unittest.TestCase):
     def test_every_download_is_told(self):
         _, detail = recovery.bulk()
         self.assertEqual(len(detail["0% loss on WiFi"]["adaptive"]["goodputs by seed"]), 8)
+
+
+class WorstRatio(unittest.TestCase):
+    """eval.6 with an experiment `tracks-1` that is not run, and a shim.4 of one row."""
+
+    @staticmethod
+    def entry(report, ratio, interval=0.1, variant="shim", against="off", name="tracks-1"):
+        return {"experiment": name, "paper": "tracks", "report": report, "variant": variant, "against": against,
+                "point": {"alpha": "10"}, "ratio": ratio, "interval": interval, "seeds": 5}
+
+    def harmless(self, found, faults=0, code=0):
+        def sim_run(*words):
+            done = mock.Mock(returncode=0 if words[0] == "ratios" else code)
+            done.stdout = json.dumps(found)
+            return done
+
+        with mock.patch.object(eval_shim, "sim_run", sim_run), \
+                mock.patch.object(eval_shim, "ROOT", mock.MagicMock()) as root, \
+                mock.patch.object(eval_shim, "rack_ratios", lambda: ({"shim.4, p99_ms": 0.5}, faults)):
+            folder = root / "sim" / "experiments"
+            folder.glob.return_value = [types.SimpleNamespace(stem="tracks-1")]
+            return eval_shim.harmless(quick=False, lab=False)
+
+    def test_the_worst_is_told_of_both(self):
+        found = [self.entry("p50", 1.1), self.entry("p50_small", 0.9), self.entry("p99", 1.5, 0.6),
+                 self.entry("p99_small", 1.0), self.entry("mean", 7), self.entry("p99", 8, variant="duplicates")]
+        value, detail = self.harmless(found)
+        self.assertEqual(value, 1.5)
+        self.assertEqual(detail["worst by share"], {"p50": 1.1, "p99": 1.5})
+        self.assertEqual(detail["p99"]["above 1.02"],
+                         {"tracks-1, alpha 10, p99": {"ratio": 1.5, "95 % interval": 0.6}})
+        self.assertEqual(detail["p99"]["rows"], 3, "that of shim.4 is one")
+        self.assertEqual(detail["p99"]["surely above 1.02, with the whole interval"], [])
+        self.assertEqual(list(detail["p50"]["above 1.02"]), ["tracks-1, alpha 10, p50"])
+        self.assertEqual(detail[MISSING], "without shim.2 and shim.3, of real kernels: --lab")
+
+    def test_an_experiment_must_tell_both(self):
+        _, detail = self.harmless([self.entry("p50", 1), self.entry("mean", 1)])
+        self.assertIn("tracks-1 has no p99", detail[MISSING])
+
+    def test_what_is_not_defined_or_did_not_end_is_missing(self):
+        both = [self.entry("p50", 1), self.entry("p99", 1)]
+        for found, more, said in (([*both, self.entry("p99_small", None)], {}, "p99_small is not defined"),
+                                  (both, {"faults": 2}, "flows that failed"),
+                                  (both, {"code": 1}, "an experiment failed")):
+            with self.subTest(said):
+                self.assertIn(said, self.harmless(found, **more)[1][MISSING])
 
 
 if __name__ == "__main__":

@@ -16,16 +16,18 @@ from .rivals import rivals
 from .runner import Store, run_all
 from .spec import FOLDER, ROOT, load_all, load_figures
 
-VERBS = ("list", "all", "claims", "coverage", "rivals")
+VERBS = ("list", "all", "claims", "coverage", "ratios", "rivals")
 EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables. claims: the papers' claims, met or "
           "not by the runs that are kept, as JSON. coverage: the figures that have no experiment, number or interval. "
-          "rivals VARIANT: its p99 against the best other variant's in each experiment that has both, as JSON.")
+          "ratios: what variants are to those that they are compared with. rivals VARIANT: its p99 against the best "
+          "other variant's in each experiment that has both.")
 
 
 def _parse():
     parser = argparse.ArgumentParser(prog="sim/run", description="Runs the experiments of sim/experiments and sets "
                                      "their figures beside the papers'.", epilog=EPILOG)
-    parser.add_argument("wanted", nargs="+", metavar="list | NAME... | all | claims | coverage | rivals VARIANT")
+    parser.add_argument("wanted", nargs="+",
+                        metavar="list | NAME... | all | claims | coverage | ratios | rivals VARIANT")
     parser.add_argument("--quick", action="store_true", help="the reduced grids: all in less than ten minutes")
     parser.add_argument("--seeds", type=int, metavar="N", help="so many, instead of each grid's own")
     parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count(), help="runs at a time (%(default)s)")
@@ -96,6 +98,15 @@ def _run(experiments, options, store):
     return failed
 
 
+def _told(verb, experiments, known, options):
+    """What is printed of the runs that are kept, `known`."""
+    if verb == "ratios":
+        return judge.ratios(experiments, known)
+    if verb == "rivals":
+        return rivals(known, options.wanted[1], leaving=options.without)
+    return getattr(judge, verb)(experiments, load_figures(), known)
+
+
 def main():
     options = _parse()
     experiments, verb, store = load_all(), options.wanted[0], Store(options.results)
@@ -110,13 +121,9 @@ def main():
     if "BRAID_BIN" not in os.environ:
         build(ROOT, sorted({cell.words[0] for experiment in experiments.values()
                             for cell in cells_of(experiment, experiment.quick)}))
-    if verb in ("claims", "coverage"):
+    if verb in VERBS and verb != "all":
         known = judge.outcomes(experiments, store, options.quick)
-        print(json.dumps(getattr(judge, verb)(experiments, load_figures(), known), indent=1, ensure_ascii=False))
-        return 0
-    if verb == "rivals":
-        known = judge.outcomes(experiments, store, options.quick)
-        print(json.dumps(rivals(known, options.wanted[1], leaving=options.without), indent=1))
+        print(json.dumps(_told(verb, experiments, known, options), indent=1, ensure_ascii=False))
         return 0
     failed = _run(experiments, options, store)
     if failed:

@@ -58,6 +58,24 @@ def claims(experiments, figures, known):
             "without a claim": without}
 
 
+def ratios(experiments, known):
+    """What every variant is to the one that it is compared with, in each such report at each point: [{"experiment",
+    "paper", "report", "variant", "against", "point": {axis: label}, "ratio", "interval", "seeds"}], seed by seed and
+    then averaged. A ratio that is not defined is None. Of experiments that were not measured there is none."""
+    found = []
+    for outcome in (known[name] for name in experiments if name in known):
+        experiment = outcome.experiment
+        for report in (each for each in experiment.reports.values() if each.against):
+            base = outcome.report(report.name, report.against)
+            for variant in (each for each in experiment.variants if each != report.against):
+                for point, sample in (outcome.report(report.name, variant) / base).points.items():
+                    found.append({"experiment": experiment.name, "paper": experiment.paper, "report": report.name,
+                                  "variant": variant, "against": report.against,
+                                  "point": dict(zip(outcome.grid.axes, point)), "ratio": _number(sample.mean),
+                                  "interval": _number(sample.half), "seeds": outcome.grid.seeds})
+    return found
+
+
 def _has_interval(outcome, figure):
     """Whether something of that figure has a number and an interval of enough seeds."""
     if outcome.grid.seeds < LEAST_SEEDS:

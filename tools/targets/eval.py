@@ -10,15 +10,16 @@ from ._builds import ROOT
 QUICK = [option("--quick", action="store_true", help="the reduced grids, which are not the papers' scale")]
 
 
-def _sim_run(*words):
+def sim_run(*words):
+    """sim/run with these words. Its stdout is the caller's."""
     return subprocess.run([ROOT / "sim" / "run", *words], stdout=subprocess.PIPE, text=True)
 
 
 def _after_all(verb, quick):
     """What sim/run says by this verb once all experiments have run, and whether one of them failed."""
     flags = ["--quick"] if quick else []
-    failed = _sim_run("all", *flags).returncode != 0
-    done = _sim_run(*verb.split(), *flags)
+    failed = sim_run("all", *flags).returncode != 0
+    done = sim_run(*verb.split(), *flags)
     done.check_returncode()
     return json.loads(done.stdout), {MISSING: "an experiment failed, see above"} if failed else {}
 
@@ -60,8 +61,8 @@ def _worst(found):
         "AMP), worst point of all experiments, mean of the seeds", "ratio", at_most=1.05, options=QUICK)
 def together(quick):
     flags = ["--quick"] if quick else []
-    failed = _sim_run("braid-together", *flags).returncode != 0
-    done = _sim_run("rivals", "together", "--without", "tcp", *flags)
+    failed = sim_run("braid-together", *flags).returncode != 0
+    done = sim_run("rivals", "together", "--without", "tcp", *flags)
     done.check_returncode()
     value, detail = _worst(json.loads(done.stdout))
     return value, detail | ({MISSING: "an experiment failed, see above"} if failed else {})

@@ -11,10 +11,10 @@ from lab.requests import ask, connect
 from . import target
 from ._duel import SHORT, require, rounded
 from ._shim_lab import LAB_PROGRAMS, ShimLab
+from ._shim_ratios import QUICK_FLOWS, add, lab_rows, lossy_hop_ratios
 from .order import QUICK, ROUNDS, TOOLS
-from .shim import JITTER, LOSS, SENDERS, lossy_hop
-from .shim_racks import rounds_of_all
-from .shim_stacks import large_flows_alone, stacks
+from .shim import JITTER, LOSS, SENDERS
+from .shim_stacks import large_flows_alone
 
 SERVER, PORT = Lab.server_addresses()[0], 7100
 CONNECTIONS, ANSWERS, QUICK_ANSWERS = 8, 400, 50  # answers of each connection in a run
@@ -113,48 +113,7 @@ def persistent_answers(quick):
     return median(run["ratio"] for run in detail["runs"]), detail
 
 
-QUICK_FLOWS, SHOWN = 150, 12
-SHARES = {"p50_ms": 0.5, "p99_ms": 0.99}
-
-
-def _columns(rows):
-    return ({name: each[index] for name, each in rows.items()} for index in (0, 1))
-
-
-def _lossy_hop(*arguments):
-    """({row: on / off}, {row: off / off}, flows that failed) of shim.2 with these arguments of lossy_hop()."""
-    _, detail = lossy_hop(*arguments)
-    rows = {f"shim.2, {name}, {since}, {key}": (each[key][1] / each[key][0], each["control"][key])
-            for name, row in detail["without and with"].items() for since, each in row.items() for key in SHARES}
-    return *_columns(rows), detail["failed"]
-
-
-def _stacks():
-    """({row: on / off}, {row: off / off}, flows with a fault) of shim.3."""
-    faults, detail = stacks()
-    rows = {f"shim.3, {name}, {key}": (row["with"][key] / row["without"][key], row["control"][key])
-            for name, row in detail.items() if isinstance(row, dict) and "ratio" in row for key in SHARES}
-    return *_columns(rows), faults
-
-
-def _racks():
-    """({row: on / off}, flows that did not end) of shim.4, flows of all seeds pooled; its handshakes in the round and
-    its jitter, too."""
-    done = rounds_of_all()
-    ratios, incomplete = {}, 0
-    for (case, flows, name, shim), runs in done.items():
-        if shim != "sender":
-            continue
-        incomplete += sum(run["incomplete"] for run in runs)
-        off, on = ([t for run in each for t in run["times"]] for each in (done[case, flows, name, "off"], runs))
-        ratios |= {f"shim.4, {case}, {flows} flows, {name}, {key}": percentile(on, share) / percentile(off, share)
-                   for key, share in SHARES.items()}
-    return ratios, incomplete
-
-
-def _add(table, ratios):
-    for row, ratio in ratios.items():
-        table.setdefault(row, []).append(ratio)
+SHOWN = 12
 
 
 def _judged(runs, control, failed):
@@ -176,16 +135,7 @@ def _judged(runs, control, failed):
         "the median of 3 (shim.4 in virtual time: once)", "ratio", at_most=1.05,
         programs=[*LAB_PROGRAMS, "lwip_peer", "sim_racks"], options=[QUICK])
 def harmless(quick):
-    runs, control, failed = {}, {}, {"shim.2": [], "shim.3": [], "shim.4": []}
-    ratios, faults = _racks()
-    failed["shim.4"].append(faults)
-    runs |= {name: [ratio] for name, ratio in ratios.items()}
-    for _ in range(1 if quick else ROUNDS):
-        shim_2 = _lossy_hop(QUICK_FLOWS, SENDERS[:1]) if quick else _lossy_hop()
-        for name, (ratios, halves, faults) in {"shim.2": shim_2, **({} if quick else {"shim.3": _stacks()})}.items():
-            failed[name].append(faults)
-            _add(runs, ratios)
-            _add(control, halves)
+    runs, control, failed = lab_rows(quick)
     worst, detail = _judged(runs, control, failed)
     require(detail, not any(itertools.chain(*failed.values())), f"flows that failed: {failed}")
     require(detail, not quick, "more: " + SHORT.removeprefix("more: ") + ", and without shim.3")
@@ -205,10 +155,10 @@ def harmless_when_few(quick):
     runs, control, failed = {}, {}, {"14.6 KB": [], "1 MB": []}
     for _ in range(1 if quick else ROUNDS):
         count, senders = (QUICK_FLOWS, FEW_SENDERS[:1]) if quick else (FEW_FLOWS, FEW_SENDERS)
-        ratios, halves, faults = _lossy_hop(count, senders, FEW)
+        ratios, halves, faults = lossy_hop_ratios(count, senders, FEW)
         failed["14.6 KB"].append(faults)
-        _add(runs, ratios)
-        _add(control, halves)
+        add(runs, ratios)
+        add(control, halves)
     large = {}
     if not quick:
         large, faults = large_flows_alone()
