@@ -193,6 +193,8 @@ RackTreeOptions treeOf(const RackParams& p) {
   RackTreeOptions o;
   o.senders = p.flows;
   o.jitter = fromSeconds(p.jitter * 1e-6);
+  if (p.rtt) o.rtt = fromSeconds(*p.rtt * 1e-3);
+  o.queue = p.queue;
   o.discipline = disciplineOf(p.scheme);
   o.senderShim = p.shim != "off";
   o.receiverShim = p.shim == "both";

@@ -26,11 +26,15 @@ struct RackParams {
   uint32_t alpha = 10;
   std::optional<uint32_t> gamma;  ///< bytes; unset: the default
   double jitter = 0;              ///< us
-  double load = 0.5;    ///< websearch: of the bottleneck; leaf-spine: of the leaves' uplinks; (0, 1)
-  double seconds = 10;  ///< websearch: of arrivals
+  std::optional<double>
+      rtt;  ///< incast, websearch, traced: ms, without queues and transmission; unset: the experiment's
+  size_t queue = 100;   ///< incast, websearch, traced: packets that wait at the bottleneck
+  double load = 0.5;    ///< websearch, traced: of the bottleneck; leaf-spine: of the leaves' uplinks; (0, 1)
+  double seconds = 10;  ///< websearch, traced: of arrivals
   double time = 30;     ///< leaf-spine: of arrivals, ms
-  std::string sizes = "web_search";   ///< leaf-spine: name in sim/data
-  uint64_t most = uint64_t{1} << 30;  ///< leaf-spine: of a flow, bytes
+  std::string sizes = "web_search";   ///< leaf-spine, traced: name in sim/data
+  uint64_t most = uint64_t{1} << 30;  ///< leaf-spine, traced: of a flow, bytes
+  std::string recovery = "tcp";       ///< traced: how the hosts' TCP finds losses, tcp::recoveryNames()
   size_t hostsPerLeaf = 20;           ///< leaf-spine
 };
 
@@ -56,6 +60,9 @@ inline constexpr uint64_t kSmallFlow = 100'000;
 
 /// Section V-B: web search or data mining between the hosts of nine leaves below four spines.
 Json runLeafSpine(const RackParams& params);
+
+/// Section III-B: web search or data mining at one port, each loss of the hosts' TCP traced.
+Json runTraced(const RackParams& params);
 
 /// The tree that the parameters describe.
 RackTreeOptions treeOf(const RackParams& params);

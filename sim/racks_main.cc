@@ -5,6 +5,7 @@
 
 #include "sim/program.h"
 #include "sim/rack_experiments.h"
+#include "simnet/tcp/rivals.h"
 
 int main(int argc, char** argv) {
   using namespace braid::sim;
@@ -26,18 +27,28 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"established", "handshake"}));
   app.add_option("--jitter", params.jitter, "of all packets on the hosts' links, us")
       ->check(CLI::Range(0.0, 1000.0));
+  app.add_option("--rtt", params.rtt, "not leaf-spine: without queues and transmission, ms")
+      ->check(CLI::Range(0.01, 10000.0));
+  app.add_option("--queue", params.queue, "not leaf-spine: packets that wait at the bottleneck")
+      ->check(CLI::Range(1, 1000000));
   app.add_option("--rounds", params.rounds, "incast")->check(CLI::Range(1, 100));
   app.add_option("--bytes", params.bytes, "incast: of a small flow")->check(CLI::Range(1, 1 << 30));
   app.add_option("--alpha", params.alpha, "of the shim")->check(CLI::Range(1, 1000));
   app.add_option("--gamma", params.gamma, "of the shim, bytes");
-  app.add_option("--load", params.load, "websearch: of the bottleneck; leaf-spine: of the leaves' uplinks")
+  app.add_option("--load", params.load,
+                 "websearch, traced: of the bottleneck; leaf-spine: of the leaves' uplinks")
       ->check(CLI::Range(0.01, 1.0));
-  app.add_option("--seconds", params.seconds, "websearch: of arrivals")->check(CLI::Range(0.1, 1000.0));
+  app.add_option("--seconds", params.seconds, "websearch, traced: of arrivals")
+      ->check(CLI::Range(0.1, 1000.0));
   app.add_option("--time", params.time, "leaf-spine: of arrivals, ms")->check(CLI::Range(0.1, 100000.0));
-  app.add_option("--sizes", params.sizes, "leaf-spine: distribution of sizes")
+  app.add_option("--sizes", params.sizes, "leaf-spine, traced: distribution of sizes")
       ->check(CLI::IsMember({"web_search", "data_mining", "web_server"}));
-  app.add_option("--most", params.most, "leaf-spine: largest flow, bytes")->check(CLI::Range(1000, 1 << 30));
+  app.add_option("--most", params.most, "leaf-spine, traced: largest flow, bytes")
+      ->check(CLI::Range(1000, 1 << 30));
   app.add_option("--hosts", params.hostsPerLeaf, "leaf-spine: of a rack")->check(CLI::Range(1, 100));
+  app.add_option("--recovery", params.recovery, "traced: how the hosts' TCP finds losses")
+      ->check(
+          CLI::IsMember(std::vector<std::string>(tcp::recoveryNames().begin(), tcp::recoveryNames().end())));
   CLI11_PARSE(app, argc, argv);
   return runProgram("sim_racks", [&] {
     const RackExperiment& experiment = byName(rackExperiments(), name);

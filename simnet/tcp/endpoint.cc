@@ -231,6 +231,7 @@ void Endpoint::tellArrivals() {
 // ---- what leaves
 
 void Endpoint::transmit(const DataSegment& segment) {
+  if (watcher_) watcher_(segment);
   std::array<uint8_t, 9000> content;
   ByteSpan payload = ByteSpan(content).first(segment.bytes.size());
   if (options_.content)

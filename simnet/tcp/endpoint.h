@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/ring.h"
 #include "simnet/inner_packets.h"
@@ -44,6 +45,11 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   /// A message behind those written before; it goes as soon as connection and window allow. At least one
   /// byte.
   void send(uint64_t bytes, Arrived arrived = {});
+
+  /// Called with each data segment that it sends, copies by redundancy left out, before the packet goes; window and
+  /// scoreboard know of it.
+  using Watcher = std::function<void(const DataSegment&)>;
+  void watch(Watcher watcher) { watcher_ = std::move(watcher); }
 
   bool established() const { return state_ == State::kEstablished; }
   /// kNever before.
@@ -110,6 +116,7 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
     Arrived arrived;
   };
   Ring<Pending> messages_;
+  Watcher watcher_;
   uint64_t wrong_ = 0, ceSeen_ = 0, dataSeen_ = 0;
 };
 

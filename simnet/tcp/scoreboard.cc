@@ -37,19 +37,6 @@ void Scoreboard::markLost(uint32_t id) {
   if (id < repairFrom_) repairFrom_ = id;
 }
 
-void Scoreboard::takeBackSacks() {
-  for (uint32_t id = first_; id != endId(); ++id) {
-    SentSegment& s = mut(id);
-    if (!s.sacked) continue;
-    uncount(s);
-    sackedBytes_ -= s.size;
-    s.sacked = false;
-    markLost(id);
-  }
-  top_ = {};
-  knownCount_ = 0;
-}
-
 uint32_t Scoreboard::nextRepair() {
   repairFrom_ = std::max(repairFrom_, first_);
   while (!at(repairFrom_).lost || at(repairFrom_).resent) ++repairFrom_;
@@ -72,6 +59,17 @@ void Scoreboard::cut(uint32_t mss) {
       else
         markLost(id);
     }
+  }
+}
+
+void Scoreboard::forgetSacks() {
+  Ring<SentSegment> known = std::exchange(segments_, {});
+  uint32_t first = first_;
+  *this = Scoreboard();
+  first_ = first;
+  for (size_t i = 0; i < known.size(); ++i) {
+    append(known[i].begin, known[i].size, known[i].sentAt);
+    mut(endId() - 1).retransmitted = known[i].retransmitted;
   }
 }
 

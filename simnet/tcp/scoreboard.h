@@ -51,8 +51,6 @@ class Scoreboard {
   uint64_t pipe() const { return bytes_ - sackedBytes_ - lostBytes_ + resentBytes_; }
   /// Sent and not acknowledged by the cumulative ACK.
   uint64_t flight() const { return bytes_; }
-  /// The cumulative ACK ends at a segment that the receiver once reported: it must have taken that back.
-  bool reneged() const { return !segments_.empty() && segments_[0].sacked; }
   bool hasLost() const { return lostCount_ > 0; }
   /// Some lost segment waits to be sent again.
   bool hasRepair() const { return repairs_ > 0; }
@@ -70,8 +68,10 @@ class Scoreboard {
   template <typename Delivered>
   void sack(const Range* blocks, size_t count, Delivered&& delivered);
   void markLost(uint32_t id);
-  /// The receiver no longer holds what it reported (RFC 2018 section 8): all of that is lost.
-  void takeBackSacks();
+  /// The receiver has SACKed the first segment and does not acknowledge it: it has dropped it, or never had it.
+  bool reneged() const { return !empty() && segments_.front().sacked; }
+  /// Nothing is known to have arrived or to be lost any more (RFC 2018 section 8).
+  void forgetSacks();
   /// The lowest segment that is lost and not sent again; hasRepair() must be true.
   uint32_t nextRepair();
   /// Segments below this one have so many SACKed ones above them, 1..kCounted (RFC 6675's IsLost()).

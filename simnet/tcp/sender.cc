@@ -6,11 +6,11 @@
 namespace braid::sim::tcp {
 
 namespace {
-
-/// What a receiver still gets, as Linux does, to acknowledge what it seems to have dropped after reporting it.
-constexpr Duration kReneging = 10ms;
 /// More losses of SYN or SYN-ACK leave an initial window of one segment (RFC 6928 section 2).
 constexpr uint32_t kSynLosses = 1;
+/// A receiver that took a SACK back has so long, or half a round trip, to say otherwise (Linux,
+/// tcp_check_sack_reneging()).
+constexpr Duration kRenegePatience = 10ms;
 }  // namespace
 
 Sender::Sender(Timeline& timeline, SegmentOutlet& outlet, const Options& options)
@@ -70,7 +70,8 @@ void Sender::onAck(const Ack& ack) {
     partialAck_ = true;
   }
   if (restart) timers_.restart();
-  if (board_.reneged()) timers_.hasten(std::max<Duration>(rto().srtt() / 16, kReneging));
+  if (progress.acked > 0 && board_.reneged())
+    timers_.restartWith(std::max<Duration>(rto().srtt() / 2, kRenegePatience));
   if (progress.acked > 0 || board_.sackedSegments() > 0) scheduleProbe();
   sendWhatMay();
 }
@@ -274,7 +275,7 @@ void Sender::onTimeout() {
   probe_.forget();
   timers_.clearProbe();
   timers_.setReorder(kNever);
-  if (board_.reneged()) board_.takeBackSacks();
+  if (board_.reneged()) board_.forgetSacks();
   detector_->onTimeout(board_, situation());
   repairNow_ = true;
   timers_.restart();

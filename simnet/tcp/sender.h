@@ -98,6 +98,7 @@ class Sender {
   double cwnd() const { return window_ ? window_->size() : 0; }
   double ssthresh() const { return window_ ? window_->threshold() : 0; }
   bool recovering() const { return window_ && window_->recovering(); }
+  Window::Phase phase() const { return window_ ? window_->phase() : Window::Phase::kOpen; }
   /// These exist once the connection is open.
   const Congestion& congestion() const { return window_->congestion(); }
   const LossDetector& detector() const { return *detector_; }

@@ -22,8 +22,8 @@ class SenderTimers {
 
   /// The retransmission timer begins anew.
   void restart() { timeoutAt_ = timeline_.now() + rto.value(); }
-  /// The retransmission timer does not run longer than so.
-  void hasten(Duration most) { timeoutAt_ = std::min(timeoutAt_, timeline_.now() + most); }
+  /// It goes off after so long.
+  void restartWith(Duration wait) { timeoutAt_ = timeline_.now() + wait; }
   bool runs() const { return timeoutAt_ != kNever; }
   /// A probe goes after so long, but not later than the retransmission timer.
   void setProbe(Duration wait) { probeAt_ = std::min(timeline_.now() + wait, timeoutAt_); }

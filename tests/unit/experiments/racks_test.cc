@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "inet/ecn.h"
 #include "sim/port_queue.h"
@@ -136,6 +137,36 @@ TEST(Racks, WithLossItReplacesTimeouts) {
   EXPECT_GT(on["actuators"]["useful"], 0);
   EXPECT_LT(std::ranges::max(on["times"].get<std::vector<double>>()), 0.05);
   EXPECT_GT(std::ranges::max(off["times"].get<std::vector<double>>()), 0.2);
+}
+
+// Section III-B: the same flows whatever the hosts' TCP does; what is lost is told of both ways of recovery.
+TEST(Racks, TracedFlowsEndAndEachRecoveryIsSeen) {
+  RackParams params;
+  params.load = 0.9;
+  params.seconds = 1;
+  params.queue = 20;
+  Json off = run("traced", params);
+  EXPECT_EQ(off["incomplete"], 0);
+  EXPECT_GT(off["dropped"], 0);
+  EXPECT_EQ(off["probes"], 0);
+  EXPECT_GT(off["fast"]["count"], 0);
+  EXPECT_LE(off["timeout"]["count"], off["timeouts"]);  // a timer that goes off again is in the same recovery
+  params.recovery = "tlp";
+  Json tlp = run("traced", params);
+  EXPECT_GT(tlp["probes"], 0);
+  EXPECT_EQ(tlp["flows"], off["flows"]);
+  EXPECT_EQ(tlp["hash"], run("traced", params)["hash"]);
+}
+
+TEST(Racks, TheRoundTripIsWhatIsAskedFor) {
+  RackParams params;
+  params.flows = 4;
+  params.rounds = 1;
+  params.rtt = 20;
+  for (double seconds : run("incast", params)["times"].get<std::vector<double>>()) {
+    EXPECT_GE(seconds, 0.010);
+    EXPECT_LT(seconds, 0.011);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "inet/protocol.h"
 #include "tests/unit/simnet/tcp/lab.h"
 
@@ -317,6 +320,60 @@ TEST(TcpRecovery, ADsackWidensRacksWindow) {
   EXPECT_EQ(rack.window(board, true, 25ms), 25ms) << "at most SRTT";
   for (int i = 0; i < 16; ++i) rack.onRecoveryEnd();
   EXPECT_EQ(rack.window(board, true, 1s), 10ms);
+}
+
+/// What a sender sends, without anything around it.
+struct Recorder final : SegmentOutlet {
+  void transmit(const DataSegment& segment) override { sent.push_back({timeline.now(), segment}); }
+  explicit Recorder(Timeline& t) : timeline(t) {}
+  Timeline& timeline;
+  std::vector<std::pair<Time, DataSegment>> sent;
+};
+
+constexpr uint64_t kRoom = 1 << 20;
+
+Ack ackOf(uint64_t upTo) {
+  Ack ack;
+  ack.upTo = upTo;
+  ack.window = kRoom;
+  return ack;
+}
+
+// RFC 2018 section 8: what was SACKed and then is not acknowledged goes again, by the timer, which as in Linux comes soon.
+TEST(TcpRecovery, WhatAReceiverTakesBackIsSentAgain) {
+  Options rack;
+  rack.tlp = false;
+  for (const Options& tcp : {rack, counting()}) {
+    Simulation timeline(1);
+    Recorder out(timeline);
+    Sender sender(timeline, out, tcp);
+    Agreement agreed;
+    agreed.mss = 1000;
+    agreed.sack = true;
+    agreed.peerWindow = kRoom;
+    sender.open(agreed);
+    sender.write(5000);
+    ASSERT_EQ(out.sent.size(), 5u);
+    timeline.run(20ms);
+    Ack sacked = ackOf(3000);
+    sacked.addSack({4000, 5000});
+    sender.onAck(sacked);
+    EXPECT_EQ(sender.flight(), 2000u);
+    timeline.run(5ms);
+    Time back = timeline.now();
+    sender.onAck(ackOf(4000));
+    size_t before = out.sent.size();
+    timeline.run(100ms);
+    ASSERT_GT(out.sent.size(), before);
+    EXPECT_EQ(out.sent[before].second.bytes, (Range{4000, 5000}));
+    EXPECT_GE(out.sent[before].first - back, 10ms);
+    EXPECT_LE(out.sent[before].first - back, 15ms);
+    EXPECT_EQ(sender.stats().timeouts, 1u);
+    sender.onAck(ackOf(5000));
+    timeline.run(1s);
+    EXPECT_EQ(sender.acked(), 5000u);
+    EXPECT_EQ(sender.stats().timeouts, 1u);
+  }
 }
 
 TEST(TcpRecovery, EarlyRetransmitRepairsAWindowOfThree) {

@@ -71,6 +71,28 @@ TEST(TcpScoreboard, ThreeAboveMeansLost) {
   EXPECT_EQ(board.belowSacked(3), board.firstId()) << "two are left";
 }
 
+TEST(TcpScoreboard, SacksCanBeForgotten) {
+  Scoreboard board;
+  for (uint64_t i = 0; i < 4; ++i) board.append(1000 * i, 1000, Time{1ms * i});
+  Range block{1000, 2000};
+  board.sack(&block, 1, [](const SentSegment&) {});
+  board.markLost(0);
+  board.resend(0, Time{9ms});
+  EXPECT_FALSE(board.reneged());
+  board.acknowledge(
+      1000, [](const SentSegment&) {}, [](const SentSegment&) {});
+  EXPECT_TRUE(board.reneged());
+  board.forgetSacks();
+  EXPECT_FALSE(board.reneged());
+  EXPECT_EQ(board.firstId(), 1u);
+  EXPECT_EQ(board.sackedSegments(), 0u);
+  EXPECT_EQ(board.pipe(), 3000u);
+  EXPECT_EQ(board.flight(), 3000u);
+  EXPECT_FALSE(board.hasLost());
+  board.markLost(1);
+  EXPECT_EQ(board.nextRepair(), 1u);
+}
+
 TEST(TcpScoreboard, ALowerMssCutsWhatIsOnItsWay) {
   Scoreboard board;
   for (uint64_t i = 0; i < 3; ++i) board.append(i * kSize, kSize, Time{});
