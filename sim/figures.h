@@ -4,21 +4,14 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <vector>
 
+#include "sim/statistics.h"
 #include "simnet/world.h"
 
 namespace braid::sim {
 
 using Json = nlohmann::ordered_json;
-
-/// The p-quantile by nearest rank; 0 of nothing.
-double percentile(std::vector<double> values, double p);
-/// 0 of nothing.
-double mean(std::span<const double> values);
-/// Jain's fairness index; 1 of nothing.
-double jain(std::span<const double> values);
 
 /// A gateway's counters, all peers and subflows together.
 struct Counters : SendCounts, ProtectionCounts, OutboundCounts {

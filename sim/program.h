@@ -4,11 +4,10 @@
 
 #include <exception>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "sim/figures.h"
 
 namespace braid::sim {
 
@@ -36,7 +35,7 @@ void runEach(const Experiment& experiment, const char* kind, std::string Params:
              const std::vector<std::string>& values, Params params) {
   for (const std::string& value : values) {
     params.*variant = value;
-    Json line = {{"experiment", experiment.name}, {kind, value}, {"seed", params.seed}};
+    nlohmann::ordered_json line = {{"experiment", experiment.name}, {kind, value}, {"seed", params.seed}};
     line.update(experiment.run(params));
     std::cout << line.dump() << std::endl;
   }

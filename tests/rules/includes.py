@@ -41,6 +41,7 @@ KNOWS = {
     "simnet/tcp": ["simnet"],
     "simnet/fabric": ["simnet"],
     "sim": ["simnet/tcp", "simnet/fabric"],
+    "sim/ns3": ["sim"],
     "linkemu": ["simnet/link", "host/linux"],
     "stacks": [],
     "flood": ["gateway"],

@@ -25,13 +25,13 @@ def dependencies(*more):
     _quietly(ROOT / "scripts" / "deps", *more)
 
 
-def build(directory, programs):
-    """Builds release programs of the checkout in that folder. Returns the folder that they are in."""
+def build(directory, programs, preset="release"):
+    """Builds programs of the checkout in that folder. Returns the folder that they are in."""
     jobs = os.environ.get("BRAID_JOBS", str(os.cpu_count()))
     dependencies()
-    _quietly("cmake", "--preset", "release", directory=directory)
-    _quietly("cmake", "--build", "--preset", "release", "-j", jobs, "--target", *programs, directory=directory)
-    return directory / "build" / "release" / "bin"
+    _quietly("cmake", "--preset", preset, directory=directory)
+    _quietly("cmake", "--build", "--preset", preset, "-j", jobs, "--target", *programs, directory=directory)
+    return directory / "build" / preset / "bin"
 
 
 def build_tests(programs):

@@ -1,0 +1,74 @@
+#include "sim/ns3/fat_tree.h"
+
+#include <ns3/ipv4.h>
+
+namespace braid::crosscheck {
+
+FatTree::FatTree(const LinkSettings& link, const PortSettings& port) {
+  auto add = [this](std::vector<ns3::Ptr<ns3::Node>>& nodes, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) nodes.push_back(network_.addNode());
+  };
+  add(hosts_, kHosts);
+  add(edges_, kArity * kHalf);
+  add(aggregations_, kArity * kHalf);
+  add(cores_, kHalf * kHalf);
+  for (uint32_t host = 0; host < kHosts; ++host) {
+    auto edge = edges_[host / kHalf];
+    network_.join(hosts_[host], edge, link, std::nullopt, port);
+    network_.addDefaultRoute(hosts_[host], edge);
+    switchPorts_.emplace_back(edge, hosts_[host]);
+  }
+  auto join = [&](const ns3::Ptr<ns3::Node>& lower, const ns3::Ptr<ns3::Node>& upper) {
+    network_.join(lower, upper, link, port, port);
+    switchPorts_.insert(switchPorts_.end(), {{lower, upper}, {upper, lower}});
+  };
+  for (uint32_t pod = 0; pod < kArity; ++pod) {
+    for (uint32_t i = 0; i < kHalf; ++i) {
+      auto aggregation = aggregations_[pod * kHalf + i];
+      for (uint32_t j = 0; j < kHalf; ++j) {
+        join(edges_[pod * kHalf + j], aggregation);
+        join(aggregation, cores_[i * kHalf + j]);
+      }
+    }
+  }
+}
+
+std::pair<End, End> FatTree::lay(const Route& route) {
+  // A host sends with one address and receives with another, so that the ways of ACKs to it and of data to it are
+  // not mixed up: routes are by destination.
+  auto receiver = hosts_[route.to];
+  ns3::Ipv4Address address(0x0ac80000 + route.to);  // 10.200.0.0 and on
+  auto ipv4 = receiver->GetObject<ns3::Ipv4>();
+  ipv4->AddAddress(1, ns3::Ipv4InterfaceAddress(address, ns3::Ipv4Mask("/32")));
+  End to{receiver, address};
+  auto sender = hosts_[route.from];
+  End from{sender, network_.port(sender, edges_[route.from / kHalf]).address()};
+  layOneWay(route, to);
+  Route back = route;
+  std::swap(back.from, back.to);
+  layOneWay(back, from);
+  return {from, to};
+}
+
+void FatTree::layOneWay(const Route& route, const End& to) {
+  std::vector<ns3::Ptr<ns3::Node>> way{edges_[route.from / kHalf]};
+  auto aggregation = [&](uint32_t host) {
+    return aggregations_[host / (kHalf * kHalf) * kHalf + *route.aggregation];
+  };
+  if (route.aggregation) way.push_back(aggregation(route.from));
+  if (route.core) {
+    way.push_back(cores_[*route.aggregation * kHalf + *route.core]);
+    way.push_back(aggregation(route.to));
+  }
+  if (route.aggregation) way.push_back(edges_[route.to / kHalf]);
+  way.push_back(to.node);
+  for (size_t i = 0; i + 1 < way.size(); ++i) network_.addRoute(way[i], to.address, way[i + 1]);
+}
+
+uint64_t FatTree::dropped() const {
+  uint64_t sum = 0;
+  for (const auto& [node, neighbour] : switchPorts_) sum += network_.port(node, neighbour).dropped();
+  return sum;
+}
+
+}  // namespace braid::crosscheck

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <ns3/ipv4-address.h>
+#include <cstdint>
+#include <vector>
+
+#include "sim/ns3/flow.h"
+#include "sim/ns3/network.h"
+#include "sim/ns3/route.h"
+
+namespace braid::crosscheck {
+
+/// Three layers of switches: in each pod, every edge switch is joined with every aggregation switch; the first
+/// aggregation switch of each pod with the first core switches, the next with the next.
+class FatTree {
+ public:
+  FatTree(const LinkSettings& link, const PortSettings& port);
+
+  /// Lays the way of a flow and returns its ends. A host can send one flow and receive one.
+  std::pair<End, End> lay(const Route& route);
+  /// Of all switches.
+  uint64_t dropped() const;
+
+ private:
+  void layOneWay(const Route& route, const End& to);
+
+  Network network_;
+  std::vector<ns3::Ptr<ns3::Node>> hosts_, edges_, aggregations_, cores_;
+  std::vector<std::pair<ns3::Ptr<ns3::Node>, ns3::Ptr<ns3::Node>>> switchPorts_;
+};
+
+}  // namespace braid::crosscheck

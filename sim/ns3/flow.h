@@ -1,0 +1,53 @@
+#pragma once
+
+#include <ns3/address.h>
+#include <ns3/ipv4-address.h>
+#include <ns3/node.h>
+#include <ns3/nstime.h>
+#include <ns3/ptr.h>
+#include <ns3/socket.h>
+#include <cstdint>
+
+namespace braid::crosscheck {
+
+/// Where a flow ends.
+struct End {
+  ns3::Ptr<ns3::Node> node;
+  ns3::Ipv4Address address;
+};
+
+/// One TCP connection: opened beforehand, so that no handshake is in any figure, and written to later.
+class Flow {
+ public:
+  static constexpr uint64_t kEndless = UINT64_MAX;
+  /// All connections are open at that time.
+  static ns3::Time opened() { return ns3::Seconds(1); }
+
+  /// `number`: of this flow among all.
+  Flow(const End& from, const End& to, uint16_t number);
+  Flow(const Flow&) = delete;
+  Flow& operator=(const Flow&) = delete;
+
+  /// So many bytes, at that time.
+  void writeAt(ns3::Time when, uint64_t bytes);
+
+  /// Bytes that the receiver's program has.
+  uint64_t received() const { return received_; }
+  /// When the last of them came.
+  ns3::Time lastAt() const { return lastAt_; }
+  uint64_t timeouts() const { return timeouts_; }
+
+ private:
+  void connect(const End& from, const ns3::Address& to);
+  void write(uint64_t bytes);
+  void send(ns3::Ptr<ns3::Socket>, uint32_t);
+  void accept(ns3::Ptr<ns3::Socket> socket, const ns3::Address&);
+  void receive(ns3::Ptr<ns3::Socket> socket);
+  void onRto(ns3::Time before, ns3::Time after);
+
+  ns3::Ptr<ns3::Socket> listener_, sender_;
+  uint64_t toSend_ = 0, received_ = 0, timeouts_ = 0;
+  ns3::Time lastAt_;
+};
+
+}  // namespace braid::crosscheck

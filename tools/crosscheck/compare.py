@@ -1,0 +1,57 @@
+"""From the results of both programs to differences."""
+
+import math
+from statistics import mean
+
+from .cases import EXPLAINED
+
+
+def reason_for(case, key, explained=None):
+    """Why that figure of a case differs, if it is known."""
+    for (beginning, figure), reason in (EXPLAINED if explained is None else explained).items():
+        if case.name.startswith(beginning) and figure == key:
+            return reason
+    return None
+
+
+def difference(ours, theirs):
+    """Of two means, as a share of theirs."""
+    if ours == theirs:
+        return 0.0
+    return ours / theirs - 1 if theirs else math.inf
+
+
+def figures(case, key, ours, theirs, explained=None):
+    """One pair: the means over the seeds, the range of each program's runs, the difference."""
+    values = [[run[key] for run in runs] for runs in (ours, theirs)]
+    means = [mean(each) for each in values]
+    pair = {"case": case.name, "figure": key, "ours": means[0], "ns3": means[1],
+            "difference": difference(*means), "ours_range": [min(values[0]), max(values[0])],
+            "ns3_range": [min(values[1]), max(values[1])]}
+    reason = reason_for(case, key, explained)
+    return {**pair, "explained": reason} if reason else pair
+
+
+def flow_by_flow(ours, theirs):
+    """The mean distance of one flow's goodput in both programs, as a share of the mean goodput."""
+    both = [(a, b) for one, other in zip(ours, theirs) for a, b in zip(one["goodput_mbps"], other["goodput_mbps"])]
+    return mean(abs(a - b) for a, b in both) / mean(b for _, b in both)
+
+
+def compare(cases, ours, theirs, explained=None):
+    """{"worst", "pairs", ...} of {case's name: its runs by seed} from each program. `worst` is over the pairs that
+    nothing explains; None without any."""
+    pairs, flows, timeouts = [], {}, {}
+    for case in cases:
+        runs = ours[case.name], theirs[case.name]
+        if len(runs[0]) != len(runs[1]) or not runs[0]:
+            raise ValueError(f"{case.name}: {len(runs[0])} runs of ours, {len(runs[1])} of ns-3")
+        for run in (*runs[0], *runs[1]):
+            if run.get("incomplete"):
+                raise ValueError(f"{case.name}: flows that never ended: {run}")
+        pairs += [figures(case, key, *runs, explained) for key in case.keys]
+        if case.has_paths:
+            flows[case.name] = flow_by_flow(*runs)
+        timeouts[case.name] = [sum(run.get("timeouts", 0) for run in each) for each in runs]
+    counted = [abs(pair["difference"]) for pair in pairs if "explained" not in pair]
+    return {"worst": max(counted, default=None), "pairs": pairs, "flow_by_flow": flows, "timeouts": timeouts}
