@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/derangement.h"
 #include "sim/experiment.h"
 #include "sim/flows.h"
 #include "sim/network.h"
@@ -52,15 +53,6 @@ TunnelOptions optionsOf(const FabricParams& p) {
   params.policy = p.policy;
   params.minRto = p.minRto;
   return tunnelOptions(params, p.controller, p.initialWindow);
-}
-
-/// A permutation without a fixed point: to whom each host sends.
-std::vector<size_t> derangement(size_t n, Random& random) {
-  std::vector<size_t> to(n);
-  std::iota(to.begin(), to.end(), size_t{0});
-  // Sattolo: one cycle through all.
-  for (size_t i = n; i-- > 1;) std::swap(to[i], to[random.below(i)]);
-  return to;
 }
 
 /// After the measured time: flows that are not complete by then count with the time so far.

@@ -14,36 +14,16 @@ namespace braid::sim {
 namespace {
 
 constexpr uint64_t kBulkBytes = uint64_t{1} << 40;
-constexpr size_t kWirePacket = 1500;
 constexpr uint16_t kClientPort = 10000;
-/// dctcp-queue: the first part of the time does not count.
-constexpr double kWarmUpShare = 0.25;
-/// dctcp-queue: flows begin within this time.
-constexpr Duration kStartSpread = 10ms;
 /// incast: connections are there before the first round, and rounds are so far apart at least.
 constexpr Duration kRoundPause = 2s;
-/// incast: senders begin within this time, as answers to one request do.
-constexpr Duration kAnswerSpread = 10us;
-/// incast: what has not arrived after this time counts with it.
-constexpr Duration kRoundLimit = 30s;
 
-tcp::Options optionsOf(const TcpParams& p) {
-  tcp::Options o = tcp::recoveryOptions(p.recovery);
-  o.control = tcp::controlOf(p.control);
-  o.ecn = o.ecnEverywhere = o.control == tcp::Control::kDctcp;
-  o.minRto = fromSeconds(p.minRto * 1e-3);
-  o.delayedAcks = p.delayedAcks;
-  o.timestamps = p.timestamps;
-  o.content = false;
-  return o;
-}
-
-RackTreeOptions rackOf(const TcpParams& p, size_t senders, size_t queue, double rate, double rtt) {
+RackTreeOptions rackOf(const TcpParams& p, const TcpSetting& setting) {
   RackTreeOptions o;
-  o.senders = p.senders.value_or(senders);
-  o.rate = p.rate.value_or(rate);
-  o.rtt = fromSeconds(p.rtt.value_or(rtt) * 1e-6);
-  o.queue = p.queue.value_or(queue);
+  o.senders = setting.senders;
+  o.rate = setting.rate;
+  o.rtt = fromSeconds(setting.rtt * 1e-6);
+  o.queue = setting.queue;
   o.threshold = p.threshold;
   o.discipline = p.control == "dctcp" ? Discipline::kDctcp : Discipline::kDropTail;
   return o;
@@ -71,20 +51,20 @@ void connect(Connections& connections, RackTree& tree, size_t i, const tcp::Opti
 }
 
 Json runLossyPath(const TcpParams& p) {
-  double rate = p.rate.value_or(10e6), seconds = p.seconds.value_or(60);
-  LinkOptions link{.rateBitsPerSecond = rate,
-                   .delay = fromSeconds(p.rtt.value_or(40'000) * 1e-6 / 2),
-                   .queueBytes = p.queue.value_or(100) * kWirePacket};
+  TcpSetting setting = settingOf(p, kLossyPath);
+  LinkOptions link{.rateBitsPerSecond = setting.rate,
+                   .delay = fromSeconds(setting.rtt * 1e-6 / 2),
+                   .queueBytes = setting.queue * kWirePacket};
   WiredPair net(link, link, p.seed);
   Random losses(p.seed ^ 0x6c6f7373);
   net.left().onSend = [&](ByteView, const InnerPacket& ip) {
     return ip.payloadLength == 0 || !losses.chance(p.loss);
   };
-  tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort}, optionsOf(p));
+  tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort}, tcpOptionsOf(p));
   connection.client().send(kBulkBytes);
-  net.run(fromSeconds(seconds));
+  net.run(fromSeconds(setting.seconds));
   const tcp::SenderStats& stats = connection.client().stats();
-  return {{"goodput_mbps", static_cast<double>(connection.server().received()) * 8e-6 / seconds},
+  return {{"goodput_mbps", static_cast<double>(connection.server().received()) * 8e-6 / setting.seconds},
           {"timeouts", stats.timeouts},
           {"fast_recoveries", stats.fastRecoveries},
           {"retransmitted", stats.retransmitted},
@@ -93,17 +73,18 @@ Json runLossyPath(const TcpParams& p) {
 }
 
 Json runDctcpQueue(const TcpParams& p) {
-  RackTreeOptions rack = rackOf(p, 2, 1000, 1e9, 100);
+  TcpSetting setting = settingOf(p, kDctcpQueue);
+  RackTreeOptions rack = rackOf(p, setting);
   RackTree tree(rack, p.seed);
   Random starts(p.seed);
   Connections connections;
   for (size_t i = 0; i < rack.senders; ++i) {
-    tree.after(Duration(starts.below(kStartSpread.count())), [&, i] {
-      connect(connections, tree, i, optionsOf(p));
+    tree.after(startOf(setting, starts), [&, i] {
+      connect(connections, tree, i, tcpOptionsOf(p));
       connections.back()->client().send(kBulkBytes);
     });
   }
-  double seconds = p.seconds.value_or(2), warmUp = seconds * kWarmUpShare;
+  double seconds = setting.seconds, warmUp = seconds * kWarmUpShare;
   tree.run(fromSeconds(warmUp));
   uint64_t before = receivedBy(connections), drops = tree.bottleneck().dropped(),
            marks = tree.bottleneck().marked();
@@ -132,11 +113,12 @@ Json runDctcpQueue(const TcpParams& p) {
 }
 
 Json runTcpIncast(const TcpParams& p) {
-  RackTreeOptions rack = rackOf(p, 20, 100, 1e9, 100);
+  TcpSetting setting = settingOf(p, kIncast);
+  RackTreeOptions rack = rackOf(p, setting);
   RackTree tree(rack, p.seed);
   Random starts(p.seed);
   Connections connections;
-  for (size_t i = 0; i < rack.senders; ++i) connect(connections, tree, i, optionsOf(p));
+  for (size_t i = 0; i < rack.senders; ++i) connect(connections, tree, i, tcpOptionsOf(p));
   tree.run(kRoundPause);
   std::vector<double> times;
   size_t incomplete = 0;
@@ -144,7 +126,7 @@ Json runTcpIncast(const TcpParams& p) {
     Time begin = tree.now(), last = begin;
     size_t arrived = 0;
     for (auto& c : connections) {
-      tree.after(Duration(starts.below(Duration(kAnswerSpread).count())), [&, sender = c.get()] {
+      tree.after(startOf(setting, starts), [&, sender = c.get()] {
         sender->client().send(p.bytes, [&](const tcp::Message& m) { ++arrived, last = m.end; });
       });
     }
@@ -178,13 +160,32 @@ constexpr TcpExperiment kTcpExperiments[] = {
      "in order at the receiver in that time",
      runDctcpQueue},
     {"incast",
-     "senders answer over open connections within 10 us, in rounds 2 s apart; completion_ms: mean over the "
+     "senders answer over open connections at almost the same time, in rounds 2 s apart; completion_ms: mean "
+     "over the "
      "rounds, "
      "from the begin until the last answer has arrived; timeouts: of all rounds",
      runTcpIncast},
+    {"permutation",
+     "each host of a fat tree (k = 4) has a bulk flow to another host, by per-flow ECMP; goodput_mbps: of "
+     "each flow, "
+     "payload in order at the receiver, after a quarter of the time; routes: which switches they and their "
+     "ACKs pass",
+     runTcpPermutation},
 };
 
 }  // namespace
+
+tcp::Options tcpOptionsOf(const TcpParams& p) {
+  tcp::Options o = tcp::recoveryOptions(p.recovery);
+  o.control = tcp::controlOf(p.control);
+  o.ecn = o.ecnEverywhere = o.control == tcp::Control::kDctcp;
+  o.minRto = fromSeconds(p.minRto * 1e-3);
+  o.delayedAcks = p.delayedAcks;
+  o.ackDelay = fromSeconds(p.ackDelay * 1e-3);
+  o.timestamps = p.timestamps;
+  o.content = false;
+  return o;
+}
 
 std::span<const TcpExperiment> tcpExperiments() {
   return kTcpExperiments;

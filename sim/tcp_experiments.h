@@ -3,33 +3,20 @@
 // Plain TCP in virtual time, without Braid: what the papers compare with, in scenarios small enough that
 // another simulator can run the same.
 
-#include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 
 #include "sim/figures.h"
+#include "sim/tcp_params.h"
+#include "simnet/tcp/options.h"
 
 namespace braid::sim {
 
-/// Unset: the experiment's own figure.
-struct TcpParams {
-  std::string control = "newreno";   ///< tcp::controlNames()
-  std::string recovery = "current";  ///< tcp::recoveryNames()
-  uint64_t seed = 1;
-  std::optional<double> rate;     ///< bit/s, of every link
-  std::optional<double> rtt;      ///< us, without queues and transmission
-  std::optional<double> seconds;  ///< lossy-path, dctcp-queue: from the first SYN on
-  std::optional<size_t> senders;  ///< dctcp-queue, incast
-  std::optional<size_t> queue;    ///< packets that wait at the bottleneck
-  double loss = 0.01;             ///< lossy-path: of data packets
-  size_t threshold = 20;          ///< K, packets; with dctcp
-  uint64_t bytes = 64 << 10;      ///< incast: of a sender
-  size_t rounds = 20;             ///< incast
-  double minRto = 200;            ///< ms
-  bool delayedAcks = true;
-  bool timestamps = true;
-};
+/// How the hosts' TCP behaves. Throws std::invalid_argument for names that there are not.
+tcp::Options tcpOptionsOf(const TcpParams& params);
+
+/// Each host of a fat tree of k = 4 sends to another one for as long as it runs. The packets of a flow and its ACKs each
+/// keep a way that a hash chooses. Says which ways those were, so that another simulator can take the same.
+Json runTcpPermutation(const TcpParams& params);
 
 struct TcpExperiment {
   const char* name;

@@ -5,6 +5,7 @@
 
 #include "sim/program.h"
 #include "sim/tcp_experiments.h"
+#include "sim/tcp_options.h"
 #include "simnet/tcp/rivals.h"
 
 int main(int argc, char** argv) {
@@ -20,28 +21,12 @@ int main(int argc, char** argv) {
       "payload "
       "with timestamps, 1460 without. Links take no time for framing");
   app.add_option("experiment", name, listOf(tcpExperiments()))->required();
-  app.add_option("--control", controls, "congestion control, one after the other; with dctcp the port marks")
+  app.add_option("--control", controls, "congestion control, one after the other; with dctcp the ports mark")
       ->check(listed(tcp::controlNames()));
   app.add_option("--recovery", params.recovery, "how losses are repaired")
       ->check(listed(tcp::recoveryNames()));
-  app.add_option("--seed", params.seed, "of losses and starts");
-  app.add_option("--rate", params.rate, "of every link, bit/s (lossy-path 10e6, else 1e9)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--rtt", params.rtt, "without queues and transmission, us (lossy-path 40000, else 100)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--seconds", params.seconds, "lossy-path (60), dctcp-queue (2): from the first SYN on")
-      ->check(CLI::Range(0.1, 3600.0));
-  app.add_option("--senders", params.senders, "dctcp-queue (2), incast (20)")->check(CLI::Range(1, 250));
-  app.add_option("--queue", params.queue, "packets that wait at the bottleneck (dctcp-queue 1000, else 100)")
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--loss", params.loss, "lossy-path: share of data packets lost")
-      ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--threshold", params.threshold, "dctcp: marks what finds more than K packets waiting");
-  app.add_option("--bytes", params.bytes, "incast: of each sender")->check(CLI::Range(1, 1 << 30));
   app.add_option("--rounds", params.rounds, "incast")->check(CLI::Range(1, 10000));
-  app.add_option("--min-rto", params.minRto, "ms")->check(CLI::Range(0.1, 10000.0));
-  app.add_flag("!--no-delayed-acks", params.delayedAcks, "each segment is acknowledged at once");
-  app.add_flag("!--no-timestamps", params.timestamps, "RFC 7323 off");
+  addTcpOptions(app, params);
   CLI11_PARSE(app, argc, argv);
   return runProgram("sim_tcp", [&] {
     if (controls.empty()) controls = {params.control};

@@ -43,26 +43,24 @@ std::pair<End, End> FatTree::lay(const Route& route) {
   End to{receiver, address};
   auto sender = hosts_[route.from];
   End from{sender, network_.port(sender, edges_[route.from / kHalf]).address()};
-  layOneWay(route, to);
-  Route back = route;
-  std::swap(back.from, back.to);
-  layOneWay(back, from);
+  layOneWay(route.from, route.to, route.data, to);
+  layOneWay(route.to, route.from, route.acks, from);
   return {from, to};
 }
 
-void FatTree::layOneWay(const Route& route, const End& to) {
-  std::vector<ns3::Ptr<ns3::Node>> way{edges_[route.from / kHalf]};
+void FatTree::layOneWay(uint32_t from, uint32_t to, const Way& way, const End& end) {
+  std::vector<ns3::Ptr<ns3::Node>> nodes{edges_[from / kHalf]};
   auto aggregation = [&](uint32_t host) {
-    return aggregations_[host / (kHalf * kHalf) * kHalf + *route.aggregation];
+    return aggregations_[host / (kHalf * kHalf) * kHalf + *way.aggregation];
   };
-  if (route.aggregation) way.push_back(aggregation(route.from));
-  if (route.core) {
-    way.push_back(cores_[*route.aggregation * kHalf + *route.core]);
-    way.push_back(aggregation(route.to));
+  if (way.aggregation) nodes.push_back(aggregation(from));
+  if (way.core) {
+    nodes.push_back(cores_[*way.aggregation * kHalf + *way.core]);
+    nodes.push_back(aggregation(to));
   }
-  if (route.aggregation) way.push_back(edges_[route.to / kHalf]);
-  way.push_back(to.node);
-  for (size_t i = 0; i + 1 < way.size(); ++i) network_.addRoute(way[i], to.address, way[i + 1]);
+  if (way.aggregation) nodes.push_back(edges_[to / kHalf]);
+  nodes.push_back(end.node);
+  for (size_t i = 0; i + 1 < nodes.size(); ++i) network_.addRoute(nodes[i], end.address, nodes[i + 1]);
 }
 
 uint64_t FatTree::dropped() const {

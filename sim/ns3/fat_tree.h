@@ -22,7 +22,7 @@ class FatTree {
   uint64_t dropped() const;
 
  private:
-  void layOneWay(const Route& route, const End& to);
+  void layOneWay(uint32_t from, uint32_t to, const Way& way, const End& end);
 
   Network network_;
   std::vector<ns3::Ptr<ns3::Node>> hosts_, edges_, aggregations_, cores_;

@@ -42,6 +42,8 @@ void Flow::connect(const End& from, const ns3::Address& to) {
   require(sender_->Bind(InetSocketAddress(from.address, 0)), "bind a sender");
   require(sender_->TraceConnectWithoutContext("RTO", MakeCallback(&Flow::onRto, this)) ? 0 : -1,
           "watch timeouts");
+  require(sender_->TraceConnectWithoutContext("CongState", MakeCallback(&Flow::onState, this)) ? 0 : -1,
+          "watch recoveries");
   require(sender_->Connect(to), "connect");
   sender_->SetSendCallback(MakeCallback(&Flow::send, this));
 }
@@ -78,6 +80,10 @@ void Flow::receive(ns3::Ptr<ns3::Socket> socket) {
 // ns-3 counts none, but it doubles the time when one ends (RFC 6298 section 5.5), and nothing else does.
 void Flow::onRto(ns3::Time before, ns3::Time after) {
   timeouts_ += after == before * 2;
+}
+
+void Flow::onState(ns3::TcpSocketState::TcpCongState_t, ns3::TcpSocketState::TcpCongState_t after) {
+  fastRecoveries_ += after == ns3::TcpSocketState::CA_RECOVERY;
 }
 
 }  // namespace braid::crosscheck

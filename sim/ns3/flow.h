@@ -6,6 +6,7 @@
 #include <ns3/nstime.h>
 #include <ns3/ptr.h>
 #include <ns3/socket.h>
+#include <ns3/tcp-socket-state.h>
 #include <cstdint>
 
 namespace braid::crosscheck {
@@ -36,6 +37,7 @@ class Flow {
   /// When the last of them came.
   ns3::Time lastAt() const { return lastAt_; }
   uint64_t timeouts() const { return timeouts_; }
+  uint64_t fastRecoveries() const { return fastRecoveries_; }
 
  private:
   void connect(const End& from, const ns3::Address& to);
@@ -44,9 +46,10 @@ class Flow {
   void accept(ns3::Ptr<ns3::Socket> socket, const ns3::Address&);
   void receive(ns3::Ptr<ns3::Socket> socket);
   void onRto(ns3::Time before, ns3::Time after);
+  void onState(ns3::TcpSocketState::TcpCongState_t before, ns3::TcpSocketState::TcpCongState_t after);
 
   ns3::Ptr<ns3::Socket> listener_, sender_;
-  uint64_t toSend_ = 0, received_ = 0, timeouts_ = 0;
+  uint64_t toSend_ = 0, received_ = 0, timeouts_ = 0, fastRecoveries_ = 0;
   ns3::Time lastAt_;
 };
 

@@ -8,29 +8,25 @@
 
 namespace braid::crosscheck {
 
-Json run(const Incast& settings) {
+Json runIncast(const TcpParams& params) {
   using namespace ns3;
-  setDefaults(settings.tcp);
-  Star star({.senders = settings.senders,
-             .mbps = settings.rate,
-             .rtt = microseconds(settings.rtt),
-             .port = portOf(settings.tcp, settings.queue, settings.threshold)});
+  TcpSetting setting = settingOf(params, sim::kIncast);
+  Star star(setting, portOf(params, setting));
   auto random = CreateObject<UniformRandomVariable>();
   for (auto& flow : star.flows()) {
-    flow->writeAt(Flow::opened() + microseconds(random->GetValue(0, settings.spread)), settings.bytes);
+    flow->writeAt(Flow::opened() + microseconds(random->GetValue(0, setting.spread)), params.bytes);
   }
-  Simulator::Stop(Flow::opened() + Seconds(60));
+  Simulator::Stop(Flow::opened() + Seconds(toSeconds(sim::kRoundLimit)));
   Simulator::Run();
-  Time last;
+  ns3::Time last;
   size_t incomplete = 0;
   for (const auto& flow : star.flows()) {
     last = std::max(last, flow->lastAt());
-    incomplete += flow->received() < settings.bytes;
+    incomplete += flow->received() < params.bytes;
   }
-  return {{"control", settings.tcp.control},
-          {"completion_ms", (last - Flow::opened()).GetSeconds() * 1e3},
-          {"timeouts", star.timeouts()},
+  return {{"completion_ms", (last - Flow::opened()).GetSeconds() * 1e3},
           {"incomplete", incomplete},
+          {"timeouts", star.timeouts()},
           {"dropped", star.bottleneck().dropped()},
           {"marked", star.bottleneck().marked()}};
 }

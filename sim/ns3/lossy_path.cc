@@ -1,35 +1,34 @@
 #include <ns3/error-model.h>
 #include <ns3/simulator.h>
 
+#include "sim/ns3/flow.h"
 #include "sim/ns3/scenarios.h"
-#include "sim/ns3/star.h"
 #include "sim/ns3/units.h"
 
 namespace braid::crosscheck {
 
-Json run(const LossyPath& settings) {
+Json runLossyPath(const TcpParams& params) {
   using namespace ns3;
-  setDefaults(settings.tcp);
-  // The sender's link is faster, so that what waits does so at the switch.
-  Star star({.senders = 1,
-             .mbps = settings.rate,
-             .accessMbps = settings.rate * 10,
-             .rtt = milliseconds(settings.rtt),
-             .port = {.packets = settings.queue, .threshold = {}}});
+  TcpSetting setting = settingOf(params, sim::kLossyPath);
+  Network network;
+  auto sender = network.addNode(), receiver = network.addNode();
+  network.join(sender, receiver, {.rate = setting.rate, .delay = microseconds(setting.rtt / 2)},
+               portOf(params, setting), std::nullopt);
+  const Port& arrival = network.port(receiver, sender);
+  Flow flow({sender, network.port(sender, receiver).address()}, {receiver, arrival.address()}, 0);
   // What comes to the receiver after the handshake is data.
   auto loss = CreateObject<RateErrorModel>();
   loss->SetUnit(RateErrorModel::ERROR_UNIT_PACKET);
-  loss->SetRate(settings.loss);
+  loss->SetRate(params.loss);
   loss->Disable();
-  star.receiver()->SetReceiveErrorModel(loss);
+  arrival.device()->SetReceiveErrorModel(loss);
   Simulator::Schedule(Flow::opened(), &ErrorModel::Enable, loss);
-  star.flows().front()->writeAt(Flow::opened(), Flow::kEndless);
-  Simulator::Stop(Flow::opened() + Seconds(settings.seconds));
+  flow.writeAt(Flow::opened(), Flow::kEndless);
+  Simulator::Stop(Flow::opened() + Seconds(setting.seconds));
   Simulator::Run();
-  return {{"control", settings.tcp.control},
-          {"goodput_mbps", megabits(star.received(), settings.seconds)},
-          {"timeouts", star.timeouts()},
-          {"dropped", star.bottleneck().dropped()}};
+  return {{"goodput_mbps", megabits(flow.received(), setting.seconds)},
+          {"timeouts", flow.timeouts()},
+          {"fast_recoveries", flow.fastRecoveries()}};
 }
 
 }  // namespace braid::crosscheck

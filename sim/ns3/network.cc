@@ -70,7 +70,7 @@ void Network::join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, c
                    const std::optional<PortSettings>& portOfA, const std::optional<PortSettings>& portOfB) {
   using namespace ns3;
   PointToPointHelper helper;
-  helper.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(link.mbps * 1e6))));
+  helper.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(link.rate))));
   helper.SetChannelAttribute("Delay", TimeValue(link.delay));
   helper.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize",
                   QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, kBelow)));

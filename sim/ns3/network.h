@@ -25,8 +25,8 @@ struct PortSettings {
 };
 
 struct LinkSettings {
-  double mbps = 1000;  ///< each way
-  ns3::Time delay;     ///< one way
+  double rate = 1e9;  ///< bit/s, each way
+  ns3::Time delay;    ///< one way
 };
 
 /// One end of a link.
@@ -54,7 +54,7 @@ class Network {
   Network();
 
   ns3::Ptr<ns3::Node> addNode() const;
-  /// Joins two nodes. Without settings for its port, a node is a host: its queue drops and marks nothing.
+  /// Joins two nodes. A port without settings has room for everything and marks nothing, as those of hosts.
   void join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, const LinkSettings& link,
             const std::optional<PortSettings>& portOfA, const std::optional<PortSettings>& portOfB);
 

@@ -1,16 +1,17 @@
 #include "sim/ns3/star.h"
 
+#include "sim/ns3/units.h"
+
 namespace braid::crosscheck {
 
-Star::Star(const StarSettings& settings) : hub_(network_.addNode()), receiver_(network_.addNode()) {
-  LinkSettings out{.mbps = settings.mbps, .delay = settings.rtt / 4};
-  network_.join(hub_, receiver_, out, settings.port, std::nullopt);
+Star::Star(const sim::TcpSetting& setting, const PortSettings& port)
+    : hub_(network_.addNode()), receiver_(network_.addNode()) {
+  LinkSettings link{.rate = setting.rate, .delay = microseconds(setting.rtt / 4)};
+  network_.join(hub_, receiver_, link, port, std::nullopt);
   network_.addDefaultRoute(receiver_, hub_);
-  LinkSettings access = out;
-  if (settings.accessMbps > 0) access.mbps = settings.accessMbps;
-  for (uint32_t i = 0; i < settings.senders; ++i) {
+  for (size_t i = 0; i < setting.senders; ++i) {
     auto sender = network_.addNode();
-    network_.join(sender, hub_, access, std::nullopt, settings.port);
+    network_.join(sender, hub_, link, std::nullopt, std::nullopt);
     network_.addDefaultRoute(sender, hub_);
     End from{sender, network_.port(sender, hub_).address()};
     End to{receiver_, network_.port(receiver_, hub_).address()};

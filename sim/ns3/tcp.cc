@@ -3,11 +3,11 @@
 #include <ns3/boolean.h>
 #include <ns3/config.h>
 #include <ns3/nstime.h>
-#include <ns3/tcp-classic-recovery.h>
 #include <ns3/tcp-cubic.h>
 #include <ns3/tcp-dctcp.h>
 #include <ns3/tcp-linux-reno.h>
 #include <ns3/tcp-prr-recovery.h>
+#include <ns3/tcp-recovery-ops.h>
 #include <ns3/type-id.h>
 #include <ns3/uinteger.h>
 #include <map>
@@ -19,6 +19,11 @@ namespace braid::crosscheck {
 
 namespace {
 
+constexpr uint32_t kInitialWindow = 10;       // segments (RFC 6928)
+constexpr uint32_t kStamp = 12;               // bytes of a segment's timestamps (RFC 7323)
+constexpr uint32_t kSegment = 1460 - kStamp;  // bytes: a packet is 1,500
+constexpr uint32_t kBuffer = 4 << 20;         // bytes, of the sender and of the receiver's window
+
 ns3::TypeId named(const std::map<std::string, ns3::TypeId>& types, const char* kind,
                   const std::string& name) {
   auto found = types.find(name);
@@ -28,28 +33,32 @@ ns3::TypeId named(const std::map<std::string, ns3::TypeId>& types, const char* k
 
 }  // namespace
 
-void setDefaults(const TcpSettings& settings) {
+void setDefaults(const sim::TcpParams& params, const std::string& reduction) {
   using namespace ns3;
   using ns3::Config::SetDefault;
   // ns-3's own TcpNewReno grows by ACKs instead of by what they acknowledge, half as fast with delayed ACKs.
   SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(named({{"newreno", TcpLinuxReno::GetTypeId()},
                                                                   {"cubic", TcpCubic::GetTypeId()},
                                                                   {"dctcp", TcpDctcp::GetTypeId()}},
-                                                                 "control", settings.control)));
+                                                                 "control", params.control)));
   SetDefault(
       "ns3::TcpL4Protocol::RecoveryType",
       TypeIdValue(named({{"prr", TcpPrrRecovery::GetTypeId()}, {"classic", TcpClassicRecovery::GetTypeId()}},
-                        "recovery", settings.recovery)));
-  SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(settings.segment));
-  SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(settings.initialWindow));
-  SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(settings.ackEvery));
-  SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(milliseconds(settings.ackDelay)));
-  SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(settings.buffer));
-  SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(settings.buffer));
+                        "reduction", reduction)));
+  SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));  // RFC 9438 has none
+  SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(params.timestamps ? kSegment : kSegment + kStamp));
+  SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(kInitialWindow));
+  SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(params.delayedAcks ? 2 : 1));
+  SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(milliseconds(params.ackDelay)));
+  SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(kBuffer));
+  SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(kBuffer));
   SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000));  // nobody gives up
-  SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(milliseconds(settings.minRto)));
-  SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(settings.sack));
-  SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(settings.timestamps));
+  // ns-3's timestamps have milliseconds, and a sample of 0 ms is none: without this the first timeout in a data centre
+  // would take a second, and not the minimum.
+  SetDefault("ns3::RttEstimator::InitialEstimation", TimeValue(MilliSeconds(1)));
+  SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(milliseconds(params.minRto)));
+  SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
+  SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(params.timestamps));
 }
 
 }  // namespace braid::crosscheck

@@ -39,6 +39,12 @@ struct Options {
   bool tlp = true;               ///< tail loss probes (RFC 8985 section 7); with `sack`
   bool prr = true;               ///< RFC 6937; without, the window is halved at once (RFC 6675)
 
+  /// The ACK that ends a fast recovery lets the window grow by all that it covers, as in ns-3 3.37; Linux and the
+  /// RFCs have no growth for what arrived while the window came down.
+  bool growAfterRecovery = false;
+  /// An ACK in a fast recovery that does not end it says that its first segment is lost, with SACK, too: as in ns-3.
+  bool partialAcks = false;
+
   // The window.
   uint32_t initialWindow = 10;  ///< segments (RFC 6928)
   uint32_t minimumWindow = 2;   ///< segments that a loss or mark leaves at least (RFC 5681 equation 4)

@@ -6,14 +6,17 @@
 namespace braid::sim::tcp {
 
 namespace {
-constexpr const char* kRecoveries[] = {"current", "tcp", "tlp", "tcp-ir", "proactive"};
+constexpr const char* kRecoveries[] = {"current", "rfc6675", "ns-3", "tcp", "tlp", "tcp-ir", "proactive"};
 constexpr const char* kControls[] = {"newreno", "cubic", "dctcp"};
 }  // namespace
 
 Options recoveryOptions(std::string_view name) {
   if (name == "current") return {};
   Options o;
-  o.rack = o.tlp = o.prr = false;
+  o.rack = o.tlp = false;
+  o.growAfterRecovery = o.partialAcks = name == "ns-3";
+  if (name == "rfc6675" || name == "ns-3") return o;
+  o.prr = false;
   o.earlyRetransmit = true;
   if (name == "tcp") return o;
   if (name == "tlp") {

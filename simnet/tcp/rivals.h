@@ -7,8 +7,10 @@
 
 namespace braid::sim::tcp {
 
-/// How losses are repaired, by the name that the papers use:
+/// How losses are repaired, by the names that the papers use where they have one:
 ///   current    as stacks do today: RACK, TLP, PRR
+///   rfc6675    SACK counted, PRR (RFC 6937), and neither RACK nor tail probes
+///   ns-3       and what ns-3 3.37 does beside that: growAfterRecovery, partialAcks
 ///   tcp        FUSO's baseline (section VI-A): SACK, RFC 6675, Limited Transmit, Early Retransmit
 ///   tlp        and tail probes with FACK, as the stacks of 2013 had them
 ///   tcp-ir     "tcp" and an XOR of each time bin ("Corrective" in CoFUSO)

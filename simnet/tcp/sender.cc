@@ -124,6 +124,9 @@ void Sender::adapt(const Ack& ack, const Progress& progress, bool windowMoved) {
     repairNow_ |=
         detector_->onPlainAck(board_, {duplicate, progress.acked > 0, stale, progress.segments}, situation());
   }
+  bool partial = progress.acked > 0 && window_->phase() == Window::Phase::kFastRecovery;
+  if (partial && options_.partialAcks && !board_.empty() && !board_.at(board_.firstId()).resent)
+    board_.markLost(board_.firstId());
   if (ack.missingUpTo) LossDetector::loseUpTo(board_, *ack.missingUpTo);
   if (findLosses() && !recovering())
     beginFastRecovery();
@@ -133,7 +136,8 @@ void Sender::adapt(const Ack& ack, const Progress& progress, bool windowMoved) {
   bool marked = (ack.echo && agreed_.ecn) || ack.corrected;
   bool cut = marked && window_->onMark(inFlight(), now());
   if (cut) ++stats_.marks, cwr_ = true;
-  if (progress.acked > 0 && !recovered && !cut) window_->grow(eventOf(ack, progress), una_);
+  bool grows = !recovered || options_.growAfterRecovery;
+  if (progress.acked > 0 && grows && !cut) window_->grow(eventOf(ack, progress), una_);
   if (progress.delivered > 0 || repairNow_) window_->onDelivered(progress.delivered, pipe());
 }
 

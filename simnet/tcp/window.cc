@@ -11,11 +11,15 @@ Window::Window(const Options& options, uint32_t mss, bool prr, uint32_t initial)
       minimum_(options.minimumWindow),
       slowStartLimit_(options.slowStartLimit),
       prrOn_(prr),
+      growAfterRecovery_(options.growAfterRecovery),
       size_(segments(initial)) {}
 
 bool Window::endRecovery(uint64_t una) {
   if (phase_ == Phase::kOpen || una < recoverAt_) return false;
-  if (phase_ == Phase::kFastRecovery) size_ = threshold_;
+  if (phase_ == Phase::kFastRecovery) {
+    size_ = threshold_;
+    if (growAfterRecovery_) markedUpTo_ = 0;
+  }
   phase_ = Phase::kOpen;
   lateAt_ = std::numeric_limits<uint64_t>::max();
   return true;

@@ -64,7 +64,7 @@ class Window {
   std::unique_ptr<Congestion> congestion_;
   double mss_;
   uint32_t initial_, minimum_, slowStartLimit_;
-  bool prrOn_;
+  bool prrOn_, growAfterRecovery_;
   Prr prr_;
   WindowUsage usage_;
   Phase phase_ = Phase::kOpen;

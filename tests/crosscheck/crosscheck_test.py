@@ -1,15 +1,18 @@
 """How the results of two programs become differences, and these a table."""
 
+import json
 import math
+import tempfile
 import unittest
 
-from crosscheck.cases import CASES, EXPLAINED, Case
+from crosscheck.cases import CASES, EXPLAINED, RULES, Case
 from crosscheck.compare import compare, difference, flow_by_flow, reason_for
-from crosscheck.table import BEGIN, END, alone, lines, written
+from crosscheck.run import write_routes
+from crosscheck.table import BEGIN, END, lines, written
 
-LOSSY = Case("lossy path, newreno, 1.0%", "lossy-path", ("--loss", 0.01), ("goodput_mbps",))
-CUBIC = Case("lossy path, cubic, 1.0%", "lossy-path", ("--control", "cubic"), ("goodput_mbps",))
-TREE = Case("permutation, dctcp", "permutation", ("--control", "dctcp"), ("mean", "jain"))
+LOSSY = Case("lossy path, newreno, 1.0% lost", "lossy-path", ("--loss", 0.01), ("goodput_mbps",))
+CUBIC = Case("lossy path, cubic, 1.0% lost", "lossy-path", ("--control", "cubic"), ("goodput_mbps",))
+TREE = Case("permutation, dctcp", "permutation", ("--control", "dctcp"), ("goodput_mean_mbps", "jain"))
 WHY = {("lossy path, cubic", "goodput_mbps"): "another CUBIC"}
 
 
@@ -20,27 +23,38 @@ def lossy(*goodputs, timeouts=0):
 
 def tree(*goodputs):
     mean = sum(goodputs) / len(goodputs)
-    return {"experiment": "permutation", "goodput_mbps": list(goodputs), "mean": mean, "jain": 1.0, "timeouts": 1}
+    return {"experiment": "permutation", "goodput_mbps": list(goodputs), "goodput_mean_mbps": mean, "jain": 1.0,
+            "timeouts": 1}
 
 
 class Cases(unittest.TestCase):
     def test_names_are_different(self):
         self.assertEqual(len({case.name for case in CASES}), len(CASES))
 
-    def test_every_scenario_is_there(self):
-        self.assertEqual({case.scenario for case in CASES}, {"lossy-path", "dctcp-queue", "incast", "permutation"})
+    def test_every_experiment_is_there_with_several_seeds(self):
+        self.assertEqual({case.experiment for case in CASES}, {"lossy-path", "dctcp-queue", "incast", "permutation"})
+        for case in CASES:
+            with self.subTest(case.name):
+                self.assertGreaterEqual(case.seeds, 5)
 
-    def test_a_run_has_its_seed_and_its_paths(self):
+    def test_a_run_has_its_seed_and_what_only_one_program_knows(self):
         self.assertEqual(LOSSY.command(3), ["lossy-path", "--loss", "0.01", "--seed", "3"])
-        self.assertEqual(TREE.command(1, "ways.json")[-2:], ["--paths", "ways.json"])
-        self.assertTrue(TREE.has_paths)
-        self.assertFalse(LOSSY.has_paths)
+        self.assertEqual(LOSSY.command(1, LOSSY.ours)[-4:], [str(word) for word in RULES])
+        self.assertTrue(TREE.has_routes)
+        self.assertFalse(LOSSY.has_routes)
 
     def test_what_is_explained_is_compared(self):
-        for beginning, key in EXPLAINED:
+        for beginning, figure in EXPLAINED:
             with self.subTest(beginning):
-                self.assertTrue(any(reason_for(case, key) for case in CASES
-                                    if key in case.keys and case.name.startswith(beginning)))
+                self.assertTrue(any(case.name.startswith(beginning) for case in CASES if figure in case.figures))
+
+    def test_the_routes_of_one_run_are_those_of_the_other(self):
+        routes = [{"from": 0, "to": 1}, {"from": 1, "to": 0}]
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = write_routes({"with": {"routes": routes}, "without": {}}, folder)
+            self.assertEqual(list(arguments), ["with"])
+            flag, file = arguments["with"]
+            self.assertEqual((flag, json.loads(file.read_text(encoding="ascii"))), ("--routes", routes))
 
 
 class Differences(unittest.TestCase):
@@ -54,10 +68,12 @@ class Differences(unittest.TestCase):
         result = compare([LOSSY, TREE], {LOSSY.name: lossy(8, 10), TREE.name: [tree(10, 10)]},
                          {LOSSY.name: lossy(12, 8), TREE.name: [tree(8, 12)]}, {})
         pair = result["pairs"][0]
-        self.assertEqual((pair["ours"], pair["ns3"], pair["figure"]), (9, 10, "goodput_mbps"))
-        self.assertEqual((pair["ours_range"], pair["ns3_range"]), ([8, 10], [8, 12]))
+        self.assertEqual((pair["ours"], pair["ns3"], pair["figure"], pair["seeds"]), (9, 10, "goodput_mbps", 2))
+        # Student's t for two values is 12.706, their standard error 1 and 2.
+        self.assertAlmostEqual(pair["ours_interval"], 12.706, places=3)
+        self.assertAlmostEqual(pair["ns3_interval"], 25.412, places=3)
         self.assertAlmostEqual(result["worst"], 0.1)
-        self.assertEqual([each["figure"] for each in result["pairs"]], ["goodput_mbps", "mean", "jain"])
+        self.assertEqual([each["figure"] for each in result["pairs"]], ["goodput_mbps", "goodput_mean_mbps", "jain"])
 
     def test_what_is_explained_is_shown_and_does_not_count(self):
         ours, theirs = {CUBIC.name: lossy(20)}, {CUBIC.name: lossy(10)}
@@ -94,30 +110,30 @@ class Differences(unittest.TestCase):
 
 
 class Table(unittest.TestCase):
-    RESULT = compare([LOSSY, CUBIC], {LOSSY.name: lossy(9), CUBIC.name: lossy(2000)},
-                     {LOSSY.name: lossy(10), CUBIC.name: lossy(1000)}, WHY)
+    RESULT = compare([LOSSY, CUBIC, TREE],
+                     {LOSSY.name: lossy(9), CUBIC.name: lossy(1999, 2001), TREE.name: [tree(10, 10)]},
+                     {LOSSY.name: lossy(10), CUBIC.name: lossy(1000, 1000), TREE.name: [tree(8, 12)]}, WHY)
 
     def test_has_a_line_for_each_pair(self):
-        self.assertEqual(list(lines(self.RESULT))[2:], [
-            "| lossy path, newreno, 1.0% | goodput_mbps | 9 | 10 | -10.0% |",
-            "| lossy path, cubic, 1.0% | goodput_mbps | 2,000 | 1,000 | +100.0%, explained: another CUBIC |"])
-
-    def test_of_one_program(self):
-        self.assertEqual(list(alone([LOSSY], {LOSSY.name: lossy(8, 12, timeouts=2)}))[2:],
-                         ["| lossy path, newreno, 1.0% | goodput_mbps | 10 | 8 | 12 | 4 |"])
+        self.assertEqual(list(lines(self.RESULT))[2:4], [
+            "| lossy path, newreno, 1.0% lost | goodput_mbps | 1 | 9 | 10 | -10.0% |",
+            "| lossy path, cubic, 1.0% lost | goodput_mbps | 2 | 2,000 ± 12.7 | 1,000 ± 0 | +100.0%, "
+            "explained: another CUBIC |"])
+        self.assertEqual(len(list(lines(self.RESULT))), 2 + 4)
 
     def test_is_written_between_the_marks_again_and_again(self):
         text = f"before\n\n{BEGIN}\nold\n{END}\n\nafter\n"
-        once = written(text, self.RESULT, 5)
+        once = written(text, self.RESULT)
         self.assertTrue(once.startswith("before\n\n" + BEGIN) and once.endswith(END + "\n\nafter\n"))
-        self.assertIn("5 seeds; worst of what nothing explains: 10.0%", once)
+        self.assertIn("worst of what nothing explains: 10.0%", once)
+        self.assertIn("permutation, dctcp differs by 20.0% of the mean", once)
         self.assertNotIn("old", once)
-        self.assertEqual(written(once, self.RESULT, 5), once)
+        self.assertEqual(written(once, self.RESULT), once)
 
     def test_a_document_without_marks_is_left_alone(self):
         for text in ("nothing", BEGIN, END + BEGIN):
             with self.subTest(text), self.assertRaises(ValueError):
-                written(text, self.RESULT, 5)
+                written(text, self.RESULT)
 
 
 if __name__ == "__main__":

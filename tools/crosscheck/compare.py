@@ -1,15 +1,17 @@
 """From the results of both programs to differences."""
 
 import math
-from statistics import mean
+from statistics import fmean
+
+from experiments.samples import interval
 
 from .cases import EXPLAINED
 
 
-def reason_for(case, key, explained=None):
+def reason_for(case, figure, explained=None):
     """Why that figure of a case differs, if it is known."""
-    for (beginning, figure), reason in (EXPLAINED if explained is None else explained).items():
-        if case.name.startswith(beginning) and figure == key:
+    for (beginning, name), reason in (EXPLAINED if explained is None else explained).items():
+        if case.name.startswith(beginning) and name == figure:
             return reason
     return None
 
@@ -21,26 +23,26 @@ def difference(ours, theirs):
     return ours / theirs - 1 if theirs else math.inf
 
 
-def figures(case, key, ours, theirs, explained=None):
-    """One pair: the means over the seeds, the range of each program's runs, the difference."""
-    values = [[run[key] for run in runs] for runs in (ours, theirs)]
-    means = [mean(each) for each in values]
-    pair = {"case": case.name, "figure": key, "ours": means[0], "ns3": means[1],
-            "difference": difference(*means), "ours_range": [min(values[0]), max(values[0])],
-            "ns3_range": [min(values[1]), max(values[1])]}
-    reason = reason_for(case, key, explained)
+def pair_of(case, figure, ours, theirs, explained=None):
+    """One figure of a case: the means over the seeds with half the widths of their 95 % intervals, the difference."""
+    values = [[run[figure] for run in runs] for runs in (ours, theirs)]
+    means = [fmean(each) for each in values]
+    pair = {"case": case.name, "figure": figure, "seeds": len(ours), "ours": means[0], "ns3": means[1],
+            "ours_interval": interval(values[0]), "ns3_interval": interval(values[1]),
+            "difference": difference(*means)}
+    reason = reason_for(case, figure, explained)
     return {**pair, "explained": reason} if reason else pair
 
 
 def flow_by_flow(ours, theirs):
     """The mean distance of one flow's goodput in both programs, as a share of the mean goodput."""
     both = [(a, b) for one, other in zip(ours, theirs) for a, b in zip(one["goodput_mbps"], other["goodput_mbps"])]
-    return mean(abs(a - b) for a, b in both) / mean(b for _, b in both)
+    return fmean(abs(a - b) for a, b in both) / fmean(b for _, b in both)
 
 
 def compare(cases, ours, theirs, explained=None):
     """{"worst", "pairs", ...} of {case's name: its runs by seed} from each program. `worst` is over the pairs that
-    nothing explains; None without any."""
+    nothing explains; None without any. Throws ValueError for runs that are no result."""
     pairs, flows, timeouts = [], {}, {}
     for case in cases:
         runs = ours[case.name], theirs[case.name]
@@ -49,8 +51,8 @@ def compare(cases, ours, theirs, explained=None):
         for run in (*runs[0], *runs[1]):
             if run.get("incomplete"):
                 raise ValueError(f"{case.name}: flows that never ended: {run}")
-        pairs += [figures(case, key, *runs, explained) for key in case.keys]
-        if case.has_paths:
+        pairs += [pair_of(case, figure, *runs, explained) for figure in case.figures]
+        if case.has_routes:
             flows[case.name] = flow_by_flow(*runs)
         timeouts[case.name] = [sum(run.get("timeouts", 0) for run in each) for each in runs]
     counted = [abs(pair["difference"]) for pair in pairs if "explained" not in pair]

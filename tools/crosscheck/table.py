@@ -1,6 +1,6 @@
 """The differences for people: as a table in Markdown, and in the document."""
 
-from statistics import mean
+import math
 
 BEGIN, END = "<!-- compare --write: from here -->", "<!-- compare --write: to here -->"
 
@@ -10,34 +10,29 @@ def number(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def with_interval(mean, half):
+    return number(mean) if math.isnan(half) else f"{number(mean)} ± {number(half)}"
+
+
 def lines(result):
     """Of what compare() returns, a line for each pair."""
-    yield "| case | figure | Braid | ns-3 | difference |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "| case | figure | seeds | Braid | ns-3 | difference |"
+    yield "| --- | --- | --- | --- | --- | --- |"
     for pair in result["pairs"]:
         note = f", explained: {pair['explained']}" if "explained" in pair else ""
-        yield (f"| {pair['case']} | {pair['figure']} | {number(pair['ours'])} | {number(pair['ns3'])} | "
+        ours, theirs = (with_interval(pair[name], pair[f"{name}_interval"]) for name in ("ours", "ns3"))
+        yield (f"| {pair['case']} | {pair['figure']} | {pair['seeds']} | {ours} | {theirs} | "
                f"{pair['difference']:+.1%}{note} |")
 
 
-def alone(cases, runs):
-    """Of one program's runs: the mean and the range of each figure."""
-    yield "| case | figure | mean | least | most | timeouts |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    for case in cases:
-        timeouts = sum(run.get("timeouts", 0) for run in runs[case.name])
-        for key in case.keys:
-            values = [run[key] for run in runs[case.name]]
-            yield (f"| {case.name} | {key} | {number(mean(values))} | {number(min(values))} | {number(max(values))} | "
-                   f"{timeouts} |")
-
-
-def written(text, result, seeds):
+def written(text, result):
     """The document with the table in its marked section. Throws ValueError when it has none."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError("the document has no section for the table")
     worst = "nothing counts" if result["worst"] is None else f"worst of what nothing explains: {result['worst']:.1%}"
+    flows = "".join(f" One flow's goodput in {name} differs by {share:.1%} of the mean, on average."
+                    for name, share in result["flow_by_flow"].items())
     table = "\n".join(lines(result))
-    return f"{before}{BEGIN}\nMeans of {seeds} seeds; {worst}.\n\n{table}\n{END}{after}"
+    return f"{before}{BEGIN}\nMeans with 95 % intervals; {worst}.{flows}\n\n{table}\n{END}{after}"

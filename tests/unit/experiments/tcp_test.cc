@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "sim/tcp_experiments.h"
 
@@ -68,6 +72,60 @@ TEST(PlainTcp, IncastTakesTheTimeOfItsBytesUnlessItTimesOut) {
   EXPECT_GT(double(reno.at("completion_max_ms")), 200) << "the least timeout";
   p.minRto = 5;
   EXPECT_LT(double(run("incast", p).at("completion_ms")), 100);
+}
+
+/// The links between switches that a flow's data passes, by name.
+std::set<std::string> linksOf(const Json& route) {
+  std::set<std::string> links;
+  if (!route.contains("aggregation")) return links;
+  constexpr int kHostsOfEdge = 2, kHostsOfPod = 4;
+  int from = route.at("from"), to = route.at("to");
+  std::string aggregation = " by " + route.at("aggregation").dump();
+  links = {"from edge " + std::to_string(from / kHostsOfEdge) + aggregation,
+           "to edge " + std::to_string(to / kHostsOfEdge) + aggregation};
+  if (!route.contains("core")) return links;
+  std::string core = aggregation + " and core " + route.at("core").dump();
+  links.insert("from pod " + std::to_string(from / kHostsOfPod) + core);
+  links.insert("to pod " + std::to_string(to / kHostsOfPod) + core);
+  return links;
+}
+
+TEST(PlainTcp, APermutationsFlowsShareTheLinksThatTheirRoutesName) {
+  constexpr double kLine = 1000.0 * 1448 / 1500;  // Mbit/s
+  for (const char* control : {"newreno", "dctcp"}) {
+    TcpParams p;
+    p.control = control;
+    p.minRto = 10;
+    p.seconds = 0.2;
+    Json j = run("permutation", p);
+    auto goodput = j.at("goodput_mbps").get<std::vector<double>>();
+    ASSERT_EQ(goodput.size(), 16u);
+    std::map<std::string, double> load;
+    std::map<std::string, int> flows;
+    std::set<int> receivers;
+    for (const Json& route : j.at("routes")) {
+      EXPECT_NE(route.at("from"), route.at("to"));
+      receivers.insert(int(route.at("to")));
+      EXPECT_EQ(route.contains("back_core"), route.contains("core"));
+      for (const std::string& link : linksOf(route)) {
+        load[link] += goodput.at(size_t(route.at("from")));
+        ++flows[link];
+      }
+    }
+    EXPECT_EQ(receivers.size(), 16u);
+    size_t alone = 0;
+    for (const Json& route : j.at("routes")) {
+      bool shares = false;
+      for (const std::string& link : linksOf(route)) shares |= flows[link] > 1;
+      alone += !shares;
+      if (!shares) {
+        EXPECT_GT(goodput.at(size_t(route.at("from"))), 0.98 * kLine) << route;
+      }
+    }
+    EXPECT_GT(alone, 0u);
+    EXPECT_LT(alone, 16u) << "nothing was shared, so nothing was looked at";
+    for (const auto& [link, mbps] : load) EXPECT_LT(mbps, 1.01 * kLine) << link;
+  }
 }
 
 }  // namespace

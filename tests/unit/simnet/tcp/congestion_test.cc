@@ -67,6 +67,20 @@ TEST(TcpWindow, ALossHalvesTheWindowOfARunningFlow) {
   EXPECT_NEAR(lab.client().sender().cwnd(), half + 5 * kMss, 1.0 * kMss) << "a segment a round trip";
 }
 
+// What ns-3 does (docs/evaluation/ns3.md): the last ACK covers all of the old window, which is two of the new one.
+TEST(TcpWindow, TheEndOfARecoveryGrowsTheWindowOnlyIfAsked) {
+  for (bool grows : {false, true}) {
+    Lab lab({.tcp = {.growAfterRecovery = grows}, .forth = kWire, .back = kWire});
+    lab.net.run(50ms);
+    lab.loseData = {100};
+    lab.write(10'000'000);
+    while (!lab.client().sender().recovering()) lab.net.run(1ms);
+    while (lab.client().sender().recovering()) lab.net.run(1ms);
+    double half = lab.client().sender().ssthresh();
+    EXPECT_NEAR((lab.client().sender().cwnd() - half) / kMss, grows ? 2 : 0, 0.5);
+  }
+}
+
 // RFC 9438 sections 4.2 and 4.6: W(t) = C (t - K)^3 + W_max.
 TEST(TcpWindow, CubicFollowsItsFormula) {
   constexpr double kBig = 1000;  // segments: far from the Reno-friendly region
