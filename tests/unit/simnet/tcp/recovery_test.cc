@@ -46,6 +46,27 @@ TEST(TcpRecovery, OneLossIsRepairedInARoundTripWithEachDetector) {
   }
 }
 
+// What ns-3 does (docs/evaluation/ns3.md): nothing above the last segment can arrive and tell that it is lost.
+TEST(TcpRecovery, APartialAckFindsALostTailOnlyIfAsked) {
+  for (bool asked : {false, true}) {
+    Options tcp = counting();
+    tcp.partialAcks = asked;
+    Lab lab = ready(tcp);
+    lab.loseData = {3, 10};
+    lab.net.run(50ms);
+    Time begin = lab.net.now();
+    lab.write(10 * kMss);
+    lab.net.run(1s);
+    ASSERT_EQ(lab.arrived.size(), 1u);
+    EXPECT_EQ(lab.stats().timeouts, asked ? 0u : 1u);
+    EXPECT_EQ(lab.stats().retransmitted, 2u);
+    if (asked) {
+      EXPECT_EQ(lab.arrived[0].end - begin, 50ms)
+          << "there and back, and there and back for segment 3, and there";
+    }
+  }
+}
+
 TEST(TcpRecovery, ManyLossesOfAWindowAreRepairedInARoundTripWithSack) {
   for (bool rack : {true, false}) {
     Options tcp = rack ? Options{} : counting();
