@@ -1,8 +1,12 @@
 // CoFUSO, section 6.1 (testbed) and 6.2.2 (random loss on many links).
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
+#include <string>
 
 #include "sim/flows.h"
+#include "sim/response_trace.h"
 
 namespace braid::sim {
 
@@ -151,6 +155,41 @@ Json runResponses(const Params& params) {
   return runFlows(params, sizes, params.flows ? params.flows : 3000,
                   [&](uint64_t seed) { return std::make_unique<Testbed>(seed, options, loss); })
       .json();
+}
+
+// Figs. 4 and 5, from the traces of the same flows.
+Json runTracedResponses(const Params& params) {
+  FlowSizes sizes(params, kSizes, kLargest);
+  TunnelOptions options = tunnelOptions(params, "newreno");
+  Loss loss{params.loss.value_or(0.02), params.burst.value_or(1)};
+  Random seeds(params.seed);
+  Figures figures;
+  std::vector<double> hits;
+  std::array<std::vector<double>, Chances::kAfter.size()> chances;
+  for (size_t i = 0; i < (params.flows ? params.flows : 5000); ++i) {
+    Testbed testbed(seeds.next(), options, loss);
+    testbed.network.start();
+    TracedFlow flow = traceFlow(testbed, {.bytes = sizes.next(), .mss = segmentSize(*testbed.pair.server)});
+    figures.add(flow.result);
+    figures.addHash(testbed.network.world.hash());
+    if (flow.firstHit) hits.push_back(static_cast<double>(*flow.firstHit));
+    for (size_t c = 0; c < chances.size(); ++c)
+      chances[c].push_back(static_cast<double>(flow.chances.count[c]));
+  }
+  auto withinFour = [](const std::vector<double>& values) {
+    auto few = static_cast<double>(std::ranges::count_if(values, [](double v) { return v <= 4; }));
+    return values.empty() ? 0 : few / static_cast<double>(values.size());
+  };
+  Json j = figures.json();
+  j["hits"] = {{"flows", hits.size()},
+               {"within_4", withinFour(hits)},
+               {"p50", percentile(hits, 0.5)},
+               {"p90", percentile(hits, 0.9)}};
+  for (size_t c = 0; c < chances.size(); ++c) {
+    j["chances"]["after_" + std::to_string(Chances::kAfter[c] / 1ms) + "_ms"] = {
+        {"within_4", withinFour(chances[c])}, {"p50", percentile(chances[c], 0.5)}};
+  }
+  return j;
 }
 
 Json runRouters(const Params& params) {

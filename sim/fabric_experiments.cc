@@ -337,7 +337,12 @@ std::span<const FabricExperiment> fabricExperiments() {
       {"jobs", "AMP 5.3: incast jobs of DCTCP beside a long flow of each host", runJobs,
        &FabricParams::controller},
       {"pods", "FUSO VI-C: flows between 64 hosts, some cables lose packets", runPods, &FabricParams::scheme},
-      {"together", "TCP between 64 hosts with parts of Braid or all of it", runTogether,
+      {"together", "TCP between 64 hosts with parts of Braid or all of it", runTogether, &FabricParams::scheme},
+      {"lossy-links", "FUSO II-A: loss rates and places of a data centre's lossy links, as pods has them",
+       runLossyLinks, &FabricParams::scheme},
+      {"two-racks", "FUSO VI-B.2: flows between two racks, one of three paths loses packets", runTwoRacks,
+       &FabricParams::scheme},
+      {"mesh", "CoFUSO 6.2.3: flows of ten hosts at once over a mesh with lossy links", runMesh,
        &FabricParams::scheme},
   });
   return kExperiments;

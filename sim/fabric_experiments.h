@@ -3,6 +3,7 @@
 // Experiments on networks of many switches: fat trees and leaf-spine, with the real core at every host.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,12 +30,15 @@ struct FabricParams {
   double longShare = 1;      ///< permutation: of the hosts; the others send short flows by DCTCP
   bool processor = false;    ///< permutation, jobs: tell what the processor took, which is not the same twice
   double warmUp = 10;        ///< ms before that
-  std::string scheme = "adaptive";    ///< pods: see podSchemes()
-  std::string sizes = "web_search";   ///< pods: name in sim/data
-  uint64_t most = uint64_t{1} << 30;  ///< pods: largest flow, bytes
-  double load = 0.5;                  ///< pods: of the hosts' links, (0, 1)
+  std::string scheme = "adaptive";    ///< pods, two-racks, mesh: see trafficSchemes()
+  std::string sizes = "web_search";   ///< pods, two-racks, mesh: name in sim/data
+  uint64_t most = uint64_t{1} << 30;  ///< pods, two-racks, mesh: largest flow, bytes
+  double load = 0.5;                  ///< pods, two-racks, mesh: of the hosts' links, (0, 1)
   double lossyShare = 0.05;           ///< pods: of the cables
   size_t fanOut = 0;                  ///< together: hosts that answer one at once, every 5 ms; 0: none
+  bool blackHoles = false;            ///< lossy-links: those that lose more than 60 % too
+  std::optional<size_t> flows;        ///< two-racks, mesh; lossy-links: links; unset: the experiment's own
+  std::optional<double> loss;         ///< two-racks, mesh: of the lossy paths; unset: the experiment's own
   size_t ahead = 96;                  ///< segments that wait in each host or are on their way
 };
 
@@ -55,14 +59,13 @@ Json runPermutation(const FabricParams& params);
 /// by DCTCP, again and again (AMP section 5.3, "incast with background traffic"). Times of these jobs, and as above.
 Json runJobs(const FabricParams& params);
 
-/// What carries the flows of runPods(): TCP and what improves it ("tcp", "tlp", "tcp-ir", "proactive", "repflow"), or
-/// Braid's tunnel with a recovery policy ("none", which is as MPTCP without its opportunistic retransmission, "fuso",
-/// "cofuso", "adaptive").
-std::span<const char* const> podSchemes();
+/// The loss rate of a lossy link of a data centre (FUSO fig. 1): 63 of 100 lose 1 to 10 %, 15 lose 10 to 60 %; within
+/// these the logarithm is uniform. The other 22 lose more, up to all, evenly; they come only with `blackHoles`.
+double lossRate(Random& random, bool blackHoles);
 
-/// Which cables (Topology::cables()) lose packets, and how many: a share of all, both directions alike. 22 in a hundred
-/// of them are at the hosts, 24 below and 54 above the aggregation switches (FUSO fig. 1; two of its layers are one
-/// here). 63 of 78 lose 1 to 10 %, the others 10 to 60 %; those above are left out (section VI-C).
+/// Which cables (Topology::cables()) lose packets, and how many (lossRate() without black holes): a share of all, both
+/// directions alike. 22 in a hundred of them are at the hosts, 24 below and 54 above the aggregation switches (FUSO
+/// fig. 1; two of its layers are one here).
 std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, double share, uint64_t seed);
 
 /// FUSO's fat tree of 64 hosts (fig. 10): Poisson flows between random hosts, some cables lose packets. Times of
@@ -76,5 +79,17 @@ std::vector<std::string> togetherSchemes();
 /// FUSO's fat tree with the ports of T-RACKs: requests by CUBIC, Poisson between random hosts and many servers to one
 /// client, while some cables lose packets. Times of the responses, those up to 100 KB apart.
 Json runTogether(const FabricParams& params);
+
+/// FUSO's fig. 1 as runPods() draws from it: mean and shares of the loss rates of many links, and where lossy ones lie.
+Json runLossyLinks(const FabricParams& params);
+
+/// FUSO's testbed with failure and congestion at once (section VI-B.2, fig. 7): Poisson flows from three hosts of one
+/// rack to the three of the other, over three paths of which one loses packets. Small flows by the scheme, larger ones
+/// by TCP, over five long-lived connections of each kind between two hosts.
+Json runTwoRacks(const FabricParams& params);
+
+/// CoFUSO's mesh of routers with congestion (section 6.2.3, fig. 14): ten hosts send Poisson flows up to 100 KB to ten
+/// others, each flow in a connection of its own, over links of which four between the inner routers lose packets.
+Json runMesh(const FabricParams& params);
 
 }  // namespace braid::sim

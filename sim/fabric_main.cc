@@ -5,6 +5,7 @@
 
 #include "sim/fabric_experiments.h"
 #include "sim/program.h"
+#include "sim/scheme_traffic.h"
 
 int main(int argc, char** argv) {
   using namespace braid::sim;
@@ -15,18 +16,21 @@ int main(int argc, char** argv) {
   app.add_option("experiment", name, listOf(fabricExperiments()))->required();
   app.add_option("--controller", controllers, "one after the other");
   std::vector<std::string> known = togetherSchemes();
-  known.insert(known.end(), podSchemes().begin(), podSchemes().end());
-  app.add_option("--scheme", schemes, "pods, together: what carries the flows, one after the other")
-      ->check(CLI::IsMember(known));
-  app.add_option("--sizes", params.sizes, "pods, together: distribution of sizes")
+  known.insert(known.end(), trafficSchemes().begin(), trafficSchemes().end());
+  app.add_option("--scheme", schemes, "what carries the flows, one after the other")->check(CLI::IsMember(known));
+  app.add_option("--sizes", params.sizes, "distribution of sizes")
       ->check(CLI::IsMember({"web_search", "data_mining", "web_server"}));
-  app.add_option("--most", params.most, "pods, together: largest flow, bytes")
-      ->check(CLI::Range(1000, 1 << 30));
-  app.add_option("--load", params.load, "pods, together: of the hosts' links")->check(CLI::Range(0.01, 1.0));
+  app.add_option("--most", params.most, "largest flow, bytes")->check(CLI::Range(1000, 1 << 30));
+  app.add_option("--load", params.load, "of the hosts' links")->check(CLI::Range(0.01, 1.0));
   app.add_option("--lossy", params.lossyShare, "pods, together: share of the cables that lose packets")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--fan-out", params.fanOut, "together: hosts that answer one at once, every 5 ms")
       ->check(CLI::Range(0, 63));
+  app.add_flag("--black-holes", params.blackHoles, "lossy-links: those that lose more than 60 % too");
+  app.add_option("--flows", params.flows, "two-racks (1500), mesh (500), lossy-links: links (10000)")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--loss", params.loss, "share of packets lost: two-racks (0.02), mesh (0.1)")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_flag("--cpu", params.processor, "permutation, jobs: tell what the processor took");
   app.add_option("--policy", params.policy, "of recovery");
   app.add_option("--seed", params.seed, "of traffic and hashes");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/flows.h"
+#include "sim/timeout_model.h"
 
 namespace braid::sim {
 
@@ -38,6 +39,34 @@ Json runFabric(const Params& params) {
     warmFlows(figures, fabric.network, pair, seed, sizes, perConnection, kWarmUp, pause);
   }
   return figures.json();
+}
+
+// Section IV, fig. 4: flows of 100 KB, each in a connection of its own.
+Json runTimeouts(const Params& params) {
+  constexpr Duration kAfterwards = 10ms;
+  constexpr size_t kSegment = 1448;  // what the paper's TCP puts into one
+  uint64_t bytes = params.maxBytes.value_or(kSmall);
+  size_t subflows = params.subflows.value_or(4);
+  Loss loss{params.loss.value_or(0.01), params.burst.value_or(1)};
+  TunnelOptions options = tunnelOptions(params, "newreno", std::max<size_t>(kTotalWindow / subflows, 2));
+  Random seeds(params.seed);
+  Figures figures;
+  for (size_t i = 0; i < (params.flows ? params.flows : 10'000); ++i) {
+    Fabric fabric(seeds.next(), options, {}, {});
+    Network::Pair pair = fabric.connect(4, 1, subflows);
+    fabric.network.lose(*fabric.path(0).down, loss);
+    fabric.network.start();
+    figures.add(
+        runFlow(fabric.network, pair, 1000, {.bytes = bytes, .mss = segmentSize(*pair.server)}, kAfterwards));
+    figures.addHash(fabric.network.world.hash());
+  }
+  TimeoutModel model{.loss = loss.rate,
+                     .packets = static_cast<double>((bytes + kSegment - 1) / kSegment),
+                     .paths = Fabric::kPaths,
+                     .subflows = subflows};
+  Json j = figures.json();
+  j["closed_form"] = params.policy == "none" ? model.mptcp() : model.fuso();
+  return j;
 }
 
 // H1 asks so many senders on H2-H6 at once, each for 64 KB; the time is that of the last response.

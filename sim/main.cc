@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
   app.add_option("--loss", params.loss, "share of packets lost on the lossy links")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--burst", params.burst, "mean run of losses, packets")->check(CLI::Range(1.0, 1000.0));
-  app.add_option("--subflows", params.subflows, "fabric, incast, routers")->check(CLI::Range(1, 16));
+  app.add_option("--subflows", params.subflows, "fabric, timeouts, incast, routers")
+      ->check(CLI::Range(1, 16));
   app.add_option("--controller", params.controller, "instead of the experiment's own")
       ->check(CLI::IsMember(
           std::vector<std::string>(std::begin(braid::kControllerNames), std::end(braid::kControllerNames))));

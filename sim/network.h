@@ -100,6 +100,8 @@ class Fabric {
 
   /// A connection of `client` (1-6) to `server` (1-6) with so many subflows, hashed over the paths.
   Network::Pair connect(size_t client, size_t server, size_t subflows);
+  /// Of the paths between the racks, P1 is 0.
+  const Cable& path(size_t i) const { return paths_.at(i); }
   Network network;
 
  private:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/rack_tree.h"
+#include "sim/timeout_model.h"
 #include "simnet/tcp/connection.h"
 #include "simnet/tcp/rivals.h"
 #include "simnet/wired_pair.h"
@@ -14,6 +15,7 @@ namespace braid::sim {
 namespace {
 
 constexpr uint64_t kBulkBytes = uint64_t{1} << 40;
+constexpr size_t kTimestampBytes = 12;  // RFC 7323, padded
 constexpr uint16_t kClientPort = 10000;
 /// incast: connections are there before the first round, and rounds are so far apart at least.
 constexpr Duration kRoundPause = 2s;
@@ -148,6 +150,46 @@ Json runTcpIncast(const TcpParams& p) {
           {"hash", tree.hash()}};
 }
 
+/// A flow of its own connection; whether it hit a timeout, and then it is given up.
+bool timesOut(const TcpParams& p, uint64_t seed, bool lossy, uint64_t& hash) {
+  constexpr Duration kHandshake = 10ms, kGiveUp = 10s, kStep = 100us;
+  TcpSetting setting = settingOf(p, kTimeouts);
+  LinkOptions link{.rateBitsPerSecond = setting.rate,
+                   .delay = fromSeconds(setting.rtt * 1e-6 / 2),
+                   .queueBytes = setting.queue * kWirePacket};
+  WiredPair net(link, link, seed);
+  tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort}, tcpOptionsOf(p));
+  net.run(kHandshake);
+  Random losses(seed ^ 0x6c6f7373);
+  net.left().onSend = [&](ByteView, const InnerPacket& ip) {
+    return ip.payloadLength == 0 || !lossy || !losses.chance(p.loss);
+  };
+  bool arrived = false;
+  connection.client().send(p.bytes, [&](const tcp::Message&) { arrived = true; });
+  Time end = net.now() + kGiveUp;
+  while (!arrived && connection.client().stats().timeouts == 0 && net.now() < end) net.run(kStep);
+  hash = (hash ^ net.hash()) * 0x9e3779b97f4a7c15;
+  return connection.client().stats().timeouts > 0;
+}
+
+Json runTcpTimeouts(const TcpParams& p) {
+  Random random(p.seed);
+  uint64_t hash = 0;
+  size_t timedOut = 0;
+  for (size_t i = 0; i < p.flows; ++i) {
+    bool lossy = random.below(p.paths) == 0;
+    timedOut += timesOut(p, random.next(), lossy, hash);
+  }
+  uint64_t segment = tcp::Options{}.mss - (p.timestamps ? kTimestampBytes : 0);
+  TimeoutModel model{
+      .loss = p.loss, .packets = static_cast<double>((p.bytes + segment - 1) / segment), .paths = p.paths};
+  return {{"flows", p.flows},
+          {"timed_out", timedOut},
+          {"timeout_share", static_cast<double>(timedOut) / static_cast<double>(p.flows)},
+          {"closed_form", model.tcp()},
+          {"hash", hash}};
+}
+
 constexpr TcpExperiment kTcpExperiments[] = {
     {"lossy-path",
      "one bulk flow, data packets lost at random; goodput_mbps: payload in order at the receiver from the "
@@ -171,6 +213,10 @@ constexpr TcpExperiment kTcpExperiments[] = {
      "payload in order at the receiver, after a quarter of the time; routes: which switches they and their "
      "ACKs pass",
      runTcpPermutation},
+    {"timeouts",
+     "flows of connections of their own, one after the other; timeout_share: those in which a timer expired; "
+     "closed_form: FUSO's, sections II-B and IV",
+     runTcpTimeouts},
 };
 
 }  // namespace
@@ -183,6 +229,7 @@ tcp::Options tcpOptionsOf(const TcpParams& p) {
   o.delayedAcks = p.delayedAcks;
   o.ackDelay = fromSeconds(p.ackDelay * 1e-3);
   o.timestamps = p.timestamps;
+  o.initialWindow = p.initialWindow;
   o.content = false;
   return o;
 }

@@ -25,6 +25,10 @@ int main(int argc, char** argv) {
       ->check(listed(tcp::controlNames()));
   app.add_option("--recovery", params.recovery, "how losses are repaired")
       ->check(listed(tcp::recoveryNames()));
+  app.add_option("--flows", params.flows, "timeouts")->check(CLI::Range(1, 100'000'000));
+  app.add_option("--paths", params.paths, "timeouts: parallel paths of which one loses")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--initial-window", params.initialWindow, "segments")->check(CLI::Range(1, 1000));
   app.add_option("--rounds", params.rounds, "incast")->check(CLI::Range(1, 10000));
   addTcpOptions(app, params);
   CLI11_PARSE(app, argc, argv);

@@ -22,9 +22,12 @@ struct TcpParams {
   std::optional<double> seconds;  ///< lossy-path, dctcp-queue, permutation: from the first SYN on
   std::optional<size_t> senders;  ///< dctcp-queue, incast
   std::optional<size_t> queue;    ///< packets that wait at a port of a switch; lossy-path: at the sender's
-  double loss = 0.01;             ///< lossy-path: of data packets
+  double loss = 0.01;             ///< lossy-path, timeouts: of data packets
+  size_t flows = 10'000;          ///< timeouts; Braid's models alone
+  size_t paths = 1;               ///< timeouts: of which one loses, and a connection has one
+  uint32_t initialWindow = 10;    ///< segments; Braid's models alone, ns-3 has these
   size_t threshold = 20;          ///< K, packets; with dctcp
-  uint64_t bytes = 64 << 10;      ///< incast: of a sender
+  uint64_t bytes = 64 << 10;      ///< incast: of a sender; timeouts: of a flow
   size_t rounds = 20;             ///< incast; Braid's models alone, ns-3 has one
   std::optional<double> spread;   ///< us in which flows begin
   double minRto = 200;            ///< ms
@@ -42,6 +45,7 @@ struct TcpSetting {
 inline constexpr TcpSetting kLossyPath{.rate = 10e6, .rtt = 40'000, .seconds = 60};
 inline constexpr TcpSetting kDctcpQueue{.seconds = 2, .senders = 2, .queue = 1000, .spread = 10'000};
 inline constexpr TcpSetting kIncast{.senders = 20, .spread = 10};  // as answers to one request do
+inline constexpr TcpSetting kTimeouts{.rtt = 280};
 inline constexpr TcpSetting kPermutation{.seconds = 0.4, .senders = 16, .spread = 10'000};
 
 /// `own`: the experiment's figures.

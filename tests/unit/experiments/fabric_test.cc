@@ -106,6 +106,21 @@ TEST(LossyCables, LieAndLoseAsFusoMeasured) {
   EXPECT_NEAR(low * 1.0 / all, 63.0 / 78, 0.015);
 }
 
+TEST(LossyCables, RatesHaveTheSharesOfFusosFigure) {
+  FabricParams p;
+  p.blackHoles = true;
+  p.flows = 20'000;
+  p.lossyShare = 0.05;
+  Json all = runLossyLinks(p);
+  EXPECT_NEAR(all["low"], 0.63, 0.02);
+  EXPECT_NEAR(all["high"], 0.22, 0.02);
+  p.blackHoles = false;
+  Json simulated = runLossyLinks(p);
+  EXPECT_EQ(simulated["high"], 0);
+  EXPECT_NEAR(simulated["low"], 63.0 / 78, 0.02);
+  EXPECT_LT(simulated["mean"], all["mean"]);
+}
+
 TEST(Pods, TheSchemeMattersAndNothingElse) {
   FabricParams p;
   p.time = 2;

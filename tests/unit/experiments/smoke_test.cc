@@ -97,6 +97,7 @@ TEST(Smoke, ExperimentsOfTheFabric) {
   params.k = 4;
   params.time = params.warmUp = 1;
   params.lossyShare = 0;
+  params.flows = 20;
   for (const FabricExperiment& experiment : fabricExperiments()) {
     Json figures = experiment.run(params);
     expectSound("sim_fabric", experiment.name, figures);
@@ -108,6 +109,7 @@ TEST(Smoke, ExperimentsOfTheFabric) {
 
 TEST(Smoke, ExperimentsOfPlainTcp) {
   TcpParams params;
+  params.flows = 50;
   params.control = "dctcp";
   params.rounds = 1;
   params.senders = 3;

@@ -41,6 +41,26 @@ TEST(PlainTcp, ALosslessPathIsFull) {
   EXPECT_GT(double(run("lossy-path", p).at("goodput_mbps")), mbps) << "12 bytes of each segment more";
 }
 
+// FUSO section II-B: a close lower bound.
+TEST(PlainTcp, TimeoutsAreWhatTheClosedFormSays) {
+  TcpParams p;
+  p.recovery = "tcp";
+  p.minRto = 5;
+  p.delayedAcks = false;
+  p.bytes = 10'000;
+  p.loss = 0.05;
+  p.flows = 3000;
+  Json one = run("timeouts", p);
+  double expected = one["closed_form"], measured = one["timeout_share"];
+  EXPECT_NEAR(expected, 0.05 + 1 - std::pow(1 - 0.05 * 0.05, 6), 1e-9);
+  EXPECT_GT(measured, 0.8 * expected);
+  EXPECT_LT(measured, 1.5 * expected);
+  p.paths = 3;
+  EXPECT_LT(run("timeouts", p)["timeout_share"], 0.5 * measured);
+  p.loss = 0;
+  EXPECT_EQ(run("timeouts", p)["timed_out"], 0);
+}
+
 TEST(PlainTcp, DctcpsQueueIsAboutTheThresholdAndTheLinkIsFull) {
   for (size_t threshold : {20, 40}) {
     TcpParams p;
