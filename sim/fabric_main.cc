@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   app.add_option("--controller", controllers, "one after the other");
   std::vector<std::string> known = togetherSchemes();
   known.insert(known.end(), trafficSchemes().begin(), trafficSchemes().end());
-  app.add_option("--scheme", schemes, "what carries the flows, one after the other")->check(CLI::IsMember(known));
+  app.add_option("--scheme", schemes, "what carries the flows, one after the other")
+      ->check(CLI::IsMember(known));
   app.add_option("--sizes", params.sizes, "distribution of sizes")
       ->check(CLI::IsMember({"web_search", "data_mining", "web_server"}));
   app.add_option("--most", params.most, "largest flow, bytes")->check(CLI::Range(1000, 1 << 30));
