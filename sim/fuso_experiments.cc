@@ -60,8 +60,9 @@ Json runTimeouts(const Params& params) {
         runFlow(fabric.network, pair, 1000, {.bytes = bytes, .mss = segmentSize(*pair.server)}, kAfterwards));
     figures.addHash(fabric.network.world.hash());
   }
+  uint64_t packets = (bytes + kSegment - 1) / kSegment;
   TimeoutModel model{.loss = loss.rate,
-                     .packets = static_cast<double>((bytes + kSegment - 1) / kSegment),
+                     .packets = static_cast<double>(packets),
                      .paths = Fabric::kPaths,
                      .subflows = subflows};
   Json j = figures.json();

@@ -181,8 +181,8 @@ Json runTcpTimeouts(const TcpParams& p) {
     timedOut += timesOut(p, random.next(), lossy, hash);
   }
   uint64_t segment = tcp::Options{}.mss - (p.timestamps ? kTimestampBytes : 0);
-  TimeoutModel model{
-      .loss = p.loss, .packets = static_cast<double>((p.bytes + segment - 1) / segment), .paths = p.paths};
+  uint64_t packets = (p.bytes + segment - 1) / segment;
+  TimeoutModel model{.loss = p.loss, .packets = static_cast<double>(packets), .paths = p.paths};
   return {{"flows", p.flows},
           {"timed_out", timedOut},
           {"timeout_share", static_cast<double>(timedOut) / static_cast<double>(p.flows)},

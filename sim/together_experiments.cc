@@ -16,19 +16,19 @@ namespace {
 
 // FUSO's tree (section VI-C) with the switches of T-RACKs and AMP: a port holds the product of bandwidth and delay and
 // marks above what DCTCP (section 3.5) takes for its rate.
-constexpr double kAccessRate = 10e9, kFabricRate = 40e9;
-constexpr Duration kHopDelay = 20us;
-constexpr size_t kAccessBytes = 300'000, kFabricBytes = 1'200'000;
-constexpr size_t kAccessMarks = 65 * 1500, kFabricMarks = 4 * kAccessMarks;
-constexpr uint64_t kSmall = 100'000;       // bytes, and below
-constexpr uint64_t kIncastBytes = 64'000;  // of each sender
+constexpr double kTreeAccessRate = 10e9, kTreeFabricRate = 40e9;
+constexpr Duration kTreeHopDelay = 20us;
+constexpr size_t kTreeAccessBytes = 300'000, kTreeFabricBytes = 1'200'000;
+constexpr size_t kTreeAccessMarks = 65 * 1500, kTreeFabricMarks = 4 * kTreeAccessMarks;
+constexpr uint64_t kSmallResponse = 100'000;  // bytes, and below
+constexpr uint64_t kIncastBytes = 64'000;     // of each sender
 constexpr Duration kIncastEvery = 5ms;
 constexpr size_t kWindowOfEach = 2;  // datagrams of a subflow
-constexpr size_t kGatewayBuffers = 16384;
-constexpr Duration kOpens = 50ms;  // when connections are set up, before anything is lost
+constexpr size_t kNodeBuffers = 16384;
+constexpr Duration kSetUp = 50ms;  // when connections are set up, before anything is lost
 constexpr Duration kWait =
     3s;  // flows that are not complete so long after the last began count with the time so far
-constexpr uint64_t kRequest = 100;
+constexpr uint64_t kRequestBytes = 100;
 constexpr uint16_t kPorts = 1000;
 
 /// Who does what beside the hosts' TCP: the ack shim alone, a tunnel alone, or both.
@@ -53,16 +53,16 @@ const Scheme& schemeOf(const std::string& name) {
 
 Topology tree() {
   Pods pods = Pods::fuso();
-  pods.access.rate = pods.host.rate = kAccessRate;
-  pods.fabric.rate = kFabricRate;
+  pods.access.rate = pods.host.rate = kTreeAccessRate;
+  pods.fabric.rate = kTreeFabricRate;
   for (PortOptions* port : {&pods.access, &pods.host, &pods.fabric}) {
-    port->delay = kHopDelay;
+    port->delay = kTreeHopDelay;
     port->discipline = Discipline::kDctcp;
   }
-  pods.access.bytes = kAccessBytes;
-  pods.access.thresholdBytes = kAccessMarks;
-  pods.fabric.bytes = kFabricBytes;
-  pods.fabric.thresholdBytes = kFabricMarks;
+  pods.access.bytes = kTreeAccessBytes;
+  pods.access.thresholdBytes = kTreeAccessMarks;
+  pods.fabric.bytes = kTreeFabricBytes;
+  pods.fabric.thresholdBytes = kTreeFabricMarks;
   pods.host.bytes = 0;  // a host's own queue holds what it sends
   return pods.build();
 }
@@ -94,9 +94,9 @@ class TogetherRun {
   }
 
   Json run() {
-    Time start = world_.now() + kOpens;
+    Time start = world_.now() + kSetUp;
     for (size_t i = 0; i < requests_.size(); ++i) open(requests_[i], i, start);
-    world_.run(kOpens);
+    world_.run(kSetUp);
     for (const Request& r : requests_) {
       if (!r.connection || !r.connection->client().established())
         throw std::runtime_error("a connection does not come up");
@@ -120,7 +120,7 @@ class TogetherRun {
     Random random(p_.seed);
     size_t hosts = network_.hosts();
     Duration gap =
-        fromSeconds(sizes.mean(p_.most) * 8 / (p_.load * static_cast<double>(hosts) * kAccessRate));
+        fromSeconds(sizes.mean(p_.most) * 8 / (p_.load * static_cast<double>(hosts) * kTreeAccessRate));
     Duration end = fromSeconds(p_.time / 1000);
     for (Duration at{}; at < end; at += exponential(random, gap)) {
       size_t client = random.below(hosts);
@@ -141,7 +141,7 @@ class TogetherRun {
     params.policy = scheme_.policy;
     TunnelOptions options = tunnelOptions(params, scheme_.controller, kWindowOfEach);
     options.ackShim = scheme_.shim;
-    for (size_t h = 0; h < network_.hosts(); ++h) gateways_.add(options).poolLimit = kGatewayBuffers;
+    for (size_t h = 0; h < network_.hosts(); ++h) gateways_.add(options).poolLimit = kNodeBuffers;
     std::vector<std::pair<size_t, size_t>> pairs;
     for (const Request& r : requests_) pairs.emplace_back(std::minmax(r.client, r.server));
     std::ranges::sort(pairs);
@@ -161,13 +161,13 @@ class TogetherRun {
     options.content = false;
     if (scheme_.policy) options.mss = static_cast<uint16_t>(segmentSize(gateways_.at(request.server)));
     auto port = static_cast<uint16_t>(kPorts + number);
-    auto turn = static_cast<int64_t>(number) * (kOpens / 2) / static_cast<int64_t>(requests_.size());
+    auto turn = static_cast<int64_t>(number) * (kSetUp / 2) / static_cast<int64_t>(requests_.size());
     world_.after(turn, [this, &request, options, port] {
       request.connection = &world_.add<tcp::Connection>(station(request.client), station(request.server),
                                                         tcp::Connection::Ports{port, port}, options);
     });
     world_.at(request.begin, [this, &request] {
-      request.connection->client().send(kRequest, [this, &request](const tcp::Message&) {
+      request.connection->client().send(kRequestBytes, [this, &request](const tcp::Message&) {
         request.connection->server().send(request.bytes, [this, &request](const tcp::Message&) {
           request.end = world_.now();
           ++done_;
@@ -182,7 +182,7 @@ class TogetherRun {
       all.push_back(toSeconds((r.end == kNever ? world_.now() : r.end) - r.begin));
       incomplete += r.end == kNever;
       timeouts += r.connection->server().stats().timeouts;
-      if (r.bytes <= kSmall) small.push_back(all.back());
+      if (r.bytes <= kSmallResponse) small.push_back(all.back());
     }
     uint64_t lost = 0, dropped = 0, marked = 0;
     for (const Port& port : network_.ports()) {

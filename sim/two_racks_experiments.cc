@@ -12,7 +12,7 @@ namespace {
 
 // FUSO fig. 5 and section V-B.
 constexpr double kRackRate = 1e9;
-constexpr Duration kRackRtt = 280us;
+constexpr Duration kTwoRacksRtt = 280us;
 constexpr size_t kRackPortBytes = 128 << 10, kRackMarks = 32 << 10;
 constexpr size_t kRackPaths = 3, kHostsPerRack = 3;
 constexpr size_t kRackConnections = 5;  // of each kind between two hosts
@@ -31,7 +31,7 @@ Topology twoRacks() {
   constexpr int kHops = 3;
   PortOptions port;
   port.rate = kRackRate;
-  port.delay = kRackRtt / 2 / kHops;
+  port.delay = kTwoRacksRtt / 2 / kHops;
   port.discipline = Discipline::kDctcp;
   port.bytes = kRackPortBytes;
   port.thresholdBytes = kRackMarks;

@@ -55,7 +55,7 @@ class Build:
         bind = [(tree.parent, self._place)]
         if self._cache:
             bind.append((self._cache, "/ccache"))
-            # No CCACHE_BASEDIR: it would make paths relative, and the debugging information another than without ccache.
+            # No CCACHE_BASEDIR: with relative paths the debugging information is another than without ccache.
             environment |= {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": "/ccache"}
         words = ["dpkg-buildpackage", "--no-sign", "--build=full" if sources else "--build=binary"]
         if self.arch != NATIVE:

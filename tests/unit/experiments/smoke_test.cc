@@ -99,6 +99,9 @@ TEST(Smoke, ExperimentsOfTheFabric) {
   params.lossyShare = 0;
   params.flows = 20;
   for (const FabricExperiment& experiment : fabricExperiments()) {
+    params.scheme = std::string(experiment.name) == "together" ? "together" : FabricParams{}.scheme;
+    params.load = 0.2;
+    params.most = 10'000'000;
     Json figures = experiment.run(params);
     expectSound("sim_fabric", experiment.name, figures);
     if (!figures.contains("layers")) continue;
