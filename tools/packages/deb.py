@@ -55,8 +55,8 @@ class Build:
         bind = [(tree.parent, self._place)]
         if self._cache:
             bind.append((self._cache, "/ccache"))
-            environment |= {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": "/ccache", "CCACHE_NOHASHDIR": "1",
-                            "CCACHE_BASEDIR": inside}
+            # No CCACHE_BASEDIR: it would make paths relative, and the debugging information another than without ccache.
+            environment |= {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": "/ccache"}
         words = ["dpkg-buildpackage", "--no-sign", "--build=full" if sources else "--build=binary"]
         if self.arch != NATIVE:
             words.append(f"--host-arch={self.arch}")
