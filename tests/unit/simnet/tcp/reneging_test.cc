@@ -1,4 +1,5 @@
-// A sender whose receiver takes back what it reported by SACK, or for which somebody else reported it.
+// A sender whose receiver takes back what it reported by SACK, or for which somebody else reported it. That the segment
+// goes again, and when: recovery_test.cc.
 
 #include <gtest/gtest.h>
 
@@ -37,24 +38,6 @@ class TcpReneging : public testing::Test, private SegmentOutlet {
  private:
   void transmit(const DataSegment& segment) override { sent.push_back(segment.bytes.begin / kMss); }
 };
-
-TEST_F(TcpReneging, WhatTheReceiverTakesBackIsSentAgain) {
-  ASSERT_EQ(sent.size(), 10u);
-  simulation.run(20ms);
-  acknowledge(8, {{9, 10}});
-  simulation.run(20ms);
-  ASSERT_EQ(sent.back(), 8u) << "lost, as the SACK above it says";
-  sent.clear();
-  acknowledge(9);
-  simulation.run(9ms);
-  EXPECT_TRUE(sent.empty()) << "the ACK of the other may be on its way";
-  simulation.run(2ms);
-  EXPECT_EQ(sent, std::vector<uint64_t>{9});
-  EXPECT_EQ(sender.stats().timeouts, 1u);
-  acknowledge(10);
-  EXPECT_EQ(sender.acked(), 10u * kMss);
-  EXPECT_EQ(sender.flight(), 0u);
-}
 
 TEST_F(TcpReneging, AnAckInTimeLeavesItAlone) {
   simulation.run(20ms);
