@@ -2,6 +2,7 @@
 what has run is kept (sim/run --help)."""
 
 import json
+import math
 import subprocess
 
 from . import MISSING, option, target
@@ -51,10 +52,14 @@ def _worst(found):
     def words(entry):
         place = " ".join(f"{axis} {label}" for axis, label in entry["point"].items())
         return f'{entry["experiment"]} {place}'.strip()
+    undefined = [words(each) for each in found if math.isnan(each["ratio"])]
     behind = {words(each): f'{each["ratio"]:.3f} ± {each["interval"]:.3f} of {each["best"]}, '
                            f'{each["value"]:.4g} against {each["of_the_best"]:.4g}'
               for each in found if each["ratio"] > 1}
-    return max((each["ratio"] for each in found), default=None), {"points": len(found), "behind the best": behind}
+    detail = {"points": len(found), "behind the best": behind}
+    if undefined:
+        detail[MISSING] = f"no ratio at {', '.join(undefined)}"
+    return max((each["ratio"] for each in found), default=None), detail
 
 
 @target("eval.2", "p99 of all of Braid together (adaptive, AMP, shim) / of the best part alone (shim, FUSO, CoFUSO, "

@@ -45,7 +45,7 @@ void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
     rounds_.onPause();
     look_.onPause();
   }
-  if (inFlight + datagram_ > window()) rounds_.onFull();
+  if (!rounds_.isTelling() && inFlight + datagram_ > window()) rounds_.onFull();
 }
 
 void Wan::onAck(const AckSample& ack) {

@@ -43,7 +43,7 @@ class WanRounds {
     round_.began = now;
     return now - before;
   }
-  /// The window is full.
+  /// The burst after a pause has filled the window, before anything of it was acknowledged.
   void onFull() { filled_ = true; }
   /// The sender goes on after a pause. The first ACK then ends a round of which next to nothing has arrived.
   void onPause() {
@@ -83,7 +83,7 @@ class WanRounds {
   uint64_t end_ = 0;  // bytes delivered at which the round ends
   Time lastSent_;
   bool resumed_ = false;  // after a pause, and nothing has been acknowledged since
-  bool filled_ = false;   // the window was full since the last pause
+  bool filled_ = false;   // the window was full then
 };
 
 }  // namespace braid

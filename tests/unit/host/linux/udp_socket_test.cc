@@ -257,6 +257,12 @@ TEST(UdpSocketErrors, TakenPortIsNamed) {
   }
 }
 
+TEST(UdpSocketErrors, AKernelThatDoesNotCountOverflowsCarriesDatagramsAllTheSame) {
+  if (::prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "an emulator without seccomp";
+  onOlderKernel({{__NR_setsockopt, 2, SO_RXQ_OVFL, ENOPROTOOPT}},
+                [] { EXPECT_NE(UdpSocket(1, on(loopback(true))).local().port, 0); });
+}
+
 TEST(UdpSocketErrors, AKernelWithoutIpv6IsNamedAndHasIpv4) {
   if (::prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "an emulator without seccomp";
   onOlderKernel({{__NR_socket, 0, AF_INET6, EAFNOSUPPORT}}, [] {
