@@ -22,7 +22,8 @@ struct Sink final : TraceSink {
 /// Datagrams of this size that fit the windows.
 size_t freeIn(const Node& node, uint64_t datagram) {
   uint64_t sum = 0;
-  for (const SubflowStatus& s : node.status().peers.at(0).subflows)
+  const TunnelStatus status = node.status();
+  for (const SubflowStatus& s : status.peers.at(0).subflows)
     sum += s.window > s.inFlight ? (s.window - s.inFlight) / datagram : 0;
   return sum;
 }

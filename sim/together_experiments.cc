@@ -28,7 +28,7 @@ constexpr size_t kNodeBuffers = 16384;
 constexpr Duration kSetUp = 50ms;  // when connections are set up, before anything is lost
 constexpr Duration kWait =
     3s;  // flows that are not complete so long after the last began count with the time so far
-constexpr uint64_t kRequestBytes = 100;
+constexpr uint64_t kQuestionBytes = 100;
 constexpr uint16_t kPorts = 1000;
 
 /// Who does what beside the hosts' TCP: the ack shim alone, a tunnel alone, or both.
@@ -167,7 +167,7 @@ class TogetherRun {
                                                         tcp::Connection::Ports{port, port}, options);
     });
     world_.at(request.begin, [this, &request] {
-      request.connection->client().send(kRequestBytes, [this, &request](const tcp::Message&) {
+      request.connection->client().send(kQuestionBytes, [this, &request](const tcp::Message&) {
         request.connection->server().send(request.bytes, [this, &request](const tcp::Message&) {
           request.end = world_.now();
           ++done_;
