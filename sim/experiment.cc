@@ -23,6 +23,7 @@ TunnelOptions tunnelOptions(const Params& params, std::string_view controller, s
   o.recovery = params.policy;
   o.minRto = fromSeconds(params.minRto / 1000);
   if (params.mMax > 0) o.recoveryOptions.mMax = params.mMax;
+  o.recoveryOptions.codingRate = params.codingRate;
   if (params.testbed && params.policy == "cofuso") {
     o.recoveryOptions.mMax = 1;
     o.recoveryOptions.kMax = 30;

@@ -31,6 +31,7 @@ struct Params {
   bool testbed = false;              ///< cofuso with the settings of CoFUSO's testbed (section 5.2)
   double minRto = 0;                 ///< least RTO of the end hosts that the papers used, ms; 0: RFC 9002
   size_t mMax = 0;                   ///< most parities of a block; 0: Braid's default
+  double codingRate = 0;             ///< cofuso: parities for each packet, (0, 1]; 0: the measured loss rate
   std::string sizes;                 ///< name in sim/data; empty: the experiment's own
   std::optional<uint64_t> maxBytes;  ///< largest flow
   bool warm = false;                 ///< flows one after the other in one tunnel instead of one tunnel each

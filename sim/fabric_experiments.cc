@@ -9,19 +9,14 @@
 #include <utility>
 
 #include "sim/derangement.h"
-#include "sim/experiment.h"
+#include "sim/fat_tree.h"
 #include "sim/flows.h"
 #include "sim/network.h"
 #include "sim/saturation.h"
-#include "simnet/fabric/gateways.h"
-#include "simnet/fabric/hosts.h"
-#include "simnet/tcp/connection.h"
 
 namespace braid::sim {
 
 namespace {
-
-constexpr size_t kBuffers = 8192;  // of a gateway
 
 /// Seconds of the processor that this program has used.
 double processorSeconds() {
@@ -30,113 +25,7 @@ double processorSeconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
-PortOptions portOf(const FabricParams& p) {
-  PortOptions port;
-  port.rate = p.rate;
-  port.delay = fromSeconds(p.delay / 1e6);
-  port.discipline = Discipline::kDctcp;
-  port.packets = p.queue;
-  port.thresholdPackets = p.threshold;
-  return port;
-}
-
-/// AMP's fat tree: every port alike, but for those of the hosts themselves, which have room for what they send.
-Topology fatTree(const FabricParams& p) {
-  Pods pods = Pods::fatTree(p.k);
-  pods.access = pods.fabric = pods.host = portOf(p);
-  pods.host.packets = 0;
-  return pods.build();
-}
-
-TunnelOptions optionsOf(const FabricParams& p) {
-  Params params;
-  params.policy = p.policy;
-  params.minRto = p.minRto;
-  return tunnelOptions(params, p.controller, p.initialWindow);
-}
-
-/// After the measured time: flows that are not complete by then count with the time so far.
-constexpr Duration kPatience = 2s;
-constexpr uint16_t kLongPort = 1000, kFirstShort = 2000;
-
-/// A fat tree, with a gateway and a plain host at each of its hosts.
-struct FatTree {
-  explicit FatTree(const FabricParams& p)
-      : params(p),
-        world(p.seed),
-        network(world, fatTree(p), Random(p.seed).next()),
-        gateways(world, network, p.subflows),
-        hosts(world, network) {
-    for (size_t h = 0; h < network.hosts(); ++h) gateways.add(optionsOf(p)).poolLimit = kBuffers;
-  }
-  /// A request over a fresh DCTCP connection and its response; `done` is called when that is complete.
-  void request(size_t client, size_t server, uint64_t ask, uint64_t answer, std::function<void()> done) {
-    tcp::Connection& connection = connect(client, server);
-    connection.client().send(ask, [&connection, answer, done = std::move(done)](const tcp::Message&) {
-      connection.server().send(answer, [done](const tcp::Message&) { done(); });
-    });
-  }
-  /// So much over a fresh DCTCP connection.
-  void send(size_t from, size_t to, uint64_t bytes, std::function<void()> done) {
-    connect(from, to).client().send(bytes, [done = std::move(done)](const tcp::Message&) { done(); });
-  }
-  tcp::Connection& connect(size_t client, size_t server) {
-    if (port == UINT16_MAX) port = kFirstShort;
-    tcp::Connection::Ports ports{port, port};
-    ++port;
-    return world.add<tcp::Connection>(hosts.at(client), hosts.at(server), ports, dctcp());
-  }
-  tcp::Options dctcp() const {
-    tcp::Options o;
-    o.control = tcp::Control::kDctcp;
-    o.ecn = o.ecnEverywhere = true;
-    o.initialWindow = static_cast<uint32_t>(params.initialWindow);
-    o.content = false;
-    return o;
-  }
-
-  FabricParams params;
-  World world;
-  SwitchedNetwork network;
-  FabricGateways gateways;
-  NetworkHosts hosts;
-  uint16_t port = kFirstShort;
-};
-
-Json timesJson(const std::vector<double>& times, size_t incomplete) {
-  return {{"count", times.size()},         {"incomplete", incomplete},      {"mean", mean(times)},
-          {"p50", percentile(times, 0.5)}, {"p90", percentile(times, 0.9)}, {"p99", percentile(times, 0.99)}};
-}
-
-/// DCTCP flows that begin at given times.
-class ShortFlows {
- public:
-  explicit ShortFlows(FatTree& tree) : tree_(tree) {}
-  void add(size_t from, size_t to, uint64_t bytes, Duration ahead) {
-    size_t i = flows_.size();
-    flows_.push_back({tree_.world.now() + ahead, kNever});
-    tree_.world.after(ahead, [this, i, from, to, bytes] {
-      tree_.send(from, to, bytes, [this, i] { flows_[i].second = tree_.world.now(); });
-    });
-  }
-  size_t size() const { return flows_.size(); }
-  size_t incomplete() const {
-    return static_cast<size_t>(std::ranges::count(flows_, kNever, [](const auto& f) { return f.second; }));
-  }
-  /// Until all are complete, at most kPatience.
-  void finish() {
-    tree_.world.runUntil([this] { return incomplete() == 0; }, kPatience);
-  }
-  std::vector<double> times() const {
-    std::vector<double> all;
-    for (auto [begin, end] : flows_) all.push_back(toSeconds(std::min(end, tree_.world.now()) - begin));
-    return all;
-  }
-
- private:
-  FatTree& tree_;
-  std::vector<std::pair<Time, Time>> flows_;  // begin and end
-};
+constexpr uint16_t kLongPort = 1000;
 
 /// What the ports of a layer did since `before`.
 struct LayerUse {
@@ -191,12 +80,7 @@ class Background {
   void add(size_t from, size_t to) { ways_.emplace_back(from, to); }
   /// Brings up the tunnels and begins.
   void start() {
-    std::vector<std::pair<size_t, size_t>> pairs;
-    for (auto [from, to] : ways_) pairs.emplace_back(std::max(from, to), std::min(from, to));
-    std::ranges::sort(pairs);
-    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-    for (auto [a, b] : pairs) tree_.gateways.pair(a, b);
-    tree_.gateways.start();
+    tree_.bringUp(ways_);
     for (auto [from, to] : ways_) {
       Node& server = tree_.gateways.at(from);
       mss_ = segmentSize(server);
@@ -318,7 +202,7 @@ Json runJobs(const FabricParams& p) {
   for (size_t i = 0; i < kJobs; ++i) begin(i);
   background.measure(fromSeconds(p.time / 1000));
   size_t open = 0;
-  for (Time patience = end + kPatience; tree.world.now() < patience; tree.world.run(1ms)) {
+  for (Time patience = end + kFatTreePatience; tree.world.now() < patience; tree.world.run(1ms)) {
     open = static_cast<size_t>(std::ranges::count_if(jobs, [](const Job& job) { return job.missing > 0; }));
     if (open == 0) break;
   }
@@ -335,6 +219,8 @@ std::span<const FabricExperiment> fabricExperiments() {
       {"permutation", "AMP 5.3: each host of a fat tree sends to one other", runPermutation,
        &FabricParams::controller},
       {"jobs", "AMP 5.3: incast jobs of DCTCP beside a long flow of each host", runJobs,
+       &FabricParams::controller},
+      {"mining", "AMP 5.3: data mining between the hosts of a fat tree, short flows by DCTCP", runMining,
        &FabricParams::controller},
       {"pods", "FUSO VI-C: flows between 64 hosts, some cables lose packets", runPods, &FabricParams::scheme},
       {"together", "TCP between 64 hosts with parts of Braid or all of it", runTogether,

@@ -32,12 +32,14 @@ struct FabricParams {
   double warmUp = 10;        ///< ms before that
   std::string scheme = "adaptive";    ///< pods, two-racks, mesh: see trafficSchemes()
   std::string sizes = "web_search";   ///< pods, two-racks, mesh: name in sim/data
-  uint64_t most = uint64_t{1} << 30;  ///< pods, two-racks, mesh: largest flow, bytes
+  uint64_t most = uint64_t{1} << 30;  ///< pods, mining, two-racks, mesh: largest flow
   double load = 0.5;                  ///< pods, two-racks, mesh: of the hosts' links, (0, 1)
   double lossyShare = 0.05;           ///< pods: of the cables
+  bool all = false;                   ///< pods: the scheme carries all flows; false: those up to 100 KB
   size_t fanOut = 0;                  ///< together: hosts that answer one at once, every 5 ms; 0: none
   bool blackHoles = false;            ///< lossy-links: those that lose more than 60 % too
   std::optional<size_t> flows;        ///< two-racks, mesh; lossy-links: links; unset: the experiment's own
+  double codingRate = 0;              ///< mesh: cofuso's parities for each packet; 0: by the loss rate
   std::optional<double> loss;         ///< two-racks, mesh: of the lossy paths; unset: the experiment's own
   size_t ahead = 96;                  ///< segments that wait in each host or are on their way
 };
@@ -58,6 +60,10 @@ Json runPermutation(const FabricParams& params);
 /// Each host sends to another at random all the time; beside that eight clients ask ten servers at once for 64 KB each,
 /// by DCTCP, again and again (AMP section 5.3, "incast with background traffic"). Times of these jobs, and as above.
 Json runJobs(const FabricParams& params);
+
+/// Data mining (AMP figure 14): flows arrive at each host at random, 780 us apart in the mean, for any other host. Those
+/// below 100 KB go by DCTCP, the others through tunnels. Times of the short ones, and what becomes of the others.
+Json runMining(const FabricParams& params);
 
 /// The loss rate of a lossy link of a data centre (FUSO fig. 1): 63 of 100 lose 1 to 10 %, 15 lose 10 to 60 %; within
 /// these the logarithm is uniform. The other 22 lose more, up to all, evenly; they come only with `blackHoles`.

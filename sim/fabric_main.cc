@@ -25,12 +25,16 @@ int main(int argc, char** argv) {
   app.add_option("--load", params.load, "of the hosts' links")->check(CLI::Range(0.01, 1.0));
   app.add_option("--lossy", params.lossyShare, "pods, together: share of the cables that lose packets")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_flag("--all", params.all, "pods: the scheme carries all flows, not only those up to 100 KB");
   app.add_option("--fan-out", params.fanOut, "together: hosts that answer one at once, every 5 ms")
       ->check(CLI::Range(0, 63));
   app.add_flag("--black-holes", params.blackHoles, "lossy-links: those that lose more than 60 % too");
   app.add_option("--flows", params.flows, "two-racks (1500), mesh (500), lossy-links: links (10000)")
       ->check(CLI::Range(1, 1000000));
   app.add_option("--loss", params.loss, "share of packets lost: two-racks (0.02), mesh (0.1)")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--coding-rate", params.codingRate,
+                 "mesh, cofuso: parities for each packet, fixed; 0: by the loss rate")
       ->check(CLI::Range(0.0, 1.0));
   app.add_flag("--cpu", params.processor, "permutation, jobs: tell what the processor took");
   app.add_option("--policy", params.policy, "of recovery");

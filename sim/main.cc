@@ -38,6 +38,9 @@ int main(int argc, char** argv) {
   app.add_flag("--testbed", params.testbed,
                "cofuso with K_max 30, M_max 1, alpha1 0.05, beta1 0.95 (section 5.2)");
   app.add_option("--m-max", params.mMax, "most parities of a block")->check(CLI::Range(1, 16));
+  app.add_option("--coding-rate", params.codingRate,
+                 "cofuso: parities for each packet, fixed; 0: by the loss rate")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--sizes", params.sizes, "distribution of flow sizes, a name in sim/data");
   app.add_option("--max-bytes", params.maxBytes, "largest flow")->check(CLI::PositiveNumber);
   app.add_option("--senders", params.senders, "incast")->check(CLI::Range(1, 120));

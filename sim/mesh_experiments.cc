@@ -101,6 +101,7 @@ Json runMesh(const FabricParams& p) {
   options.minRto = kMeshMinRto;
   options.ecn = false;
   options.correctiveBin = 0.25;
+  options.recovery.codingRate = p.codingRate;
   Random pick(p.seed);
   for (size_t left = kMeshLossy; left > 0; --left) {
     size_t i = pick.below(m.inner.size());

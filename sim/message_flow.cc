@@ -32,14 +32,19 @@ MessageFlow::MessageFlow(World& world, Node& client, Node& server, uint16_t port
 void MessageFlow::onRequest() {
   if (answered_) return;
   answered_ = true;
+  size_t atOnce = options_.ahead > 0 ? std::min(options_.ahead, seen_.size()) : seen_.size();
+  for (size_t i = 0; i < atOnce; ++i) sendNext();
+}
+
+void MessageFlow::sendNext() {
+  if (sent_ == options_.bytes) return;
   IpFields ip{server_.host(), client_.host(), ip::kTcp, Ecn::kEct0, true};
-  for (uint64_t at = 0; at < options_.bytes; at += options_.mss) {
-    size_t size = std::min<uint64_t>(options_.mss, options_.bytes - at);
-    bool last = at + size == options_.bytes;
-    uint8_t flags = TcpFields::kAck | (last ? TcpFields::kPsh : 0);
-    server_.send(tcpPacket(ip, {port_, port_, static_cast<uint32_t>(1 + at), 1 + kRequestBytes, flags,
-                                kWindow, 0, 0, ByteView(kPayload).first(size)}));
-  }
+  size_t size = std::min<uint64_t>(options_.mss, options_.bytes - sent_);
+  auto seq = static_cast<uint32_t>(1 + sent_);
+  sent_ += size;
+  uint8_t flags = TcpFields::kAck | (sent_ == options_.bytes ? TcpFields::kPsh : 0);
+  server_.send(tcpPacket(
+      ip, {port_, port_, seq, 1 + kRequestBytes, flags, kWindow, 0, 0, ByteView(kPayload).first(size)}));
 }
 
 void MessageFlow::onSegment(const InnerPacket& ip) {
@@ -47,6 +52,7 @@ void MessageFlow::onSegment(const InnerPacket& ip) {
   size_t index = (ip.tcp->seq - 1) / options_.mss;
   if (index >= seen_.size() || seen_[index]) return;
   seen_[index] = true;
+  sendNext();
   if (--missing_ > 0) return;
   finished_ = world_.now();
   if (onDone) onDone();

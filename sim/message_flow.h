@@ -14,10 +14,12 @@ namespace braid::sim {
 struct MessageOptions {
   uint64_t bytes = 16 << 10;  ///< of the response, at least 1
   uint16_t mss = 1400;        ///< payload of its full segments
+  size_t ahead = 0;  ///< segments on their way at most, as a sender's window bounds them; 0: all at once
 };
 
-/// The client sends one small segment; the server answers with the whole response at once, PSH on its last
-/// segment. The segments are ECN-capable, so that queue management marks instead of dropping.
+/// The client sends one small segment; the server answers with the whole response at once, or so much of it as may be
+/// on its way and then a segment for each that arrives. PSH is on the last segment. The segments are ECN-capable, so that
+/// queue management marks instead of dropping.
 class MessageFlow final : public Host {
  public:
   /// Sends the request at once. `port`: fresh for each flow between these two (a new 5-tuple).
@@ -33,6 +35,7 @@ class MessageFlow final : public Host {
 
  private:
   void onRequest();
+  void sendNext();
   void onSegment(const InnerPacket& ip);
 
   World& world_;
@@ -43,6 +46,7 @@ class MessageFlow final : public Host {
   Time started_;
   Time finished_;
   bool answered_ = false;
+  uint64_t sent_ = 0;  // bytes of the response
   std::vector<bool> seen_;
   size_t missing_;
 };

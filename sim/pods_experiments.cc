@@ -116,7 +116,7 @@ Json runPods(const FabricParams& p) {
   options.seed = p.seed;
   options.subflows = kPodSubflows;
   options.subflowWindow = kPodSubflowWindow;
-  options.sensitive = SchemeTraffic::kSmall;
+  options.sensitive = p.all ? UINT64_MAX : SchemeTraffic::kSmall;
   options.lossy = lossyCables(topology, p.lossyShare, p.seed);
   SchemeTraffic traffic(options, topology, podFlows(p, topology.hosts().size()));
   traffic.run();

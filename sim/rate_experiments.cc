@@ -38,6 +38,7 @@ TunnelOptions rateOptions(const RateParams& p, const std::string& controller) {
   o.outerMtu = o.maxOuterMtu = kFullPacket;
   o.controller = controller;
   o.amp = p.amp;
+  o.liaBeta = p.liaBeta;
   o.initialWindow = p.initialWindow;
   o.recovery = "none";
   o.minRto = fromSeconds(p.minRto / 1000);

@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
   app.add_option("--gamma", params.amp.gamma, "AMP")->check(CLI::Range(1, 1000));
   app.add_option("--tau", params.amp.tau, "AMP")->check(CLI::Range(1, 1000));
   app.add_option("--beta", params.amp.beta, "AMP")->check(CLI::Range(2.0, 1000.0));
+  app.add_option("--lia-beta", params.liaBeta, "LIA: a mark takes 1/beta of its window")
+      ->check(CLI::Range(2.0, 1000.0));
   app.add_option("--cwnd-min", params.amp.minimumWindow, "AMP, datagrams")->check(CLI::Range(1, 100));
   app.add_option("--rate", params.rate, "of every link, bit/s")->check(CLI::PositiveNumber);
   app.add_option("--rtt", params.rtt, "without queues, us")->check(CLI::PositiveNumber);

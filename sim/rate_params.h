@@ -33,6 +33,7 @@ struct WanParams {
 struct RateParams {
   std::string controller = "amp";
   AmpOptions amp{};
+  double liaBeta = 2;  ///< a mark takes 1/liaBeta of LIA's window
   uint64_t seed = 1;
   SeriesOptions series{};
   double rate = 10e9;          ///< bits per second, of every link

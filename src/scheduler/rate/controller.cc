@@ -20,7 +20,7 @@ std::unique_ptr<Controller> makeController(std::string_view name, const Controll
   if (name == "bbr") return std::make_unique<Bbr>(o.datagram, o.initialWindow);
   if (name == "cubic") return std::make_unique<Cubic>(o.datagram, o.initialWindow);
   if (name == "dctcp") return std::make_unique<Dctcp>(o.datagram, o.initialWindow);
-  if (name == "lia") return std::make_unique<Lia>(o.datagram, o.initialWindow, group);
+  if (name == "lia") return std::make_unique<Lia>(o.datagram, o.initialWindow, group, o.liaBeta);
   if (name == "dcm") return std::make_unique<Dcm>(o.datagram, o.initialWindow, group);
   if (name == "xmp") return std::make_unique<Xmp>(o.datagram, o.initialWindow, group);
   if (name == "amp") return std::make_unique<Amp>(o.datagram, o.initialWindow, o.amp, group);

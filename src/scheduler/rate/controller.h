@@ -83,6 +83,7 @@ struct ControllerOptions {
   uint64_t datagram = 1500;                 ///< bytes of a full datagram
   uint64_t initialWindow = kInitialWindow;  ///< datagrams, at least 2
   AmpOptions amp{};
+  double liaBeta = 2;  ///< LIA: a mark takes 1/liaBeta of the window; AMP section 4.1 examines 4
 };
 
 /// Makes a controller by its configuration name (kControllerNames); nullptr for an unknown name. Those that

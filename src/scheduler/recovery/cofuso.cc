@@ -50,7 +50,7 @@ std::optional<Protection> CoFuso::choose(const RecoveryView& view) {
 
 Protection CoFuso::protect(const RecoveryPath& worst) const {
   if (worst.uncoded == 0) return {.kind = Protection::Kind::kCopy};
-  const double loss = lossRate(worst);
+  const double loss = options_.codingRate > 0 ? options_.codingRate : lossRate(worst);
   const size_t most = maxParities(options_, worst.srtt);
   size_t symbols = std::min(worst.uncoded, options_.kMax);
   size_t parities = 1;

@@ -31,6 +31,9 @@ struct RecoveryOptions {
   double beta2 = 0.5;
   size_t kMax = 128;  ///< symbols of a block, 1..128
   size_t mMax = 3;    ///< parities of a block, 1..16 (CoFUSO section 6.2.4: 3 does best)
+  /// CoFUSO: M / K in place of the loss rate L, (0, 1]; 0: L rules. What the dynamic rate is compared with (section
+  /// 6.2.4); no configuration sets it.
+  double codingRate = 0;
   /// Measured time to restore i+1 symbols of a block of kMax; 0: not measured. M_max keeps it below RTT/4
   /// (CoFUSO section 4.2.1).
   std::array<Duration, 16> decodeTime{};

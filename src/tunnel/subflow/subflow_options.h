@@ -13,6 +13,7 @@ namespace braid {
 struct SubflowOptions {
   std::string controller = "auto";
   AmpOptions amp{};
+  double liaBeta = 2;         ///< see ControllerOptions; no configuration sets it
   size_t initialWindow = 10;  ///< datagrams, at least 2
   size_t outerMtu = 0;        ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
   size_t maxOuterMtu = 1500;  ///< upper end of the probing

@@ -18,7 +18,8 @@ SubflowSender::SubflowSender(const SubflowVoice& voice, const Route& route, cons
       path_(now),
       mtu_(datagramLimit(route, options.maxOuterMtu), datagramLimit(route, options.outerMtu)),
       gate_(makeController(options.controller,
-                           {datagramLimit(route, options.maxOuterMtu), options.initialWindow, options.amp},
+                           {datagramLimit(route, options.maxOuterMtu), options.initialWindow, options.amp,
+                            options.liaBeta},
                            &group),
             flight_, mtu_, path_.rtt()),
       lastSentAt_(now) {}

@@ -45,6 +45,31 @@ TEST(Permutation, IsAMatterOfItsSeed) {
   EXPECT_NE(one["hash"], runPermutation(p)["hash"]);
 }
 
+// AMP's figure 14: what carries the long flows is all that differs, and these end with the bytes that they have.
+TEST(Mining, OnlyTheLongFlowsDependOnTheController) {
+  FabricParams p = small();
+  p.time = 4;
+  p.most = 300'000;
+  Json amp = runMining(p);
+  p.controller = "dctcp";
+  p.subflows = 1;
+  Json dctcp = runMining(p);
+  for (const Json& j : {amp, dctcp}) {
+    EXPECT_EQ(j["short"]["incomplete"], 0);
+    EXPECT_EQ(j["long"]["open"], 0);
+    uint64_t count = j["long"]["count"], bytes = j["long"]["bytes"];
+    EXPECT_GT(count, 1u);
+    EXPECT_GE(bytes, count * 100'000);
+    EXPECT_LT(bytes, count * 302'000) << "the last segment of each may be longer than what is left";
+    EXPECT_GT(j["short"]["p50"], 12e-6);  // a handshake and half a round trip within a rack
+  }
+  EXPECT_EQ(amp["short"]["count"], dctcp["short"]["count"]);
+  EXPECT_EQ(amp["long"]["count"], dctcp["long"]["count"]);
+  EXPECT_NEAR(amp["short"]["count"].get<double>() / (16 * 4 / 0.78), 0.9, 0.3);
+  EXPECT_NE(amp["hash"], dctcp["hash"]);
+  EXPECT_EQ(dctcp["hash"], runMining(p)["hash"]);
+}
+
 RackParams racks() {
   RackParams p;
   p.hostsPerLeaf = 4;

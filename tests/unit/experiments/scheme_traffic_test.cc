@@ -58,6 +58,31 @@ TEST(SchemeTraffic, WhatIsNotSensitiveGoesByTcpOverAConnectionOfItsOwn) {
   EXPECT_GT(j["mean_large"], 0.099);
 }
 
+// 60 MB are more than a gateway has buffers for: a flow of a tunnel holds back as TCP does.
+TEST(SchemeTraffic, ALargeFlowByATunnelHoldsBackAndIsComplete) {
+  SchemeTrafficOptions o;
+  o.scheme = "fuso";
+  o.sensitive = UINT64_MAX;
+  for (double loss : {0.0, 0.01}) {
+    o.lossy = {{0, loss}, {1, loss}, {2, loss}, {3, loss}};
+    Json j = runOn(o, {{0, 1, 60'000'000, Time{}}});
+    EXPECT_EQ(j["incomplete"], 0) << loss;
+    EXPECT_GT(j["mean_large"], 0.48) << loss;
+    if (loss == 0) EXPECT_LT(j["mean_large"], 0.55);
+    EXPECT_EQ(j["lost"] > 0, loss > 0);
+  }
+}
+
+// RepFlow's second connection is for small flows: two of a large one would share the link.
+TEST(SchemeTraffic, RepFlowSendsLargeFlowsOnce) {
+  SchemeTrafficOptions o;
+  o.sensitive = UINT64_MAX;
+  o.scheme = "tcp";
+  double once = runOn(o, {{0, 1, 12'500'000, Time{}}})["mean_large"];
+  o.scheme = "repflow";
+  EXPECT_NEAR(runOn(o, {{0, 1, 12'500'000, Time{}}})["mean_large"], once, once / 100);
+}
+
 TEST(SchemeTraffic, ProtectionIsNotMoreThanHalfOfWhatServersSend) {
   SchemeTrafficOptions o;
   o.scheme = "fuso";
@@ -128,6 +153,17 @@ TEST(Mesh, FlowsTakeARoundTripAtLeastAndRunAtOnce) {
     EXPECT_GE(j["p50_small"], 48e-3) << scheme;
     EXPECT_GT(j["lost"], 0) << scheme;
   }
+}
+
+TEST(Mesh, AFixedCodingRateChangesWhatIsSent) {
+  FabricParams p = mesh("cofuso");
+  Json dynamic = runMesh(p);
+  p.codingRate = 0.32;
+  EXPECT_NE(dynamic["hash"], runMesh(p)["hash"]);
+  p.scheme = "fuso";  // knows of no coding
+  Json fuso = runMesh(p);
+  p.codingRate = 0;
+  EXPECT_EQ(fuso["hash"], runMesh(p)["hash"]);
 }
 
 TEST(Mesh, HasABoundedNumberOfConnections) {

@@ -50,6 +50,18 @@ TEST_F(LiaTest, LossAndMarksHalve) {
   EXPECT_EQ(second.window(), 5000u);
 }
 
+// AMP section 4.1: MPTCP that cuts by a quarter on marks. Losses halve all the same.
+TEST_F(LiaTest, WhatAMarkTakesIsASetting) {
+  Lia quarter(kBytes, 10, &group, 4);
+  quarter.onMarks(1, at(1s), at(1100ms));
+  EXPECT_EQ(quarter.window(), 7500u);
+  Lia lossy(kBytes, 10, &group, 4);
+  lossy.onLoss(lossOf(1, at(1s), at(1100ms)));
+  EXPECT_EQ(lossy.window(), 5000u);
+  EXPECT_EQ(makeController("lia", {.datagram = kBytes, .initialWindow = 10, .liaBeta = 4})->window(),
+            10'000u);
+}
+
 TEST_F(LiaTest, SlowStartIsUncoupled) {
   first.onAck(ackOf(first, 4000, at(1s)));
   EXPECT_EQ(first.window(), 14000u);

@@ -188,6 +188,16 @@ TEST(CoFuso, WeightsOfTheLossRateAreSettings) {
   EXPECT_EQ(block(path, {.alpha1 = 1, .beta1 = 0, .mMax = 1}), "10+1");
 }
 
+// Section 6.2.4's rival of the dynamic rate.
+TEST(CoFuso, AFixedCodingRateTakesThePlaceOfTheLossRate) {
+  for (const RecoveryPath& path : {clean(40), lossy(10, 40)}) {
+    EXPECT_EQ(block(path, {.codingRate = 0.01}), "40+1");
+    EXPECT_EQ(block(path, {.codingRate = 0.16}), "18+3");
+    EXPECT_EQ(block(path, {.codingRate = 0.32}), "9+3");
+  }
+  EXPECT_EQ(block(clean(5), {.codingRate = 0.32}), "5+2");
+}
+
 // Restoring 1, 2, 3 takes 5, 10, 15 ms. RTT/4 is 12.5 ms: M_max is 2.
 TEST(CoFuso, MostParitiesFollowDecodeTimeAndTheRttOfTheWorstPath) {
   const RecoveryOptions options{.decodeTime = {5ms, 10ms, 15ms}};
