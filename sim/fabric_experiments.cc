@@ -80,7 +80,7 @@ class Background {
   void add(size_t from, size_t to) { ways_.emplace_back(from, to); }
   /// Brings up the tunnels and begins.
   void start() {
-    tree_.bringUp(ways_);
+    tree_.gateways.start(ways_);
     for (auto [from, to] : ways_) {
       Node& server = tree_.gateways.at(from);
       mss_ = segmentSize(server);

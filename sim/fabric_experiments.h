@@ -65,6 +65,10 @@ Json runJobs(const FabricParams& params);
 /// below 100 KB go by DCTCP, the others through tunnels. Times of the short ones, and what becomes of the others.
 Json runMining(const FabricParams& params);
 
+/// FUSO's fat tree of 64 hosts (section VI-C): 10 Gbit/s below 40, a round trip of 240 us, marks on ports whose room and
+/// thresholds are still to be set.
+Pods fusoTree();
+
 /// The loss rate of a lossy link of a data centre (FUSO fig. 1): 63 of 100 lose 1 to 10 %, 15 lose 10 to 60 %; within
 /// these the logarithm is uniform. The other 22 lose more, up to all, evenly; they come only with `blackHoles`.
 double lossRate(Random& random, bool blackHoles);

@@ -69,15 +69,6 @@ void FatTree::send(size_t from, size_t to, uint64_t bytes, std::function<void()>
   connect(from, to).client().send(bytes, [done = std::move(done)](const tcp::Message&) { done(); });
 }
 
-void FatTree::bringUp(const std::vector<std::pair<size_t, size_t>>& ways) {
-  std::vector<std::pair<size_t, size_t>> pairs;
-  for (auto [from, to] : ways) pairs.emplace_back(std::max(from, to), std::min(from, to));
-  std::ranges::sort(pairs);
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  for (auto [a, b] : pairs) gateways.pair(a, b);
-  gateways.start();
-}
-
 tcp::Connection& FatTree::connect(size_t client, size_t server) {
   if (port_ == UINT16_MAX) port_ = kFirstShort;
   tcp::Connection::Ports ports{port_, port_};

@@ -26,8 +26,6 @@ struct FatTree {
   void request(size_t client, size_t server, uint64_t ask, uint64_t answer, std::function<void()> done);
   /// So much over a fresh DCTCP connection.
   void send(size_t from, size_t to, uint64_t bytes, std::function<void()> done);
-  /// Makes the gateways at these hosts peers, each pair once, and brings their tunnels up: before all traffic.
-  void bringUp(const std::vector<std::pair<size_t, size_t>>& ways);
 
   FabricParams params;
   World world;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/flows.h"
+#include "sim/host_flow.h"
 #include "sim/rack_experiments.h"
 #include "sim/sizes.h"
 #include "simnet/fabric/hosts.h"
@@ -67,11 +68,9 @@ class Racks {
     double leaving = 1 - 1 / static_cast<double>(shape.leaves);
     Duration gap = fromSeconds(sizes.mean(p.most) * 8 * leaving / (p.load * uplinks));
     Time start = simulation.now() + kOpensAhead;
-    for (Time at = start; at < start + fromSeconds(p.time / 1000); at += exponential(random, gap)) {
-      size_t from = random.below(hosts.size());
-      size_t to = (from + 1 + random.below(hosts.size() - 1)) % hosts.size();
-      flows.push_back({from, to, sizes.draw(random, p.most), at, nullptr});
-    }
+    for (const HostFlow& f :
+         flowsOfRandomPairs(random, sizes, {hosts.size(), gap, fromSeconds(p.time / 1000), p.most}))
+      flows.push_back({f.client, f.server, f.bytes, start + (f.begin - Time{}), nullptr});
   }
   /// Lets them run until all are complete, or for kRacksPatience after the last arrival.
   void run(const RackParams& p) {

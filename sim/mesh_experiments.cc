@@ -66,7 +66,7 @@ Mesh mesh() {
 }
 
 /// Each host of R10 has Poisson flows to a host of R1 of its own.
-std::vector<SchemeFlow> meshFlows(const FabricParams& p) {
+std::vector<HostFlow> meshFlows(const FabricParams& p) {
   size_t count = p.flows.value_or(kMeshFlows);
   if (count > kMeshMostFlows)
     throw std::runtime_error("mesh: at most " + std::to_string(kMeshMostFlows) + " flows");
@@ -74,7 +74,7 @@ std::vector<SchemeFlow> meshFlows(const FabricParams& p) {
   uint64_t most = std::min(p.most, kMeshLargest);
   Duration gap = fromSeconds(sizes.mean(most) * 8 / (p.load * kMeshRate));
   Random random(p.seed);
-  std::vector<SchemeFlow> flows;
+  std::vector<HostFlow> flows;
   std::array<Duration, kMeshHostsPerSide> at{};
   for (size_t i = 0; i < count; ++i) {
     size_t host = i % kMeshHostsPerSide, turn = i / kMeshHostsPerSide;
@@ -83,7 +83,7 @@ std::vector<SchemeFlow> meshFlows(const FabricParams& p) {
     size_t server = (kMeshHostsPerSide + host) * kMeshPlaces + turn / kMeshPlaces;
     flows.push_back({client, server, sizes.draw(random, most), Time{} + at[host]});
   }
-  std::ranges::stable_sort(flows, {}, &SchemeFlow::begin);
+  std::ranges::stable_sort(flows, {}, &HostFlow::begin);
   return flows;
 }
 

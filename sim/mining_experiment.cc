@@ -4,6 +4,7 @@
 
 #include "sim/fat_tree.h"
 #include "sim/flows.h"
+#include "sim/host_flow.h"
 #include "sim/message_flow.h"
 #include "sim/network.h"
 #include "sim/saturation.h"
@@ -20,9 +21,7 @@ constexpr uint16_t kFirstLongPort = 1000;
 
 /// A flow of a tunnel.
 struct LongFlow {
-  size_t from = 0, to = 0;
-  uint64_t bytes = 0;
-  Time begin{};
+  HostFlow plan;
   const Saturation* flow = nullptr;
 };
 
@@ -32,14 +31,14 @@ class Mining {
 
   Json run() {
     draw();
-    std::vector<std::pair<size_t, size_t>> ways;
-    for (const LongFlow& f : longs_) ways.emplace_back(f.from, f.to);
-    tree_.bringUp(ways);
+    std::vector<std::pair<size_t, size_t>> pairs;
+    for (const LongFlow& f : longs_) pairs.emplace_back(f.plan.client, f.plan.server);
+    tree_.gateways.start(std::move(pairs));
     Time start = tree_.world.now();
-    for (const Short& f : small_) shorts_.add(f.from, f.to, f.bytes, f.begin - Time{});
+    for (const HostFlow& f : small_) shorts_.add(f.server, f.client, f.bytes, f.begin - Time{});
     for (LongFlow& f : longs_) {
-      f.begin = start + (f.begin - Time{});
-      tree_.world.at(f.begin, [this, &f] { begin(f); });
+      f.plan.begin = start + (f.plan.begin - Time{});
+      tree_.world.at(f.plan.begin, [this, &f] { begin(f); });
     }
     tree_.world.run(fromSeconds(p_.time / 1000));
     shorts_.finish();
@@ -48,32 +47,24 @@ class Mining {
   }
 
  private:
-  struct Short {
-    size_t from = 0, to = 0;
-    uint64_t bytes = 0;
-    Time begin{};
-  };
   // Times from the beginning of the traffic on.
   void draw() {
-    Sizes sizes = namedSizes("data_mining");
     Random random(p_.seed);
     size_t hosts = tree_.network.hosts();
     Duration gap = Duration(kMeanGap) / static_cast<int64_t>(hosts);
-    for (Duration at = exponential(random, gap); at < fromSeconds(p_.time / 1000);
-         at += exponential(random, gap)) {
-      size_t from = random.below(hosts);
-      size_t to = (from + 1 + random.below(hosts - 1)) % hosts;
-      uint64_t bytes = sizes.draw(random, p_.most);
-      if (bytes < kShortBelow)
-        small_.push_back({from, to, bytes, Time{} + at});
+    Duration end = fromSeconds(p_.time / 1000);
+    for (const HostFlow& f :
+         flowsOfRandomPairs(random, namedSizes("data_mining"), {hosts, gap, end, p_.most})) {
+      if (f.bytes < kShortBelow)
+        small_.push_back(f);
       else
-        longs_.push_back({from, to, bytes, Time{} + at, nullptr});
+        longs_.push_back({f, nullptr});
     }
   }
   void begin(LongFlow& f) {
-    Node& server = tree_.gateways.at(f.from);
-    f.flow = &tree_.world.add<Saturation>(tree_.gateways.at(f.to), server, port_++, segmentSize(server),
-                                          p_.ahead, f.bytes);
+    Node& server = tree_.gateways.at(f.plan.server);
+    f.flow = &tree_.world.add<Saturation>(tree_.gateways.at(f.plan.client), server, port_++,
+                                          segmentSize(server), p_.ahead, f.plan.bytes);
   }
   Json report() const {
     std::vector<double> goodput;
@@ -82,7 +73,7 @@ class Mining {
       if (!f.flow) continue;
       bytes += f.flow->received();
       Time end = std::min(f.flow->doneAt(), tree_.world.now());
-      goodput.push_back(static_cast<double>(f.flow->received()) * 8e-6 / toSeconds(end - f.begin));
+      goodput.push_back(static_cast<double>(f.flow->received()) * 8e-6 / toSeconds(end - f.plan.begin));
     }
     auto open = static_cast<size_t>(std::ranges::count_if(
         longs_, [](const LongFlow& f) { return !f.flow || f.flow->doneAt() == kNever; }));
@@ -105,7 +96,7 @@ class Mining {
   FabricParams p_;
   FatTree tree_;
   ShortFlows shorts_;
-  std::vector<Short> small_;
+  std::vector<HostFlow> small_;
   std::vector<LongFlow> longs_;
   uint16_t port_ = kFirstLongPort;
 };

@@ -22,35 +22,33 @@ constexpr size_t kPodSubflows = 8;
 constexpr size_t kPodSubflowWindow = 2;  // 16 datagrams of all together (section VI-A)
 
 Topology podsOf() {
+  Pods pods = fusoTree();
+  for (PortOptions* port : {&pods.access, &pods.fabric}) port->bytes = kPodPortBytes;
+  pods.access.thresholdBytes = kAccessMarks;
+  pods.fabric.thresholdBytes = 0;  // 1200 KB, more than fits
+  return pods.build();
+}
+
+std::vector<HostFlow> podFlows(const FabricParams& p, size_t hosts) {
+  Sizes sizes = namedSizes(p.sizes);
+  Random random(p.seed);
+  Duration gap = gapOf(sizes, p.most, p.load, hosts, kAccessRate);
+  return flowsOfRandomPairs(random, sizes, {hosts, gap, fromSeconds(p.time / 1000), p.most});
+}
+
+}  // namespace
+
+Pods fusoTree() {
   Pods pods = Pods::fuso();
   pods.access.rate = pods.host.rate = kAccessRate;
   pods.fabric.rate = kFabricRate;
   for (PortOptions* port : {&pods.access, &pods.host, &pods.fabric}) {
     port->delay = kHopDelay;
-    port->bytes = kPodPortBytes;
     port->discipline = Discipline::kDctcp;
   }
-  pods.access.thresholdBytes = kAccessMarks;
-  pods.fabric.thresholdBytes = 0;  // 1200 KB, more than fits
-  pods.host.bytes = 0;
-  return pods.build();
+  pods.host.bytes = 0;  // a host's own queue holds what it sends
+  return pods;
 }
-
-/// Poisson requests between random hosts.
-std::vector<SchemeFlow> podFlows(const FabricParams& p, size_t hosts) {
-  Sizes sizes = namedSizes(p.sizes);
-  Random random(p.seed);
-  Duration gap = fromSeconds(sizes.mean(p.most) * 8 / (p.load * static_cast<double>(hosts) * kAccessRate));
-  std::vector<SchemeFlow> flows;
-  for (Duration at{}; at < fromSeconds(p.time / 1000); at += exponential(random, gap)) {
-    size_t client = random.below(hosts);
-    size_t server = (client + 1 + random.below(hosts - 1)) % hosts;
-    flows.push_back({client, server, sizes.draw(random, p.most), Time{} + at});
-  }
-  return flows;
-}
-
-}  // namespace
 
 double lossRate(Random& random, bool blackHoles) {
   if (blackHoles && random.chance(0.22)) return 1 - 0.4 * random.uniform();

@@ -8,6 +8,7 @@
 
 #include "sim/flows.h"
 #include "sim/sizes.h"
+#include "simnet/tcp/rivals.h"
 #include "simnet/tcp_flow.h"
 
 namespace braid::sim {
@@ -176,6 +177,8 @@ constexpr RackExperiment kExperiments[] = {
     {"traced", "section III-B: web search or data mining at one port, each loss of the hosts' TCP traced",
      runTraced},
     {"leaf-spine", "section V-B: web search or data mining between the hosts of nine racks", runLeafSpine},
+    {"cluster", "section VI: requests between the 84 servers of a testbed, one to all or all to all",
+     runCluster},
 };
 
 }  // namespace
@@ -221,6 +224,16 @@ TcpOptions tcpOf(const RackParams& p) {
           .dctcp = d == Discipline::kDctcp,
           .ecnRepeats = ecn,
           .content = false};
+}
+
+tcp::Options hostTcp(const RackParams& p) {
+  tcp::Options o = tcp::recoveryOptions(p.recovery);
+  o.control = disciplineOf(p.scheme) == Discipline::kDctcp ? tcp::Control::kDctcp : tcp::controlOf(p.control);
+  o.ecn = o.ecnEverywhere = o.control == tcp::Control::kDctcp;
+  o.minRtoAboveSrtt = true;
+  o.minProbe = 10ms;  // of the draft that the paper cites
+  o.content = false;
+  return o;
 }
 
 Json shimJson(const ShimCounters& c) {

@@ -10,6 +10,7 @@
 
 #include "sim/figures.h"
 #include "sim/rack_tree.h"
+#include "simnet/tcp/options.h"
 #include "simnet/tcp_flow.h"
 
 namespace braid::sim {
@@ -28,14 +29,19 @@ struct RackParams {
   double jitter = 0;              ///< us
   std::optional<double>
       rtt;  ///< incast, websearch, traced: ms, without queues and transmission; unset: the experiment's
-  size_t queue = 100;   ///< incast, websearch, traced: packets that wait at the bottleneck
-  double load = 0.5;    ///< websearch, traced: of the bottleneck; leaf-spine: of the leaves' uplinks; (0, 1)
-  double seconds = 10;  ///< websearch, traced: of arrivals
-  double time = 30;     ///< leaf-spine: of arrivals, ms
-  std::string sizes = "web_search";   ///< leaf-spine, traced: name in sim/data
-  uint64_t most = uint64_t{1} << 30;  ///< leaf-spine, traced: of a flow, bytes
-  std::string recovery = "tcp";       ///< traced: how the hosts' TCP finds losses, tcp::recoveryNames()
-  size_t hostsPerLeaf = 20;           ///< leaf-spine
+  size_t queue = 100;  ///< incast, websearch, traced: packets that wait at the bottleneck
+  double load =
+      0.5;  ///< websearch, traced: of the bottleneck; leaf-spine: of the leaves' uplinks; cluster: of the clients' rack; (0, 1)
+  double seconds = 10;                ///< websearch, traced: of arrivals
+  double time = 30;                   ///< leaf-spine: of arrivals, ms
+  std::string sizes = "web_search";   ///< leaf-spine, traced, cluster: name in sim/data
+  uint64_t most = uint64_t{1} << 30;  ///< leaf-spine, traced, cluster: of a flow, bytes
+  std::string recovery = "tcp";   ///< traced, cluster: how the hosts' TCP finds losses, tcp::recoveryNames()
+  size_t hostsPerLeaf = 20;       ///< leaf-spine, cluster
+  std::string control = "cubic";  ///< traced, cluster: of the hosts' TCP, tcp::controlNames()
+  size_t requests = 100;          ///< cluster: of each client, in the mean
+  bool everyone = false;          ///< cluster: all hosts are clients; false: those of one rack
+  bool background = false;        ///< cluster: beside a flow without an end of each host
 };
 
 /// Where a shim stands and what it may do: "off"; "sender", with the default options; "paper", the duplicate
@@ -60,6 +66,14 @@ inline constexpr uint64_t kSmallFlow = 100'000;
 
 /// Section V-B: web search or data mining between the hosts of nine leaves below four spines.
 Json runLeafSpine(const RackParams& params);
+
+/// Section VI: requests between the 84 servers of the paper's testbed, one to all or all to all.
+Json runCluster(const RackParams& params);
+
+/// "Average RTT without queuing" of that testbed.
+inline constexpr Duration kTestbedRtt = 250us;
+/// A host of it: Linux 3.18, whose data are ECN-capable with DCTCP alone.
+tcp::Options hostTcp(const RackParams& params);
 
 /// Section III-B: web search or data mining at one port, each loss of the hosts' TCP traced.
 Json runTraced(const RackParams& params);

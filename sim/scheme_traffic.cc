@@ -49,7 +49,7 @@ std::span<const char* const> trafficSchemes() {
 }
 
 SchemeTraffic::SchemeTraffic(const SchemeTrafficOptions& options, const Topology& topology,
-                             std::vector<SchemeFlow> flows)
+                             std::vector<HostFlow> flows)
     : options_(options),
       world_(options.seed),
       network_(world_, topology, Random(options.seed).next()),
@@ -70,18 +70,15 @@ void SchemeTraffic::startGateways() {
   options.recoveryOptions = options_.recovery;
   for (size_t h = 0; h < network_.hosts(); ++h) gateways_.add(options).poolLimit = kGatewayBuffers;
   std::vector<std::pair<size_t, size_t>> pairs;
-  for (const SchemeFlow& f : flows_) {
-    if (isByScheme(f)) pairs.emplace_back(std::minmax(f.client, f.server));
+  for (const HostFlow& f : flows_) {
+    if (isByScheme(f)) pairs.emplace_back(f.client, f.server);
   }
-  std::ranges::sort(pairs);
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  for (auto [a, b] : pairs) gateways_.pair(a, b);
-  gateways_.start();
+  gateways_.start(std::move(pairs));
 }
 
 void SchemeTraffic::run() {
   Time start = world_.now() + kOpens;
-  for (SchemeFlow& flow : flows_) {
+  for (HostFlow& flow : flows_) {
     flow.begin = start + (flow.begin - Time{});
     isByScheme(flow) && !isTcp(options_.scheme) ? sendByTunnel(flow) : sendByTcp(flow);
   }
@@ -106,13 +103,13 @@ uint16_t SchemeTraffic::nextPort() {
   return port_++;
 }
 
-void SchemeTraffic::finish(SchemeFlow& flow) {
+void SchemeTraffic::finish(HostFlow& flow) {
   if (flow.end != kNever) return;
   flow.end = world_.now();
   ++done_;
 }
 
-void SchemeTraffic::sendByTunnel(SchemeFlow& flow) {
+void SchemeTraffic::sendByTunnel(HostFlow& flow) {
   world_.at(flow.begin, [this, &flow, port = nextPort()] {
     Node& server = gateways_.at(flow.server);
     MessageOptions message{.bytes = flow.bytes, .mss = segmentSize(server), .ahead = kFlowAhead};
@@ -121,7 +118,7 @@ void SchemeTraffic::sendByTunnel(SchemeFlow& flow) {
   });
 }
 
-tcp::Connection& SchemeTraffic::connectionFor(const SchemeFlow& flow, size_t copy) {
+tcp::Connection& SchemeTraffic::connectionFor(const HostFlow& flow, size_t copy) {
   bool byScheme = isByScheme(flow);
   tcp::Connection*& open = open_[{flow.client, flow.server, byScheme, copy}];
   if (open && options_.longLived) return *open;
@@ -135,7 +132,7 @@ tcp::Connection& SchemeTraffic::connectionFor(const SchemeFlow& flow, size_t cop
 
 // The request is small and the response counts: the server's side sends. RepFlow sends small flows twice, the others
 // once.
-void SchemeTraffic::sendByTcp(SchemeFlow& flow) {
+void SchemeTraffic::sendByTcp(HostFlow& flow) {
   bool twice = isByScheme(flow) && options_.scheme == "repflow" && flow.bytes <= kSmall;
   size_t copies = twice ? 2 : 1;
   for (size_t i = 0; i < copies; ++i) {
@@ -150,7 +147,7 @@ void SchemeTraffic::sendByTcp(SchemeFlow& flow) {
 /// What the gateways at servers have sent.
 Counters SchemeTraffic::tunnels() const {
   std::set<size_t> servers;
-  for (const SchemeFlow& flow : flows_) servers.insert(flow.server);
+  for (const HostFlow& flow : flows_) servers.insert(flow.server);
   Counters sum;
   for (size_t h : servers) {
     if (h < gateways_.size()) sum += Counters(gateways_.at(h));
@@ -161,7 +158,7 @@ Counters SchemeTraffic::tunnels() const {
 Json SchemeTraffic::json() const {
   std::vector<double> small, medium, large;
   uint64_t incomplete = 0, incompleteSmall = 0;
-  for (const SchemeFlow& f : flows_) {
+  for (const HostFlow& f : flows_) {
     bool complete = f.end != kNever;
     incomplete += !complete;
     incompleteSmall += !complete && f.bytes <= kSmall;

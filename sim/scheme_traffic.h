@@ -12,19 +12,12 @@
 #include <vector>
 
 #include "sim/figures.h"
+#include "sim/host_flow.h"
 #include "simnet/fabric/gateways.h"
 #include "simnet/fabric/hosts.h"
 #include "simnet/tcp/connection.h"
 
 namespace braid::sim {
-
-/// A request of `client` and the response of so many bytes.
-struct SchemeFlow {
-  size_t client = 0, server = 0;
-  uint64_t bytes = 0;
-  Time begin{};  ///< after the start
-  Time end = kNever;
-};
 
 struct SchemeTrafficOptions {
   std::string scheme;        ///< see trafficSchemes()
@@ -56,19 +49,19 @@ class SchemeTraffic {
   static constexpr uint64_t kMedium = 10'000'000;
 
   /// Flows in the order of their begin. Throws std::runtime_error for an unknown scheme, and when a tunnel does not come up.
-  SchemeTraffic(const SchemeTrafficOptions& options, const Topology& topology, std::vector<SchemeFlow> flows);
+  SchemeTraffic(const SchemeTrafficOptions& options, const Topology& topology, std::vector<HostFlow> flows);
   /// Opens the connections, lets cables lose, and runs until all flows are complete or patience ends. Once.
   void run();
   /// Times in seconds; a flow that is not complete counts with the time so far.
   Json json() const;
 
  private:
-  bool isByScheme(const SchemeFlow& flow) const { return flow.bytes <= options_.sensitive; }
+  bool isByScheme(const HostFlow& flow) const { return flow.bytes <= options_.sensitive; }
   void startGateways();
-  void sendByTunnel(SchemeFlow& flow);
-  void sendByTcp(SchemeFlow& flow);
-  tcp::Connection& connectionFor(const SchemeFlow& flow, size_t copy);
-  void finish(SchemeFlow& flow);
+  void sendByTunnel(HostFlow& flow);
+  void sendByTcp(HostFlow& flow);
+  tcp::Connection& connectionFor(const HostFlow& flow, size_t copy);
+  void finish(HostFlow& flow);
   Counters tunnels() const;
   uint16_t nextPort();
 
@@ -77,7 +70,7 @@ class SchemeTraffic {
   SwitchedNetwork network_;
   NetworkHosts hosts_;
   FabricGateways gateways_;
-  std::vector<SchemeFlow> flows_;
+  std::vector<HostFlow> flows_;
   std::vector<tcp::Connection*> connections_;
   std::map<std::tuple<size_t, size_t, bool, size_t>, tcp::Connection*>
       open_;         // long-lived ones: hosts, by scheme, copy

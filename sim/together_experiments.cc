@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/experiment.h"
 #include "sim/fabric_experiments.h"
 #include "sim/flows.h"
+#include "sim/host_flow.h"
 #include "sim/network.h"
 #include "sim/sizes.h"
 #include "simnet/fabric/gateways.h"
@@ -16,8 +18,7 @@ namespace {
 
 // FUSO's tree (section VI-C) with the switches of T-RACKs and AMP: a port holds the product of bandwidth and delay and
 // marks above what DCTCP (section 3.5) takes for its rate.
-constexpr double kTreeAccessRate = 10e9, kTreeFabricRate = 40e9;
-constexpr Duration kTreeHopDelay = 20us;
+constexpr double kTreeAccessRate = 10e9;
 constexpr size_t kTreeAccessBytes = 300'000, kTreeFabricBytes = 1'200'000;
 constexpr size_t kTreeAccessMarks = 65 * 1500, kTreeFabricMarks = 4 * kTreeAccessMarks;
 constexpr uint64_t kSmallResponse = 100'000;  // bytes, and below
@@ -26,8 +27,8 @@ constexpr Duration kIncastEvery = 5ms;
 constexpr size_t kWindowOfEach = 2;  // datagrams of a subflow
 constexpr size_t kNodeBuffers = 16384;
 constexpr Duration kSetUp = 50ms;  // when connections are set up, before anything is lost
-constexpr Duration kWait =
-    3s;  // flows that are not complete so long after the last began count with the time so far
+/// Flows that are not complete so long after the last began count with the time so far.
+constexpr Duration kWait = 3s;
 constexpr uint64_t kQuestionBytes = 100;
 constexpr uint16_t kPorts = 1000;
 
@@ -52,26 +53,16 @@ const Scheme& schemeOf(const std::string& name) {
 }
 
 Topology tree() {
-  Pods pods = Pods::fuso();
-  pods.access.rate = pods.host.rate = kTreeAccessRate;
-  pods.fabric.rate = kTreeFabricRate;
-  for (PortOptions* port : {&pods.access, &pods.host, &pods.fabric}) {
-    port->delay = kTreeHopDelay;
-    port->discipline = Discipline::kDctcp;
-  }
+  Pods pods = fusoTree();
   pods.access.bytes = kTreeAccessBytes;
   pods.access.thresholdBytes = kTreeAccessMarks;
   pods.fabric.bytes = kTreeFabricBytes;
   pods.fabric.thresholdBytes = kTreeFabricMarks;
-  pods.host.bytes = 0;  // a host's own queue holds what it sends
   return pods.build();
 }
 
 struct Request {
-  size_t client = 0, server = 0;
-  uint64_t bytes = 0;
-  Time begin{};
-  Time end = kNever;
+  HostFlow flow;
   tcp::Connection* connection = nullptr;
 };
 
@@ -107,7 +98,7 @@ class TogetherRun {
       network_.ports()[cable].setLosses(losses);
     }
     Time last = start;
-    for (const Request& r : requests_) last = std::max(last, r.begin);
+    for (const Request& r : requests_) last = std::max(last, r.flow.begin);
     world_.runUntil([&] { return done_ == requests_.size(); }, last - world_.now() + kWait);
     requireSound(world_);
     return report();
@@ -119,22 +110,16 @@ class TogetherRun {
     Sizes sizes = namedSizes(p_.sizes);
     Random random(p_.seed);
     size_t hosts = network_.hosts();
-    Duration gap =
-        fromSeconds(sizes.mean(p_.most) * 8 / (p_.load * static_cast<double>(hosts) * kTreeAccessRate));
+    Duration gap = gapOf(sizes, p_.most, p_.load, hosts, kTreeAccessRate);
     Duration end = fromSeconds(p_.time / 1000);
-    for (Duration at{}; at < end; at += exponential(random, gap)) {
-      size_t client = random.below(hosts);
-      requests_.push_back({client, other(random, client), sizes.draw(random, p_.most), Time{} + at});
-    }
+    for (const HostFlow& flow : flowsOfRandomPairs(random, sizes, {hosts, gap, end, p_.most}))
+      requests_.push_back({flow});
     if (p_.fanOut == 0) return;
     for (Duration at{}; at < end; at += kIncastEvery) {
       size_t client = random.below(hosts);
       for (size_t i = 0; i < p_.fanOut; ++i)
-        requests_.push_back({client, other(random, client), kIncastBytes, Time{} + at});
+        requests_.push_back({{client, otherHost(random, client, hosts), kIncastBytes, Time{} + at}});
     }
-  }
-  size_t other(Random& random, size_t host) const {
-    return (host + 1 + random.below(network_.hosts() - 1)) % network_.hosts();
   }
   void startGateways() {
     Params params;
@@ -143,11 +128,8 @@ class TogetherRun {
     options.ackShim = scheme_.shim;
     for (size_t h = 0; h < network_.hosts(); ++h) gateways_.add(options).poolLimit = kNodeBuffers;
     std::vector<std::pair<size_t, size_t>> pairs;
-    for (const Request& r : requests_) pairs.emplace_back(std::minmax(r.client, r.server));
-    std::ranges::sort(pairs);
-    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-    for (auto [a, b] : pairs) gateways_.pair(a, b);
-    gateways_.start();
+    for (const Request& r : requests_) pairs.emplace_back(r.flow.client, r.flow.server);
+    gateways_.start(std::move(pairs));
   }
   Station& station(size_t host) {
     if (scheme_.policy) return gateways_.at(host);
@@ -155,21 +137,22 @@ class TogetherRun {
   }
   // Set up one after the other, so that the SYNs are no incast; the request is small, and the response counts.
   void open(Request& request, size_t number, Time start) {
-    request.begin = start + (request.begin - Time{});
+    request.flow.begin = start + (request.flow.begin - Time{});
     tcp::Options options;
     options.control = tcp::Control::kCubic;
     options.content = false;
-    if (scheme_.policy) options.mss = static_cast<uint16_t>(segmentSize(gateways_.at(request.server)));
+    if (scheme_.policy) options.mss = static_cast<uint16_t>(segmentSize(gateways_.at(request.flow.server)));
     auto port = static_cast<uint16_t>(kPorts + number);
     auto turn = static_cast<int64_t>(number) * (kSetUp / 2) / static_cast<int64_t>(requests_.size());
     world_.after(turn, [this, &request, options, port] {
-      request.connection = &world_.add<tcp::Connection>(station(request.client), station(request.server),
-                                                        tcp::Connection::Ports{port, port}, options);
+      request.connection =
+          &world_.add<tcp::Connection>(station(request.flow.client), station(request.flow.server),
+                                       tcp::Connection::Ports{port, port}, options);
     });
-    world_.at(request.begin, [this, &request] {
+    world_.at(request.flow.begin, [this, &request] {
       request.connection->client().send(kQuestionBytes, [this, &request](const tcp::Message&) {
-        request.connection->server().send(request.bytes, [this, &request](const tcp::Message&) {
-          request.end = world_.now();
+        request.connection->server().send(request.flow.bytes, [this, &request](const tcp::Message&) {
+          request.flow.end = world_.now();
           ++done_;
         });
       });
@@ -179,10 +162,10 @@ class TogetherRun {
     std::vector<double> all, small;
     uint64_t incomplete = 0, timeouts = 0;
     for (const Request& r : requests_) {
-      all.push_back(toSeconds((r.end == kNever ? world_.now() : r.end) - r.begin));
-      incomplete += r.end == kNever;
+      all.push_back(toSeconds((r.flow.end == kNever ? world_.now() : r.flow.end) - r.flow.begin));
+      incomplete += r.flow.end == kNever;
       timeouts += r.connection->server().stats().timeouts;
-      if (r.bytes <= kSmallResponse) small.push_back(all.back());
+      if (r.flow.bytes <= kSmallResponse) small.push_back(all.back());
     }
     uint64_t lost = 0, dropped = 0, marked = 0;
     for (const Port& port : network_.ports()) {

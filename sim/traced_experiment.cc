@@ -8,31 +8,16 @@
 #include "sim/rack_experiments.h"
 #include "sim/sizes.h"
 #include "simnet/tcp/connection.h"
-#include "simnet/tcp/rivals.h"
 
 namespace braid::sim {
 
 namespace {
 
-/// "Average RTT without queuing" of the paper's testbed (section VI).
-constexpr Duration kTestbedRtt = 250us;
 /// Connections are there before the first flow: opened in this time.
 constexpr Duration kTracedOpening = 1s;
 /// Flows that are not complete so long after the last began count with the time so far.
 constexpr Duration kTracedPatience = 30s;
 constexpr uint16_t kFirstTracedPort = 1000;
-
-/// A host of the paper's testbed: Linux 3.18 with CUBIC.
-tcp::Options hostTcp(const RackParams& p) {
-  tcp::Options o = tcp::recoveryOptions(p.recovery);
-  bool dctcp = disciplineOf(p.scheme) == Discipline::kDctcp;
-  o.control = dctcp ? tcp::Control::kDctcp : tcp::Control::kCubic;
-  o.ecn = o.ecnEverywhere = dctcp;
-  o.minRtoAboveSrtt = true;
-  o.minProbe = 10ms;  // of the draft that the paper cites
-  o.content = false;
-  return o;
-}
 
 struct TracedFlow {
   uint64_t bytes = 0;

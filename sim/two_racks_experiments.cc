@@ -51,12 +51,12 @@ Topology twoRacks() {
 }
 
 /// Poisson requests of the second rack's hosts, over the connections of each kind in turns.
-std::vector<SchemeFlow> requests(const FabricParams& p) {
+std::vector<HostFlow> requests(const FabricParams& p) {
   Sizes sizes = namedSizes(p.sizes);
   Random random(p.seed);
   Duration gap = fromSeconds(sizes.mean(p.most) * 8 / (p.load * kHostsPerRack * kRackRate));
   std::map<std::pair<size_t, bool>, size_t> turns;  // by the two hosts, and whether it is small
-  std::vector<SchemeFlow> flows;
+  std::vector<HostFlow> flows;
   Duration at{};
   for (size_t i = 0; i < p.flows.value_or(kRackFlows); ++i) {
     size_t server = random.below(kHostsPerRack), client = kHostsPerRack + random.below(kHostsPerRack);

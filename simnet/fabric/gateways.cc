@@ -1,7 +1,9 @@
 #include "simnet/fabric/gateways.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "simnet/fabric/host_addresses.h"
 
@@ -54,6 +56,16 @@ void FabricGateways::start() {
     world_.run(kStep);
     if (!world_.failure().empty()) throw std::runtime_error(world_.failure());
   } while (!ready());
+}
+
+void FabricGateways::start(std::vector<std::pair<size_t, size_t>> pairs) {
+  for (auto& [a, b] : pairs) {
+    if (a > b) std::swap(a, b);
+  }
+  std::ranges::sort(pairs);
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  for (auto [a, b] : pairs) pair(a, b);
+  start();
 }
 
 bool FabricGateways::ready() const {

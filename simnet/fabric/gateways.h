@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "simnet/fabric/switched_network.h"
@@ -23,6 +24,9 @@ class FabricGateways final : public Medium {
   void pair(size_t initiator, size_t responder);
   /// Starts the world and runs until every pair has all its subflows; throws std::runtime_error when that takes too long.
   void start();
+  /// Both for the gateways at these hosts: a pair that comes twice, in whatever order, is one; its smaller number
+  /// initiates.
+  void start(std::vector<std::pair<size_t, size_t>> pairs);
 
   Endpoint source(const Node& from, SocketId socket) const override;
   void carry(WireDatagram&& wire, size_t bytes) override;

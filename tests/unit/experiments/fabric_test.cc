@@ -106,6 +106,49 @@ TEST(LeafSpine, TheShimSparesSmallFlowsTheirTimeouts) {
   EXPECT_LT(on["mean_small"], off["mean_small"]);
 }
 
+RackParams cluster() {
+  RackParams p;
+  p.hostsPerLeaf = 6;
+  p.requests = 30;
+  p.most = 3'000'000;
+  p.recovery = "tlp";
+  return p;
+}
+
+TEST(Cluster, AllRequestsAreAnsweredAndNoneBeforeItCan) {
+  for (const char* control : {"newreno", "cubic", "dctcp"}) {
+    RackParams p = cluster();
+    p.control = control;
+    Json j = runCluster(p);
+    EXPECT_EQ(j["flows"], 6 * 30) << control;
+    EXPECT_EQ(j["incomplete"], 0) << control;
+    EXPECT_GE(j["p50_small"], 250e-6) << control;
+    EXPECT_LT(j["p50_small"], 20e-3) << control;
+    EXPECT_EQ(j["marked"] > 0, p.control == "dctcp");
+  }
+}
+
+// Section VI-A: where small flows are late, fewer are with the shim.
+TEST(Cluster, WithBackgroundTheShimLetsFewerSmallFlowsBeLate) {
+  RackParams p = cluster();
+  p.background = true;
+  Json off = runCluster(p);
+  p.shim = "sender";
+  Json on = runCluster(p);
+  EXPECT_EQ(on["flows"], off["flows"]);
+  ASSERT_GT(off["late"], 0);
+  EXPECT_LT(on["late"], off["late"]);
+  EXPECT_NE(on["hash"], off["hash"]);
+}
+
+TEST(Cluster, InAllToAllAllAreClients) {
+  RackParams p = cluster();
+  p.everyone = true;
+  Json j = runCluster(p);
+  EXPECT_EQ(j["flows"], 24 * 30);
+  EXPECT_EQ(j["incomplete"], 0);
+}
+
 // FUSO's fig. 1, over many draws.
 TEST(LossyCables, LieAndLoseAsFusoMeasured) {
   Topology topology = Pods::fuso().build();

@@ -25,11 +25,11 @@ Topology pairOfHosts() {
 }
 
 /// 12.5 MB, which take 100 ms, and 1 ms later 10 KB.
-std::vector<SchemeFlow> largeThenSmall() {
+std::vector<HostFlow> largeThenSmall() {
   return {{0, 1, 12'500'000, Time{}}, {0, 1, 10'000, Time{} + 1ms}};
 }
 
-Json runOn(const SchemeTrafficOptions& options, std::vector<SchemeFlow> flows) {
+Json runOn(const SchemeTrafficOptions& options, std::vector<HostFlow> flows) {
   SchemeTraffic traffic(options, pairOfHosts(), std::move(flows));
   traffic.run();
   return traffic.json();
@@ -87,7 +87,7 @@ TEST(SchemeTraffic, ProtectionIsNotMoreThanHalfOfWhatServersSend) {
   SchemeTrafficOptions o;
   o.scheme = "fuso";
   o.sensitive = SchemeTraffic::kSmall;
-  std::vector<SchemeFlow> small{{0, 1, 20'000, Time{}}};
+  std::vector<HostFlow> small{{0, 1, 20'000, Time{}}};
   double extra = runOn(o, small)["extra_load"];
   EXPECT_GT(extra, 0.05);
   EXPECT_LT(extra, 0.5);

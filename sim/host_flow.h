@@ -1,0 +1,39 @@
+#pragma once
+
+// Requests between the hosts of a network, and when they begin.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "sim/sizes.h"
+
+namespace braid::sim {
+
+/// A request of `client` and the response of so many bytes.
+struct HostFlow {
+  size_t client = 0, server = 0;
+  uint64_t bytes = 0;
+  Time begin{};  ///< after the start
+  Time end = kNever;
+};
+
+/// Poisson arrivals of so many hosts together.
+struct Arrivals {
+  size_t hosts = 2;
+  Duration gap{};           ///< mean between two flows of all hosts
+  Duration until{};         ///< flows begin before that
+  uint64_t most = 1 << 30;  ///< largest flow, bytes
+};
+
+/// The gap with which these hosts offer such a share of `rate` each, bit/s.
+Duration gapOf(const Sizes& sizes, uint64_t most, double load, size_t hosts, double rate);
+
+/// Flows between two random hosts each, in the order of their begin; the first begins at once.
+std::vector<HostFlow> flowsOfRandomPairs(Random& random, const Sizes& sizes, const Arrivals& arrivals);
+
+/// Another host than this one, at random.
+size_t otherHost(Random& random, size_t host, size_t hosts);
+
+}  // namespace braid::sim
