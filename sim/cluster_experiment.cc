@@ -20,7 +20,7 @@ constexpr double kClusterRate = 1e9;
 constexpr Duration kClusterHop = kTestbedRtt / 8;  // four hops there and four back
 constexpr Duration kDeadline = 200ms;              // of small flows
 constexpr uint64_t kAskBytes = 100;
-constexpr uint64_t kEndless = uint64_t{1} << 40;
+constexpr uint64_t kClusterEndless = uint64_t{1} << 40;
 /// Connections are there before the first request: opened in this time.
 constexpr Duration kClusterOpening = 1s;
 /// Requests that are not complete so long after the last began count with the time so far.
@@ -31,7 +31,7 @@ Topology clusterOf(const RackParams& p) {
   PortOptions port;
   port.rate = kClusterRate;
   port.delay = kClusterHop;
-  port.discipline = p.control == "dctcp" ? Discipline::kDctcp : Discipline::kDropTail;
+  port.discipline = isDctcp(p) ? Discipline::kDctcp : Discipline::kDropTail;
   port.packets = p.queue;
   port.thresholdPackets = PortQueue::kThreshold;
   LeafSpine tree;
@@ -66,8 +66,9 @@ class Cluster {
   }
 
  private:
-  /// Each client's requests are Poisson, as often with all sizes: a client rack's link from the spine has that load with
-  /// those of web search. Larger sizes come less often, so that the load is never above that.
+  /// Requests arrive by Poisson, at the rate at which web search would load the spine's link to the clients' rack by
+  /// `load`; sizes with a larger mean arrive more slowly, those with a smaller one at the same rate. With `everyone` each
+  /// client asks as often as there.
   void draw() {
     Sizes sizes = namedSizes(p_.sizes);
     size_t clients = p_.everyone ? hosts_.size() : p_.hostsPerLeaf;
@@ -102,7 +103,7 @@ class Cluster {
     for (size_t h = 0; h < hosts_.size(); ++h) {
       tcp::Connection& c = connect(h, elsewhere(random, h));
       simulation_.after(kClusterOpening / 2 + Duration(random.below(uint64_t{kClusterOpening / 4 / 1ns})),
-                        [&c] { c.client().send(kEndless, [](const tcp::Message&) {}); });
+                        [&c] { c.client().send(kClusterEndless, [](const tcp::Message&) {}); });
     }
   }
   void start(size_t i) {
@@ -123,6 +124,7 @@ class Cluster {
       all.push_back(toSeconds(std::min(f.end, simulation_.now()) - f.begin));
       if (f.bytes <= kSmallFlow) small.push_back(all.back());
     }
+    // Of the responses alone; what ports did is of the background, too.
     uint64_t timeouts = 0, retransmits = 0, probes = 0, dropped = 0, marked = 0, packets = 0;
     for (const auto& c : connections_) {
       const tcp::SenderStats& stats = c->server().stats();

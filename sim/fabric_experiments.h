@@ -32,7 +32,7 @@ struct FabricParams {
   double warmUp = 10;        ///< ms before that
   std::string scheme = "adaptive";    ///< pods, two-racks, mesh: see trafficSchemes()
   std::string sizes = "web_search";   ///< pods, two-racks, mesh: name in sim/data
-  uint64_t most = uint64_t{1} << 30;  ///< pods, mining, two-racks, mesh: largest flow
+  uint64_t most = uint64_t{1} << 30;  ///< bytes, the largest flow
   double load = 0.5;                  ///< pods, two-racks, mesh: of the hosts' links, (0, 1)
   double lossyShare = 0.05;           ///< pods: of the cables
   bool all = false;                   ///< pods: the scheme carries all flows; false: those up to 100 KB
@@ -65,8 +65,8 @@ Json runJobs(const FabricParams& params);
 /// below 100 KB go by DCTCP, the others through tunnels. Times of the short ones, and what becomes of the others.
 Json runMining(const FabricParams& params);
 
-/// FUSO's fat tree of 64 hosts (section VI-C): 10 Gbit/s below 40, a round trip of 240 us, marks on ports whose room and
-/// thresholds are still to be set.
+/// FUSO's fat tree of 64 hosts (section VI-C): hosts at 10 Gbit/s, switches joined by 40 Gbit/s, a round trip of 240 us.
+/// Ports mark; their room and thresholds are still to be set.
 Pods fusoTree();
 
 /// The loss rate of a lossy link of a data centre (FUSO fig. 1): 63 of 100 lose 1 to 10 %, 15 lose 10 to 60 %; within

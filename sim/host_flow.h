@@ -15,7 +15,7 @@ namespace braid::sim {
 struct HostFlow {
   size_t client = 0, server = 0;
   uint64_t bytes = 0;
-  Time begin{};  ///< after the start
+  Time begin{};  ///< counted from Time{} as the start until an experiment adds its own start
   Time end = kNever;
 };
 

@@ -226,9 +226,13 @@ TcpOptions tcpOf(const RackParams& p) {
           .content = false};
 }
 
+bool isDctcp(const RackParams& p) {
+  return disciplineOf(p.scheme) == Discipline::kDctcp || p.control == "dctcp";
+}
+
 tcp::Options hostTcp(const RackParams& p) {
   tcp::Options o = tcp::recoveryOptions(p.recovery);
-  o.control = disciplineOf(p.scheme) == Discipline::kDctcp ? tcp::Control::kDctcp : tcp::controlOf(p.control);
+  o.control = isDctcp(p) ? tcp::Control::kDctcp : tcp::controlOf(p.control);
   o.ecn = o.ecnEverywhere = o.control == tcp::Control::kDctcp;
   o.minRtoAboveSrtt = true;
   o.minProbe = 10ms;  // of the draft that the paper cites

@@ -29,19 +29,20 @@ struct RackParams {
   double jitter = 0;              ///< us
   std::optional<double>
       rtt;  ///< incast, websearch, traced: ms, without queues and transmission; unset: the experiment's
-  size_t queue = 100;  ///< incast, websearch, traced: packets that wait at the bottleneck
+  size_t queue = 100;  ///< not leaf-spine: packets that wait at the bottleneck; cluster: at every port
   double load =
       0.5;  ///< websearch, traced: of the bottleneck; leaf-spine: of the leaves' uplinks; cluster: of the clients' rack; (0, 1)
   double seconds = 10;                ///< websearch, traced: of arrivals
   double time = 30;                   ///< leaf-spine: of arrivals, ms
   std::string sizes = "web_search";   ///< leaf-spine, traced, cluster: name in sim/data
   uint64_t most = uint64_t{1} << 30;  ///< leaf-spine, traced, cluster: of a flow, bytes
-  std::string recovery = "tcp";   ///< traced, cluster: how the hosts' TCP finds losses, tcp::recoveryNames()
-  size_t hostsPerLeaf = 20;       ///< leaf-spine, cluster
-  std::string control = "cubic";  ///< traced, cluster: of the hosts' TCP, tcp::controlNames()
-  size_t requests = 100;          ///< cluster: of each client, in the mean
-  bool everyone = false;          ///< cluster: all hosts are clients; false: those of one rack
-  bool background = false;        ///< cluster: beside a flow without an end of each host
+  std::string recovery = "tcp";  ///< traced, cluster: how the hosts' TCP finds losses, tcp::recoveryNames()
+  size_t hostsPerLeaf = 20;      ///< leaf-spine, cluster
+  std::string control =
+      "cubic";            ///< traced, cluster: of the hosts' TCP, tcp::controlNames(), unless scheme is dctcp
+  size_t requests = 100;  ///< cluster: of each client, in the mean
+  bool everyone = false;  ///< cluster: all hosts are clients; false: those of one rack
+  bool background = false;  ///< cluster: each host also sends an endless flow to another rack
 };
 
 /// Where a shim stands and what it may do: "off"; "sender", with the default options; "paper", the duplicate
@@ -72,6 +73,8 @@ Json runCluster(const RackParams& params);
 
 /// "Average RTT without queuing" of that testbed.
 inline constexpr Duration kTestbedRtt = 250us;
+/// Whether its hosts have DCTCP, by `scheme` or `control`; then ports mark.
+bool isDctcp(const RackParams& params);
 /// A host of it: Linux 3.18, whose data are ECN-capable with DCTCP alone.
 tcp::Options hostTcp(const RackParams& params);
 

@@ -27,9 +27,10 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"established", "handshake"}));
   app.add_option("--jitter", params.jitter, "of all packets on the hosts' links, us")
       ->check(CLI::Range(0.0, 1000.0));
-  app.add_option("--rtt", params.rtt, "not leaf-spine: without queues and transmission, ms")
+  app.add_option("--rtt", params.rtt, "not leaf-spine, cluster: without queues and transmission, ms")
       ->check(CLI::Range(0.01, 10000.0));
-  app.add_option("--queue", params.queue, "not leaf-spine: packets that wait at the bottleneck")
+  app.add_option("--queue", params.queue,
+                 "not leaf-spine: packets that wait at the bottleneck; cluster: at every port")
       ->check(CLI::Range(1, 1000000));
   app.add_option("--rounds", params.rounds, "incast")->check(CLI::Range(1, 100));
   app.add_option("--bytes", params.bytes, "incast: of a small flow")->check(CLI::Range(1, 1 << 30));
@@ -47,10 +48,12 @@ int main(int argc, char** argv) {
   app.add_option("--most", params.most, "leaf-spine, traced, cluster: largest flow, bytes")
       ->check(CLI::Range(1000, 1 << 30));
   app.add_option("--hosts", params.hostsPerLeaf, "leaf-spine, cluster: of a rack")->check(CLI::Range(1, 100));
-  app.add_option("--requests", params.requests, "cluster: of each client")->check(CLI::Range(1, 10000));
+  app.add_option("--requests", params.requests, "cluster: of each client, in the mean")
+      ->check(CLI::Range(1, 10000));
   app.add_flag("--everyone", params.everyone, "cluster: all hosts are clients, not those of one rack");
-  app.add_flag("--background", params.background, "cluster: beside a flow without an end of each host");
-  app.add_option("--control", params.control, "traced, cluster: of the hosts' TCP")
+  app.add_flag("--background", params.background,
+               "cluster: each host also sends an endless flow to another rack");
+  app.add_option("--control", params.control, "traced, cluster: of the hosts' TCP, unless --scheme is dctcp")
       ->check(
           CLI::IsMember(std::vector<std::string>(tcp::controlNames().begin(), tcp::controlNames().end())));
   app.add_option("--recovery", params.recovery, "traced, cluster: how the hosts' TCP finds losses")

@@ -43,6 +43,7 @@ class TracedRack {
   static RackTreeOptions rackOf(const RackParams& p) {
     RackTreeOptions o = treeOf(p);
     if (!p.rtt) o.rtt = kTestbedRtt;
+    if (isDctcp(p)) o.discipline = Discipline::kDctcp;
     return o;
   }
   // Poisson arrivals at the port, each from one of the hosts.

@@ -90,6 +90,24 @@ TEST(MessageFlow, TakesARoundTripAndTheSerialisation) {
   EXPECT_LT(result.seconds, 0.046);
 }
 
+// A flow with an end, as AMP's data mining has them.
+TEST(Saturation, EndsWithTheBytesThatItHas) {
+  Network network(1, tunnelOptions({}, "newreno"));
+  Network::Pair pair = network.addPair();
+  LinkOptions link{.rateBitsPerSecond = 8e6, .delay = 20ms};
+  network.join(pair, "one", link, link);
+  network.start();
+  World& world = network.world;
+  Time began = world.now();
+  auto& flow = world.add<Saturation>(*pair.client, *pair.server, 1000, 1000, 32, 99'500);
+  world.run(80ms);
+  EXPECT_EQ(flow.doneAt(), kNever);
+  world.run(1s);
+  EXPECT_EQ(flow.received(), 100'000u);  // whole segments
+  EXPECT_GT(flow.doneAt() - began, 100ms);
+  EXPECT_LT(flow.doneAt() - began, 300ms);
+}
+
 Params policy(const char* name) {
   Params params;
   params.policy = name;

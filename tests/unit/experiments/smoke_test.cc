@@ -77,6 +77,7 @@ TEST(Smoke, ExperimentsOfTheRacks) {
   params.seconds = 1;
   params.time = 1;
   params.hostsPerLeaf = 4;
+  params.requests = 5;
   RackTreeOptions tree = treeOf(params);
   double ideal = toSeconds(tree.rtt) + static_cast<double>(params.bytes) * 8 / tree.rate;
   for (const RackExperiment& experiment : rackExperiments()) {
