@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/flows.h"
+#include "sim/saturation.h"
 #include "simnet/link/link.h"
 
 namespace braid::sim::experiment_test {

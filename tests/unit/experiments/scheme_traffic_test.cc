@@ -68,7 +68,9 @@ TEST(SchemeTraffic, ALargeFlowByATunnelHoldsBackAndIsComplete) {
     Json j = runOn(o, {{0, 1, 60'000'000, Time{}}});
     EXPECT_EQ(j["incomplete"], 0) << loss;
     EXPECT_GT(j["mean_large"], 0.48) << loss;
-    if (loss == 0) EXPECT_LT(j["mean_large"], 0.55);
+    if (loss == 0) {
+      EXPECT_LT(j["mean_large"], 0.55);
+    }
     EXPECT_EQ(j["lost"] > 0, loss > 0);
   }
 }
