@@ -91,7 +91,7 @@ StreamFigures Streams::figures() const {
 void Streams::onAcceptable() {
   Time now = clock_.now();
   for (size_t n = 0; n < kAccepts; ++n) {
-    if (!hasRoom() && now < roomBy_) {
+    if (!takesMore() && now < roomBy_) {
       roomBy_ = std::min(roomBy_, now + kPatience);
       pause(roomBy_);
       break;
@@ -165,7 +165,7 @@ void Streams::pause(Time until) {
 void Streams::acceptAgain(Time now) {
   if (acceptAgain_ == kNever) return;
   bool waitsForRoom = acceptAgain_ == roomBy_;
-  if (now < acceptAgain_ && !(waitsForRoom && hasRoom())) return;
+  if (now < acceptAgain_ && !(waitsForRoom && takesMore())) return;
   acceptAgain_ = kNever;
   host_->wantAccept(true);
 }

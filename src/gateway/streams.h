@@ -26,10 +26,11 @@ class Streams : private StreamObserver {
   static constexpr size_t kAccepts = 64;
   /// Until a host here must have answered a SYN. Ours: five SYNs of Linux, the last of them 15 s after the first.
   static constexpr Duration kConnectTime = 20s;
-  /// Connections that were taken over and find no room wait for it so long, then they are reset. Ours: those of a burst have
-  /// made room by then, and who waits longer is better told.
-  static constexpr Duration kPatience = 1s;
-  /// Of those, so many for which a peer has no room; all are looked at in each turn. Ours.
+  /// Connections that were taken over and find no room wait for it so long, then they are reset. Ours, the wait in a queue
+  /// that proxies commonly allow: those of a burst have made room by then, on a busy machine, too.
+  static constexpr Duration kPatience = 5s;
+  /// Of those, so many for which a peer has no room, because all of them are looked at in each turn; further ones stay in
+  /// the system's queue meanwhile, and with them those for other peers. Ours.
   static constexpr size_t kMostWaiting = 512;
   /// Until connections are accepted again after the system had no descriptor or no memory for one. Ours.
   static constexpr Duration kPause = 100ms;
@@ -89,6 +90,7 @@ class Streams : private StreamObserver {
   void pause(Time until);
   size_t used() const { return open_ + waiting_.size(); }
   bool hasRoom() const { return used() < bound_; }
+  bool takesMore() const { return hasRoom() && waiting_.size() < kMostWaiting; }
   void watchRoom(Time now);
   void noteRoom(const Address& destination);
 

@@ -2,6 +2,7 @@
 kernels, sockets and rules. The rates and the daemons' CPU for a connection are in the output."""
 
 import json
+import signal
 import threading
 import time
 import unittest
@@ -126,6 +127,22 @@ class Bursts(PairCase):
     def test_over_the_bound_of_the_far_gateway(self):
         """The near gateway knows it as the bound of its peer."""
         done = self.over_the_bound(concentrator={"max-connections": BOUND})
+        self.assertEqual(done["reset"], 0)
+
+    def test_while_the_gateway_does_not_run(self):
+        """More connections than may wait for a peer are in the kernel's queue when the near gateway runs again."""
+        self.configure(edge={"max-per-peer": BOUND}, concentrator={"max-per-peer": BOUND})
+        process = self.lab.edge_gateway.process
+        process.send_signal(signal.SIGSTOP)
+        other = threading.Timer(0.5, process.send_signal, [signal.SIGCONT])
+        other.start()
+        try:
+            done = self.burst(at_once=4 * BOUND)
+        finally:
+            other.join()
+        near = self.figures(self.lab.edge_gateway)
+        print(f"{near['accepted']} in the stream lane, {near['turned_away']} turned away")
+        self.assert_whole(done)
         self.assertEqual(done["reset"], 0)
 
 

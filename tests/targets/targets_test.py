@@ -10,7 +10,7 @@ import types
 import unittest
 from unittest import mock
 
-from targets import MISSING, Target, __main__, _simulate, eval_shim, rate, recovery, shim
+from targets import MISSING, Target, __main__, _simulate, eval_shim, operate_packages, rate, recovery, shim
 from targets import _recovery_lab as lab
 from targets._flows import Completion
 
@@ -303,6 +303,14 @@ class WorstRatio(unittest.TestCase):
                                   (both, {"code": 1}, "an experiment failed")):
             with self.subTest(said):
                 self.assertIn(said, self.harmless(found, **more)[1][MISSING])
+
+
+class WhatFailed(unittest.TestCase):
+    def test_names_a_failure_that_a_long_output_follows(self):
+        told = operate_packages._what_failed("x_test.cc:5: Failure\nactual: 9 vs 21\n[  FAILED  ] A.b (1 ms)\n"
+                                             + "much more\n" * 1000)
+        self.assertIn("x_test.cc:5: Failure\nactual: 9 vs 21\n[  FAILED  ] A.b", told)
+        self.assertLess(len(told), 2000)
 
 
 if __name__ == "__main__":

@@ -41,9 +41,17 @@ def tree(suite):
     return made
 
 
+class CommandFailed(RuntimeError):
+    """A command in a tree that failed; `output`: all that it said."""
+
+    def __init__(self, what, output):
+        super().__init__(f"{what}\n{output[-6000:]}")
+        self.output = output
+
+
 def enter(folder, *command, bind=(), directory="/", environment=None, check=True, timeout=600):
-    """Runs a command in a tree that is not booted, with the host's network, and returns what it said. `bind`: (folder
-    of the host, place inside)."""
+    """Runs a command in a tree that is not booted, with the host's network, and returns what it said; CommandFailed
+    when it fails. `bind`: (folder of the host, place inside)."""
     settings = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", **(environment or {})}
     words = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--as-pid2", "--console=pipe",
              f"--directory={folder}", f"--chdir={directory}", f"--machine=braid-{os.getpid()}",
@@ -52,8 +60,7 @@ def enter(folder, *command, bind=(), directory="/", environment=None, check=True
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False, timeout=timeout)
     if check and done.returncode != 0:
-        raise RuntimeError(f"{folder.name}: {' '.join(map(str, command))}: exit {done.returncode}\n"
-                           f"{done.stdout[-6000:]}")
+        raise CommandFailed(f"{folder.name}: {' '.join(map(str, command))}: exit {done.returncode}", done.stdout)
     return done.stdout
 
 

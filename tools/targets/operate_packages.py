@@ -62,13 +62,21 @@ def _before(source, packages, work):
             "none had packages: these under a lower number, with units that differ")
 
 
+def _what_failed(output):
+    """What googletest and ctest say of failures in this output, and how it ends: the rest of it is long."""
+    lines = output.splitlines()
+    failures = [number for number, line in enumerate(lines) if line.endswith(": Failure") or "FAILED  ]" in line]
+    near = sorted({at for number in failures for at in range(number, number + 5)} & set(range(len(lines))))
+    return "\n".join([*(lines[at] for at in near), "...", output[-1500:]])
+
+
 def _foreign(source, work, findings):
     """The packages for ARM64, and their unit tests; returns ctest's summary."""
     build = Build(source, "bookworm", "arm64")
     try:
         package, said = build.run(work / "arm64", tests=True)
     except RuntimeError as error:
-        findings.note("arm64: built, and unit tests under qemu", [str(error)[-3000:]])
+        findings.note("arm64: built, and unit tests under qemu", [_what_failed(getattr(error, "output", str(error)))])
         return None
     summary = re.search(r"100% tests passed.*", said)
     findings.note("arm64: built, and unit tests under qemu", [] if summary else ["no test ran"])

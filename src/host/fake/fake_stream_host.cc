@@ -87,7 +87,11 @@ std::optional<StreamHost::Accepted> FakeStreamHost::accept(uint64_t tag, int& er
 
 void FakeStreamHost::wantAccept(bool on) {
   accepts_ = on;
-  if (on && !waiting_.empty()) observer_.onAcceptable();
+  // As a listening socket that is watched: told again for as long as some wait and the observer takes any.
+  for (size_t before = waiting_.size() + 1; accepts_ && !waiting_.empty() && waiting_.size() < before;) {
+    before = waiting_.size();
+    observer_.onAcceptable();
+  }
 }
 
 void FakeStreamHost::retag(StreamSocket& socket, uint64_t tag) {

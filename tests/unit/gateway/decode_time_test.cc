@@ -45,6 +45,24 @@ TEST(DecodeTime, MeasuringIsBounded) {
   EXPECT_LT(monotonicNow() - begin, 5s) << "with sanitizers on a busy machine; some milliseconds without";
 }
 
+// A machine on which whatever is timed takes 100 ms.
+class SlowClock final : public Clock {
+ public:
+  Time now() const override { return now_ += 100ms; }
+
+ private:
+  mutable Time now_{};
+};
+
+// Found under an emulator, where measuring for all losses took eight seconds.
+TEST(DecodeTime, ASlowMachineMeasuresFewLossesAndConcludesTheRest) {
+  SlowClock clock;
+  auto times = measureDecodeTimes(128, 16, 100, clock);
+  EXPECT_LE(clock.now(), Time{} + 3s);
+  EXPECT_EQ(times[0], 100ms);
+  for (size_t m = 2; m <= 16; ++m) EXPECT_EQ(times[m - 1], m * times[0]) << m;
+}
+
 TEST(DecodeTime, TextForTheLog) {
   RecoveryOptions options;
   options.mMax = 2;

@@ -452,6 +452,47 @@ TEST_F(StreamsTest, WhatWaitsForAPeersRoomIsTakenInItsTurn) {
   EXPECT_FALSE(second->reset);
 }
 
+// Found by a burst while the gateway was not scheduled: the system had queued more connections than may wait for a peer.
+TEST_F(StreamsTest, MoreThanMayWaitForAPeerStayInTheSystemsQueue) {
+  start();
+  constexpr size_t kMore = 100;
+  lanes_.full = true;
+  std::vector<Connection> clients;
+  for (size_t i = 0; i < Streams::kMostWaiting + kMore; ++i)
+    clients.push_back(tcp().arrive({end("10.1.0.7:0").address, static_cast<uint16_t>(1000 + i)}, server_));
+  settle();
+  EXPECT_FALSE(tcp().accepts());
+  EXPECT_FALSE(tcp().taking());
+  EXPECT_EQ(streams_->figures().refusedHere, 0u);
+  wait(Streams::kPatience / 2);
+  lanes_.full = false;
+  wait(1ms);
+  EXPECT_TRUE(tcp().accepts());
+  EXPECT_EQ(streams_->figures().accepted, clients.size());
+  EXPECT_EQ(streams_->figures().refusedHere, 0u);
+}
+
+TEST_F(StreamsTest, NorDoTheyStayThereForEver) {
+  start();
+  constexpr size_t kMore = 100;
+  lanes_.full = true;
+  std::vector<Connection> clients;
+  for (size_t i = 0; i < Streams::kMostWaiting + kMore; ++i)
+    clients.push_back(tcp().arrive({end("10.1.0.7:0").address, static_cast<uint16_t>(1000 + i)}, server_));
+  settle();
+  wait(Streams::kPatience);
+  EXPECT_EQ(streams_->figures().refusedHere, Streams::kMostWaiting);
+  wait(Streams::kPatience);
+  for (const Connection& client : clients) ASSERT_TRUE(client->reset);
+  EXPECT_EQ(streams_->figures().refusedHere, clients.size());
+  lanes_.full = false;
+  wait(StreamGate::kLook);
+  EXPECT_TRUE(tcp().accepts());
+  EXPECT_TRUE(tcp().taking());
+  arrive();
+  EXPECT_EQ(streams_->figures().accepted, 1u);
+}
+
 // What was on its way when the packet lane takes over must not be turned away.
 TEST_F(StreamsTest, BeforeTheBoundNewConnectionsStayPacketsAndThoseOnTheirWayFindRoom) {
   start();
