@@ -125,10 +125,10 @@ class Cluster {
       if (f.bytes <= kSmallFlow) small.push_back(all.back());
     }
     // Of the responses alone; what ports did is of the background, too.
-    uint64_t timeouts = 0, retransmits = 0, probes = 0, dropped = 0, marked = 0, packets = 0;
+    uint64_t timeouts = 0, reneged = 0, retransmits = 0, probes = 0, dropped = 0, marked = 0, packets = 0;
     for (const auto& c : connections_) {
       const tcp::SenderStats& stats = c->server().stats();
-      timeouts += stats.timeouts, retransmits += stats.retransmitted, probes += stats.probes;
+      timeouts += stats.timeouts, reneged += stats.reneged, retransmits += stats.retransmitted, probes += stats.probes;
     }
     for (const Port& port : network_.ports()) {
       const PortCounters& c = port.counters();
@@ -146,6 +146,7 @@ class Cluster {
             {"p99_small", percentile(small, 0.99)},
             {"late", late},
             {"timeouts", timeouts},
+            {"reneged", reneged},
             {"probes", probes},
             {"retransmits", retransmits},
             {"packets", packets},

@@ -279,7 +279,10 @@ void Sender::onTimeout() {
   probe_.forget();
   timers_.clearProbe();
   timers_.setReorder(kNever);
-  if (board_.reneged()) board_.forgetSacks();
+  if (board_.reneged()) {
+    ++stats_.reneged;
+    board_.forgetSacks();
+  }
   detector_->onTimeout(board_, situation());
   repairNow_ = true;
   timers_.restart();

@@ -59,8 +59,15 @@ TEST_F(TcpReneging, AllSacksAreForgotten) {
   acknowledge(1);
   simulation.run(11ms);
   EXPECT_EQ(sender.stats().timeouts, 1u);
+  EXPECT_EQ(sender.stats().reneged, 1u);
   for (uint64_t segment = 1; segment < 10; ++segment) acknowledge(segment + 1);
   EXPECT_EQ(sender.flight(), 0u);
+}
+
+TEST_F(TcpReneging, AnOrdinaryTimeoutCountsAsNone) {
+  simulation.run(250ms);
+  EXPECT_EQ(sender.stats().timeouts, 1u);
+  EXPECT_EQ(sender.stats().reneged, 0u);
 }
 
 }  // namespace
