@@ -128,7 +128,8 @@ class Cluster {
     uint64_t timeouts = 0, reneged = 0, retransmits = 0, probes = 0, dropped = 0, marked = 0, packets = 0;
     for (const auto& c : connections_) {
       const tcp::SenderStats& stats = c->server().stats();
-      timeouts += stats.timeouts, reneged += stats.reneged, retransmits += stats.retransmitted, probes += stats.probes;
+      timeouts += stats.timeouts, reneged += stats.reneged, retransmits += stats.retransmitted,
+          probes += stats.probes;
     }
     for (const Port& port : network_.ports()) {
       const PortCounters& c = port.counters();

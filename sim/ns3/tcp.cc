@@ -4,7 +4,6 @@
 #include <ns3/config.h>
 #include <ns3/nstime.h>
 #include <ns3/tcp-cubic.h>
-#include <ns3/tcp-dctcp.h>
 #include <ns3/tcp-linux-reno.h>
 #include <ns3/tcp-prr-recovery.h>
 #include <ns3/tcp-recovery-ops.h>
@@ -13,6 +12,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "sim/ns3/dctcp.h"
 #include "sim/ns3/units.h"
 
 namespace braid::crosscheck {
@@ -39,7 +39,7 @@ void setDefaults(const sim::TcpParams& params, const std::string& reduction) {
   // ns-3's own TcpNewReno grows by ACKs instead of by what they acknowledge, half as fast with delayed ACKs.
   SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(named({{"newreno", TcpLinuxReno::GetTypeId()},
                                                                   {"cubic", TcpCubic::GetTypeId()},
-                                                                  {"dctcp", TcpDctcp::GetTypeId()}},
+                                                                  {"dctcp", Dctcp::GetTypeId()}},
                                                                  "control", params.control)));
   SetDefault(
       "ns3::TcpL4Protocol::RecoveryType",

@@ -37,13 +37,16 @@ struct Options {
   bool earlyRetransmit = false;  ///< RFC 5827, without `rack`
   bool limitedTransmit = true;   ///< RFC 3042
   bool tlp = true;               ///< tail loss probes (RFC 8985 section 7); with `sack`
-  bool prr = true;               ///< RFC 6937; without, the window is halved at once (RFC 6675)
+  bool prr = true;  ///< RFC 6937, after marks, too; without, the window is cut at once (RFC 6675)
 
   /// The ACK that ends a fast recovery lets the window grow by all that it covers, as in ns-3 3.37; Linux and the
   /// RFCs have no growth for what arrived while the window came down.
   bool growAfterRecovery = false;
   /// An ACK in a fast recovery that does not end it says that its first segment is lost, with SACK, too: as in ns-3.
   bool partialAcks = false;
+  /// A loss in a window of data that gave way to a mark takes no more of it with any control, DCTCP's included, as in
+  /// ns-3; RFC 8257 section 3.5 and Linux halve for it.
+  bool markAnswersLoss = false;
 
   // The window.
   uint32_t initialWindow = 10;  ///< segments (RFC 6928)

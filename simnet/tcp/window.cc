@@ -1,6 +1,7 @@
 #include "simnet/tcp/window.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace braid::sim::tcp {
 
@@ -12,9 +13,14 @@ Window::Window(const Options& options, uint32_t mss, bool prr, uint32_t initial)
       slowStartLimit_(options.slowStartLimit),
       prrOn_(prr),
       growAfterRecovery_(options.growAfterRecovery),
+      markAnswersLoss_(options.markAnswersLoss),
       size_(segments(initial)) {}
 
 bool Window::endRecovery(uint64_t una) {
+  if (givesWay_ && una > markedUpTo_) {
+    givesWay_ = false;
+    size_ = threshold_;
+  }
   if (phase_ == Phase::kOpen || una < recoverAt_) return false;
   if (phase_ == Phase::kFastRecovery) {
     size_ = threshold_;
@@ -25,20 +31,21 @@ bool Window::endRecovery(uint64_t una) {
   return true;
 }
 
+// Where a mark has begun to bring the window down, PRR goes on.
 void Window::beginFastRecovery(const Flight& flight, Time now) {
-  bool reacted = flight.una < markedUpTo_ && congestion_->markSuffices();
-  if (reacted)
-    threshold_ = size_;
-  else
-    cutForLoss(flight, now);
-  prr_.begin(flight.bytes);
+  bool reacted = flight.una < markedUpTo_ && (markAnswersLoss_ || congestion_->markSuffices());
+  if (!reacted) cutForLoss(flight, now);
+  if (!std::exchange(givesWay_, false)) {
+    if (reacted) threshold_ = size_;
+    prr_.begin(flight.bytes);
+  }
   if (!prrOn_) size_ = threshold_;
   phase_ = Phase::kFastRecovery;
   recoverAt_ = markedUpTo_ = flight.next;
 }
 
 void Window::onDelivered(uint64_t delivered, uint64_t pipe) {
-  if (prrOn_ && phase_ == Phase::kFastRecovery) size_ = prr_.window(delivered, pipe, threshold_, mss_);
+  if (prrOn_ && comesDown()) size_ = prr_.window(delivered, pipe, threshold_, mss_);
 }
 
 // Equation 4 of RFC 5681 holds for the first timeout of a segment only.
@@ -49,6 +56,7 @@ void Window::onTimeout(const Flight& flight, Time now) {
   }
   lateAt_ = flight.una;
   size_ = mss_;
+  givesWay_ = false;
   phase_ = Phase::kTimeoutRecovery;
   recoverAt_ = markedUpTo_ = flight.next;
 }
@@ -56,14 +64,20 @@ void Window::onTimeout(const Flight& flight, Time now) {
 void Window::onRepairByProbe(const Flight& flight, Time now) {
   cutForLoss(flight, now);
   size_ = threshold_;
+  givesWay_ = false;
   markedUpTo_ = flight.next;
 }
 
 // RFC 3168 section 6.1.2.
 bool Window::onMark(const Flight& flight, Time now) {
   if (phase_ != Phase::kOpen || flight.una <= markedUpTo_) return false;
-  threshold_ = size_ = std::max(congestion_->afterMark(size_, now), segments(minimum_));
+  threshold_ = std::max(congestion_->afterMark(size_, now), segments(minimum_));
   markedUpTo_ = flight.next;
+  givesWay_ = prrOn_;
+  if (prrOn_)
+    prr_.begin(flight.bytes);
+  else
+    size_ = threshold_;
   return true;
 }
 

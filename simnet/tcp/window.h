@@ -34,11 +34,13 @@ class Window {
 
   /// An ACK of new data: before anything else.
   void observe(const AckEvent& ack) { congestion_->observe(ack); }
-  /// A recovery ends with an ACK of all that was sent before it; true when it just has.
+  /// A recovery ends with an ACK of all that was sent before it; true when it just has. What gives way to a mark is over
+  /// then, too.
   bool endRecovery(uint64_t una);
   /// Something was found lost while no recovery goes on.
   void beginFastRecovery(const Flight& flight, Time now);
-  /// In a fast recovery, after an ACK that says that so many bytes more have arrived: PRR.
+  /// After an ACK that says that so many bytes more have arrived: PRR, in a fast recovery and after a mark (Linux:
+  /// TCP_CA_CWR; ns-3 as well).
   void onDelivered(uint64_t delivered, uint64_t pipe);
   void onTimeout(const Flight& flight, Time now);
   /// A tail loss probe repaired a loss.
@@ -50,7 +52,7 @@ class Window {
   /// Nothing was sent for a retransmission timeout; true when the window went back to the initial one.
   bool onIdle();
   void onSent(uint64_t bytes) {
-    if (phase_ == Phase::kFastRecovery) prr_.onSent(bytes);
+    if (comesDown()) prr_.onSent(bytes);
   }
   /// After sending. `limited`: the window kept data back.
   void onUsed(const Flight& flight, bool limited) {
@@ -59,15 +61,17 @@ class Window {
 
  private:
   void cutForLoss(const Flight& flight, Time now);
+  bool comesDown() const { return phase_ == Phase::kFastRecovery || givesWay_; }
   double segments(uint32_t n) const { return n * mss_; }
 
   std::unique_ptr<Congestion> congestion_;
   double mss_;
   uint32_t initial_, minimum_, slowStartLimit_;
-  bool prrOn_, growAfterRecovery_;
+  bool prrOn_, growAfterRecovery_, markAnswersLoss_;
   Prr prr_;
   WindowUsage usage_;
   Phase phase_ = Phase::kOpen;
+  bool givesWay_ = false;  // PRR goes on for a mark
   double size_;
   double threshold_ = std::numeric_limits<double>::infinity();
   uint64_t recoverAt_ = 0;   // an ACK of this ends the recovery

@@ -210,7 +210,11 @@ TEST(TcpEcn, AMarkHalvesOnceAWindowAndIsEchoedUntilCwr) {
   lab.write(100 * kMss);
   lab.net.run(25ms);
   EXPECT_EQ(lab.stats().marks, 1u);
-  EXPECT_EQ(lab.client().sender().cwnd(), lab.client().sender().ssthresh());
+  const Sender& sender = lab.client().sender();
+  EXPECT_GT(sender.cwnd(), sender.ssthresh()) << "it comes down by PRR";
+  lab.net.run(20ms);
+  EXPECT_GE(sender.cwnd(), sender.ssthresh());
+  EXPECT_LE(sender.cwnd(), sender.ssthresh() + 2 * kMss) << "and grows again in the next window";
   lab.net.run(1s);
   EXPECT_EQ(lab.stats().marks, 1u) << "all ECEs of one window count once";
   size_t echoes = 0, cwrs = 0;
@@ -220,6 +224,43 @@ TEST(TcpEcn, AMarkHalvesOnceAWindowAndIsEchoedUntilCwr) {
   EXPECT_EQ(cwrs, 1u);
   EXPECT_FALSE(lab.acks().back().tcp.flags & TcpFields::kEce);
   EXPECT_EQ(lab.stats().retransmitted, 0u);
+}
+
+// Found by a comparison with ns-3: a window that was cut at once sent nothing for what still arrived of it, so that no SACK
+// told of the lost rest, and it took a timeout.
+TEST(TcpEcn, AfterAMarkWhatArrivesStillClocksNewDataOut) {
+  for (Control control : {Control::kNewReno, Control::kCubic, Control::kDctcp}) {
+    Options o = ecn(control);
+    o.rack = o.tlp = false;
+    Lab lab({.tcp = o, .forth = kWire, .back = kWire});
+    lab.net.run(50ms);
+    lab.markData = {1};
+    lab.loseData = {6, 7, 8, 9, 10};
+    lab.write(60 * kMss);
+    lab.net.run(2s);
+    EXPECT_EQ(lab.server().received(), 60 * kMss);
+    EXPECT_EQ(lab.stats().timeouts, 0u) << static_cast<int>(control);
+    EXPECT_EQ(lab.stats().marks, 1u);
+  }
+}
+
+TEST(TcpEcn, ALossBehindAMarkHalvesDctcpsWindowOnceMoreUnlessTheMarkAnswersIt) {
+  double left[2];
+  for (bool answers : {false, true}) {
+    Options o = ecn(Control::kDctcp);
+    o.rack = o.tlp = false;
+    o.markAnswersLoss = answers;
+    o.initialWindow = 40;
+    Lab lab({.tcp = o, .forth = kWire, .back = kWire});
+    lab.net.run(50ms);
+    lab.markData = {1};
+    lab.loseData = {2};
+    lab.write(200 * kMss);
+    lab.net.run(25ms);
+    left[answers] = lab.client().sender().ssthresh();
+  }
+  EXPECT_EQ(left[true], 20.0 * kMss);
+  EXPECT_LT(left[false], left[true]);
 }
 
 TEST(TcpEcn, DctcpsReceiverTellsExactlyHowMuchWasMarked) {

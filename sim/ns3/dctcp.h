@@ -1,0 +1,21 @@
+#pragma once
+
+#include <ns3/tcp-dctcp.h>
+#include <algorithm>
+#include <string>
+
+namespace braid::crosscheck {
+
+/// ns-3's DCTCP with the least window of RFC 5681 (equation 4) and of Linux: two segments. ns-3's own falls below one, and
+/// then nothing is sent until the retransmission timer goes off.
+class Dctcp final : public ns3::TcpDctcp {
+ public:
+  static ns3::TypeId GetTypeId();  // NOLINT(readability-identifier-naming): ns-3's
+  std::string GetName() const override { return "BraidDctcp"; }
+  ns3::Ptr<ns3::TcpCongestionOps> Fork() override { return ns3::CopyObject<Dctcp>(this); }
+  uint32_t GetSsThresh(ns3::Ptr<const ns3::TcpSocketState> state, uint32_t inFlight) override {
+    return std::max(2 * state->m_segmentSize, ns3::TcpDctcp::GetSsThresh(state, inFlight));
+  }
+};
+
+}  // namespace braid::crosscheck
