@@ -40,7 +40,7 @@ DATA_CENTRE = ("--min-rto", 10, "--ack-delay", 1)
 
 def _queue(senders, threshold):
     return Case(f"queue, {senders} flows, K = {threshold}", "dctcp-queue",
-                ("--control", "dctcp", "--senders", senders, "--threshold", threshold, "--seconds", 0.1, *DATA_CENTRE),
+                ("--control", "dctcp", "--senders", senders, "--threshold", threshold, "--seconds", 0.4, *DATA_CENTRE),
                 ("queue_mean", "queue_p95", "throughput_mbps"))
 
 
