@@ -6,7 +6,8 @@
 namespace braid::sim::tcp {
 
 namespace {
-constexpr const char* kRecoveries[] = {"current", "rfc6675", "ns-3", "tcp", "tlp", "tcp-ir", "proactive"};
+constexpr const char* kRecoveries[] = {"current", "rfc6675",    "ns-3",   "tcp",
+                                       "tlp",     "linux-3.18", "tcp-ir", "proactive"};
 constexpr const char* kControls[] = {"newreno", "cubic", "dctcp"};
 }  // namespace
 
@@ -19,8 +20,9 @@ Options recoveryOptions(std::string_view name) {
   o.prr = false;
   o.earlyRetransmit = true;
   if (name == "tcp") return o;
-  if (name == "tlp") {
+  if (name == "tlp" || name == "linux-3.18") {
     o.tlp = o.fack = true;
+    o.prr = name == "linux-3.18";
     return o;
   }
   if (name == "proactive") {

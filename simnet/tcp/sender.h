@@ -51,7 +51,7 @@ struct SenderStats {
   uint64_t retransmitted = 0;  ///< of these not for the first time, probes included, copies by redundancy not
   uint64_t fastRecoveries = 0;
   uint64_t timeouts = 0;  ///< without those of the SYN
-  uint64_t reneged = 0;   ///< of these, soon after the receiver took a SACK back
+  uint64_t reneged = 0;   ///< of these, while the first segment in flight was SACKed (reneging)
   uint64_t probes = 0;    ///< TLP
   uint64_t marks = 0;     ///< windows that gave way to ECE
   uint64_t dsacks = 0;

@@ -31,14 +31,16 @@ bool Window::endRecovery(uint64_t una) {
   return true;
 }
 
-// Where a mark has begun to bring the window down, PRR goes on.
+// Where a mark has begun to bring this window of data down, PRR goes on.
 void Window::beginFastRecovery(const Flight& flight, Time now) {
-  bool reacted = flight.una < markedUpTo_ && (markAnswersLoss_ || congestion_->markSuffices());
-  if (!reacted) cutForLoss(flight, now);
-  if (!std::exchange(givesWay_, false)) {
-    if (reacted) threshold_ = size_;
-    prr_.begin(flight.bytes);
-  }
+  bool within = flight.una < markedUpTo_;
+  bool reacted = within && (markAnswersLoss_ || congestion_->markSuffices());
+  bool goesOn = std::exchange(givesWay_, false) && within;
+  if (!reacted)
+    cutForLoss(flight, now);
+  else if (!goesOn)
+    threshold_ = size_;
+  if (!goesOn) prr_.begin(flight.bytes);
   if (!prrOn_) size_ = threshold_;
   phase_ = Phase::kFastRecovery;
   recoverAt_ = markedUpTo_ = flight.next;
@@ -96,6 +98,7 @@ void Window::grow(AckEvent ack, uint64_t una) {
 }
 
 bool Window::onIdle() {
+  givesWay_ = false;
   if (size_ <= segments(initial_)) return false;
   size_ = segments(initial_);
   return true;

@@ -34,13 +34,13 @@ class Window {
 
   /// An ACK of new data: before anything else.
   void observe(const AckEvent& ack) { congestion_->observe(ack); }
-  /// A recovery ends with an ACK of all that was sent before it; true when it just has. What gives way to a mark is over
-  /// then, too.
+  /// A recovery ends with an ACK of all that was sent before it; true when it just has. A reduction for a mark
+  /// ends with an ACK beyond what had been sent by then; that does not count here.
   bool endRecovery(uint64_t una);
   /// Something was found lost while no recovery goes on.
   void beginFastRecovery(const Flight& flight, Time now);
   /// After an ACK that says that so many bytes more have arrived: PRR, in a fast recovery and after a mark (Linux:
-  /// TCP_CA_CWR; ns-3 as well).
+  /// TCP_CA_CWR; ns-3, too).
   void onDelivered(uint64_t delivered, uint64_t pipe);
   void onTimeout(const Flight& flight, Time now);
   /// A tail loss probe repaired a loss.

@@ -90,8 +90,9 @@ StreamFigures Streams::figures() const {
 
 void Streams::onAcceptable() {
   Time now = clock_.now();
+  if (roomBy_ < now - kPatience) roomBy_ = kNever;  // none can have waited since then
   for (size_t n = 0; n < kAccepts; ++n) {
-    if (!takesMore() && now < roomBy_) {
+    if (!mayAccept() && now < roomBy_) {
       roomBy_ = std::min(roomBy_, now + kPatience);
       pause(roomBy_);
       break;
@@ -126,7 +127,8 @@ void Streams::noteRoom(const Address& destination) {
 void Streams::take(StreamHost::Accepted&& accepted, Time now) {
   if (hasRoom()) {
     if (open(accepted, now)) return;
-    if (waiting_.size() < kMostWaiting) return waiting_.push_back({std::move(accepted), now + kPatience});
+    if (waiting_.size() < kMostWaiting)
+      return waiting_.push_back({std::move(accepted), std::min(now + kPatience, roomBy_)});
   }
   ++figures_.refusedHere;
 }
@@ -141,7 +143,7 @@ bool Streams::open(StreamHost::Accepted& accepted, Time now) {
   return true;
 }
 
-// None waits for the peer of another. In place: this is called in every turn.
+// None that is here waits for the peer of another. In place: this is called in every turn.
 void Streams::takeWaiting(Time now) {
   auto left = waiting_.begin();
   for (Waiting& each : waiting_) {
@@ -165,7 +167,7 @@ void Streams::pause(Time until) {
 void Streams::acceptAgain(Time now) {
   if (acceptAgain_ == kNever) return;
   bool waitsForRoom = acceptAgain_ == roomBy_;
-  if (now < acceptAgain_ && !(waitsForRoom && takesMore())) return;
+  if (now < acceptAgain_ && !(waitsForRoom && mayAcceptAgain())) return;
   acceptAgain_ = kNever;
   host_->wantAccept(true);
 }
@@ -175,7 +177,7 @@ void Streams::watchRoom(Time now) {
   bool full = acceptAgain_ != kNever || (full_ ? used() > enough(bound_) : used() >= almost(bound_));
   if (full == full_) return;
   full_ = full;
-  if (!full) bound_ = most_, roomBy_ = kNever;
+  if (!full) bound_ = most_;
   gate_.update(!full_, now);
 }
 

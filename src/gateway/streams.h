@@ -26,11 +26,12 @@ class Streams : private StreamObserver {
   static constexpr size_t kAccepts = 64;
   /// Until a host here must have answered a SYN. Ours: five SYNs of Linux, the last of them 15 s after the first.
   static constexpr Duration kConnectTime = 20s;
-  /// Connections that were taken over and find no room wait for it so long, then they are reset. Ours, the wait in a queue
-  /// that proxies commonly allow: those of a burst have made room by then, on a busy machine, too.
+  /// Connections that were taken over and find no room wait for it so long, in the system's queue or here, then they are
+  /// reset. Ours: those of a burst have made room by then, on a busy machine, too.
   static constexpr Duration kPatience = 5s;
-  /// Of those, so many for which a peer has no room, because all of them are looked at in each turn; further ones stay in
-  /// the system's queue meanwhile, and with them those for other peers. Ours.
+  /// Of those, so many here for which a peer has no room, because all of them are looked at in each turn. Further ones stay
+  /// in the system's queue until half of these have left, and behind them those for other peers; new connections are packets
+  /// meanwhile. Ours.
   static constexpr size_t kMostWaiting = 512;
   /// Until connections are accepted again after the system had no descriptor or no memory for one. Ours.
   static constexpr Duration kPause = 100ms;
@@ -90,7 +91,8 @@ class Streams : private StreamObserver {
   void pause(Time until);
   size_t used() const { return open_ + waiting_.size(); }
   bool hasRoom() const { return used() < bound_; }
-  bool takesMore() const { return hasRoom() && waiting_.size() < kMostWaiting; }
+  bool mayAccept() const { return hasRoom() && waiting_.size() < kMostWaiting; }
+  bool mayAcceptAgain() const { return hasRoom() && waiting_.size() <= kMostWaiting / 2; }
   void watchRoom(Time now);
   void noteRoom(const Address& destination);
 
@@ -111,8 +113,8 @@ class Streams : private StreamObserver {
   bool isPeerFull_ = false;  ///< some peer: the gate is to be looked at
   bool acted_ = false;
   Time acceptAgain_ = kNever;  ///< kNever: connections are accepted
-  Time roomBy_ =
-      kNever;  ///< then those that wait to be accepted are turned away; kNever: none waits for room
+  /// Then those that wait to be accepted are turned away; kNever: none waits for room. The past: until all have been.
+  Time roomBy_ = kNever;
   StreamFigures figures_;
 };
 

@@ -15,6 +15,7 @@ from pair_case import V4, PairCase
 PORT = 8080
 COUNT, AT_ONCE = 20_000, 400
 BOUND = 300  # connections, far fewer than are open at once
+WAITING = 512  # Streams::kMostWaiting
 PATIENCE = 20  # seconds that a connection may take
 # A host has 28,000 ports, and each may rest for a minute.
 SOURCES = [f"192.168.10.{host}" for host in range(3, 7)]
@@ -133,17 +134,24 @@ class Bursts(PairCase):
         """More connections than may wait for a peer are in the kernel's queue when the near gateway runs again."""
         self.configure(edge={"max-per-peer": BOUND}, concentrator={"max-per-peer": BOUND})
         process = self.lab.edge_gateway.process
+        done = {}
+        other = threading.Thread(target=lambda: done.update(self.burst(at_once=4 * BOUND)), daemon=True)
         process.send_signal(signal.SIGSTOP)
-        other = threading.Timer(0.5, process.send_signal, [signal.SIGCONT])
-        other.start()
         try:
-            done = self.burst(at_once=4 * BOUND)
+            other.start()
+            self.eventually(lambda: self.queued() > WAITING + BOUND, "the kernel's queue to grow")
         finally:
+            process.send_signal(signal.SIGCONT)
             other.join()
         near = self.figures(self.lab.edge_gateway)
         print(f"{near['accepted']} in the stream lane, {near['turned_away']} turned away")
         self.assert_whole(done)
         self.assertEqual(done["reset"], 0)
+        self.assert_all_over()
+
+    def queued(self):
+        """Connections that the kernel has accepted and the near gateway has not."""
+        return max(int(line.split()[1]) for line in self.lab.edge.run("ss", "-Hltn").splitlines())
 
 
 if __name__ == "__main__":

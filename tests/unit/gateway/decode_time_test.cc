@@ -45,22 +45,32 @@ TEST(DecodeTime, MeasuringIsBounded) {
   EXPECT_LT(monotonicNow() - begin, 5s) << "with sanitizers on a busy machine; some milliseconds without";
 }
 
-// A machine on which whatever is timed takes 100 ms.
+// A machine on which whatever is timed takes 100 ms at first, and 10 ms more with each ten looks at the clock.
 class SlowClock final : public Clock {
  public:
-  Time now() const override { return now_ += 100ms; }
+  Time now() const override { return now_ += 100ms + 10ms * (looks_++ / 10); }
+  int looks() const { return looks_; }
 
  private:
   mutable Time now_{};
+  mutable int looks_ = 0;
 };
 
 // Found under an emulator, where measuring for all losses took eight seconds.
 TEST(DecodeTime, ASlowMachineMeasuresFewLossesAndConcludesTheRest) {
   SlowClock clock;
   auto times = measureDecodeTimes(128, 16, 100, clock);
-  EXPECT_LE(clock.now(), Time{} + 3s);
-  EXPECT_EQ(times[0], 100ms);
-  for (size_t m = 2; m <= 16; ++m) EXPECT_EQ(times[m - 1], m * times[0]) << m;
+  EXPECT_LE(clock.looks(), 50) << "five runs of three losses, with two looks each";
+  const Duration step = times[2] - times[1];
+  EXPECT_EQ(step, 10ms);
+  for (size_t m = 4; m <= 16; ++m) EXPECT_EQ(times[m - 1], times[2] + (m - 3) * step) << m;
+}
+
+TEST(DecodeTime, ASlowMachineConcludesNothingBeyondTheBlock) {
+  SlowClock clock;
+  auto times = measureDecodeTimes(5, 16, 100, clock);
+  EXPECT_GT(times[4], times[3]);
+  EXPECT_EQ(times[15], times[4]);
 }
 
 TEST(DecodeTime, TextForTheLog) {

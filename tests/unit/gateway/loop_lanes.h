@@ -131,7 +131,7 @@ class LoopLanes final : public StreamLanes {
   };
 
   StreamHandle add(const StreamEnds& ends) {
-    StreamHandle handle{nextPlace_++ % 1000, ++generation_};
+    StreamHandle handle{nextPlace_++ % 10'000, ++generation_};
     ends_[handle].ends = ends;
     return handle;
   }

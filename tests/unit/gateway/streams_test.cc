@@ -455,6 +455,8 @@ TEST_F(StreamsTest, WhatWaitsForAPeersRoomIsTakenInItsTurn) {
 // Found by a burst while the gateway was not scheduled: the system had queued more connections than may wait for a peer.
 TEST_F(StreamsTest, MoreThanMayWaitForAPeerStayInTheSystemsQueue) {
   start();
+  tcp().setMost(10'000);
+  streams_->configure(config_, kIndex, clock_.now());
   constexpr size_t kMore = 100;
   lanes_.full = true;
   std::vector<Connection> clients;
@@ -470,19 +472,39 @@ TEST_F(StreamsTest, MoreThanMayWaitForAPeerStayInTheSystemsQueue) {
   EXPECT_TRUE(tcp().accepts());
   EXPECT_EQ(streams_->figures().accepted, clients.size());
   EXPECT_EQ(streams_->figures().refusedHere, 0u);
+  settle();
+  for (const Connection& client : clients) ASSERT_FALSE(client->reset);
+  EXPECT_EQ(streams_->figures().open, 2 * clients.size());
 }
 
-TEST_F(StreamsTest, NorDoTheyStayThereForEver) {
+TEST_F(StreamsTest, TheSystemsQueueIsLookedAtAgainWhenHalfHaveLeft) {
   start();
-  constexpr size_t kMore = 100;
+  lanes_.full = true;
+  std::vector<Connection> clients;
+  for (size_t i = 0; i < Streams::kMostWaiting + 1; ++i) {
+    clients.push_back(tcp().arrive({end("10.1.0.7:0").address, static_cast<uint16_t>(1000 + i)}, server_));
+    if (i == Streams::kMostWaiting / 2) wait(Streams::kPatience / 2);
+  }
+  settle();
+  EXPECT_FALSE(tcp().accepts());
+  wait(Streams::kPatience / 2 - 1ms);
+  EXPECT_FALSE(tcp().accepts());
+  wait(1ms);
+  EXPECT_TRUE(tcp().accepts()) << "those that came first have waited long enough";
+  EXPECT_FALSE(clients.back()->reset);
+}
+
+TEST_F(StreamsTest, NorDoTheyWaitLongerThere) {
+  start();
+  constexpr size_t kMore = 3 * Streams::kMostWaiting;
   lanes_.full = true;
   std::vector<Connection> clients;
   for (size_t i = 0; i < Streams::kMostWaiting + kMore; ++i)
     clients.push_back(tcp().arrive({end("10.1.0.7:0").address, static_cast<uint16_t>(1000 + i)}, server_));
   settle();
   wait(Streams::kPatience);
-  EXPECT_EQ(streams_->figures().refusedHere, Streams::kMostWaiting);
-  wait(Streams::kPatience);
+  EXPECT_LE(streams_->deadline(), clock_.now()) << "the rest, at once";
+  for (size_t turn = 0; turn < kMore / Streams::kMostWaiting; ++turn) settle();
   for (const Connection& client : clients) ASSERT_TRUE(client->reset);
   EXPECT_EQ(streams_->figures().refusedHere, clients.size());
   lanes_.full = false;

@@ -64,7 +64,7 @@ TEST_F(TcpReneging, AllSacksAreForgotten) {
   EXPECT_EQ(sender.flight(), 0u);
 }
 
-TEST_F(TcpReneging, AnOrdinaryTimeoutCountsAsNone) {
+TEST_F(TcpReneging, AnOrdinaryTimeoutIsNoReneging) {
   simulation.run(250ms);
   EXPECT_EQ(sender.stats().timeouts, 1u);
   EXPECT_EQ(sender.stats().reneged, 0u);
