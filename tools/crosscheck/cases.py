@@ -38,8 +38,8 @@ def _lossy(control, loss, name="", ours=RULES):
 DATA_CENTRE = ("--min-rto", 10, "--ack-delay", 1)
 
 
-# Flows begin within 10 ms and are measured from a quarter of the time on: with 0.1 s, that of a late flow's slow start is
-# in the figures of some seeds.
+# Flows begin within 10 ms and are measured from a quarter of the time on: with 0.1 s, a late flow's slow start is in
+# the figures of some seeds.
 STEADY = ("--seconds", 0.4)
 
 
