@@ -13,11 +13,12 @@ Window::Window(const Options& options, uint32_t mss, bool prr, uint32_t initial)
       slowStartLimit_(options.slowStartLimit),
       prrOn_(prr),
       growAfterRecovery_(options.growAfterRecovery),
+      prrAfterMarks_(prr && options.prrAfterMarks),
       markAnswersLoss_(options.markAnswersLoss),
       size_(segments(initial)) {}
 
 bool Window::endRecovery(uint64_t una) {
-  if (givesWay_ && una > markedUpTo_) {
+  if (givesWay_ && una >= markedUpTo_) {
     givesWay_ = false;
     size_ = threshold_;
   }
@@ -75,8 +76,8 @@ bool Window::onMark(const Flight& flight, Time now) {
   if (phase_ != Phase::kOpen || flight.una <= markedUpTo_) return false;
   threshold_ = std::max(congestion_->afterMark(size_, now), segments(minimum_));
   markedUpTo_ = flight.next;
-  givesWay_ = prrOn_;
-  if (prrOn_)
+  givesWay_ = prrAfterMarks_;
+  if (prrAfterMarks_)
     prr_.begin(flight.bytes);
   else
     size_ = threshold_;

@@ -35,12 +35,12 @@ class Window {
   /// An ACK of new data: before anything else.
   void observe(const AckEvent& ack) { congestion_->observe(ack); }
   /// A recovery ends with an ACK of all that was sent before it; true when it just has. A reduction for a mark
-  /// ends with an ACK beyond what had been sent by then; that does not count here.
+  /// ends with an ACK of all that had been sent by then; that does not count here.
   bool endRecovery(uint64_t una);
   /// Something was found lost while no recovery goes on.
   void beginFastRecovery(const Flight& flight, Time now);
-  /// After an ACK that says that so many bytes more have arrived: PRR, in a fast recovery and after a mark (Linux:
-  /// TCP_CA_CWR; ns-3, too).
+  /// After an ACK that says that so many bytes more have arrived: PRR, in a fast recovery, and after a mark with
+  /// Options::prrAfterMarks.
   void onDelivered(uint64_t delivered, uint64_t pipe);
   void onTimeout(const Flight& flight, Time now);
   /// A tail loss probe repaired a loss.
@@ -67,7 +67,7 @@ class Window {
   std::unique_ptr<Congestion> congestion_;
   double mss_;
   uint32_t initial_, minimum_, slowStartLimit_;
-  bool prrOn_, growAfterRecovery_, markAnswersLoss_;
+  bool prrOn_, growAfterRecovery_, prrAfterMarks_, markAnswersLoss_;
   Prr prr_;
   WindowUsage usage_;
   Phase phase_ = Phase::kOpen;

@@ -204,7 +204,9 @@ TEST(TcpEcn, WithoutBothSidesThereIsNone) {
 }
 
 TEST(TcpEcn, AMarkHalvesOnceAWindowAndIsEchoedUntilCwr) {
-  Lab lab({.tcp = ecn(), .forth = kWire, .back = kWire});
+  Options o = ecn();
+  o.prrAfterMarks = true;
+  Lab lab({.tcp = o, .forth = kWire, .back = kWire});
   lab.net.run(50ms);
   lab.markData = {3};
   lab.write(100 * kMss);
@@ -232,6 +234,7 @@ TEST(TcpEcn, AfterAMarkWhatArrivesStillClocksNewDataOut) {
   for (Control control : {Control::kNewReno, Control::kCubic, Control::kDctcp}) {
     Options o = ecn(control);
     o.rack = o.tlp = false;
+    o.prrAfterMarks = true;
     Lab lab({.tcp = o, .forth = kWire, .back = kWire});
     lab.net.run(50ms);
     lab.markData = {1};
@@ -249,6 +252,7 @@ TEST(TcpEcn, ALossBehindAMarkHalvesDctcpsWindowOnceMoreUnlessTheMarkAnswersIt) {
   for (bool answers : {false, true}) {
     Options o = ecn(Control::kDctcp);
     o.rack = o.tlp = false;
+    o.prrAfterMarks = true;
     o.markAnswersLoss = answers;
     o.initialWindow = 40;
     Lab lab({.tcp = o, .forth = kWire, .back = kWire});
