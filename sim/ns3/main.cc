@@ -24,15 +24,18 @@ Json runByName(const std::string& experiment, const TcpParams& params, const std
 
 int main(int argc, char** argv) {
   CLI::App app("Runs in ns-3 what sim_tcp runs with Braid's own models; incast has one round");
-  std::string experiment, routes, reduction = "prr";
+  std::string experiment, routes;
+  Variant variant;
   TcpParams params;
   app.add_option("experiment", experiment)
       ->required()
       ->check(CLI::IsMember({"lossy-path", "dctcp-queue", "incast", "permutation"}));
   app.add_option("--control", params.control, "congestion control; with dctcp the ports mark")
       ->check(CLI::IsMember({"newreno", "cubic", "dctcp"}));
-  app.add_option("--reduction", reduction, "how the window falls in a recovery: RFC 6937, or at once")
+  app.add_option("--reduction", variant.reduction, "how the window falls in a recovery: RFC 6937, or at once")
       ->check(CLI::IsMember({"prr", "classic"}));
+  app.add_flag("--least-window", variant.leastWindow,
+               "dctcp keeps two segments; ns-3's own may have less than one");
   app.add_option("--routes", routes, "permutation: file with the routes of sim_tcp's")
       ->check(CLI::ExistingFile);
   braid::sim::addTcpOptions(app, params);
@@ -41,7 +44,7 @@ int main(int argc, char** argv) {
     if (experiment == "permutation" && routes.empty()) throw std::runtime_error("permutation needs --routes");
     ns3::RngSeedManager::SetSeed(1);
     ns3::RngSeedManager::SetRun(params.seed);
-    setDefaults(params, reduction);
+    setDefaults(params, variant);
     Json line{{"experiment", experiment}, {"control", params.control}, {"seed", params.seed}};
     line.update(runByName(experiment, params, routes));
     std::cout << line.dump() << std::endl;

@@ -4,6 +4,7 @@
 #include <ns3/config.h>
 #include <ns3/nstime.h>
 #include <ns3/tcp-cubic.h>
+#include <ns3/tcp-dctcp.h>
 #include <ns3/tcp-linux-reno.h>
 #include <ns3/tcp-prr-recovery.h>
 #include <ns3/tcp-recovery-ops.h>
@@ -33,18 +34,19 @@ ns3::TypeId named(const std::map<std::string, ns3::TypeId>& types, const char* k
 
 }  // namespace
 
-void setDefaults(const sim::TcpParams& params, const std::string& reduction) {
+void setDefaults(const sim::TcpParams& params, const Variant& variant) {
   using namespace ns3;
   using ns3::Config::SetDefault;
   // ns-3's own TcpNewReno grows by ACKs instead of by what they acknowledge, half as fast with delayed ACKs.
-  SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(named({{"newreno", TcpLinuxReno::GetTypeId()},
-                                                                  {"cubic", TcpCubic::GetTypeId()},
-                                                                  {"dctcp", Dctcp::GetTypeId()}},
-                                                                 "control", params.control)));
+  SetDefault("ns3::TcpL4Protocol::SocketType",
+             TypeIdValue(named({{"newreno", TcpLinuxReno::GetTypeId()},
+                                {"cubic", TcpCubic::GetTypeId()},
+                                {"dctcp", variant.leastWindow ? Dctcp::GetTypeId() : TcpDctcp::GetTypeId()}},
+                               "control", params.control)));
   SetDefault(
       "ns3::TcpL4Protocol::RecoveryType",
       TypeIdValue(named({{"prr", TcpPrrRecovery::GetTypeId()}, {"classic", TcpClassicRecovery::GetTypeId()}},
-                        "reduction", reduction)));
+                        "reduction", variant.reduction)));
   SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));  // RFC 9438 has none
   SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(params.timestamps ? kSegment : kSegment + kStamp));
   SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(kInitialWindow));

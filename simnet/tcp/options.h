@@ -38,8 +38,8 @@ struct Options {
   bool limitedTransmit = true;   ///< RFC 3042
   bool tlp = true;               ///< tail loss probes (RFC 8985 section 7); with `sack`
   bool prr = true;               ///< RFC 6937; without, the window is halved at once (RFC 6675)
-  /// A mark brings the window down by PRR, too, as in Linux and ns-3, and not at once (RFC 3168). With `prr`.
-  bool prrAfterMarks = false;
+  /// A mark brings the window down by PRR, too, as in Linux and ns-3; false: at once (RFC 3168). With `prr`.
+  bool prrAfterMarks = true;
 
   /// The ACK that ends a fast recovery lets the window grow by all that it covers, as in ns-3 3.37; Linux and the
   /// RFCs have no growth for what arrived while the window came down.

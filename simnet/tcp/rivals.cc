@@ -15,7 +15,7 @@ Options recoveryOptions(std::string_view name) {
   if (name == "current") return {};
   Options o;
   o.rack = o.tlp = false;
-  o.growAfterRecovery = o.partialAcks = o.prrAfterMarks = o.markAnswersLoss = name == "ns-3";
+  o.growAfterRecovery = o.partialAcks = o.markAnswersLoss = name == "ns-3";
   if (name == "rfc6675" || name == "ns-3") return o;
   o.prr = false;
   o.earlyRetransmit = true;

@@ -11,7 +11,7 @@ namespace braid::sim::tcp {
 ///   current    as stacks do today: RACK, TLP, PRR
 ///   rfc6675    SACK counted, PRR (RFC 6937), and neither RACK nor tail probes
 ///   ns-3       and what ns-3 3.37 does beside that: growAfterRecovery, partialAcks,
-///              prrAfterMarks, markAnswersLoss
+///              markAnswersLoss
 ///   tcp        FUSO's baseline (section VI-A): SACK, RFC 6675, Limited Transmit, Early Retransmit
 ///   tlp        and tail probes with FACK, as the stacks of 2013 had them
 ///   linux-3.18 and PRR

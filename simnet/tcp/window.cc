@@ -71,13 +71,14 @@ void Window::onRepairByProbe(const Flight& flight, Time now) {
   markedUpTo_ = flight.next;
 }
 
-// RFC 3168 section 6.1.2.
+// RFC 3168 section 6.1.2. PRR is clocked by what arrives of the window of data: with the mark of its last ACK it would end
+// where it begins, and leave what that ACK alone is worth.
 bool Window::onMark(const Flight& flight, Time now) {
   if (phase_ != Phase::kOpen || flight.una <= markedUpTo_) return false;
   threshold_ = std::max(congestion_->afterMark(size_, now), segments(minimum_));
   markedUpTo_ = flight.next;
-  givesWay_ = prrAfterMarks_;
-  if (prrAfterMarks_)
+  givesWay_ = prrAfterMarks_ && flight.bytes > 0;
+  if (givesWay_)
     prr_.begin(flight.bytes);
   else
     size_ = threshold_;

@@ -45,7 +45,8 @@ class Window {
   void onTimeout(const Flight& flight, Time now);
   /// A tail loss probe repaired a loss.
   void onRepairByProbe(const Flight& flight, Time now);
-  /// An ACK with ECE; true when the window gave way, which it does once for each window of data.
+  /// An ACK with ECE; true when the window gave way, which it does once for each window of data. With nothing in
+  /// flight it does so at once.
   bool onMark(const Flight& flight, Time now);
   /// An ACK of new data when none of the above happened.
   void grow(AckEvent ack, uint64_t una);

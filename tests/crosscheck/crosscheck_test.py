@@ -48,6 +48,11 @@ class Cases(unittest.TestCase):
             with self.subTest(beginning):
                 self.assertTrue(any(case.name.startswith(beginning) for case in CASES if figure in case.figures))
 
+    def test_what_is_explained_has_a_case_without_the_reason_that_counts(self):
+        counted = [case.name for case in CASES if not any(reason_for(case, figure) for figure in case.figures)]
+        for senders in (10, 20, 30, 40):
+            self.assertIn(f"incast, dctcp with two segments, {senders} senders", counted)
+
     def test_the_routes_of_one_run_are_those_of_the_other(self):
         routes = [{"from": 0, "to": 1}, {"from": 1, "to": 0}]
         with tempfile.TemporaryDirectory() as folder:

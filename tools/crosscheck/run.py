@@ -35,6 +35,7 @@ def run_both(ours, ns3, cases=None, seeds=None):
     first = simulate(ours, {(name, seed): by_name[name].command(seed, by_name[name].ours) for name, seed in every})
     with tempfile.TemporaryDirectory() as folder:
         routes = write_routes(first, folder)
-        second = simulate(ns3, {(name, seed): by_name[name].command(seed, routes.get((name, seed), ()))
+        second = simulate(ns3, {(name, seed): by_name[name].command(seed, (*by_name[name].theirs,
+                                                                           *routes.get((name, seed), ())))
                                 for name, seed in every})
     return [{name: [runs[key] for key in keys[name]] for name in keys} for runs in (first, second)]

@@ -204,7 +204,9 @@ TEST(TcpEcn, WithoutBothSidesThereIsNone) {
 }
 
 TEST(TcpEcn, AMarkHalvesOnceAWindowAndIsEchoedUntilCwr) {
-  Lab lab({.tcp = ecn(), .forth = kWire, .back = kWire});
+  Options o = ecn();
+  o.prrAfterMarks = false;
+  Lab lab({.tcp = o, .forth = kWire, .back = kWire});
   lab.net.run(50ms);
   lab.markData = {3};
   lab.write(100 * kMss);
@@ -222,10 +224,8 @@ TEST(TcpEcn, AMarkHalvesOnceAWindowAndIsEchoedUntilCwr) {
   EXPECT_EQ(lab.stats().retransmitted, 0u);
 }
 
-TEST(TcpEcn, WithPrrAfterMarksTheWindowComesDownInARoundTrip) {
-  Options o = ecn();
-  o.prrAfterMarks = true;
-  Lab lab({.tcp = o, .forth = kWire, .back = kWire});
+TEST(TcpEcn, TheWindowComesDownInARoundTripAfterAMark) {
+  Lab lab({.tcp = ecn(), .forth = kWire, .back = kWire});
   lab.net.run(50ms);
   lab.markData = {3};
   lab.write(100 * kMss);
@@ -238,13 +238,28 @@ TEST(TcpEcn, WithPrrAfterMarksTheWindowComesDownInARoundTrip) {
   EXPECT_EQ(lab.stats().marks, 1u);
 }
 
+// PRR leaves what is in flight and what the ACK let go: after the last ACK of all that is less than two segments, and the
+// next one would wait alone for a delayed ACK.
+TEST(TcpEcn, TheMarkOfTheLastAckLeavesTheWholeReducedWindow) {
+  for (Control control : {Control::kNewReno, Control::kDctcp}) {
+    Lab lab({.tcp = ecn(control), .forth = kWire, .back = kWire});
+    lab.net.run(50ms);
+    lab.markData = {2};
+    lab.write(kMss + 100);
+    lab.net.run(100ms);
+    const Sender& sender = lab.client().sender();
+    ASSERT_EQ(lab.stats().marks, 1u);
+    EXPECT_EQ(sender.cwnd(), sender.ssthresh());
+    EXPECT_GE(sender.cwnd(), 2 * kMss);
+  }
+}
+
 // Found by a comparison with ns-3: a window that was cut at once sent nothing for what still arrived of it, so that no SACK
 // told of the lost rest, and it took a timeout.
 TEST(TcpEcn, AfterAMarkWhatArrivesStillClocksNewDataOut) {
   for (Control control : {Control::kNewReno, Control::kCubic, Control::kDctcp}) {
     Options o = ecn(control);
     o.rack = o.tlp = false;
-    o.prrAfterMarks = true;
     Lab lab({.tcp = o, .forth = kWire, .back = kWire});
     lab.net.run(50ms);
     lab.markData = {1};
@@ -262,7 +277,6 @@ TEST(TcpEcn, ALossBehindAMarkHalvesDctcpsWindowOnceMoreUnlessTheMarkAnswersIt) {
   for (bool answers : {false, true}) {
     Options o = ecn(Control::kDctcp);
     o.rack = o.tlp = false;
-    o.prrAfterMarks = true;
     o.markAnswersLoss = answers;
     o.initialWindow = 40;
     Lab lab({.tcp = o, .forth = kWire, .back = kWire});
