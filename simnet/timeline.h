@@ -21,7 +21,15 @@ class Timeline {
   Random& random() { return random_; }
   /// Calls f at that time, or after so long.
   void at(Time when, std::function<void()> f) {
-    timers_.push({std::max(when, now_), timerOrder_++, std::move(f)});
+    uint32_t slot = static_cast<uint32_t>(calls_.size());
+    if (free_.empty()) {
+      calls_.push_back(std::move(f));
+    } else {
+      slot = free_.back();
+      free_.pop_back();
+      calls_[slot] = std::move(f);
+    }
+    timers_.push({std::max(when, now_), timerOrder_++, slot});
   }
   void after(Duration d, std::function<void()> f) { at(now_ + d, std::move(f)); }
 
@@ -29,8 +37,10 @@ class Timeline {
   Time nextTimer() const { return timers_.empty() ? kNever : timers_.top().when; }
   void runTimers() {
     while (nextTimer() <= now_) {
-      std::function<void()> f = std::move(const_cast<Timer&>(timers_.top()).f);
+      uint32_t slot = timers_.top().slot;
       timers_.pop();
+      std::function<void()> f = std::move(calls_[slot]);
+      free_.push_back(slot);
       f();
     }
   }
@@ -40,11 +50,13 @@ class Timeline {
   struct Timer {
     Time when;
     uint64_t order;
-    std::function<void()> f;
+    uint32_t slot;  // of calls_
     bool operator<(const Timer& b) const { return when != b.when ? when > b.when : order > b.order; }
   };
   Random random_;
   std::priority_queue<Timer> timers_;
+  std::vector<std::function<void()>> calls_;  // beside the heap, which moves its entries often
+  std::vector<uint32_t> free_;                // slots without a call
   uint64_t timerOrder_ = 0;
 };
 

@@ -61,6 +61,11 @@ Path& World::join(Node& initiator, Node& responder, const std::string& name, Lin
   PathEnd far{&responder, static_cast<SocketId>(v6 ? 2 : 1), remote};
   paths_.push_back(
       std::make_unique<Path>(name, near, far, std::move(up), std::move(down), random().next(), now_));
+  pathNext_.resize(2 * paths_.size(), kNever);
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    paths_[i]->up_.publish(&pathNext_[2 * i]);
+    paths_[i]->down_.publish(&pathNext_[2 * i + 1]);
+  }
 
   UplinkSpec uplink;
   uplink.name = name;
@@ -83,6 +88,8 @@ Path& World::path(std::string_view name) {
 
 SharedLink& World::addLink(LinkOptions options) {
   links_.push_back(std::make_unique<SharedLink>(std::move(options), random().next(), now_));
+  linkNext_.resize(links_.size(), kNever);
+  for (size_t i = 0; i < links_.size(); ++i) links_[i]->publish(&linkNext_[i]);
   return *links_.back();
 }
 
@@ -110,9 +117,8 @@ Time World::wakeTime(const Node& node) const {
 Time World::nextWake() {
   if (wakes_.next(0) < wakes_.size()) return now_;
   Time next = std::min(nextTimer(), wakes_.nextTime([this](size_t i) { return wakeTime(*nodes_[i]); }));
-  for (const auto& path : paths_)
-    next = std::min({next, path->up_.nextDelivery(), path->down_.nextDelivery()});
-  for (const auto& link : links_) next = std::min(next, link->nextDelivery());
+  for (Time t : pathNext_) next = std::min(next, t);
+  for (Time t : linkNext_) next = std::min(next, t);
   for (const Node* node : withLan_) next = std::min(next, node->nextOnLan());
   return next;
 }
@@ -123,7 +129,9 @@ bool World::step(Time limit) {
   if (next > limit) return false;
   now_ = std::max(now_, next);
   forward();
-  for (auto& path : paths_) deliver(*path);
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    if (std::min(pathNext_[2 * i], pathNext_[2 * i + 1]) <= now_) deliver(*paths_[i]);
+  }
   for (Node* node : withLan_) node->moveLan();
   runTimers();
   wakes_.collect(now_, [this](size_t i) { return wakeTime(*nodes_[i]); });
@@ -160,8 +168,9 @@ void World::forward() {
   bool moved = true;
   while (moved) {
     moved = false;
-    for (auto& link : links_) {
-      while (std::optional<Transit> t = link->pop(now_)) {
+    for (size_t i = 0; i < links_.size(); ++i) {
+      while (linkNext_[i] <= now_) {
+        std::optional<Transit> t = links_[i]->pop(now_);
         const std::vector<SharedLink*>& via = t->up ? t->path->upVia : t->path->downVia;
         size_t bytes = t->bytes;
         if (++t->hop < via.size()) {

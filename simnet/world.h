@@ -308,6 +308,7 @@ class World : public Timeline {
   Medium* medium_ = nullptr;
   std::vector<std::unique_ptr<Path>> paths_;
   std::vector<std::unique_ptr<SharedLink>> links_;
+  std::vector<Time> pathNext_, linkNext_;  // their next deliveries: up and down of each path; of each link
   std::vector<std::unique_ptr<Host>> hosts_;
   uint64_t hash_ = 0;
   uint64_t unroutable_ = 0;

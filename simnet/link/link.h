@@ -58,6 +58,12 @@ class Link {
   bool push(Item item, size_t bytes, Time now);
   /// When pop() has something; kNever when nothing is inside.
   Time nextDelivery() const;
+  /// nextDelivery() is written there after each change, so that who has many links need not look into each. `slot` is
+  /// good as long as the link, or until the next call; nullptr: nowhere.
+  void publish(Time* slot) {
+    published_ = slot;
+    publish();
+  }
   /// The next item that has arrived by `now`; call until it gives none.
   std::optional<Item> pop(Time now);
 
@@ -102,6 +108,9 @@ class Link {
   void settle(Entry& entry, Held* held, Time lastHeld);
   void advance(Time now);
   void skipAbsent();
+  void publish() {
+    if (published_) *published_ = nextDelivery();
+  }
   void reschedule(const Transmitter& old, Time now);
   void loseFrom(size_t first);
   template <class Slot>
@@ -128,6 +137,7 @@ class Link {
   size_t next_ = 0;
   Ring<Held> held_;  // the items of kHeld entries, in order
   LinkStats stats_;
+  Time* published_ = nullptr;
 };
 
 template <class Item>
@@ -179,6 +189,7 @@ bool Link<Item>::push(Item item, size_t bytes, Time now) {
   line_.pushBack(std::move(entry));
   stats_.queueBytes += bytes;
   advance(now);
+  publish();
   stats_.queueBytesMax = std::max(stats_.queueBytesMax, stats_.queueBytes);
   return arrives;
 }
@@ -204,6 +215,7 @@ std::optional<Item> Link<Item>::pop(Time now) {
     item = std::move(line_[next_++].item);
     skipAbsent();
   }
+  publish();
   --stats_.inside;
   return item;
 }
@@ -222,6 +234,7 @@ void Link<Item>::setOptions(LinkOptions options, Time now) {
   Transmitter old = transmitter_;
   if (newRate) transmitter_ = Transmitter(options_, now);
   reschedule(old, now);
+  publish();
 }
 
 template <class Item>
