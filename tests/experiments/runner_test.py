@@ -79,6 +79,18 @@ class Kept(RunnerCase):
         self.assertEqual(list(outcomes(experiments, self.store, quick=True)), ["two-ways"])
         self.assertEqual(outcomes(experiments, self.store), {})
 
+    def test_of_a_grid_that_was_broken_off_the_whole_seeds_are_judged(self):
+        experiments = {"two-ways": self.experiment}
+        for seeds in (1, 3):
+            self.grid = grid_of(self.experiment, seeds=seeds)
+            self.run_it()
+            found = outcomes(experiments, self.store)
+            self.assertEqual({name: outcome.grid.seeds for name, outcome in found.items()},
+                             {} if seeds == 1 else {"two-ways": 3})
+        last = list(cells_of(self.experiment, self.grid))[-1]
+        (self.store.folder / f"{self.store.key(last)}.json").unlink()
+        self.assertEqual(outcomes(experiments, self.store)["two-ways"].grid.seeds, 2)
+
     def test_a_series_is_kept_beside_its_figures(self):
         self.program('#!/bin/bash\nwhile [[ $1 != --series ]]; do shift; done\necho "{}" >"$2"\necho "{}"\n')
         self.experiment = self.load(TEXT + OVER_TIME)

@@ -20,7 +20,8 @@ VERBS = ("list", "all", "claims", "coverage", "ratios", "rivals")
 EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables. claims: the papers' claims, met or "
           "not by the runs that are kept, as JSON. coverage: the figures that have no experiment, number or interval. "
           "ratios: what variants are to those that they are compared with. rivals VARIANT: its p99 against the best "
-          "other variant's in each experiment that has both.")
+          "other variant's in each experiment that has both. Of a grid that was broken off, these four look at the "
+          "seeds that are whole, two at least.")
 
 
 def _parse():

@@ -1,5 +1,6 @@
 """What holds of all papers' claims, and which of their figures have no number yet."""
 
+import dataclasses
 import math
 
 from .grid import cells_of, grid_of
@@ -11,11 +12,18 @@ ABSTRACT = "abstract"
 
 
 def outcomes(experiments, store, quick=False):
-    """{name: outcome} of those whose runs are all in the store."""
+    """{name: outcome} of those with two whole seeds or more in the store (one, where the grid has one): of as many
+    seeds as are whole."""
     found = {}
     for experiment in experiments.values():
         grid = grid_of(experiment, quick)
-        outcome = Outcome(experiment, grid, kept([(experiment, cell) for cell in cells_of(experiment, grid)], store))
+        cells = list(cells_of(experiment, grid))
+        results = kept([(experiment, cell) for cell in cells], store)
+        missing = [cell.seed for cell in cells if (experiment.name, cell) not in results]
+        seeds = min(missing) - 1 if missing else grid.seeds
+        if seeds < min(2, grid.seeds):
+            continue
+        outcome = Outcome(experiment, dataclasses.replace(grid, seeds=seeds), results)
         if not outcome.failures:
             found[experiment.name] = outcome
     return found
