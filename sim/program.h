@@ -2,7 +2,11 @@
 
 // What the programs of the experiments share: one experiment by its name, once for each policy or controller.
 
+#include <cstdlib>  // __GLIBC__
+#ifdef __GLIBC__
 #include <malloc.h>
+#endif
+
 #include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -42,13 +46,20 @@ void runEach(const Experiment& experiment, const char* kind, std::string Params:
   }
 }
 
-/// The exit status of a program that does `work`; says on stderr what went wrong. Memory that is given back stays with the
-/// program: an experiment that makes a gateway for each flow would otherwise have the kernel clear pages all the time.
+/// Memory that is given back stays with the program. An experiment that makes a gateway for each flow would otherwise have
+/// the kernel clear pages all the time.
+inline void keepFreedMemory() {
+#ifdef __GLIBC__
+  constexpr int kMost = 1 << 30, kLargest = 32 << 20;  // bytes; glibc documents no larger block
+  mallopt(M_MMAP_THRESHOLD, kLargest);
+  mallopt(M_TRIM_THRESHOLD, kMost);
+#endif
+}
+
+/// The exit status of a program that does `work`; says on stderr what went wrong.
 template <typename Work>
 int runProgram(const char* program, Work work) {
-  constexpr int kMost = 1 << 30;  // bytes
-  mallopt(M_MMAP_THRESHOLD, kMost);
-  mallopt(M_TRIM_THRESHOLD, kMost);
+  keepFreedMemory();
   try {
     work();
     return 0;

@@ -171,6 +171,7 @@ void World::forward() {
     for (size_t i = 0; i < links_.size(); ++i) {
       while (linkNext_[i] <= now_) {
         std::optional<Transit> t = links_[i]->pop(now_);
+        if (!t) break;
         const std::vector<SharedLink*>& via = t->up ? t->path->upVia : t->path->downVia;
         size_t bytes = t->bytes;
         if (++t->hop < via.size()) {

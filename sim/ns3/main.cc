@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
   braid::sim::addTcpOptions(app, params);
   CLI11_PARSE(app, argc, argv);
   return braid::sim::runProgram("ns3_check", [&] {
+    if (variant.leastWindow && params.control != "dctcp")
+      throw std::runtime_error("--least-window is of dctcp alone");
     if (experiment == "permutation" && routes.empty()) throw std::runtime_error("permutation needs --routes");
     ns3::RngSeedManager::SetSeed(1);
     ns3::RngSeedManager::SetRun(params.seed);

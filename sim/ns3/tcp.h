@@ -8,7 +8,7 @@
 
 namespace braid::crosscheck {
 
-/// What ns-3 has more than one of.
+/// Where ns-3 offers a choice.
 struct Variant {
   std::string reduction =
       "prr";                 ///< how the window falls in a recovery: "prr" (RFC 6937) or "classic" (at once)

@@ -58,8 +58,8 @@ class Link {
   bool push(Item item, size_t bytes, Time now);
   /// When pop() has something; kNever when nothing is inside.
   Time nextDelivery() const;
-  /// nextDelivery() is written there after each change, so that who has many links need not look into each. `slot` is
-  /// good as long as the link, or until the next call; nullptr: nowhere.
+  /// Keeps *slot equal to nextDelivery(), so that the owner of many links reads one array instead of each link. `slot`
+  /// outlives the link, which is neither copied nor moved from then on; nullptr ends it.
   void publish(Time* slot) {
     published_ = slot;
     publish();

@@ -14,6 +14,8 @@ std::unique_ptr<Congestion> makeCongestion(Control control, uint32_t mss) {
       return std::make_unique<NewReno>(mss);
     case Control::kCubic:
       return std::make_unique<CubicWindow>(mss);
+    case Control::kCubic8312:
+      return std::make_unique<CubicWindow>(mss, true);
     case Control::kDctcp:
       return std::make_unique<DctcpWindow>(mss);
   }

@@ -9,7 +9,10 @@ namespace braid::sim::tcp {
 /// and of losses. Without HyStart++.
 class CubicWindow final : public Congestion {
  public:
-  explicit CubicWindow(uint32_t mss) : cubic_(mss) {}
+  /// `rfc8312`: Cubic::growAsRfc8312().
+  explicit CubicWindow(uint32_t mss, bool rfc8312 = false) : cubic_(mss) {
+    if (rfc8312) cubic_.growAsRfc8312();
+  }
 
   double grow(double window, const AckEvent& ack) override;
   double afterLoss(double window, double flight, Time now) override;

@@ -35,6 +35,8 @@ class LossDetector {
         early_(options.earlyRetransmit),
         counting_(options.fack) {}
 
+  /// See Rack.
+  void onHandshake(Duration rtt) { rack_.onHandshake(rtt); }
   /// A segment has newly arrived: see Rack.
   void onDelivered(const SentSegment& s, Time now, std::optional<Time> echoed) {
     if (byTime_) rack_.onDelivered(s, now, echoed);

@@ -6,8 +6,8 @@
 
 namespace braid::sim::tcp {
 
-/// Congestion control: RFC 5681 with RFC 3465, RFC 9438, RFC 8257.
-enum class Control : uint8_t { kNewReno, kCubic, kDctcp };
+/// Congestion control: RFC 5681 with RFC 3465; RFC 9438; RFC 8312, which is what Linux still has; RFC 8257.
+enum class Control : uint8_t { kNewReno, kCubic, kCubic8312, kDctcp };
 
 /// What is sent beside the data before anything is known to be lost.
 enum class Redundancy : uint8_t {
@@ -38,7 +38,8 @@ struct Options {
   bool limitedTransmit = true;   ///< RFC 3042
   bool tlp = true;               ///< tail loss probes (RFC 8985 section 7); with `sack`
   bool prr = true;               ///< RFC 6937; without, the window is halved at once (RFC 6675)
-  /// A mark brings the window down by PRR, too, as in Linux and ns-3; false: at once (RFC 3168). With `prr`.
+  /// A mark brings the window down by PRR, too, as in Linux and ns-3, unless nothing is in flight; false: at once
+  /// (RFC 3168). With `prr`.
   bool prrAfterMarks = true;
 
   /// The ACK that ends a fast recovery lets the window grow by all that it covers, as in ns-3 3.37; Linux and the

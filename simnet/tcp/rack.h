@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "simnet/tcp/scoreboard.h"
@@ -17,6 +18,8 @@ class Rack {
   /// Without reordering so many SACKed segments end the wait (DupThresh).
   static constexpr uint64_t kDupThresh = 3;
 
+  /// The handshake's round trip: RACK.min_RTT is the connection's, and the segments of a first flight queue behind each other.
+  void onHandshake(Duration rtt) { minRtt_ = std::min(minRtt_, rtt); }
   /// A segment has newly arrived; `echoed`: the time that the timestamp of a cumulative ACK shows. In order of the bytes of
   /// one ACK (steps 1 to 3).
   void onDelivered(const SentSegment& s, Time now, std::optional<Time> echoed);

@@ -6,15 +6,17 @@
 namespace braid::sim::tcp {
 
 namespace {
-constexpr const char* kRecoveries[] = {"current", "rfc6675",    "ns-3",   "tcp",
-                                       "tlp",     "linux-3.18", "tcp-ir", "proactive"};
-constexpr const char* kControls[] = {"newreno", "cubic", "dctcp"};
+constexpr const char* kRecoveries[] = {"current", "rack",       "rfc6675", "ns-3",     "tcp",
+                                       "tlp",     "linux-3.18", "tcp-ir",  "proactive"};
+constexpr const char* kControls[] = {"newreno", "cubic", "cubic-8312", "dctcp"};
 }  // namespace
 
 Options recoveryOptions(std::string_view name) {
-  if (name == "current") return {};
   Options o;
-  o.rack = o.tlp = false;
+  if (name == "current") return o;
+  o.tlp = false;
+  if (name == "rack") return o;
+  o.rack = false;
   o.growAfterRecovery = o.partialAcks = o.markAnswersLoss = name == "ns-3";
   if (name == "rfc6675" || name == "ns-3") return o;
   o.prr = false;
@@ -41,6 +43,7 @@ std::span<const char* const> recoveryNames() {
 Control controlOf(std::string_view name) {
   if (name == "newreno") return Control::kNewReno;
   if (name == "cubic") return Control::kCubic;
+  if (name == "cubic-8312") return Control::kCubic8312;
   if (name == "dctcp") return Control::kDctcp;
   throw std::invalid_argument("no congestion control " + std::string(name));
 }

@@ -9,9 +9,9 @@ namespace braid::sim::tcp {
 
 /// How losses are repaired, by the names that the papers use where they have one:
 ///   current    as stacks do today: RACK, TLP, PRR
+///   rack       without tail probes
 ///   rfc6675    SACK counted, PRR (RFC 6937), and neither RACK nor tail probes
-///   ns-3       and what ns-3 3.37 does beside that: growAfterRecovery, partialAcks,
-///              markAnswersLoss
+///   ns-3       and what ns-3 3.37 does beside that: growAfterRecovery, partialAcks, markAnswersLoss
 ///   tcp        FUSO's baseline (section VI-A): SACK, RFC 6675, Limited Transmit, Early Retransmit
 ///   tlp        and tail probes with FACK, as the stacks of 2013 had them
 ///   linux-3.18 and PRR
@@ -21,7 +21,7 @@ namespace braid::sim::tcp {
 Options recoveryOptions(std::string_view name);
 std::span<const char* const> recoveryNames();
 
-/// "newreno", "cubic", "dctcp"; throws std::invalid_argument for others.
+/// "newreno", "cubic", "cubic-8312", "dctcp"; throws std::invalid_argument for others.
 Control controlOf(std::string_view name);
 std::span<const char* const> controlNames();
 

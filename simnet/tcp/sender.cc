@@ -26,7 +26,10 @@ void Sender::open(const Agreement& agreement) {
   detector_.emplace(options_, agreed_.sack);
   window_.emplace(options_, mss_, options_.prr && agreed_.sack,
                   agreed_.synTimeouts > kSynLosses ? 1 : options_.initialWindow);
-  if (agreed_.rtt) timers_.rto.onSample(*agreed_.rtt, now());
+  if (agreed_.rtt) {
+    timers_.rto.onSample(*agreed_.rtt, now());
+    detector_->onHandshake(*agreed_.rtt);
+  }
   if (agreed_.synTimeouts > 0) timers_.rto.onSynTimeout();
   open_ = true;
   sendWhatMay();

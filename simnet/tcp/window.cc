@@ -71,8 +71,8 @@ void Window::onRepairByProbe(const Flight& flight, Time now) {
   markedUpTo_ = flight.next;
 }
 
-// RFC 3168 section 6.1.2. PRR is clocked by what arrives of the window of data: with the mark of its last ACK it would end
-// where it begins, and leave what that ACK alone is worth.
+// RFC 3168 section 6.1.2. PRR needs ACKs to bring the window down. With nothing in flight none would come: the window would
+// stay at what this ACK delivered and one segment.
 bool Window::onMark(const Flight& flight, Time now) {
   if (phase_ != Phase::kOpen || flight.una <= markedUpTo_) return false;
   threshold_ = std::max(congestion_->afterMark(size_, now), segments(minimum_));

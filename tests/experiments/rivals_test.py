@@ -11,6 +11,7 @@ class _Outcome:
     def __init__(self, values):
         variants = {variant: variant for variant in values}
         self.experiment = SimpleNamespace(name="one", variants=variants, reports={"p99": None})
+        self.grid = SimpleNamespace(seeds=2)
         self._values = values
 
     def report(self, _, variant):
@@ -29,6 +30,7 @@ class Rivals(unittest.TestCase):
         self.assertEqual((first["value"], first["of_the_best"]), (3, 2.5))
         self.assertEqual((second["best"], second["ratio"]), ("bad", (3 / 4 + 3 / 6) / 2))
         self.assertGreater(first["interval"], 0)
+        self.assertEqual(first["seeds"], 2)
 
     def test_all_others_are_rivals_unless_left_out(self):
         self.assertEqual({entry["best"] for entry in rivals(_known(), "ours")}, {"none"})

@@ -79,17 +79,34 @@ class Kept(RunnerCase):
         self.assertEqual(list(outcomes(experiments, self.store, quick=True)), ["two-ways"])
         self.assertEqual(outcomes(experiments, self.store), {})
 
-    def test_of_a_grid_that_was_broken_off_the_whole_seeds_are_judged(self):
-        experiments = {"two-ways": self.experiment}
-        for seeds in (1, 3):
-            self.grid = grid_of(self.experiment, seeds=seeds)
-            self.run_it()
-            found = outcomes(experiments, self.store)
-            self.assertEqual({name: outcome.grid.seeds for name, outcome in found.items()},
-                             {} if seeds == 1 else {"two-ways": 3})
-        last = list(cells_of(self.experiment, self.grid))[-1]
-        (self.store.folder / f"{self.store.key(last)}.json").unlink()
-        self.assertEqual(outcomes(experiments, self.store)["two-ways"].grid.seeds, 2)
+    def judged(self):
+        """{name: how many seeds}."""
+        found = outcomes({"two-ways": self.experiment}, self.store)
+        return {name: outcome.grid.seeds for name, outcome in found.items()}
+
+    def test_one_seed_of_a_grid_that_was_broken_off_is_not_judged(self):
+        self.grid = grid_of(self.experiment, seeds=1)
+        self.run_it()
+        self.assertEqual(self.judged(), {})
+
+    def test_a_grid_that_was_broken_off_is_judged_up_to_the_first_seed_that_lacks_a_run(self):
+        self.grid = grid_of(self.experiment)
+        self.run_it()
+        self.assertEqual(self.judged(), {"two-ways": 5})
+        hole = next(cell for cell in cells_of(self.experiment, self.grid) if cell.seed == 3)
+        (self.store.folder / f"{self.store.key(hole)}.json").unlink()
+        self.assertEqual(self.judged(), {"two-ways": 2})
+
+    def test_an_experiment_of_which_a_run_failed_is_not_judged_until_it_succeeds(self):
+        self.program('#!/bin/bash\ncase "$*" in *"--seed 3") exit 1 ;; esac\n' + PROGRAM.removeprefix("#!/bin/bash\n"))
+        self.grid = grid_of(self.experiment)
+        self.run_it()
+        self.assertEqual(self.judged(), {})
+        for cell in cells_of(self.experiment, self.grid):
+            if cell.seed == 3:
+                self.assertTrue(self.store.has_failed(cell))
+                self.store.save(cell, {"p99": 1e-3, "late": [1, 2], "queue": {"max": 3}}, 1)
+        self.assertEqual(self.judged(), {"two-ways": 5})
 
     def test_a_series_is_kept_beside_its_figures(self):
         self.program('#!/bin/bash\nwhile [[ $1 != --series ]]; do shift; done\necho "{}" >"$2"\necho "{}"\n')

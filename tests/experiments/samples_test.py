@@ -17,6 +17,11 @@ class Intervals(unittest.TestCase):
     def test_one_value_has_none(self):
         self.assertTrue(math.isnan(interval([7])))
 
+    def test_values_of_which_one_is_no_number_have_none(self):
+        for odd in (math.nan, math.inf):
+            self.assertTrue(math.isnan(interval([1, odd, 3])))
+            self.assertFalse(Sample([1, odd - odd, 3]).defined)
+
 
 class Pairs(unittest.TestCase):
     def test_a_ratio_is_one_of_pairs(self):

@@ -48,6 +48,11 @@ def _named(name, seconds):
     return name if seconds == SHORT else f"{name}, {seconds} s"
 
 
+def is_settled(name):
+    """Whether a case of this name has none of the same that is measured for longer."""
+    return not any(case.name == _named(name, STEADY) for case in CASES)
+
+
 def _queue(senders, threshold, seconds):
     return Case(_named(f"queue, {senders} flows, K = {threshold}", seconds), "dctcp-queue",
                 ("--control", "dctcp", "--senders", senders, "--threshold", threshold, "--seconds", seconds,
@@ -75,7 +80,7 @@ CASES = [*(_lossy(control, loss) for control in ("newreno", "cubic") for loss in
          *(_permutation(control, seconds) for seconds in (SHORT, STEADY) for control in ("dctcp", "newreno"))]
 
 # Figures that differ for a known reason: (how the case's name begins, figure) -> the reason. They are reported, and do
-# not count for the worst difference.
+# not count for the worst difference. "dctcp, " with its comma is not "dctcp with two segments".
 EXPLAINED = {
     ("lossy path, cubic", "goodput_mbps"):
         "TcpCubic of ns-3 3.37 has no Reno-friendly region (RFC 9438 section 4.3), which rules at windows so small",

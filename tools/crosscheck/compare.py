@@ -27,8 +27,8 @@ def pair_of(case, figure, ours, theirs, explained=None):
     """One figure of a case: the means over the seeds with half the widths of their 95 % intervals, the difference."""
     values = [[run[figure] for run in runs] for runs in (ours, theirs)]
     means = [fmean(each) for each in values]
-    pair = {"case": case.name, "figure": figure, "seeds": len(ours), "ours": means[0], "ns3": means[1],
-            "ours_interval": interval(values[0]), "ns3_interval": interval(values[1]),
+    pair = {"case": case.name, "figure": figure, "seeds": len(ours), "ours": means[0], "theirs": means[1],
+            "ours_interval": interval(values[0]), "theirs_interval": interval(values[1]),
             "difference": difference(*means)}
     reason = reason_for(case, figure, explained)
     return {**pair, "explained": reason} if reason else pair
@@ -47,7 +47,7 @@ def compare(cases, ours, theirs, explained=None):
     for case in cases:
         runs = ours[case.name], theirs[case.name]
         if len(runs[0]) != len(runs[1]) or not runs[0]:
-            raise ValueError(f"{case.name}: {len(runs[0])} runs of ours, {len(runs[1])} of ns-3")
+            raise ValueError(f"{case.name}: {len(runs[0])} runs of ours, {len(runs[1])} of the other's")
         for run in (*runs[0], *runs[1]):
             if run.get("incomplete"):
                 raise ValueError(f"{case.name}: flows that never ended: {run}")

@@ -14,18 +14,18 @@ def with_interval(mean, half):
     return number(mean) if math.isnan(half) else f"{number(mean)} ± {number(half)}"
 
 
-def lines(result):
-    """Of what compare() returns, a line for each pair."""
-    yield "| case | figure | seeds | Braid | ns-3 | difference |"
+def lines(result, rival):
+    """Of what compare() returns, a line for each pair. `rival`: with whom Braid is compared."""
+    yield f"| case | figure | seeds | Braid | {rival} | difference |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for pair in result["pairs"]:
         note = f", explained: {pair['explained']}" if "explained" in pair else ""
-        ours, theirs = (with_interval(pair[name], pair[f"{name}_interval"]) for name in ("ours", "ns3"))
+        ours, theirs = (with_interval(pair[name], pair[f"{name}_interval"]) for name in ("ours", "theirs"))
         yield (f"| {pair['case']} | {pair['figure']} | {pair['seeds']} | {ours} | {theirs} | "
                f"{pair['difference']:+.1%}{note} |")
 
 
-def written(text, result):
+def written(text, result, rival):
     """The document with the table in its marked section. Throws ValueError when it has none."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -34,5 +34,5 @@ def written(text, result):
     worst = "nothing counts" if result["worst"] is None else f"worst of what nothing explains: {result['worst']:.1%}"
     flows = "".join(f" One flow's goodput in {name} differs by {share:.1%} of the mean, on average."
                     for name, share in result["flow_by_flow"].items())
-    table = "\n".join(lines(result))
+    table = "\n".join(lines(result, rival))
     return f"{before}{BEGIN}\nMeans with 95 % intervals; {worst}.{flows}\n\n{table}\n{END}{after}"

@@ -21,7 +21,8 @@ EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables.
           "not by the runs that are kept, as JSON. coverage: the figures that have no experiment, number or interval. "
           "ratios: what variants are to those that they are compared with. rivals VARIANT: its p99 against the best "
           "other variant's in each experiment that has both. Of a grid that was broken off, these four look at the "
-          "seeds that are whole, two at least.")
+          "first seeds, up to the first that lacks a run, two at least; \"seeds\" says how many. An experiment of "
+          "which a run has failed is not judged.")
 
 
 def _parse():

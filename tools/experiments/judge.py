@@ -12,16 +12,16 @@ ABSTRACT = "abstract"
 
 
 def outcomes(experiments, store, quick=False):
-    """{name: outcome} of those with two whole seeds or more in the store (one, where the grid has one): of as many
-    seeds as are whole."""
+    """{name: outcome} of the experiments that are judged: by their first seeds, up to the first that lacks a run, two
+    at least (one, where the grid has one). An experiment of which a run has failed is not judged."""
     found = {}
     for experiment in experiments.values():
         grid = grid_of(experiment, quick)
         cells = list(cells_of(experiment, grid))
         results = kept([(experiment, cell) for cell in cells], store)
-        missing = [cell.seed for cell in cells if (experiment.name, cell) not in results]
-        seeds = min(missing) - 1 if missing else grid.seeds
-        if seeds < min(2, grid.seeds):
+        missing = [cell for cell in cells if (experiment.name, cell) not in results]
+        seeds = min((cell.seed for cell in missing), default=grid.seeds + 1) - 1
+        if seeds < min(2, grid.seeds) or any(store.has_failed(cell) for cell in missing):
             continue
         outcome = Outcome(experiment, dataclasses.replace(grid, seeds=seeds), results)
         if not outcome.failures:

@@ -4,9 +4,10 @@ from .samples import smallest
 
 
 def rivals(known, variant, report="p99", leaving=()):
-    """[{"experiment", "point", "best", "value", "of_the_best", "ratio", "interval"}], the worst ratio first, of each
-    point of each experiment that has this variant and this report. `known`: {name: outcome}; `leaving`: variants that
-    are no rivals. "best" has the least mean there; the ratio is the mean of the seeds' own, its interval of 95 %."""
+    """[{"experiment", "point", "best", "value", "of_the_best", "ratio", "interval", "seeds"}], the worst ratio first,
+    of each point of each experiment that has this variant and this report. `known`: {name: outcome}; `leaving`:
+    variants that are no rivals. "best" has the least mean there; the ratio is the mean of the seeds' own, its interval
+    of 95 %."""
     found = []
     for outcome in known.values():
         experiment = outcome.experiment
@@ -21,5 +22,5 @@ def rivals(known, variant, report="p99", leaving=()):
             found.append({"experiment": experiment.name, "point": dict(zip(ours.axes, point)),
                           "best": next(each for each, of in theirs.items() if of is best),
                           "value": sample.mean, "of_the_best": best.mean, "ratio": ratio.mean,
-                          "interval": ratio.half})
+                          "interval": ratio.half, "seeds": outcome.grid.seeds})
     return sorted(found, key=lambda entry: entry["ratio"], reverse=True)

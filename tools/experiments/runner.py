@@ -58,12 +58,25 @@ class Store:
             return None
         return None if cell.series and not self.series(cell).exists() else kept
 
+    def fail(self, cell):
+        """Keeps in mind that this run has failed, until it succeeds."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / f"{self.key(cell)}.failed").touch()
+
+    def has_failed(self, cell):
+        """Whether its last run failed."""
+        try:
+            return (self.folder / f"{self.key(cell)}.failed").exists()
+        except FileNotFoundError:  # its program is not built
+            return False
+
     def save(self, cell, result, seconds):
         self.folder.mkdir(parents=True, exist_ok=True)
         kept = {"command": shlex.join(cell.words), "seconds": seconds, "result": result}
         with tempfile.NamedTemporaryFile("w", dir=self.folder, delete=False, encoding="utf-8") as file:
             json.dump(kept, file)
         os.replace(file.name, self.folder / f"{self.key(cell)}.json")
+        (self.folder / f"{self.key(cell)}.failed").unlink(missing_ok=True)
 
 
 def _reason(status, limit, errors):
@@ -159,6 +172,7 @@ def run_all(wanted, store, jobs):
                 try:
                     outcome[experiment.name, cell], took = future.result()
                 except Failure as failure:
+                    store.fail(cell)
                     outcome[experiment.name, cell], took = failure, None
                 progress.done(experiment.name, took)
         except KeyboardInterrupt:

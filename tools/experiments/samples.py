@@ -8,8 +8,9 @@ from scipy.special import stdtrit
 
 
 def interval(values):
-    """Half the width of the 95 % interval of the mean by Student's t; nan for fewer than two values."""
-    if len(values) < 2:
+    """Half the width of the 95 % interval of the mean by Student's t; nan for fewer than two values, or where
+    one is no number (a ratio to nothing)."""
+    if len(values) < 2 or not all(map(math.isfinite, values)):
         return math.nan
     return float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / math.sqrt(len(values))
 

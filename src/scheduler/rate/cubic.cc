@@ -29,7 +29,7 @@ void Cubic::grow(const AckSample& ack) {
   double acked = static_cast<double>(ack.bytes) / datagram();
   if (!at_.running) beginEpoch(window, ack.now);
   double t = toSeconds(ack.now - at_.epoch);
-  at_.wEst += (at_.wEst < at_.prior ? kAlpha : 1) * share_ * share_ * acked / window;
+  at_.wEst += (at_.wEst < at_.prior ? kAlpha : lateAlpha_) * share_ * share_ * acked / window;
   if (wCubic(t) < at_.wEst) return setWindow(std::max(at_.wEst, window) * datagram());
   double target = std::clamp(wCubic(t + toSeconds(srtt())), window, kMaxTarget * window);
   setWindow((window + (target - window) * acked / window) * datagram());

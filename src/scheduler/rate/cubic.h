@@ -23,6 +23,10 @@ class Cubic final : public WindowController {
   /// take as much as one. Windows go with C^(1/4) and alpha^(1/2) at a given loss rate (section 5.1).
   void setShare(double share) { share_ = share; }
 
+  /// The Reno-friendly window grows by alpha_cubic for good, as RFC 8312 had it and Linux has it; RFC 9438 lets it grow by
+  /// one once it is what the window was before the last reduction.
+  void growAsRfc8312() { lateAlpha_ = kAlpha; }
+
   /// W_max, datagrams; 0 before the first reduction.
   double wMax() const { return at_.wMax; }
   /// K: seconds from the beginning of the epoch until the window is W_max again.
@@ -54,6 +58,7 @@ class Cubic final : public WindowController {
   };
   State at_, before_;
   double share_ = 1;
+  double lateAlpha_ = 1;  // of wEst from cwnd_prior on
 };
 
 }  // namespace braid

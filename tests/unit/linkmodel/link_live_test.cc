@@ -105,6 +105,49 @@ TEST(LinkLive, DownFromTheStart) {
   EXPECT_EQ(link.stats(at(0s)).dropDown, (LinkCount{1, 100}));
 }
 
+TEST(LinkLive, PublishesWhenItDeliversNext) {
+  Random random(7);
+  Link<int> link({}, 1);
+  Time slots[2]{};
+  size_t at = 0;
+  link.publish(&slots[at]);
+  EXPECT_EQ(slots[at], kNever);
+  Time now{};
+  for (int i = 0; i < 20'000; ++i) {
+    now += Duration(random.below(300'000));
+    switch (random.below(8)) {
+      case 0:
+        link.setOptions({.rateBitsPerSecond = static_cast<double>(random.below(3)) * 20e6,
+                         .delay = Duration(random.below(3'000'000)),
+                         .jitter = Duration(random.below(2) * 500'000),
+                         .loss = 0.1,
+                         .duplicate = 0.1,
+                         .reorder = 0.1,
+                         .reorderDelay = 2ms,
+                         .down = random.chance(0.1)},
+                        now);
+        break;
+      case 1:
+        link.stats(now);
+        break;
+      case 2:
+        at = 1 - at;
+        link.publish(&slots[at]);
+        slots[1 - at] = Time{};
+        break;
+      case 3:
+      case 4:
+        while (link.pop(now)) {
+        }
+        break;
+      default:
+        link.push(i, 1 + random.below(1500), now);
+    }
+    ASSERT_EQ(slots[at], link.nextDelivery()) << i;
+    ASSERT_EQ(slots[1 - at], Time{}) << "nothing is written to the slot of before";
+  }
+}
+
 TEST(LinkLive, SmallerQueueKeepsWhatItHolds) {
   Link<int> link(with(kMegabyte, [](LinkOptions& o) { o.queueBytes = 4000; }), 1);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(link.push(i, 1000, at(0ms)));

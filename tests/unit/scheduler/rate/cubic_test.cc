@@ -52,6 +52,15 @@ TEST_F(CubicTest, RenoFriendlyWindowGrowsFasterOnceItIsWhereItWas) {
   EXPECT_NEAR(c.wEst() - before, 1 / window, 1e-4);
 }
 
+TEST_F(CubicTest, AsRfc8312HasItTheRenoFriendlyWindowGrowsByAlphaForGood) {
+  c.growAsRfc8312();
+  ack(40000, 1200ms);
+  double before = c.wEst(), window = static_cast<double>(c.window()) / kBytes;
+  ASSERT_GT(before, 10);
+  ack(1000, 1200ms);
+  EXPECT_NEAR(c.wEst() - before, Cubic::kAlpha / window, 1e-4);
+}
+
 TEST_F(CubicTest, ConcaveRegionGoesWhereTheCurveIsInOneRtt) {
   ack(1, 1200ms);
   ack(1000, 2200ms);  // W_cubic(1.1) = 10 - 0.4 * 0.857434^3 = 9.747848; (9.747848 - 7) / 7

@@ -204,24 +204,28 @@ TEST(TcpEcn, WithoutBothSidesThereIsNone) {
 }
 
 TEST(TcpEcn, AMarkHalvesOnceAWindowAndIsEchoedUntilCwr) {
-  Options o = ecn();
-  o.prrAfterMarks = false;
-  Lab lab({.tcp = o, .forth = kWire, .back = kWire});
-  lab.net.run(50ms);
-  lab.markData = {3};
-  lab.write(100 * kMss);
-  lab.net.run(25ms);
-  EXPECT_EQ(lab.stats().marks, 1u);
-  EXPECT_EQ(lab.client().sender().cwnd(), lab.client().sender().ssthresh());
-  lab.net.run(1s);
-  EXPECT_EQ(lab.stats().marks, 1u) << "all ECEs of one window count once";
-  size_t echoes = 0, cwrs = 0;
-  for (const Seen& s : lab.acks()) echoes += (s.tcp.flags & TcpFields::kEce) != 0;
-  for (const Seen& s : lab.data()) cwrs += (s.tcp.flags & TcpFields::kCwr) != 0;
-  EXPECT_GT(echoes, 3u);
-  EXPECT_EQ(cwrs, 1u);
-  EXPECT_FALSE(lab.acks().back().tcp.flags & TcpFields::kEce);
-  EXPECT_EQ(lab.stats().retransmitted, 0u);
+  for (bool prr : {false, true}) {
+    Options o = ecn();
+    o.prrAfterMarks = prr;
+    Lab lab({.tcp = o, .forth = kWire, .back = kWire});
+    lab.net.run(50ms);
+    lab.markData = {3};
+    lab.write(100 * kMss);
+    lab.net.run(25ms);
+    EXPECT_EQ(lab.stats().marks, 1u);
+    if (!prr) {
+      EXPECT_EQ(lab.client().sender().cwnd(), lab.client().sender().ssthresh());
+    }
+    lab.net.run(1s);
+    EXPECT_EQ(lab.stats().marks, 1u) << "all ECEs of one window count once";
+    size_t echoes = 0, cwrs = 0;
+    for (const Seen& s : lab.acks()) echoes += (s.tcp.flags & TcpFields::kEce) != 0;
+    for (const Seen& s : lab.data()) cwrs += (s.tcp.flags & TcpFields::kCwr) != 0;
+    EXPECT_GT(echoes, 3u);
+    EXPECT_EQ(cwrs, 1u);
+    EXPECT_FALSE(lab.acks().back().tcp.flags & TcpFields::kEce);
+    EXPECT_EQ(lab.stats().retransmitted, 0u);
+  }
 }
 
 TEST(TcpEcn, TheWindowComesDownInARoundTripAfterAMark) {
@@ -238,8 +242,8 @@ TEST(TcpEcn, TheWindowComesDownInARoundTripAfterAMark) {
   EXPECT_EQ(lab.stats().marks, 1u);
 }
 
-// PRR leaves what is in flight and what the ACK let go: after the last ACK of all that is less than two segments, and the
-// next one would wait alone for a delayed ACK.
+// By PRR the window would be what this ACK delivered and one segment: less than two, and the next segment would wait alone
+// for its delayed ACK.
 TEST(TcpEcn, TheMarkOfTheLastAckLeavesTheWholeReducedWindow) {
   for (Control control : {Control::kNewReno, Control::kDctcp}) {
     Lab lab({.tcp = ecn(control), .forth = kWire, .back = kWire});
