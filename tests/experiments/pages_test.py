@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import unittest
+from types import SimpleNamespace
 
 from example import TEXT, Case
 from experiments import judge, pages
@@ -92,6 +93,20 @@ class Tables(Case):
         draw.reports(made_up(self.experiment, self.experiment.full), second)
         self.assertEqual(first.read_bytes(), second.read_bytes())
         self.assertIn(b"p99 of the time", first.read_bytes())
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib (scripts/deps experiments)")
+    def test_a_plot_has_as_many_reports_as_can_be_read_those_of_figures_first(self):
+        from experiments import draw
+        reports = {name: SimpleNamespace(name=name, figures=figures)
+                   for name, figures in (("a", []), ("b", ["1"]), ("c", []), ("d", ["2"]))}
+        experiment = SimpleNamespace(reports=reports)
+
+        def names(columns):
+            return [report.name for report in draw.drawn(experiment, columns)]
+        self.assertEqual(names(1), ["a", "b", "c", "d"])
+        self.assertEqual(names(draw.MOST_PANELS // 3), ["a", "b", "d"])
+        self.assertEqual(names(draw.MOST_PANELS // 2), ["b", "d"])
+        self.assertEqual(names(10 * draw.MOST_PANELS), ["b"])
 
 
 class Judged(Case):

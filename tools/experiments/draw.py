@@ -16,6 +16,7 @@ pyplot.rcParams.update({"svg.hashsalt": "braid", "svg.fonttype": "none", "font.s
                         "lines.linewidth": 1})
 NO_DATE = {"Date": None, "Creator": None}
 LARGEST = 200_000  # bytes of a file
+MOST_PANELS = 16  # of a plot: more cannot be read; the tables have all
 
 
 def _save(figure, path):
@@ -53,14 +54,22 @@ def _lines(axes, outcome, report, rest):
         axes.set_xticks(range(len(labels)), labels)
 
 
+def drawn(experiment, columns):
+    """The reports that a plot with so many columns has room for: those of the papers' figures first."""
+    by_weight = sorted(experiment.reports.values(), key=lambda report: not report.figures)
+    kept = by_weight[:max(1, MOST_PANELS // columns)]
+    return [report for report in experiment.reports.values() if report in kept]
+
+
 def reports(outcome, path):
-    """Writes an SVG: a row for each report, a column for each point of the axes after the first."""
+    """Writes an SVG: a row for each of the drawn() reports, a column for each point of the axes after the first."""
     experiment, axes = outcome.experiment, list(outcome.grid.axes)
     columns = list(itertools.product(*list(outcome.grid.axes.values())[1:]))
-    rows = len(experiment.reports)
+    shown = drawn(experiment, len(columns))
+    rows = len(shown)
     figure, panels = pyplot.subplots(rows, len(columns), squeeze=False, layout="constrained", sharex="col",
                                      sharey="row", figsize=(max(6, 3 * len(columns)), 2.6 * rows + 0.5))
-    for row, report in zip(panels, experiment.reports.values()):
+    for row, report in zip(panels, shown):
         for panel, rest in zip(row, columns):
             _lines(panel, outcome, report, rest)
         if report.log:
