@@ -32,7 +32,8 @@ struct Options {
   bool ecnEverywhere = false;
 
   // How losses are found and repaired. Without `sack` only three duplicate ACKs and the timer find any.
-  bool rack = true;   ///< by time (RFC 8985 section 6), in place of RFC 6675's counting
+  bool rack = true;                 ///< by time (RFC 8985 section 6), in place of RFC 6675's counting
+  bool rackKnowsHandshake = false;  ///< RACK.min_RTT begins with the handshake's round trip, as in Linux
   bool fack = false;  ///< without `rack`: all that lies three segments below the highest SACK (Linux to 4.14)
   bool earlyRetransmit = false;  ///< RFC 5827, without `rack`
   bool limitedTransmit = true;   ///< RFC 3042

@@ -6,14 +6,16 @@
 namespace braid::sim::tcp {
 
 namespace {
-constexpr const char* kRecoveries[] = {"current", "rack",       "rfc6675", "ns-3",     "tcp",
-                                       "tlp",     "linux-3.18", "tcp-ir",  "proactive"};
+constexpr const char* kRecoveries[] = {"current", "linux", "rack",       "rfc6675", "ns-3",
+                                       "tcp",     "tlp",   "linux-3.18", "tcp-ir",  "proactive"};
 constexpr const char* kControls[] = {"newreno", "cubic", "cubic-8312", "dctcp"};
 }  // namespace
 
 Options recoveryOptions(std::string_view name) {
   Options o;
   if (name == "current") return o;
+  o.rackKnowsHandshake = name == "linux" || name == "rack";
+  if (name == "linux") return o;
   o.tlp = false;
   if (name == "rack") return o;
   o.rack = false;

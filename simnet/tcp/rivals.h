@@ -9,7 +9,8 @@ namespace braid::sim::tcp {
 
 /// How losses are repaired, by the names that the papers use where they have one:
 ///   current    as stacks do today: RACK, TLP, PRR
-///   rack       without tail probes
+///   linux      and RACK knows the handshake's round trip
+///   rack       "linux" without tail probes
 ///   rfc6675    SACK counted, PRR (RFC 6937), and neither RACK nor tail probes
 ///   ns-3       and what ns-3 3.37 does beside that: growAfterRecovery, partialAcks, markAnswersLoss
 ///   tcp        FUSO's baseline (section VI-A): SACK, RFC 6675, Limited Transmit, Early Retransmit

@@ -28,7 +28,7 @@ void Sender::open(const Agreement& agreement) {
                   agreed_.synTimeouts > kSynLosses ? 1 : options_.initialWindow);
   if (agreed_.rtt) {
     timers_.rto.onSample(*agreed_.rtt, now());
-    detector_->onHandshake(*agreed_.rtt);
+    if (options_.rackKnowsHandshake) detector_->onHandshake(*agreed_.rtt);
   }
   if (agreed_.synTimeouts > 0) timers_.rto.onSynTimeout();
   open_ = true;

@@ -58,12 +58,12 @@ class _TcpLab(Lab):
         self.links = LinkEmulator(self, plan, self._seed)
         self._configure()
 
-    def use(self, control="newreno", recovery="current"):
-        """Of both hosts, for connections from now on. `control`: the model's name of it; `recovery`: "current", or
+    def use(self, control="newreno", recovery="linux"):
+        """Of both hosts, for connections from now on. `control`: the model's name of it; `recovery`: "linux", or
         "rack" without tail loss probes. Linux 6.17 and later have no recovery without RACK."""
         for host in (self.sender, self.receiver):
             host.set_congestion_control({"newreno": "reno", "cubic-8312": "cubic"}.get(control, control))
-            host.sysctl(net__ipv4__tcp_recovery=1, net__ipv4__tcp_early_retrans=3 if recovery == "current" else 0)
+            host.sysctl(net__ipv4__tcp_recovery=1, net__ipv4__tcp_early_retrans=3 if recovery == "linux" else 0)
 
     def connect(self, index, count=1):
         """[(the sender's socket, the receiver's)] of connections over the link or from the host of that number. The

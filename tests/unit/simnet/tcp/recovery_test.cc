@@ -288,7 +288,9 @@ TEST(TcpRecovery, AnUnneededProbeCostsNothing) {
 // probe, which RACK then took for an answer to the first transmission (RFC 8985 section 6.2, step 2).
 TEST(TcpRecovery, RackKnowsTheHandshakesRoundTrip) {
   LinkOptions slow{.rateBitsPerSecond = 10e6, .delay = 20ms};
-  Lab lab({.forth = slow, .back = slow});
+  Options tcp;
+  tcp.rackKnowsHandshake = true;
+  Lab lab({.tcp = tcp, .forth = slow, .back = slow});
   lab.net.run(100ms);
   lab.loseData = {6, 7};
   lab.write(7 * kMss);
