@@ -288,17 +288,19 @@ TEST(TcpRecovery, AnUnneededProbeCostsNothing) {
 // probe, which RACK then took for an answer to the first transmission (RFC 8985 section 6.2, step 2).
 TEST(TcpRecovery, RackKnowsTheHandshakesRoundTrip) {
   LinkOptions slow{.rateBitsPerSecond = 10e6, .delay = 20ms};
-  Options tcp;
-  tcp.rackKnowsHandshake = true;
-  Lab lab({.tcp = tcp, .forth = slow, .back = slow});
-  lab.net.run(100ms);
-  lab.loseData = {6, 7};
-  lab.write(7 * kMss);
-  lab.net.run(2s);
-  EXPECT_EQ(lab.server().received(), 7 * kMss);
-  EXPECT_EQ(lab.stats().probes, 1u);
-  EXPECT_EQ(lab.stats().timeouts, 0u);
-  EXPECT_EQ(lab.stats().retransmitted, 2u);
+  for (bool knows : {true, false}) {
+    Options tcp;
+    tcp.rackKnowsHandshake = knows;
+    Lab lab({.tcp = tcp, .forth = slow, .back = slow});
+    lab.net.run(100ms);
+    lab.loseData = {6, 7};
+    lab.write(7 * kMss);
+    lab.net.run(2s);
+    EXPECT_EQ(lab.server().received(), 7 * kMss);
+    EXPECT_EQ(lab.stats().probes, 1u);
+    EXPECT_EQ(lab.stats().timeouts, knows ? 0u : 1u);
+    EXPECT_EQ(lab.stats().retransmitted, 2u);
+  }
 }
 
 TEST(TcpRecovery, RackToleratesReorderingThatItHasSeen) {
