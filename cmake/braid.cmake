@@ -56,7 +56,9 @@ function(braid_unity target)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes a file of ours for a header
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes a file of ours for a header
+  endif()
 endfunction()
 
 # braid_library(name dep...): a static library of every .cc beside and below the calling CMakeLists.txt. A folder with a

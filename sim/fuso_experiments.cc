@@ -72,8 +72,8 @@ Json runTimeouts(const Params& params) {
 
 // H1 asks so many senders on H2-H6 at once, each for 64 KB; the time is that of the last response.
 Json runIncast(const Params& params) {
-  constexpr uint64_t kResponse = 64 << 10;
-  constexpr Duration kPause = 500ms;
+  constexpr uint64_t kAnswer = 64 << 10;
+  constexpr Duration kBetween = 500ms;
   size_t subflows = params.subflows.value_or(4);
   size_t rounds = params.flows ? params.flows : 10;
   TunnelOptions options = tunnelOptions(params, "newreno", std::max<size_t>(kTotalWindow / subflows, 2));
@@ -89,10 +89,10 @@ Json runIncast(const Params& params) {
   Counters before = counters();
   Figures figures;
   for (size_t round = 0; round < rounds; ++round) {
-    world.run(kPause);
+    world.run(kBetween);
     std::vector<const MessageFlow*> flows;
     for (const Network::Pair& pair : fabric.network.pairs) {
-      MessageOptions message{kResponse, segmentSize(*pair.server)};
+      MessageOptions message{kAnswer, segmentSize(*pair.server)};
       auto port = static_cast<uint16_t>(1000 + round);
       flows.push_back(&world.add<MessageFlow>(*pair.client, *pair.server, port, message));
     }
@@ -104,7 +104,7 @@ Json runIncast(const Params& params) {
         kFlowLimit);
     figures.add(toSeconds(world.now() - begun), complete);
   }
-  world.run(kPause);
+  world.run(kBetween);
   figures.addTraffic(counters() - before);
   figures.addHash(world.hash());
   return figures.json();

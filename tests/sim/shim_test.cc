@@ -268,11 +268,9 @@ TEST_P(ShimLab, WhatTheTunnelItselfDropsIsTold) {
   LinkOptions slow = kPath;
   slow.rateBitsPerSecond = 2_Mbit;
   start(options, slow);
-  uint64_t timeouts = 0;
   for (int i = 0; i < 20; ++i) {
     TcpFlow& flow = transfer(3 * kTen);
     ASSERT_TRUE(lab_->finish(flow, 10s));
-    timeouts += flow.timeouts();
   }
   EXPECT_GT(sender().drops(Drop::kAqm), 0u);
   EXPECT_GT(sum(sender()).fired, 0u);

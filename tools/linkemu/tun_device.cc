@@ -68,7 +68,7 @@ UniqueFd makeTunDevice(const std::string& netns, const std::string& device, size
   UniqueFd tun(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!tun) fail(device, "open /dev/net/tun");
   ifreq r = request(device);
-  r.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_TUN_EXCL;
+  r.ifr_flags = static_cast<short>(IFF_TUN | IFF_NO_PI | IFF_TUN_EXCL);
   if (::ioctl(tun.get(), TUNSETIFF, &r) != 0) fail(device, "create");
 
   UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -20,8 +20,8 @@ namespace braid {
 
 struct PacketLaneOptions {
   CodelOptions codel = {};
-  size_t queueBytes = 6 << 20;  ///< of all flows together, whole buffers (Packet::footprint)
-  bool ethernet = false;        ///< packets are Ethernet frames
+  size_t queueBytes = 10 << 20;  ///< of all flows together, whole buffers (Packet::footprint)
+  bool ethernet = false;         ///< packets are Ethernet frames
 };
 PacketLaneOptions packetLaneOptions(const LaneOptions& options);
 /// CoDel's target while the slowest path in use has this smoothed RTT. Flows do not wait for each other, so

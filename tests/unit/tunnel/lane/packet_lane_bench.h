@@ -30,14 +30,17 @@ struct PacketLaneBench {
   /// What a packet takes of memory, however short it is.
   static constexpr size_t kBuffer = PacketPool::kHeadroom + kPayload + PacketPool::kTailroom;
 
-  PacketPool pool{kPayload, 40000};
+  /// The least that a gateway's buffers have.
+  static constexpr size_t kUsualPayload = 2048;
+
+  PacketPool pool;
   InnerFlows flows;
   FairRound round;
   PacketLane lane;
   DataLedger ledger{3s};
 
-  explicit PacketLaneBench(PacketLaneOptions o = {}, InnerFlowOptions f = {})
-      : flows(f, 1), lane(o, flows, round) {}
+  explicit PacketLaneBench(PacketLaneOptions o = {}, InnerFlowOptions f = {}, size_t payload = kPayload)
+      : pool(payload, 40000), flows(f, 1), lane(o, flows, round) {}
 
   /// A packet of an IPv4 look, ECT(0); its flow's number behind the header.
   Packet make(uint16_t n, size_t size) {

@@ -164,6 +164,23 @@ TEST(PacketLane, ByteBoundDropsFromTheHeadOfTheFattest) {
   EXPECT_EQ(b.round.bytes(), 13'000u);
 }
 
+// Found in a storm of short connections: 3641 flows shared a bound of 2935 buffers, and a lone ping went.
+TEST(PacketLane, ByDefaultAPacketThatIsAloneInItsFlowIsNotDropped) {
+  constexpr uint16_t kFlows = 4096;
+  LaneOptions defaults;
+  ASSERT_EQ(defaults.maxFlows, kFlows);
+  Bench b(packetLaneOptions(defaults), innerFlowOptions(defaults), Bench::kUsualPayload);
+  b.in(kFlows, 40);
+  for (uint16_t n = 0; n < kFlows * 8 / 9; ++n) b.in(n, 40);
+  EXPECT_EQ(b.drops(Drop::kQueueFull), 0u);
+  for (int round = 0; round < 2; ++round) {
+    for (uint16_t n = 0; n < kFlows * 8 / 9; ++n) b.in(n, 40);
+  }
+  EXPECT_GT(b.drops(Drop::kQueueFull), 0u);
+  EXPECT_EQ(b.flow(kFlows)->queue.counts().drops, 0u);
+  for (uint16_t n = 0; n < kFlows * 8 / 9; ++n) ASSERT_FALSE(b.flow(n)->queue.empty()) << n;
+}
+
 TEST(PacketLane, DropBatchIsLimited) {
   Bench b({.queueBytes = 300 * Bench::kBuffer});
   for (int i = 0; i < 301; ++i) b.in(1);

@@ -397,7 +397,7 @@ class Cell {
     const volatile uint8_t* memory = bytes_.data();
     Bytes seen(sizeof(T));
     for (size_t i = 0; i < seen.size(); ++i) seen[i] = memory[i];
-    return !std::ranges::search(seen, secret).empty();
+    return std::search(seen.begin(), seen.end(), secret.begin(), secret.end()) != seen.end();
   }
   ~Cell() {
     if (object_) end();

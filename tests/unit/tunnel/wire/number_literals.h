@@ -1,6 +1,7 @@
 #pragma once
 
-// The numbers of the wire as literals for tests, `3_subflow`, and in what a failed test prints.
+// The numbers of the wire as literals for tests, `3_subflow`, and in what a failed test prints. Not consteval: clang 14
+// takes no such functions in default arguments and in generic lambdas.
 
 #include <limits>
 #include <ostream>
@@ -10,28 +11,28 @@
 namespace braid {
 
 template <class N>
-consteval N numberLiteral(unsigned long long value) {
+constexpr N numberLiteral(unsigned long long value) {
   if (value > std::numeric_limits<decltype(N{}.value())>::max()) throw "beyond the range of that number";
   return N(static_cast<decltype(N{}.value())>(value));
 }
 
-consteval SubflowId operator""_subflow(unsigned long long value) {
+constexpr SubflowId operator""_subflow(unsigned long long value) {
   return numberLiteral<SubflowId>(value);
 }
 
-consteval FlowNumber operator""_flow(unsigned long long value) {
+constexpr FlowNumber operator""_flow(unsigned long long value) {
   return numberLiteral<FlowNumber>(value);
 }
 
-consteval BlockId operator""_block(unsigned long long value) {
+constexpr BlockId operator""_block(unsigned long long value) {
   return numberLiteral<BlockId>(value);
 }
 
-consteval Dsn operator""_dsn(unsigned long long value) {
+constexpr Dsn operator""_dsn(unsigned long long value) {
   return numberLiteral<Dsn>(value);
 }
 
-consteval PacketNumber operator""_pn(unsigned long long value) {
+constexpr PacketNumber operator""_pn(unsigned long long value) {
   return numberLiteral<PacketNumber>(value);
 }
 
