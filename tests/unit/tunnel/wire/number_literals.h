@@ -1,7 +1,6 @@
 #pragma once
 
-// The numbers of the wire as literals for tests, `3_subflow`, and in what a failed test prints. Not consteval: clang 14
-// takes no such functions in default arguments and in generic lambdas.
+// The numbers of the wire as literals for tests, `3_subflow`, and in what a failed test prints.
 
 #include <limits>
 #include <ostream>
@@ -11,28 +10,28 @@
 namespace braid {
 
 template <class N>
-constexpr N numberLiteral(unsigned long long value) {
+consteval N numberLiteral(unsigned long long value) {
   if (value > std::numeric_limits<decltype(N{}.value())>::max()) throw "beyond the range of that number";
   return N(static_cast<decltype(N{}.value())>(value));
 }
 
-constexpr SubflowId operator""_subflow(unsigned long long value) {
+consteval SubflowId operator""_subflow(unsigned long long value) {
   return numberLiteral<SubflowId>(value);
 }
 
-constexpr FlowNumber operator""_flow(unsigned long long value) {
+consteval FlowNumber operator""_flow(unsigned long long value) {
   return numberLiteral<FlowNumber>(value);
 }
 
-constexpr BlockId operator""_block(unsigned long long value) {
+consteval BlockId operator""_block(unsigned long long value) {
   return numberLiteral<BlockId>(value);
 }
 
-constexpr Dsn operator""_dsn(unsigned long long value) {
+consteval Dsn operator""_dsn(unsigned long long value) {
   return numberLiteral<Dsn>(value);
 }
 
-constexpr PacketNumber operator""_pn(unsigned long long value) {
+consteval PacketNumber operator""_pn(unsigned long long value) {
   return numberLiteral<PacketNumber>(value);
 }
 
