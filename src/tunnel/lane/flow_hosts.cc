@@ -33,6 +33,10 @@ void FlowHosts::remove(Flow& flow) {
   leave(flow.atDestination_);
 }
 
+bool FlowHosts::isOf(const Flow& flow, const FlowHost& host) {
+  return flow.atSource_.host == &host || flow.atDestination_.host == &host;
+}
+
 FlowHost* FlowHosts::heavier(const FlowKey& flow) {
   auto source = hosts_.find(sourceOf(flow));
   auto destination = hosts_.find(destinationOf(flow));

@@ -100,7 +100,16 @@ Flow* InnerFlows::takeFree() {
   return flow;
 }
 
+// One of the host's: the least recently used of all, when that is among the first few of the table, as in a storm of
+// one host; else the least recently used of a few whose turn it is. The turn alone is not enough: flows that are busy
+// stand together in it, because they began together.
 Flow* InnerFlows::evictOf(FlowHost& host) {
+  Flow* first = byUse_.front();
+  for (size_t i = 0; first && i < kHostTries; ++i, first = byUse_.next(*first)) {
+    if (!first->isIdle() || !FlowHosts::isOf(*first, host)) continue;
+    forget(*first);
+    return takeFree();
+  }
   Flow* oldest = nullptr;
   for (size_t left = std::min(kHostTries, host.flows()); left > 0; --left) {
     Flow& flow = host.lookAtNext();

@@ -33,7 +33,8 @@ class InnerFlows {
  public:
   /// See above; ours. One host gets 8/9 of the numbers, two get 16/17.
   static constexpr size_t kShare = 8;
-  /// Flows of a host that are looked at when one must go, the least recently used of which does; the next time it is
+  /// When a flow of a host must go: so many of the least recently used flows of the table are looked at for one of the
+  /// host's, and if there is none so many of the host's, of which the least recently used goes; the next time it is
   /// others' turn. Ours: keeps a packet's work bounded.
   static constexpr size_t kHostTries = 16;
 

@@ -283,6 +283,31 @@ TEST(InnerFlows, ASearchForAFlowThatMayGoIsShortAndGoesOnTheNextTime) {
   EXPECT_EQ(b.flows.find(of(InnerFlows::kHostTries + 4)), nullptr);
 }
 
+// In a storm of connections those that carry data stand together among a host's flows. Old ones that may go are at the
+// head of all flows then, and a new flow is not refused.
+TEST(InnerFlows, AFlowOfTheHostThatWasNotUsedForLongestGoesHoweverManyBusyOnesHaveTheirTurn) {
+  Bench b({.maxFlows = 36});
+  auto of = [](uint16_t n) { return between(1, static_cast<uint8_t>(30 + n), n); };
+  for (uint16_t n = 0; n < 32; ++n) ASSERT_NE(b.use(of(n), at(1s) + n * 1ms), nullptr);
+  for (uint16_t n = 0; n < InnerFlows::kHostTries; ++n) {
+    Flow* flow = b.use(of(n), at(2s));
+    b.round.claim(*flow);
+  }
+  for (uint16_t n = 0; n < 10; ++n) {
+    ASSERT_NE(b.use(of(static_cast<uint16_t>(100 + n)), at(3s)), nullptr) << n;
+    EXPECT_EQ(b.flows.find(of(static_cast<uint16_t>(InnerFlows::kHostTries + n))), nullptr) << "the oldest";
+  }
+}
+
+TEST(InnerFlows, WhatIsLeastRecentlyUsedAndNotOfTheHostStays) {
+  Bench b({.maxFlows = 36});
+  auto of = [](uint16_t n) { return between(1, static_cast<uint8_t>(30 + n), n); };
+  ASSERT_NE(b.use(between(2, 20, 0), at(0s)), nullptr);
+  for (uint16_t n = 0; n < 40; ++n) ASSERT_NE(b.use(of(n), at(1s) + n * 1ms), nullptr);
+  EXPECT_NE(b.flows.find(between(2, 20, 0)), nullptr);
+  EXPECT_EQ(b.flows.find(of(0)), nullptr);
+}
+
 TEST(InnerFlows, AForgottenFlowCountsForNoHost) {
   Bench b({.maxFlows = 9, .idle = 60s});
   for (int round = 0; round < 3; ++round) {
