@@ -56,6 +56,17 @@ class Choices(unittest.TestCase):
         self.assertEqual(smallest(self.series).values, (1, 3))
         self.assertEqual(largest(Sample([1, 2]), 3), 3)
 
+    def test_of_several_series_it_is_point_by_point(self):
+        others = Series(self.series.axes, {point: Sample([4, 4.5]) for point in self.series.points})
+        best = smallest(self.series, others)
+        self.assertEqual({point: sample.values for point, sample in best.points.items()},
+                         {("0.01", "inside"): (1, 3), ("0.01", "edge"): (4, 4.5),
+                          ("0.10", "inside"): (4, 4.5), ("0.10", "edge"): (4, 4)})
+        self.assertEqual(largest(self.series / best).values, (5 / 4, 5 / 4.5), "not of the least of all points")
+        self.assertEqual(largest(self.series, Sample([4, 4.5]), 4.75).points["0.01", "inside"], 4.75)
+        with self.assertRaisesRegex(ValueError, "other axes or points"):
+            smallest(self.series, pick(self.series, loss="0.01"))
+
     def test_what_is_not_defined_takes_no_part(self):
         self.assertEqual(largest(Sample([math.nan, 9]), Sample([1, 1])).values, (1, 1))
         self.assertFalse(largest(Sample([math.nan, 9])).defined)

@@ -69,10 +69,14 @@ class Series:
         if not isinstance(other, Series):
             return Series(self.axes, {point: sample._with(other, function)
                                       for point, sample in self.points.items()})
-        if self.axes != other.axes or self.points.keys() != other.points.keys():
-            raise ValueError("these two have other axes or points; say where (AXIS=VALUE)")
+        self.match(other)
         return Series(self.axes, {point: sample._with(other.points[point], function)
                                   for point, sample in self.points.items()})
+
+    def match(self, other):
+        """ValueError unless both have the same axes and points."""
+        if self.axes != other.axes or self.points.keys() != other.points.keys():
+            raise ValueError("these two have other axes or points; say where (AXIS=VALUE)")
 
     def reduce(self, choose, over):
         """What `choose` makes of the samples of each row along the axis `over`."""
@@ -128,12 +132,24 @@ def _flat(values):
     return [each for value in values for each in (value.points.values() if isinstance(value, Series) else [value])]
 
 
+def _rows(values):
+    """Series that have the same axes and points, and what holds at every point, as a series of lists."""
+    first = next(value for value in values if isinstance(value, Series))
+    for other in (value for value in values if isinstance(value, Series)):
+        first.match(other)
+    return Series(first.axes, {point: [value.points[point] if isinstance(value, Series) else value for value in values]
+                               for point in first.points})
+
+
 def _chooser(choose):
-    """A function of samples, series and numbers that gives one of them by their means. Those that are not defined
-    do not take part unless none is."""
+    """A function that gives one of samples and numbers by their means, of one series one of its samples, of several a
+    series: point by point. Those that are not defined do not take part unless none is."""
     def function(*values, over=None):
         if over is not None:
             return values[0].reduce(function, over)
+        if len(values) > 1 and any(isinstance(value, Series) for value in values):
+            rows = _rows(values)
+            return Series(rows.axes, {point: function(*row) for point, row in rows.points.items()})
         samples = _flat(values)
         defined = [sample for sample in samples if not isinstance(sample, Sample) or sample.defined]
         return choose(defined or samples, key=lambda each: each.mean if isinstance(each, Sample) else each)
