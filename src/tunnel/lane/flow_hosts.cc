@@ -33,8 +33,11 @@ void FlowHosts::remove(Flow& flow) {
   leave(flow.atDestination_);
 }
 
-bool FlowHosts::isOf(const Flow& flow, const FlowHost& host) {
-  return flow.atSource_.host == &host || flow.atDestination_.host == &host;
+void FlowHosts::touch(Flow& flow) {
+  for (HostSeat* seat : {&flow.atSource_, &flow.atDestination_}) {
+    seat->host->seats_.erase(*seat);
+    seat->host->seats_.pushBack(*seat);
+  }
 }
 
 FlowHost* FlowHosts::heavier(const FlowKey& flow) {

@@ -56,8 +56,8 @@ class FlowHosts {
   void add(Flow& flow, const FlowKey& key);
   void remove(Flow& flow);
 
-  /// Whether a flow that is here comes from that host or goes to it.
-  static bool isOf(const Flow& flow, const FlowHost& host);
+  /// The flow, which is here, goes behind the others of its hosts.
+  static void touch(Flow& flow);
   /// The one of a flow's two hosts that has more flows; nullptr when neither has any.
   FlowHost* heavier(const FlowKey& flow);
   /// The host with most flows, of several the one that has had so many for longest; nullptr when there is none.

@@ -21,7 +21,7 @@ InnerFlows::InnerFlows(const InnerFlowOptions& options, uint64_t seed)
 Flow* InnerFlows::findOrAdd(Lane& lane, const FlowKey& key, bool reliable, uint8_t recoveryClass, Time now) {
   auto found = byKey_.find(key);
   if (found != byKey_.end()) return found->second;
-  Flow* flow = takePlace(key);
+  Flow* flow = takePlace(key, now);
   if (!flow) return nullptr;
   flow->begin(lane, key, reliable ? Delivery::kReliable : Delivery::kTimely, recoveryClass);
   flow->known_ = true;
@@ -38,6 +38,7 @@ const Flow* InnerFlows::find(const FlowKey& key) const {
 }
 
 void InnerFlows::touch(Flow& flow, Time now) {
+  if (now - flow.lastUse_ >= kFresh) hosts_.touch(flow);
   flow.lastUse_ = now;
   byUse_.erase(flow);
   byUse_.pushBack(flow);
@@ -77,14 +78,14 @@ size_t InnerFlows::limit() const {
 }
 
 // For a flow of that key; nullptr: there is none.
-Flow* InnerFlows::takePlace(const FlowKey& key) {
+Flow* InnerFlows::takePlace(const FlowKey& key, Time now) {
   size_t free = limit() - std::min(limit(), size());
   FlowHost* own = hosts_.heavier(key);
   if (free > 0 && (!own || own->flows() < kShare * free)) return takeFree();
   FlowHost* heaviest = hosts_.heaviest();
   if (heaviest && heaviest->flows() > limit() / kShare) {
     bool isOwn = own && own->flows() == heaviest->flows();
-    if (Flow* flow = evictOf(isOwn ? *own : *heaviest)) return flow;
+    if (Flow* flow = evictOf(isOwn ? *own : *heaviest, now)) return flow;
     if (isOwn) return nullptr;
   }
   return evictOldest();
@@ -100,20 +101,15 @@ Flow* InnerFlows::takeFree() {
   return flow;
 }
 
-// One of the host's: the least recently used of all, when that is among the first few of the table, as in a storm of
-// one host; else the least recently used of a few whose turn it is. The turn alone is not enough: flows that are busy
-// stand together in it, because they began together.
-Flow* InnerFlows::evictOf(FlowHost& host) {
-  Flow* first = byUse_.front();
-  for (size_t i = 0; first && i < kHostTries; ++i, first = byUse_.next(*first)) {
-    if (!first->isIdle() || !FlowHosts::isOf(*first, host)) continue;
-    forget(*first);
-    return takeFree();
-  }
+// The host's flows stand in the order of their use, but those that were used again within kFresh, or were busy when
+// they were looked at.
+Flow* InnerFlows::evictOf(FlowHost& host, Time now) {
   Flow* oldest = nullptr;
   for (size_t left = std::min(kHostTries, host.flows()); left > 0; --left) {
     Flow& flow = host.lookAtNext();
-    if (flow.isIdle() && (!oldest || flow.lastUse() < oldest->lastUse())) oldest = &flow;
+    if (!flow.isIdle()) continue;
+    if (!oldest || flow.lastUse() < oldest->lastUse()) oldest = &flow;
+    if (now - flow.lastUse() >= kFresh) break;
   }
   if (!oldest) return nullptr;
   forget(*oldest);

@@ -283,29 +283,45 @@ TEST(InnerFlows, ASearchForAFlowThatMayGoIsShortAndGoesOnTheNextTime) {
   EXPECT_EQ(b.flows.find(of(InnerFlows::kHostTries + 4)), nullptr);
 }
 
-// In a storm of connections those that carry data stand together among a host's flows. Old ones that may go are at the
-// head of all flows then, and a new flow is not refused.
-TEST(InnerFlows, AFlowOfTheHostThatWasNotUsedForLongestGoesHoweverManyBusyOnesHaveTheirTurn) {
-  Bench b({.maxFlows = 36});
-  auto of = [](uint16_t n) { return between(1, static_cast<uint8_t>(30 + n), n); };
-  for (uint16_t n = 0; n < 32; ++n) ASSERT_NE(b.use(of(n), at(1s) + n * 1ms), nullptr);
-  for (uint16_t n = 0; n < InnerFlows::kHostTries; ++n) {
-    Flow* flow = b.use(of(n), at(2s));
-    b.round.claim(*flow);
-  }
-  for (uint16_t n = 0; n < 10; ++n) {
-    ASSERT_NE(b.use(of(static_cast<uint16_t>(100 + n)), at(3s)), nullptr) << n;
-    EXPECT_EQ(b.flows.find(of(static_cast<uint16_t>(InnerFlows::kHostTries + n))), nullptr) << "the oldest";
+// In a storm of connections those that carry data stand together among a host's flows: a new flow is not refused for
+// that, also when other hosts have flows that were not used for longer.
+TEST(InnerFlows, TheFlowOfTheHostThatWasNotUsedForLongestGoesHoweverManyAreBusy) {
+  for (uint16_t others : {uint16_t{0}, uint16_t{20}}) {
+    Bench b({.maxFlows = static_cast<size_t>(36 + others * 9 / 8)});
+    auto of = [](uint16_t n) { return between(1, static_cast<uint8_t>(30 + n), n); };
+    auto other = [](uint16_t n) { return between(static_cast<uint8_t>(2 + n), 29, n); };
+    for (uint16_t n = 0; n < others; ++n) ASSERT_NE(b.use(other(n), at(0s)), nullptr);
+    uint16_t own = 0;
+    while (b.flows.find(of(0)) || own == 0) {
+      ASSERT_NE(b.use(of(own), at(1s) + own * 1ms), nullptr);
+      ++own;
+    }
+    // Flow 0 has gone for the last one.
+    for (uint16_t n = 1; n <= InnerFlows::kHostTries; ++n) b.round.claim(*b.use(of(n), at(2s)));
+    for (uint16_t n = 0; n < 10; ++n) {
+      ASSERT_NE(b.use(of(static_cast<uint16_t>(100 + n)), at(3s)), nullptr) << n;
+      EXPECT_EQ(b.flows.find(of(static_cast<uint16_t>(InnerFlows::kHostTries + 1 + n))), nullptr)
+          << "the oldest";
+    }
+    for (uint16_t n = 0; n < others; ++n) EXPECT_NE(b.flows.find(other(n)), nullptr) << n;
   }
 }
 
-TEST(InnerFlows, WhatIsLeastRecentlyUsedAndNotOfTheHostStays) {
+// It is idle after each packet, and never moved among its host's flows.
+TEST(InnerFlows, AFlowThatSendsAllTheTimeStays) {
   Bench b({.maxFlows = 36});
   auto of = [](uint16_t n) { return between(1, static_cast<uint8_t>(30 + n), n); };
-  ASSERT_NE(b.use(between(2, 20, 0), at(0s)), nullptr);
-  for (uint16_t n = 0; n < 40; ++n) ASSERT_NE(b.use(of(n), at(1s) + n * 1ms), nullptr);
-  EXPECT_NE(b.flows.find(between(2, 20, 0)), nullptr);
-  EXPECT_EQ(b.flows.find(of(0)), nullptr);
+  for (uint16_t n = 0; n < 32; ++n) ASSERT_NE(b.use(of(n), at(1s)), nullptr);
+  Time now = at(1s);
+  for (uint16_t n = 0; n < 60; ++n) {
+    now += InnerFlows::kFresh / 5;
+    b.use(of(0), now);
+    if (now - at(1s) >= InnerFlows::kFresh) {
+      ASSERT_NE(b.use(of(static_cast<uint16_t>(100 + n)), now), nullptr);
+    }
+  }
+  EXPECT_NE(b.flows.find(of(0)), nullptr);
+  EXPECT_EQ(b.flows.find(of(1)), nullptr);
 }
 
 TEST(InnerFlows, AForgottenFlowCountsForNoHost) {
