@@ -66,6 +66,8 @@ class Choices(unittest.TestCase):
         self.assertEqual(largest(self.series, Sample([4, 4.5]), 4.75).points["0.01", "inside"], 4.75)
         with self.assertRaisesRegex(ValueError, "other axes or points"):
             smallest(self.series, pick(self.series, loss="0.01"))
+        with self.assertRaises(ValueError):
+            smallest(self.series, others, over="loss")
 
     def test_what_is_not_defined_takes_no_part(self):
         self.assertEqual(largest(Sample([math.nan, 9]), Sample([1, 1])).values, (1, 1))

@@ -146,7 +146,8 @@ def _chooser(choose):
     series: point by point. Those that are not defined do not take part unless none is."""
     def function(*values, over=None):
         if over is not None:
-            return values[0].reduce(function, over)
+            (series,) = values
+            return series.reduce(function, over)
         if len(values) > 1 and any(isinstance(value, Series) for value in values):
             rows = _rows(values)
             return Series(rows.axes, {point: function(*row) for point, row in rows.points.items()})
@@ -160,7 +161,7 @@ largest, smallest = _chooser(max), _chooser(min)
 
 
 def average(*values, over=None):
-    """The mean of samples and series, seed by seed."""
+    """The mean of samples and of all points of series, seed by seed."""
     if over is not None:
         return values[0].reduce(average, over)
     samples = _flat(values)

@@ -27,7 +27,7 @@ class FlowHost {
 
   /// How many.
   size_t flows() const { return count_; }
-  /// The flow that has waited longest to be looked at, which now goes behind the others.
+  /// The flow that was neither looked at nor touched for longest, which now goes behind the others.
   Flow& lookAtNext() {
     HostSeat& seat = *seats_.popFront();
     seats_.pushBack(seat);

@@ -101,8 +101,8 @@ Flow* InnerFlows::takeFree() {
   return flow;
 }
 
-// The host's flows stand in the order of their use, but those that were used again within kFresh, or were busy when
-// they were looked at.
+// The host's flows stand in the order of their use, except those that were used again within kFresh of their last use
+// and those that were looked at.
 Flow* InnerFlows::evictOf(FlowHost& host, Time now) {
   Flow* oldest = nullptr;
   for (size_t left = std::min(kHostTries, host.flows()); left > 0; --left) {

@@ -37,8 +37,8 @@ class InnerFlows {
   /// else the least recently used of those that are idle; the next time it is others' turn. Ours: keeps a packet's
   /// work bounded.
   static constexpr size_t kHostTries = 16;
-  /// A flow that is used within so long keeps its place among its hosts' flows. Ours: a stream of packets costs no
-  /// more for that order, and thousands of short flows a second still stand in it.
+  /// A flow that is used again within so long keeps its place among its hosts' flows. Ours: a stream of packets costs
+  /// no more for that order, and thousands of short flows a second still stand in it.
   static constexpr Duration kFresh = 100ms;
 
   /// `seed` keys the hash of flows; unpredictable outside of tests.

@@ -315,6 +315,7 @@ TEST(InnerFlows, AFlowThatSendsAllTheTimeStays) {
   Time now = at(1s);
   for (uint16_t n = 0; n < 60; ++n) {
     now += InnerFlows::kFresh / 5;
+    ASSERT_NE(b.flows.find(of(0)), nullptr) << n;
     b.use(of(0), now);
     if (now - at(1s) >= InnerFlows::kFresh) {
       ASSERT_NE(b.use(of(static_cast<uint16_t>(100 + n)), now), nullptr);
