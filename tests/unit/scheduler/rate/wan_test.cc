@@ -274,6 +274,72 @@ TEST_F(WanTest, AFullWindowWithoutAPauseBeforeItIsNoReason) {
   EXPECT_EQ(w.window(), before);
 }
 
+/// In the model, with nothing in flight.
+struct WanBurstsTest : WanTest {
+  WanBurstsTest() {
+    leaveStart();
+    now += 1s;
+  }
+  /// A response of 20 datagrams of which the last `lost` are lost.
+  void respond(Duration rtt, uint64_t lost = 0) {
+    now += 1s;
+    for (uint64_t i = 1; i <= 20; ++i) w.onSent(kBytes, i * kBytes, now);
+    now += rtt;
+    uint64_t prior = delivered;
+    for (uint64_t left = 20; left > lost; left -= 2) {
+      AckSample ack;
+      ack.now = now;
+      ack.bytes = 2 * kBytes;
+      ack.inFlight = left * kBytes;
+      ack.rtt = ack.srtt = rtt;
+      ack.minRtt = 100ms;
+      ack.delivered = delivered += 2 * kBytes;
+      ack.priorDelivered = prior;
+      w.onAck(ack);
+    }
+    LossSample loss = lossOf(lost, now, now);
+    loss.inFlight = loss.bytes;
+    if (lost > 0) w.onLoss(loss);
+  }
+  /// Windows per RTT.
+  double pace() const { return w.pacingRate() * 0.1 / window(); }
+};
+
+TEST_F(WanBurstsTest, ResponsesThatDoNotQueueGoFaster) {
+  for (double expected : {2.4, 4.8, 8.0}) {
+    respond(100ms);
+    EXPECT_NEAR(pace(), expected, 1e-6);
+  }
+}
+
+TEST_F(WanBurstsTest, AResponseThatQueuesOrLosesMuchSlowsTheNextOnes) {
+  for (int i = 0; i < 3; ++i) respond(100ms);
+  respond(100ms, 4);
+  EXPECT_NEAR(pace(), 4, 1e-6) << "its end is lost";
+  respond(120ms);
+  EXPECT_NEAR(pace() * 1.2, 2, 1e-6) << "the smoothed RTT is 120 ms";
+}
+
+TEST_F(WanBurstsTest, ADownloadAfterThemDoesNot) {
+  for (int i = 0; i < 3; ++i) respond(100ms);
+  now += 1s;
+  w.onSent(kBytes, kBytes, now);
+  round(100ms, {.samples = 1});
+  EXPECT_NEAR(pace(), 8, 1e-6) << "its first round trip is a burst";
+  round(100ms);
+  EXPECT_NEAR(pace(), 1.2, 1e-6);
+}
+
+TEST_F(WanTest, TheStartHasItsOwnPace) {
+  for (int i = 0; i < 5; ++i) {
+    now += 1s;
+    w.onSent(kBytes, kBytes, now);
+    round(100ms, {.inFlight = 0.1, .samples = 2, .acked = 2 * kBytes});
+  }
+  ASSERT_EQ(w.mode(), Wan::Mode::kStart);
+  EXPECT_NEAR(w.pacingRate() * 0.1 / window(), 2, 1e-6);
+}
+
 TEST_F(WanTest, LossWithoutAQueueIsNotCongestion) {
   leaveStart();
   double before = window();
