@@ -266,18 +266,20 @@ class WorstRatio(unittest.TestCase):
         return {"experiment": name, "paper": "tracks", "report": report, "variant": variant, "against": against,
                 "point": {"alpha": "10"}, "ratio": ratio, "interval": interval, "seeds": 5}
 
-    def harmless(self, found, faults=0, code=0):
+    def harmless(self, found, faults=0, code=0, recorded=False):
         def sim_run(*words):
+            self.asked.append(words)
             done = mock.Mock(returncode=0 if words[0] == "ratios" else code)
             done.stdout = json.dumps(found)
             return done
 
-        with mock.patch.object(eval_shim, "sim_run", sim_run), \
+        self.asked = []
+        with mock.patch("targets.eval.sim_run", sim_run), \
                 mock.patch.object(eval_shim, "ROOT", mock.MagicMock()) as root, \
                 mock.patch.object(eval_shim, "rack_ratios", lambda: ({"shim.4, p99_ms": 0.5}, faults)):
             folder = root / "sim" / "experiments"
             folder.glob.return_value = [types.SimpleNamespace(stem="tracks-1")]
-            return eval_shim.harmless(quick=False, lab=False)
+            return eval_shim.harmless(quick=False, recorded=recorded, lab=False)
 
     def test_the_worst_is_told_of_both(self):
         found = [self.entry("p50", 1.1), self.entry("p50_small", 0.9), self.entry("p99", 1.5, 0.6),
@@ -291,6 +293,13 @@ class WorstRatio(unittest.TestCase):
         self.assertEqual(detail["p99"]["surely above 1.02, with the whole interval"], [])
         self.assertEqual(list(detail["p50"]["above 1.02"]), ["tracks-1, alpha 10, p50"])
         self.assertEqual(detail[MISSING], "without shim.2 and shim.3, of real kernels: --lab")
+
+    def test_what_is_recorded_is_judged_without_a_run_and_says_so(self):
+        _, detail = self.harmless([self.entry("p50", 1), self.entry("p99", 1)], recorded=True)
+        self.assertEqual(self.asked, [("ratios", "--recorded")])
+        self.assertIn("docs/evaluation/runs", detail["judged"])
+        self.harmless([self.entry("p50", 1), self.entry("p99", 1)])
+        self.assertEqual(self.asked, [("tracks-1",), ("ratios",)])
 
     def test_an_experiment_must_tell_both(self):
         _, detail = self.harmless([self.entry("p50", 1), self.entry("mean", 1)])

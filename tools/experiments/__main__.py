@@ -12,6 +12,7 @@ from . import judge, pages
 from .document import Mistake
 from .grid import cells_of, grid_of, series_cell
 from .outcome import Outcome
+from .record import Record
 from .rivals import rivals
 from .runner import Store, run_all
 from .spec import FOLDER, ROOT, load_all, load_figures
@@ -22,7 +23,8 @@ EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables.
           "ratios: what variants are to those that they are compared with. rivals VARIANT: its p99 against the best "
           "other variant's in each experiment that has both. Of a grid that was broken off, these four look at the "
           "first seeds, up to the first that lacks a run, two at least; \"seeds\" says how many. An experiment of "
-          "which a run has failed is not judged.")
+          "which a run has failed is not judged. --recorded: they judge the runs behind docs/evaluation, which were "
+          "the programs of an earlier commit, and take seconds.")
 
 
 def _parse():
@@ -33,7 +35,9 @@ def _parse():
     parser.add_argument("--quick", action="store_true", help="the reduced grids: all in less than ten minutes")
     parser.add_argument("--seeds", type=int, metavar="N", help="so many, instead of each grid's own")
     parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count(), help="runs at a time (%(default)s)")
-    parser.add_argument("--write", action="store_true", help="tables and plots into docs/evaluation")
+    parser.add_argument("--write", action="store_true", help="tables, plots and the runs' figures into docs/evaluation")
+    parser.add_argument("--recorded", action="store_true", help="claims, coverage, ratios, rivals: of the runs that "
+                        "docs/evaluation holds, not of those that were made here")
     parser.add_argument("--without", action="append", default=[], metavar="VARIANT", help="rivals: one that is none")
     parser.add_argument("--results", type=pathlib.Path, metavar="DIR", default=ROOT / "build" / "experiments",
                         help="where the runs' figures are kept: what is there does not run again (%(default)s)")
@@ -43,6 +47,8 @@ def _parse():
         parser.error("rivals takes the name of one variant")
     if verb in VERBS and verb != "rivals" and rest:
         parser.error(f"{verb} stands alone")
+    if options.recorded and (verb not in VERBS[2:] or options.quick):
+        parser.error(f"--recorded is for {', '.join(VERBS[2:])}, and of the full grids")
     if any(number is not None and number < 1 for number in (options.seeds, options.jobs)):
         parser.error("--seeds and --jobs are at least 1")
     return options
@@ -56,7 +62,7 @@ def _list(experiments):
               f"{experiment.title}")
 
 
-def _write(outcome, quick, store):
+def _write(outcome, quick, store, results):
     from . import draw  # it needs matplotlib, which nothing else does
     experiment = outcome.experiment
     text = experiment.page.read_text(encoding="utf-8")
@@ -68,6 +74,9 @@ def _write(outcome, quick, store):
         draw.over_time(plot, draw.read_series(store.series(cell), plot.subflows),
                        store.load(cell)["result"].get("trace_mbit"),
                        experiment.page.with_name(f"{experiment.name}-time.svg"))
+    if not quick:
+        Record().save(experiment.name, {cell: results[experiment.name, cell]
+                                        for cell in cells_of(experiment, outcome.grid)})
 
 
 def _run(experiments, options, store):
@@ -93,7 +102,7 @@ def _run(experiments, options, store):
         print(f"# {experiment.name}: {experiment.title}\n\n{pages.block(outcome, options.quick)}", flush=True)
         try:
             if options.write:
-                _write(outcome, options.quick, store)
+                _write(outcome, options.quick, store, results)
         except Mistake as mistake:
             print(f"{experiment.name}: {mistake}", file=sys.stderr)
             failed.append(experiment.name)
@@ -120,11 +129,11 @@ def main():
         if unknown:
             raise Mistake(f"{FOLDER}: no experiment {', '.join(unknown)}; sim/run list names them")
         experiments = {name: experiments[name] for name in options.wanted}
-    if "BRAID_BIN" not in os.environ:
+    if "BRAID_BIN" not in os.environ and not options.recorded:
         build(ROOT, sorted({cell.words[0] for experiment in experiments.values()
                             for cell in cells_of(experiment, experiment.quick)}))
     if verb in VERBS and verb != "all":
-        known = judge.outcomes(experiments, store, options.quick)
+        known = judge.outcomes(experiments, Record() if options.recorded else store, options.quick)
         print(json.dumps(_told(verb, experiments, known, options), indent=1, ensure_ascii=False))
         return 0
     failed = _run(experiments, options, store)

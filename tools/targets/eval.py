@@ -1,5 +1,5 @@
-"""Targets of the evaluation: what sim/run's experiments say of the papers. The first run of all of them takes hours;
-what has run is kept (sim/run --help)."""
+"""Targets of the evaluation: what sim/run's experiments say of the papers. The first run of all of them takes many
+hours; what has run is kept (sim/run --help). With --recorded nothing runs: what docs/evaluation holds is judged."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from . import MISSING, option, target
 from ._builds import ROOT
 
 QUICK = [option("--quick", action="store_true", help="the reduced grids, which are not the papers' scale")]
+RECORDED = option("--recorded", action="store_true", help="judges the runs behind docs/evaluation, measures nothing")
 
 
 def sim_run(*words):
@@ -16,19 +17,23 @@ def sim_run(*words):
     return subprocess.run([ROOT / "sim" / "run", *words], stdout=subprocess.PIPE, text=True)
 
 
-def _after_all(verb, quick):
-    """What sim/run says by this verb once all experiments have run, and whether one of them failed."""
-    flags = ["--quick"] if quick else []
-    failed = sim_run("all", *flags).returncode != 0
-    done = sim_run(*verb.split(), *flags)
+def sim_run_says(verb, wanted, quick, recorded):
+    """(what sim/run says by this verb once `wanted` have run, detail)."""
+    detail, flags = {}, ["--quick"] if quick else []
+    if recorded:
+        detail["judged"] = "the runs that docs/evaluation/runs holds, of the commits that they name"
+        flags.append("--recorded")
+    elif sim_run(*wanted, *flags).returncode != 0:
+        detail[MISSING] = "an experiment failed, see above"
+    done = sim_run(*verb, *flags)
     done.check_returncode()
-    return json.loads(done.stdout), {MISSING: "an experiment failed, see above"} if failed else {}
+    return json.loads(done.stdout), detail
 
 
 @target("eval.1", "claims of the papers' abstracts and figures that are met or beaten / all of them; a figure without "
-        "a claim counts as one that is not met", "share", at_least=0.9, options=QUICK)
-def claims(quick):
-    found, detail = _after_all("claims", quick)
+        "a claim counts as one that is not met", "share", at_least=0.9, options=[*QUICK, RECORDED])
+def claims(quick, recorded):
+    found, detail = sim_run_says(["claims"], ["all"], quick, recorded)
     missed = [claim for claim in found["claims"] if not claim["met"]]
     detail |= {"met": found["met"], "all": found["all"],
                "missed": {f'{claim["paper"]} {claim["claim"]}':
@@ -40,9 +45,9 @@ def claims(quick):
 
 
 @target("eval.7", "figures of the papers without an experiment, a number and an interval of five seeds or more",
-        "figures", at_most=0, options=QUICK)
-def figures(quick):
-    lacking, detail = _after_all("coverage", quick)
+        "figures", at_most=0, options=[*QUICK, RECORDED])
+def figures(quick, recorded):
+    lacking, detail = sim_run_says(["coverage"], ["all"], quick, recorded)
     detail |= {entry["figure"]: f'{entry["lacks"]} ({entry["headline"]})' for entry in lacking}
     return len(lacking), detail
 
@@ -63,19 +68,16 @@ def _worst(found):
 
 
 @target("eval.2", "p99 of all of Braid together (adaptive, AMP, shim) / of the best part alone (shim, FUSO, CoFUSO, "
-        "AMP), worst point of all experiments, mean of the seeds", "ratio", at_most=1.05, options=QUICK)
-def together(quick):
-    flags = ["--quick"] if quick else []
-    failed = sim_run("braid-together", *flags).returncode != 0
-    done = sim_run("rivals", "together", "--without", "tcp", *flags)
-    done.check_returncode()
-    value, detail = _worst(json.loads(done.stdout))
-    return value, detail | ({MISSING: "an experiment failed, see above"} if failed else {})
+        "AMP), worst point of all experiments, mean of the seeds", "ratio", at_most=1.05, options=[*QUICK, RECORDED])
+def together(quick, recorded):
+    found, detail = sim_run_says(["rivals", "together", "--without", "tcp"], ["braid-together"], quick, recorded)
+    value, worst = _worst(found)
+    return value, worst | detail
 
 
 @target("eval.5", "p99 of `adaptive` / of the best other policy, worst point of all experiments, cold and warm, mean "
-        "of the seeds", "ratio", at_most=1.05, options=QUICK)
-def adaptive(quick):
-    found, detail = _after_all("rivals adaptive", quick)
+        "of the seeds", "ratio", at_most=1.05, options=[*QUICK, RECORDED])
+def adaptive(quick, recorded):
+    found, detail = sim_run_says(["rivals", "adaptive"], ["all"], quick, recorded)
     value, worst = _worst(found)
-    return value, detail | worst
+    return value, worst | detail
