@@ -30,6 +30,7 @@ class AutoController final : public Controller {
   void reset(Time now) override;
   uint64_t window() const override { return inner_->window(); }
   double pacingRate() const override { return inner_->pacingRate(); }
+  double burst() const override { return inner_->burst(); }
 
   /// "amp" or "wan".
   const char* choice() const { return fabric_ ? "amp" : "wan"; }

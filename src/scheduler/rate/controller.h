@@ -15,6 +15,7 @@ struct AckSample {
   uint64_t bytes = 0;           ///< newly acknowledged, whole datagrams
   Time largestSentAt;           ///< when the largest newly acknowledged packet was sent
   Duration rtt{};               ///< latest RTT sample; 0 when this ACK gave none
+  Duration delay{};             ///< for which the peer held this ACK back, in `rtt`
   Duration srtt{};              ///< smoothed RTT
   Duration minRtt{};            ///< windowed minimum RTT
   uint64_t inFlight = 0;        ///< bytes in flight before this ACK
@@ -59,6 +60,9 @@ class Controller {
   virtual uint64_t window() const = 0;
   /// Bytes per second at which to space packets; infinity before an RTT is known.
   virtual double pacingRate() const = 0;
+  /// Bytes that may leave at once into an idle path, where the controller knows that it bears more than the
+  /// pacer lets go anyway.
+  virtual double burst() const { return 0; }
 };
 
 /// Datagrams (RFC 9002 section 7.2).

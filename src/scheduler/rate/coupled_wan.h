@@ -25,6 +25,7 @@ class CoupledWan final : public Controller {
   void reset(Time now) override;
   uint64_t window() const override { return wan_.window(); }
   double pacingRate() const override { return wan_.pacingRate(); }
+  double burst() const override { return wan_.burst(); }
 
  private:
   Wan wan_;

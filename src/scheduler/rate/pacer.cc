@@ -6,14 +6,15 @@
 namespace braid {
 
 // A burst at a high rate is no debt at a lower one: paid back there, the 3 ms of it would take many times as long.
-void Pacer::setRate(double bytesPerSecond) {
+void Pacer::setRate(double bytesPerSecond, double leastBurst) {
   double left = burst() - debt_;
   rate_ = bytesPerSecond;
+  leastBurst_ = leastBurst;
   if (debt_ > 0) debt_ = std::max(0.0, burst() - left);
 }
 
 double Pacer::burst() const {
-  double datagrams = static_cast<double>(kBurstDatagrams * datagram_);
+  double datagrams = std::max(static_cast<double>(kBurstDatagrams * datagram_), leastBurst_);
   return std::isinf(rate_) ? datagrams : std::max(datagrams, rate_ * toSeconds(kBurstTime));
 }
 

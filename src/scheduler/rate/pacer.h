@@ -21,8 +21,8 @@ class Pacer {
   explicit Pacer(uint64_t datagram = 1500) : datagram_(datagram) {}
 
   /// Bytes per second, 0 or more; infinity: no pacing. Holds from the last onSent() on. What was left of the burst
-  /// then is left, as much of it as the burst at the new rate holds.
-  void setRate(double bytesPerSecond);
+  /// then is left, as much of it as the burst at the new rate holds. `leastBurst`: bytes.
+  void setRate(double bytesPerSecond, double leastBurst = 0);
   double rate() const { return rate_; }
   /// Bytes that may leave at once after a pause.
   double burst() const;
@@ -38,6 +38,7 @@ class Pacer {
 
   uint64_t datagram_;
   double rate_ = std::numeric_limits<double>::infinity();
+  double leastBurst_ = 0;
   double debt_ =
       0;  // bytes sent at `since_` and not yet covered by the rate; at `burst()` the bucket is empty
   Time since_ = Time::min();

@@ -33,7 +33,7 @@ uint64_t Wan::window() const {
 double Wan::pacingRate() const {
   if (path_.srtt() <= Duration{}) return std::numeric_limits<double>::infinity();
   if (mode_ == Mode::kCompete) return competition_.pacingRate();
-  double gain = mode_ == Mode::kStart ? kStartPacing : burst_.pace();
+  double gain = mode_ == Mode::kStart ? kStartPacing : kPacing;
   double srtt = toSeconds(path_.srtt());
   double each = static_cast<double>(datagram_) / srtt;  // a datagram a round trip always may go
   return std::min(gain * windowBytes() / srtt, std::max(ceiling_.rate(), each));
@@ -41,7 +41,7 @@ double Wan::pacingRate() const {
 
 void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
   if (mode_ == Mode::kCompete) competition_.onSent(bytes, inFlight, now);
-  if (mode_ == Mode::kModel && inFlight <= bytes) burst_.begin();
+  if (mode_ == Mode::kModel && inFlight <= bytes) burst_.begin(target(), now);
   Duration pause = rounds_.onSent(bytes, inFlight, now);
   if (mode_ != Mode::kStart && pause > path_.srtt()) {
     rounds_.onPause();
@@ -53,18 +53,16 @@ void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
 void Wan::onAck(const AckSample& ack) {
   path_.onAck(ack, mode_ == Mode::kCompete);
   rounds_.onAck(ack);
-  burst_.onAck(ack);
+  burst_.onAck(ack, path_.base());
   if (mode_ == Mode::kStart) window_ += WanStart::growth(ack, window_);
   if (mode_ == Mode::kCompete) competition_.onAck(ack);
-  if (rounds_.isEndedBy(ack)) {
-    if (rounds_.isTelling()) judgeRound(ack);
-    rounds_.begin(ack);
-  }
-  if (ack.inFlight <= ack.bytes) endBurst(ack.now, false);
+  if (!rounds_.isEndedBy(ack)) return;
+  burst_.onRound(target(), ack.now);
+  if (rounds_.isTelling()) judgeRound(ack);
+  rounds_.begin(ack);
 }
 
 void Wan::judgeRound(const AckSample& ack) {
-  endBurst(ack.now, true);
   const WanRound& round = rounds_.current();
   bool starting = mode_ == Mode::kStart;
   bool used = round.isUsed(windowBytes(), starting ? kUsed / 2 : kUsed);
@@ -92,6 +90,7 @@ void Wan::judgeRound(const AckSample& ack) {
 void Wan::enterModel() {
   mode_ = Mode::kModel;
   window_ = model_.begin(window_, path_, toSeconds(target()));
+  burst_ = WanBurst(initial_ * datagram_);
   foreign_ = WanForeignQueue(datagram_);
 }
 
@@ -141,7 +140,6 @@ void Wan::competeRound() {
 void Wan::onLoss(const LossSample& loss) {
   rounds_.onLoss(loss);
   burst_.onLoss(loss);
-  if (loss.inFlight <= loss.bytes) endBurst(loss.now, false);
   if (loss.persistent) window_ = model_.least();
   if (mode_ == Mode::kCompete) competition_.onLoss(loss, rounds_.current(), path_, windowBytes());
 }

@@ -19,16 +19,16 @@ namespace braid {
 ///   `wan` competes as CUBIC until the other has gone (wan_competition.h). The model begins again then.
 /// - Loss that a higher rate causes where there is no queue is a policer, whose rate bounds the pacing
 ///   (loss_ceiling.h); not while competing.
-/// - A burst after a pause goes as fast as earlier ones came through without a queue (wan_burst.h).
+/// - Into an idle path goes at once what it has borne (wan_burst.h).
 /// - To see the RTT without a queue, and whose queue there is, it looks (wan_look.h).
 ///
 /// What is to be done is judged at the end of each round (wan_round.h) by what the path has shown
 /// (wan_path.h). This class holds the window of the start and the model, and switches between the modes.
 class Wan final : public Controller {
  public:
-  /// Pacing in windows per smoothed RTT, in the start and in the model but for bursts. Ours.
+  /// Pacing in windows per smoothed RTT, in the start and in the model. Ours.
   static constexpr double kStartPacing = 2;
-  static constexpr double kPacing = WanBurst::kLeast;
+  static constexpr double kPacing = 1.2;
   /// The window was used in a round when so much of it was in flight on average; half of that in the start,
   /// where it doubles within the round. Ours.
   static constexpr double kUsed = 0.8;
@@ -49,6 +49,7 @@ class Wan final : public Controller {
   void reset(Time now) override;
   uint64_t window() const override;
   double pacingRate() const override;
+  double burst() const override { return mode_ == Mode::kModel ? burst_.size() : 0; }
 
   enum class Mode : uint8_t { kStart, kModel, kCompete };
   Mode mode() const { return mode_; }
@@ -60,7 +61,6 @@ class Wan final : public Controller {
  private:
   double windowBytes() const { return static_cast<double>(window()); }
   void judgeRound(const AckSample& ack);
-  void endBurst(Time now, bool streams) { burst_.end(path_, target(), now, streams); }
   void modelRound(bool used, Time now);
   void judgeQueue();
   void competeRound();

@@ -1,58 +1,66 @@
 #pragma once
 
-#include <algorithm>
-
-#include "scheduler/rate/wan_path.h"
+#include "scheduler/rate/controller.h"
 
 namespace braid {
 
-/// How fast `wan` sends the burst that follows when nothing was in flight. The model's own pace spreads a
-/// response over most of a round trip, for it must not queue what a full window is; a path that has shown room
-/// for more need not make a short response wait. Each burst that came through without a queue doubles the pace
-/// of the next one, each that did not halves it.
+/// How much `wan` may send at once into an idle path. The model's pace spreads what it sends over most of a
+/// round trip, for a full window in flight must not queue; a response that the path can take at once need not
+/// wait for that. Bursts of which the path has borne one half may go: each that came through without a queue
+/// lets the next one be twice as large, each that did not makes it half as large, and for a while no larger.
 ///
-/// Ours. RFC 9002 section 7.7 asks for pacing, and leaves bursts open that the path is known to bear.
+/// Ours. RFC 9002 section 7.7 lets a sender burst where it knows that the path can take it.
 class WanBurst {
  public:
-  /// Windows per smoothed RTT: of a burst on a path of which nothing is known yet, and of a stream,
-  static constexpr double kLeast = 1.2;
-  /// and at most.
-  static constexpr double kMost = 8;
-  /// A burst with more than this part lost, and two packets, was too fast. Rarer losses are the path's own.
+  /// A burst with more than this part lost beyond the usual losses, and two packets, was too large.
   static constexpr double kLossy = 1.0 / 8;
-  /// The pace does not grow for so long after a burst that was too fast.
+  /// Weight of a burst in the usual losses.
+  static constexpr double kLossGain = 1.0 / 8;
+  /// Bursts grow no more for so long after one that was too large; twice as long each time, up to the second,
+  /// until one of that size came through.
   static constexpr Duration kPatience = 10s;
+  static constexpr Duration kMostPatience = 320s;
 
-  /// `told`: bytes; a burst of no more says nothing, as the pacer lets it go at once.
-  explicit WanBurst(uint64_t told) : told_(static_cast<double>(told)) {}
+  /// `least`: bytes that may go at once anyway (RFC 9002 section 7.2).
+  explicit WanBurst(uint64_t least) : least_(static_cast<double>(least)), size_(least_) {}
 
-  /// Something is sent while nothing is in flight: a burst begins.
-  void begin() {
-    seen_ = {};
-    running_ = true;
-  }
-  void onAck(const AckSample& ack) {
-    seen_.onAck(ack);
-    seen_.onMarks(ack.marks);
-  }
-  void onLoss(const LossSample& loss) { seen_.onLoss(loss); }
-  /// All that was sent before the burst's first ACK is acknowledged or lost: the pace of the next burst is
-  /// known. The sender goes on (`streams`), at the pace of a stream, or nothing is in flight. `target`: the
-  /// standing queue that is aimed at.
-  void end(const WanPath& path, Duration target, Time now, bool streams);
+  /// Something is sent while nothing is in flight. What became of the burst before is known now. `target`:
+  /// the standing queue that is aimed at.
+  void begin(Duration target, Time now);
+  /// `base`: the RTT without a queue.
+  void onAck(const AckSample& ack, Duration base);
+  void onLoss(const LossSample& loss);
+  /// A round has ended. The second one after begin() ends the burst: all of its first round trip is known, and
+  /// the sender goes on.
+  void onRound(Duration target, Time now);
 
-  /// Windows per smoothed RTT: of a burst, also before it begins, or of a stream.
-  double pace() const { return streams_ ? kLeast : pace_; }
+  /// Bytes.
+  double size() const { return size_; }
 
  private:
-  bool isClean(const WanPath& path, Duration target) const;
+  /// What became of a burst.
+  struct Seen {
+    double acked = 0;      // bytes
+    double lost = 0;       // bytes
+    uint64_t packets = 0;  // lost
+    Duration queues{};     // above the base RTT, summed
+    int samples = 0;
+    bool marked = false;
 
-  double told_;
-  double pace_ = kLeast;
-  WanRound seen_;
-  bool running_ = false;  // a burst, and not all of it is known
-  bool streams_ = false;
-  Time mayGrow_;  // not before
+    double sent() const { return acked + lost; }
+  };
+  void judge(Duration target, Time now);
+  bool isClean(Duration target) const;
+
+  double least_;
+  double size_;
+  double usualLoss_ = 0;  // share
+  Seen seen_;
+  bool running_ = false;
+  int rounds_ = 0;       // since it began
+  double tooLarge_ = 0;  // bytes that went at once in the last burst that was too large
+  Time mayGrow_;         // not before
+  Duration patience_ = kPatience;
 };
 
 }  // namespace braid

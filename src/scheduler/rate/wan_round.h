@@ -21,22 +21,6 @@ struct WanRound {
   bool marked = false;    ///< a CE mark was counted
   bool tooSmall = false;  ///< the round follows a pause, and the burst after the pause filled the window
 
-  void onAck(const AckSample& ack) {
-    if (ack.rtt > Duration{}) {
-      rtt = std::min(rtt, ack.rtt);
-      rtts += ack.rtt;
-      ++samples;
-    }
-    acked += static_cast<double>(ack.bytes);
-    inFlight += static_cast<double>(ack.inFlight);
-    ++acks;
-  }
-  void onLoss(const LossSample& loss) {
-    lost += static_cast<double>(loss.bytes);
-    packets += loss.packets;
-  }
-  void onMarks(uint64_t marks) { marked |= marks > 0; }
-
   double sent() const { return lost + acked; }
   /// With at least one sample.
   Duration meanRtt() const { return rtts / samples; }
@@ -67,9 +51,21 @@ class WanRounds {
     filled_ = false;
   }
 
-  void onAck(const AckSample& ack) { round_.onAck(ack); }
-  void onLoss(const LossSample& loss) { round_.onLoss(loss); }
-  void onMarks(uint64_t marks) { round_.onMarks(marks); }
+  void onAck(const AckSample& ack) {
+    if (ack.rtt > Duration{}) {
+      round_.rtt = std::min(round_.rtt, ack.rtt);
+      round_.rtts += ack.rtt;
+      ++round_.samples;
+    }
+    round_.acked += static_cast<double>(ack.bytes);
+    round_.inFlight += static_cast<double>(ack.inFlight);
+    ++round_.acks;
+  }
+  void onLoss(const LossSample& loss) {
+    round_.lost += static_cast<double>(loss.bytes);
+    round_.packets += loss.packets;
+  }
+  void onMarks(uint64_t marks) { round_.marked |= marks > 0; }
 
   bool isEndedBy(const AckSample& ack) const { return ack.priorDelivered >= end_ && round_.samples > 0; }
   /// The current round says something of the path.

@@ -86,6 +86,7 @@ void Gate::onSent(size_t bytes, size_t headers, bool tracked, Time now) {
   if (ceiling_) ceiling_->onSent(bytes + headers, now);
   if (!tracked) return;
   controller_->onSent(bytes, flight_.bytes(), now);
+  if (flight_.bytes() <= bytes) pace();  // what became of the last burst may say something of this one
   pacer_.onSent(bytes, now);
 }
 
@@ -95,12 +96,12 @@ void Gate::onAck(const AckSample& ack, Time largestSentAt, bool startAnew) {
   controller_->onAck(ack);
   if (ack.marks > 0) controller_->onMarks(ack.marks, largestSentAt, ack.now);
   if (startAnew) controller_->reset(ack.now);
-  pacer_.setRate(controller_->pacingRate());
+  pace();
 }
 
 void Gate::onLoss(const LossSample& loss) {
   controller_->onLoss(loss);
-  pacer_.setRate(controller_->pacingRate());
+  pace();
 }
 
 }  // namespace braid

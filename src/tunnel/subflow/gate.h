@@ -91,6 +91,7 @@ class Gate {
   Time spacedUntil(uint64_t ahead = 0) const;
   bool hasRoom(uint64_t window) const;
   Duration wait(Time now) const;
+  void pace() { pacer_.setRate(controller_->pacingRate(), controller_->burst()); }
 
   const Flight& flight_;
   const MtuDiscovery& mtu_;

@@ -121,5 +121,19 @@ TEST(Pacer, WhatMayBeAheadHasALargerBucket) {
   EXPECT_EQ(pacer.nextSend(), at(1030ms)) << "paid back";
 }
 
+TEST(Pacer, ABurstThatThePathIsKnownToBearGoesAtOnce) {
+  Pacer pacer(1000);
+  pacer.setRate(1'000'000, 40'000);
+  EXPECT_DOUBLE_EQ(pacer.burst(), 40'000);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_LE(pacer.nextSend(), at(1s)) << i;
+    pacer.onSent(1000, at(1s));
+  }
+  EXPECT_EQ(pacer.nextSend(), at(1001ms));
+  pacer.setRate(1'000'000, 5'000);
+  EXPECT_DOUBLE_EQ(pacer.burst(), 10'000) << "ten datagrams always may";
+  EXPECT_EQ(pacer.nextSend(), at(1001ms)) << "what is spent is spent";
+}
+
 }  // namespace
 }  // namespace braid::pacer_test

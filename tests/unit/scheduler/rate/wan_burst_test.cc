@@ -7,134 +7,200 @@
 namespace braid::wan_burst_test {
 namespace {
 
-constexpr uint64_t kTold = 10 * kBytes;
+constexpr uint64_t kLeast = 10 * kBytes;
+constexpr Duration kBase = 100ms;
 constexpr Duration kTarget = 10ms;
 
 /// A path of 100 ms; more than half of the 10 ms that are aimed at is a queue.
 struct WanBurstTest : testing::Test {
-  WanBurst burst{kTold};
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+  WanBurst burst{kLeast};
   Time now = at(10s);
   struct With {
-    uint64_t packets = 20;
-    Duration rtt = 100ms;
-    uint64_t lost = 0;  // of them
+    Duration rtt = kBase;
+    uint64_t lost = 0;  // packets
     uint64_t marks = 0;
-    bool streams = false;
+    Duration delay{};
   };
-  /// Two ACKs, a second after the burst before.
-  void send(With with) {
-    now += 1s;
-    burst.begin();
-    uint64_t acked = (with.packets - with.lost) * kBytes;
-    burst.onAck({.now = now, .bytes = acked / 2, .largestSentAt = now - 100ms, .rtt = with.rtt - 1ms});
-    if (with.lost > 0) burst.onLoss(lossOf(with.lost, now, now));
+  void ack(uint64_t packets, const With& with) {
     burst.onAck({.now = now,
-                 .bytes = acked - acked / 2,
-                 .largestSentAt = now - 100ms,
-                 .rtt = with.rtt + 1ms,
-                 .marks = with.marks});
-    burst.end(path, kTarget, now, with.streams);
+                 .bytes = packets * kBytes,
+                 .largestSentAt = now - with.rtt,
+                 .rtt = with.rtt,
+                 .delay = with.delay,
+                 .marks = with.marks},
+                kBase);
   }
-  void send() { send(With{}); }
-  /// Bursts until the pace is 8.
-  void speedUp() {
-    for (int i = 0; i < 3; ++i) send();
-    ASSERT_EQ(burst.pace(), WanBurst::kMost);
+  /// A burst of so many packets a second after the one before, and what becomes of it, in two ACKs.
+  void send(uint64_t packets, With with) {
+    begin();
+    uint64_t acked = packets - with.lost;
+    ack(acked / 2, {.rtt = with.rtt, .delay = with.delay});
+    if (with.lost > 0) burst.onLoss(lossOf(with.lost, now, now));
+    ack(acked - acked / 2, with);
+  }
+  void send(uint64_t packets) { send(packets, With{}); }
+  void begin() {
+    now += 1s;
+    burst.begin(kTarget, now);
+  }
+  /// Packets that the next burst may send at once.
+  double size() {
+    begin();
+    now -= 1s;
+    return burst.size() / static_cast<double>(kBytes);
+  }
+  /// Bursts until 80 packets may go at once.
+  void grow() {
+    for (uint64_t packets : {10, 20, 40}) send(packets);
+    ASSERT_EQ(size(), 80);
   }
 };
 
-TEST_F(WanBurstTest, EachBurstWithoutAQueueDoublesThePaceOfTheNext) {
-  EXPECT_EQ(burst.pace(), 1.2);
-  for (double pace : {2.4, 4.8, 8.0, 8.0}) {
-    send({.rtt = 105ms});  // half of what is aimed at
-    EXPECT_EQ(burst.pace(), pace);
+TEST_F(WanBurstTest, ABurstThatCameThroughLetsOneTwiceAsLargeGo) {
+  EXPECT_EQ(size(), 10);
+  for (uint64_t packets : {10, 20, 40}) {
+    send(packets, {.rtt = 105ms});  // half of what is aimed at
+    EXPECT_EQ(size(), 2 * packets);
   }
 }
 
-TEST_F(WanBurstTest, EachBurstThatQueuesHalvesIt) {
-  speedUp();
-  for (double pace : {4.0, 2.0, 1.2, 1.2}) {
-    send({.rtt = 106ms});
-    EXPECT_EQ(burst.pace(), pace);
-  }
+TEST_F(WanBurstTest, OnlyWhatWentAtOnceTellsOfTheNext) {
+  send(500);
+  EXPECT_EQ(size(), 20) << "490 of them were paced";
 }
 
-TEST_F(WanBurstTest, AfterABurstThatQueuedThePaceDoesNotGrowForTenSeconds) {
-  speedUp();
-  send({.rtt = 106ms});
-  for (int i = 1; i < 10; ++i) {
-    send();
-    EXPECT_EQ(burst.pace(), 4) << i << " s";
-  }
-  send();
-  EXPECT_EQ(burst.pace(), 8);
+TEST_F(WanBurstTest, ASmallBurstTellsNothingOfALargeOne) {
+  grow();
+  send(20);
+  EXPECT_EQ(size(), 80);
+  send(45);
+  EXPECT_EQ(size(), 90);
 }
 
-TEST_F(WanBurstTest, ABurstThatLosesMuchHalvesIt) {
-  speedUp();
-  send({.packets = 24, .lost = 3});
-  EXPECT_EQ(burst.pace(), 8) << "an eighth is the path's";
-  send({.packets = 24, .lost = 4});
-  EXPECT_EQ(burst.pace(), 4);
+TEST_F(WanBurstTest, ABurstThatQueuedLetsHalfOfItGo) {
+  grow();
+  send(60, {.rtt = 106ms});
+  EXPECT_EQ(size(), 30);
+  send(500, {.rtt = 106ms});
+  EXPECT_EQ(size(), 15) << "30 of them went at once";
+  send(15, {.rtt = 106ms});
+  EXPECT_EQ(size(), 10) << "what may go at once anyway";
+}
+
+TEST_F(WanBurstTest, AnAckThatThePeerHeldBackIsNoQueue) {
+  send(10, {.rtt = 115ms, .delay = 12ms});
+  EXPECT_EQ(size(), 20);
+  send(20, {.rtt = 115ms, .delay = 5ms});
+  EXPECT_EQ(size(), 10);
+}
+
+TEST_F(WanBurstTest, AMarkIsAQueue) {
+  grow();
+  send(60, {.marks = 1});
+  EXPECT_EQ(size(), 30);
+}
+
+TEST_F(WanBurstTest, ABurstThatLostMuchWasTooLarge) {
+  grow();
+  send(48, {.lost = 6});
+  EXPECT_EQ(size(), 96) << "an eighth is the path's own";
+  send(60, {.lost = 20});
+  EXPECT_EQ(size(), 30);
 }
 
 TEST_F(WanBurstTest, OneLossIsNotMuch) {
-  WanBurst small(kBytes);
-  std::swap(burst, small);
-  speedUp();
-  send({.packets = 4, .lost = 1});
-  EXPECT_EQ(burst.pace(), 8);
-  send({.packets = 4, .lost = 2});
-  EXPECT_EQ(burst.pace(), 4);
+  grow();
+  send(4, {.lost = 1});
+  EXPECT_EQ(size(), 80);
+  send(4, {.lost = 2});
+  EXPECT_EQ(size(), 10);
 }
 
-TEST_F(WanBurstTest, AMarkHalvesIt) {
-  speedUp();
-  send({.marks = 1});
-  EXPECT_EQ(burst.pace(), 4);
+TEST_F(WanBurstTest, WhatIsUsuallyLostIsThePathsOwn) {
+  grow();
+  for (int i = 0; i < 40; ++i) send(40, {.lost = 4});
+  send(40, {.lost = 8});  // 20 %; 10 % are usual
+  EXPECT_EQ(size(), 80);
+  send(40, {.lost = 10});
+  EXPECT_EQ(size(), 20);
 }
 
-// Its packets go at once at any pace, and the ACK of the last one may be delayed.
-TEST_F(WanBurstTest, ABurstWithinTheInitialWindowSaysNothing) {
-  send({.packets = 10});
-  EXPECT_EQ(burst.pace(), 1.2);
-  speedUp();
-  send({.packets = 10, .rtt = 150ms});
-  EXPECT_EQ(burst.pace(), 8);
-}
-
-TEST_F(WanBurstTest, ABurstWithoutARttSaysNothing) {
+TEST_F(WanBurstTest, AfterOneThatWasTooLargeTheyGrowOnlyTenSecondsLater) {
+  grow();
+  send(80, {.rtt = 106ms});
+  for (int i = 0; i < 8; ++i) send(40);
+  EXPECT_EQ(size(), 40);
+  send(40);
   now += 1s;
-  burst.begin();
-  burst.onAck({.now = now, .bytes = 20 * kBytes, .largestSentAt = now - 100ms});
-  burst.end(path, kTarget, now, false);
-  EXPECT_EQ(burst.pace(), 1.2);
+  send(40);
+  EXPECT_EQ(size(), 80);
 }
 
-TEST_F(WanBurstTest, AStreamGoesAtTheLeastPaceUntilNothingIsInFlight) {
-  speedUp();
-  send({.streams = true});
-  EXPECT_EQ(burst.pace(), 1.2);
-  burst.end(path, kTarget, now, false);
-  EXPECT_EQ(burst.pace(), 8);
+TEST_F(WanBurstTest, EachThatIsTooLargeAgainMakesThemWaitTwiceAsLong) {
+  grow();
+  for (Duration patience : {10s, 20s, 40s, 80s, 160s, 320s, 320s}) {
+    send(80, {.rtt = 106ms});
+    ASSERT_EQ(size(), 40);
+    now += patience - 2s;
+    send(40);  // it is judged a second later
+    EXPECT_EQ(size(), 40) << patience.count();
+    now += 1s;
+    send(40);
+    ASSERT_EQ(size(), 80) << patience.count();
+  }
 }
 
-TEST_F(WanBurstTest, WhatAStreamQueuesSaysNothingOfBursts) {
-  speedUp();
-  send({.streams = true});
-  burst.onAck({.now = now, .bytes = 100 * kBytes, .largestSentAt = now - 100ms, .rtt = 200ms});
-  burst.end(path, kTarget, now, true);
-  burst.end(path, kTarget, now, false);
-  EXPECT_EQ(burst.pace(), 8);
-}
-
-TEST_F(WanBurstTest, ABurstIsJudgedByItsOwnPackets) {
-  speedUp();
-  send({.rtt = 106ms});
+TEST_F(WanBurstTest, OneOfThatSizeThatCameThroughEndsThat) {
+  grow();
+  for (Duration patience : {10s, 20s}) {
+    send(80, {.rtt = 106ms});
+    ASSERT_EQ(size(), 40);
+    now += patience;
+    send(40);
+    ASSERT_EQ(size(), 80);
+  }
+  send(80);
+  send(160, {.rtt = 106ms});
+  ASSERT_EQ(size(), 80);
   now += 10s;
-  send();
-  EXPECT_EQ(burst.pace(), 8);
+  send(80);
+  EXPECT_EQ(size(), 160);
+}
+
+TEST_F(WanBurstTest, WithoutARttItTellsNothing) {
+  begin();
+  ack(10, {.rtt = {}});
+  EXPECT_EQ(size(), 10);
+}
+
+TEST_F(WanBurstTest, EachBurstIsJudgedByItsOwnPackets) {
+  grow();
+  send(80, {.rtt = 112ms, .lost = 4, .marks = 2});
+  ASSERT_EQ(size(), 40);
+  now += 20s;
+  send(40);
+  EXPECT_EQ(size(), 80);
+}
+
+TEST_F(WanBurstTest, TheSecondRoundEndsIt) {
+  begin();
+  burst.onRound(kTarget, now);
+  EXPECT_EQ(burst.size(), 10 * kBytes) << "the first ACK";
+  ack(10, {});
+  burst.onRound(kTarget, now);
+  EXPECT_EQ(burst.size(), 20 * kBytes);
+  ack(100, {.rtt = 200ms});  // of a download, which queues
+  burst.onLoss(lossOf(100, now, now));
+  EXPECT_EQ(size(), 20);
+}
+
+TEST_F(WanBurstTest, ANewBurstHasItsOwnRounds) {
+  begin();
+  burst.onRound(kTarget, now);
+  begin();
+  ack(10, {});
+  burst.onRound(kTarget, now);
+  EXPECT_EQ(burst.size(), 10 * kBytes);
 }
 
 }  // namespace

@@ -274,19 +274,15 @@ TEST_F(WanTest, AFullWindowWithoutAPauseBeforeItIsNoReason) {
   EXPECT_EQ(w.window(), before);
 }
 
-/// In the model, with nothing in flight.
+/// A response of so many datagrams into an idle path, of which the last `lost` are lost.
 struct WanBurstsTest : WanTest {
-  WanBurstsTest() {
-    leaveStart();
+  void respond(uint64_t packets, Duration rtt, uint64_t lost = 0) {
     now += 1s;
-  }
-  /// A response of 20 datagrams of which the last `lost` are lost.
-  void respond(Duration rtt, uint64_t lost = 0) {
-    now += 1s;
-    for (uint64_t i = 1; i <= 20; ++i) w.onSent(kBytes, i * kBytes, now);
+    for (uint64_t i = 1; i <= packets; ++i) w.onSent(kBytes, i * kBytes, now);
     now += rtt;
     uint64_t prior = delivered;
-    for (uint64_t left = 20; left > lost; left -= 2) {
+    if (lost > 0) w.onLoss(lossOf(lost, now, now));
+    for (uint64_t left = packets - lost; left > 0; left -= 2) {
       AckSample ack;
       ack.now = now;
       ack.bytes = 2 * kBytes;
@@ -297,47 +293,57 @@ struct WanBurstsTest : WanTest {
       ack.priorDelivered = prior;
       w.onAck(ack);
     }
-    LossSample loss = lossOf(lost, now, now);
-    loss.inFlight = loss.bytes;
-    if (lost > 0) w.onLoss(loss);
   }
-  /// Windows per RTT.
-  double pace() const { return w.pacingRate() * 0.1 / window(); }
+  /// Datagrams that may go at once now that another response begins.
+  double burst() {
+    w.onSent(kBytes, kBytes, now + 1s);
+    return w.burst() / static_cast<double>(kBytes);
+  }
 };
 
-TEST_F(WanBurstsTest, ResponsesThatDoNotQueueGoFaster) {
-  for (double expected : {2.4, 4.8, 8.0}) {
-    respond(100ms);
-    EXPECT_NEAR(pace(), expected, 1e-6);
+TEST_F(WanBurstsTest, WhatThePathHasBorneMayGoAtOnce) {
+  leaveStart();
+  for (uint64_t packets : {10, 20, 40}) {
+    respond(packets, 100ms);
+    EXPECT_EQ(burst(), 2 * packets);
   }
+  EXPECT_NEAR(w.pacingRate(), 1.2 * window() / 0.1, 5) << "the rest is paced as ever";
 }
 
-TEST_F(WanBurstsTest, AResponseThatQueuesOrLosesMuchSlowsTheNextOnes) {
-  for (int i = 0; i < 3; ++i) respond(100ms);
-  respond(100ms, 4);
-  EXPECT_NEAR(pace(), 4, 1e-6) << "its end is lost";
-  respond(120ms);
-  EXPECT_NEAR(pace() * 1.2, 2, 1e-6) << "the smoothed RTT is 120 ms";
+TEST_F(WanBurstsTest, WhatItHasNotMayNot) {
+  leaveStart();
+  for (uint64_t packets : {10, 20, 40}) respond(packets, 100ms);
+  respond(80, 120ms);
+  EXPECT_EQ(burst(), 40);
+  respond(40, 100ms, 20);
+  EXPECT_EQ(burst(), 20);
 }
 
-TEST_F(WanBurstsTest, ADownloadAfterThemDoesNot) {
-  for (int i = 0; i < 3; ++i) respond(100ms);
+TEST_F(WanBurstsTest, ADownloadIsJudgedByItsFirstRoundTrip) {
+  leaveStart();
   now += 1s;
   w.onSent(kBytes, kBytes, now);
-  round(100ms, {.samples = 1});
-  EXPECT_NEAR(pace(), 8, 1e-6) << "its first round trip is a burst";
+  round(100ms, {.samples = 1, .acked = kBytes});
   round(100ms);
-  EXPECT_NEAR(pace(), 1.2, 1e-6);
+  EXPECT_EQ(w.burst(), 20 * kBytes);
+  for (int i = 0; i < 3; ++i) round(150ms);
+  EXPECT_EQ(w.burst(), 20 * kBytes);
 }
 
-TEST_F(WanTest, TheStartHasItsOwnPace) {
-  for (int i = 0; i < 5; ++i) {
-    now += 1s;
-    w.onSent(kBytes, kBytes, now);
-    round(100ms, {.inFlight = 0.1, .samples = 2, .acked = 2 * kBytes});
-  }
+TEST_F(WanBurstsTest, TheStartDoesNotKnow) {
+  respond(10, 100ms);
+  EXPECT_EQ(burst(), 0);
   ASSERT_EQ(w.mode(), Wan::Mode::kStart);
-  EXPECT_NEAR(w.pacingRate() * 0.1 / window(), 2, 1e-6);
+}
+
+TEST_F(WanBurstsTest, ResetForgetsWhatThePathHasBorne) {
+  leaveStart();
+  respond(10, 100ms);
+  ASSERT_EQ(burst(), 20);
+  w.reset(now);
+  delivered = 0;
+  leaveStart();
+  EXPECT_EQ(w.burst(), 10 * kBytes);
 }
 
 TEST_F(WanTest, LossWithoutAQueueIsNotCongestion) {
@@ -462,6 +468,12 @@ TEST_F(WanForeignTest, CompetesAsCubic) {
   double before = window();
   lose(1);
   EXPECT_NEAR(window(), 0.7 * before, 1);
+}
+
+TEST_F(WanForeignTest, WhileItCompetesNoBurstGoesAtOnce) {
+  EXPECT_GT(w.burst(), 0);
+  compete();
+  EXPECT_EQ(w.burst(), 0);
 }
 
 TEST_F(WanForeignTest, LossWithoutTheQueueIsNotCongestionEither) {

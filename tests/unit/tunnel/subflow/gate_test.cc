@@ -17,6 +17,7 @@ struct FixedController final : Controller {
   struct Limits {
     uint64_t window = 12'000;
     double rate = 1e6;
+    double burst = 0;
     Time suppressedAt = kNever;
     bool usable = false;
     std::vector<std::string> told;
@@ -32,6 +33,7 @@ struct FixedController final : Controller {
   void reset(Time) override { limits.told.emplace_back("reset"); }
   uint64_t window() const override { return limits.window; }
   double pacingRate() const override { return limits.rate; }
+  double burst() const override { return limits.burst; }
   Limits& limits;
 };
 
@@ -117,6 +119,18 @@ TEST_F(GateTest, TheWindowBoundsWhatIsInFlight) {
   EXPECT_EQ(flight.bytes(), limits.window);
   flight.onAcked(0_pn);
   EXPECT_NE(gate.opensAt(), kNever);
+}
+
+TEST_F(GateTest, WhatMayGoAtOnceIsAskedWhenNothingIsInFlight) {
+  limits.window = 80 * kDatagram;
+  limits.burst = 30'000;
+  size_t atOnce = 0;
+  for (; gate.isOpen(now); ++atOnce) send();
+  EXPECT_EQ(atOnce, 24u) << "then 1500 bytes, a full datagram, do not fit";
+  limits.burst = 40'000;
+  now += 1s;
+  for (atOnce = 0; gate.isOpen(now); ++atOnce) send();
+  EXPECT_EQ(atOnce, 24u) << "the burst that the path bears is that of the first packet";
 }
 
 TEST_F(GateTest, AFullSentMapShutsIt) {

@@ -48,6 +48,7 @@ struct SubflowSenderTest : testing::Test {
     frame.subflow = kSubflow;
     frame.count = 1;
     frame.ranges[0] = {first, last};
+    frame.delay = 3ms;
     return sender.onAck(frame, true, now);
   }
   using Told = std::vector<std::pair<Kind, PacketNumber>>;
@@ -68,6 +69,7 @@ TEST_F(SubflowSenderTest, AnAckThatSaysNothingNewIsNoNews) {
   ASSERT_TRUE(news);
   EXPECT_EQ(news->sample.bytes, 1200u);
   EXPECT_EQ(news->sample.rtt, kRtt);
+  EXPECT_EQ(news->sample.delay, 3ms) << "which the peer held it back";
   EXPECT_EQ(news->largestSentAt, now - kRtt);
   EXPECT_FALSE(ack(pn, pn)) << "said again";
 }
