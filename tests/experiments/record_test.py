@@ -1,13 +1,14 @@
 """The runs behind a page are kept beside it, and are judged without their programs."""
 
 import gzip
+import subprocess
 import unittest
 
 from example import PROGRAM
 from experiments.document import Mistake
 from experiments.grid import cells_of, grid_of
-from experiments.judge import outcomes
-from experiments.record import Record
+from experiments.judge import recorded
+from experiments.record import Record, commit_of
 from runner_test import RunnerCase
 
 
@@ -16,52 +17,83 @@ class Recorded(RunnerCase):
         super().setUp()
         self.record = self.folder / "record"
 
-    def save(self, name="two-ways"):
+    def save(self, name="two-ways", commit="abc"):
         results = {cell: result for (_, cell), result in self.run_it().items()}
-        Record(self.record).save(name, results)
+        Record(self.record).save(name, results, commit)
         return results
+
+    def judged(self):
+        """{name: what is said of it}, by other programs than those that have run."""
+        self.program("#!/bin/bash\nexit 1\n")
+        return recorded({"two-ways": self.experiment}, Record(self.record))["two-ways"]
 
     def test_gives_back_what_was_run_by_its_words(self):
         results = self.save()
-        self.program("#!/bin/bash\nexit 1\n")
-        record = Record(self.record)
-        self.assertEqual({cell: record.load(cell)["result"] for cell in results}, results)
+        runs = Record(self.record).of(self.experiment)
+        self.assertEqual({cell: runs.load(cell)["result"] for cell in results}, results)
         other = next(cells_of(self.experiment, grid_of(self.experiment)))
-        self.assertIsNone(record.load(other), "the full grid was not run")
+        self.assertIsNone(runs.load(other), "the full grid was not run")
 
     def test_is_judged_as_a_store_is(self):
         self.grid = grid_of(self.experiment)
         self.save()
-        self.program("#!/bin/bash\nexit 1\n")
-        known = outcomes({"two-ways": self.experiment}, Record(self.record))
-        self.assertEqual({name: outcome.grid.seeds for name, outcome in known.items()}, {"two-ways": 5})
+        self.assertEqual(self.judged(), {"commit": "abc", "seeds": 5, "of": 5})
+        self.grid = grid_of(self.experiment, seeds=3)
+        self.program()
+        self.save(commit="def")
+        self.assertEqual(self.judged(), {"commit": "def", "seeds": 3, "of": 5})
 
-    def test_the_same_figures_make_the_same_file(self):
+    def test_what_is_not_recorded_is_not_judged(self):
+        self.assertEqual(self.judged(), {"commit": None, "seeds": 0, "of": 5})
+        self.grid = grid_of(self.experiment)
+        self.program()
+        self.save("others")
+        self.assertEqual(self.judged()["seeds"], 0, "the same runs of another experiment are none of this one")
+
+    def test_the_same_figures_leave_the_file_and_its_commit(self):
         self.save()
         file = self.record / "two-ways.json.gz"
         before = file.read_bytes()
-        self.save()
+        self.save(commit="def")
         self.assertEqual(file.read_bytes(), before)
         self.program(PROGRAM.replace("factor=2", "factor=3"))
-        self.save()
+        self.save(commit="def")
         self.assertNotEqual(file.read_bytes(), before)
+        self.assertEqual(Record(self.record).commit("two-ways"), "def")
 
-    def test_one_file_for_each_experiment_which_takes_the_place_of_its_last(self):
-        few = grid_of(self.experiment, quick=True, seeds=1)
+    def test_a_file_takes_the_place_of_its_last_and_no_other_stays(self):
         self.save()
-        self.grid = few
+        self.grid = grid_of(self.experiment, quick=True, seeds=1)
         self.save()
         self.save("others")
         self.assertEqual(sorted(file.name for file in self.record.iterdir()), ["others.json.gz", "two-ways.json.gz"])
         self.assertEqual(len(gzip.decompress((self.record / "two-ways.json.gz").read_bytes()).splitlines()), 1 + 4)
 
-    def test_what_is_no_record_is_a_mistake_that_names_the_file(self):
+    def test_what_is_no_record_is_a_mistake_that_names_the_file_until_it_is_written_anew(self):
         self.record.mkdir()
-        for content in (b"text", gzip.compress(b"{}\n{}\n"), gzip.compress(b"{}\n[1]\n")):
+        whole = gzip.compress(b'{"commit": "a"}\n' + b'{"command": "x", "result": {}}\n' * 99, mtime=0)
+        damaged = whole[:20] + bytes(byte ^ 0x55 for byte in whole[20:40]) + whole[40:]
+        others = [gzip.compress(text) for text in (b"{}\n", b'{"commit": 1}\n[1]\n', b'{"commit": 1}\n{"command": "x"}\n')]
+        for content in (b"", b"text", whole[:-9], damaged, *others):
             with self.subTest(content):
-                (self.record / "broken.json.gz").write_bytes(content)
-                with self.assertRaisesRegex(Mistake, "broken.json.gz: no record of runs"):
-                    Record(self.record)
+                (self.record / "two-ways.json.gz").write_bytes(content)
+                with self.assertRaisesRegex(Mistake, "two-ways.json.gz: no record of runs"):
+                    Record(self.record).of(self.experiment)
+        self.save()
+        self.assertEqual(Record(self.record).commit("two-ways"), "abc")
+
+    def test_the_commit_is_that_of_a_checkout(self):
+        def git(*words):
+            subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=self.folder, check=True,
+                           stdout=subprocess.DEVNULL)
+        self.assertEqual(commit_of(self.folder), "unknown")
+        git("init", "--quiet")
+        (self.folder / "a").write_text("1", encoding="utf-8")
+        git("add", "a")
+        git("commit", "--quiet", "-m", "a")
+        self.assertRegex(commit_of(self.folder), "^[0-9a-f]{12}$")
+        (self.folder / "a").write_text("2", encoding="utf-8")
+        self.assertRegex(commit_of(self.folder), r"^[0-9a-f]{12}\+$")
 
 
 if __name__ == "__main__":

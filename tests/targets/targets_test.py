@@ -261,6 +261,8 @@ class Simulated(unittest.TestCase):
 class WorstRatio(unittest.TestCase):
     """eval.6 with an experiment `tracks-1` that is not run, and a shim.4 of one row."""
 
+    seeds = 5  # that are recorded
+
     @staticmethod
     def entry(report, ratio, interval=0.1, variant="shim", against="off", name="tracks-1"):
         return {"experiment": name, "paper": "tracks", "report": report, "variant": variant, "against": against,
@@ -270,7 +272,9 @@ class WorstRatio(unittest.TestCase):
         def sim_run(*words):
             self.asked.append(words)
             done = mock.Mock(returncode=0 if words[0] == "ratios" else code)
-            done.stdout = json.dumps(found)
+            seeds = {"tracks-1": {"commit": "abc", "seeds": self.seeds, "of": 5},
+                     "amp-8": {"commit": None, "seeds": 0, "of": 5}}
+            done.stdout = json.dumps(seeds if words[0] == "recorded" else found)
             return done
 
         self.asked = []
@@ -296,10 +300,17 @@ class WorstRatio(unittest.TestCase):
 
     def test_what_is_recorded_is_judged_without_a_run_and_says_so(self):
         _, detail = self.harmless([self.entry("p50", 1), self.entry("p99", 1)], recorded=True)
-        self.assertEqual(self.asked, [("ratios", "--recorded")])
-        self.assertIn("docs/evaluation/runs", detail["judged"])
+        self.assertEqual(self.asked, [("recorded",), ("ratios", "--recorded")])
+        self.assertEqual(detail["judged, nothing was run"], {"tracks-1": "5 of 5 seeds, abc"})
+        self.assertNotIn("not recorded", detail[MISSING])
+        self.assertEqual(detail["measured now"], "the rows of shim.4")
         self.harmless([self.entry("p50", 1), self.entry("p99", 1)])
         self.assertEqual(self.asked, [("tracks-1",), ("ratios",)])
+
+    def test_a_part_of_the_seeds_makes_no_verdict(self):
+        self.seeds = 4
+        _, detail = self.harmless([self.entry("p50", 1), self.entry("p99", 1)], recorded=True)
+        self.assertIn("not recorded with all seeds: tracks-1", detail[MISSING])
 
     def test_an_experiment_must_tell_both(self):
         _, detail = self.harmless([self.entry("p50", 1), self.entry("mean", 1)])

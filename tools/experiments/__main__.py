@@ -12,30 +12,31 @@ from . import judge, pages
 from .document import Mistake
 from .grid import cells_of, grid_of, series_cell
 from .outcome import Outcome
-from .record import Record
+from .record import Record, commit_of
 from .rivals import rivals
 from .runner import Store, run_all
 from .spec import FOLDER, ROOT, load_all, load_figures
 
-VERBS = ("list", "all", "claims", "coverage", "ratios", "rivals")
+JUDGING = ("claims", "coverage", "ratios", "rivals")
+VERBS = ("list", "all", "recorded", *JUDGING)
 EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables. claims: the papers' claims, met or "
           "not by the runs that are kept, as JSON. coverage: the figures that have no experiment, number or interval. "
           "ratios: what variants are to those that they are compared with. rivals VARIANT: its p99 against the best "
           "other variant's in each experiment that has both. Of a grid that was broken off, these four look at the "
           "first seeds, up to the first that lacks a run, two at least; \"seeds\" says how many. An experiment of "
           "which a run has failed is not judged. --recorded: they judge the runs behind docs/evaluation, which were "
-          "the programs of an earlier commit, and take seconds.")
+          "of the commits that recorded tells, and take seconds.")
 
 
 def _parse():
     parser = argparse.ArgumentParser(prog="sim/run", description="Runs the experiments of sim/experiments and sets "
                                      "their figures beside the papers'.", epilog=EPILOG)
     parser.add_argument("wanted", nargs="+",
-                        metavar="list | NAME... | all | claims | coverage | ratios | rivals VARIANT")
+                        metavar="list | NAME... | all | recorded | claims | coverage | ratios | rivals VARIANT")
     parser.add_argument("--quick", action="store_true", help="the reduced grids: all in less than ten minutes")
     parser.add_argument("--seeds", type=int, metavar="N", help="so many, instead of each grid's own")
     parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count(), help="runs at a time (%(default)s)")
-    parser.add_argument("--write", action="store_true", help="tables, plots and the runs' figures into docs/evaluation")
+    parser.add_argument("--write", action="store_true", help="tables, plots and runs into docs/evaluation")
     parser.add_argument("--recorded", action="store_true", help="claims, coverage, ratios, rivals: of the runs that "
                         "docs/evaluation holds, not of those that were made here")
     parser.add_argument("--without", action="append", default=[], metavar="VARIANT", help="rivals: one that is none")
@@ -47,8 +48,8 @@ def _parse():
         parser.error("rivals takes the name of one variant")
     if verb in VERBS and verb != "rivals" and rest:
         parser.error(f"{verb} stands alone")
-    if options.recorded and (verb not in VERBS[2:] or options.quick):
-        parser.error(f"--recorded is for {', '.join(VERBS[2:])}, and of the full grids")
+    if options.recorded and (verb not in JUDGING or options.quick or options.seeds):
+        parser.error(f"--recorded is for {', '.join(JUDGING)}, and of the full grids")
     if any(number is not None and number < 1 for number in (options.seeds, options.jobs)):
         parser.error("--seeds and --jobs are at least 1")
     return options
@@ -62,7 +63,7 @@ def _list(experiments):
               f"{experiment.title}")
 
 
-def _write(outcome, quick, store, results):
+def _write(outcome, quick, store, results, commit):
     from . import draw  # it needs matplotlib, which nothing else does
     experiment = outcome.experiment
     text = experiment.page.read_text(encoding="utf-8")
@@ -75,13 +76,13 @@ def _write(outcome, quick, store, results):
                        store.load(cell)["result"].get("trace_mbit"),
                        experiment.page.with_name(f"{experiment.name}-time.svg"))
     if not quick:
-        Record().save(experiment.name, {cell: results[experiment.name, cell]
-                                        for cell in cells_of(experiment, outcome.grid)})
+        runs = {cell: results[experiment.name, cell] for cell in cells_of(experiment, outcome.grid)}
+        Record().save(experiment.name, runs, commit)
 
 
 def _run(experiments, options, store):
     """Runs them and prints their tables. Returns the names of those that failed."""
-    wanted, grids, overtime = [], {}, {}
+    wanted, grids, overtime, commit = [], {}, {}, commit_of()  # before a page is written
     for experiment in experiments.values():
         grids[experiment.name] = grid_of(experiment, options.quick, options.seeds)
         wanted += [(experiment, cell) for cell in cells_of(experiment, grids[experiment.name])]
@@ -102,7 +103,7 @@ def _run(experiments, options, store):
         print(f"# {experiment.name}: {experiment.title}\n\n{pages.block(outcome, options.quick)}", flush=True)
         try:
             if options.write:
-                _write(outcome, options.quick, store, results)
+                _write(outcome, options.quick, store, results, commit)
         except Mistake as mistake:
             print(f"{experiment.name}: {mistake}", file=sys.stderr)
             failed.append(experiment.name)
@@ -124,6 +125,9 @@ def main():
     if verb == "list":
         _list(experiments)
         return 0
+    if verb == "recorded":
+        print(json.dumps(judge.recorded(experiments, Record()), indent=1))
+        return 0
     if verb not in VERBS:
         unknown = [name for name in options.wanted if name not in experiments]
         if unknown:
@@ -132,7 +136,7 @@ def main():
     if "BRAID_BIN" not in os.environ and not options.recorded:
         build(ROOT, sorted({cell.words[0] for experiment in experiments.values()
                             for cell in cells_of(experiment, experiment.quick)}))
-    if verb in VERBS and verb != "all":
+    if verb in JUDGING:
         known = judge.outcomes(experiments, Record() if options.recorded else store, options.quick)
         print(json.dumps(_told(verb, experiments, known, options), indent=1, ensure_ascii=False))
         return 0

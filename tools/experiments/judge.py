@@ -12,21 +12,29 @@ ABSTRACT = "abstract"
 
 
 def outcomes(experiments, store, quick=False):
-    """{name: outcome} of the experiments that are judged: by their first seeds, up to the first that lacks a run, two
-    at least (one, where the grid has one). An experiment of which a run has failed is not judged."""
+    """{name: outcome} of the experiments that are judged, by what `store` (a Store or a Record) has of them: their
+    first seeds, up to the first that lacks a run, two at least (one, where the grid has one). An experiment of which a
+    run has failed is not judged."""
     found = {}
     for experiment in experiments.values():
         grid = grid_of(experiment, quick)
-        cells = list(cells_of(experiment, grid))
-        results = kept([(experiment, cell) for cell in cells], store)
+        cells, runs = list(cells_of(experiment, grid)), store.of(experiment)
+        results = kept([(experiment, cell) for cell in cells], runs)
         missing = [cell for cell in cells if (experiment.name, cell) not in results]
         seeds = min((cell.seed for cell in missing), default=grid.seeds + 1) - 1
-        if seeds < min(2, grid.seeds) or any(store.has_failed(cell) for cell in missing):
+        if seeds < min(2, grid.seeds) or any(runs.has_failed(cell) for cell in missing):
             continue
         outcome = Outcome(experiment, dataclasses.replace(grid, seeds=seeds), results)
         if not outcome.failures:
             found[experiment.name] = outcome
     return found
+
+
+def recorded(experiments, record):
+    """{name: {"commit", "seeds", "of"}} of each: whose programs have run, how many seeds are judged of how many."""
+    known = outcomes(experiments, record)
+    return {name: {"commit": record.commit(name), "seeds": known[name].grid.seeds if name in known else 0,
+                   "of": grid_of(experiment).seeds} for name, experiment in experiments.items()}
 
 
 def _number(value):

@@ -3,8 +3,11 @@ of a processor, and who doubts a claim or makes a new one should not have to wai
 
 import gzip
 import json
+import os
+import pathlib
 import shlex
 import subprocess
+import zlib
 
 from .document import Mistake
 from .spec import PAGES, ROOT
@@ -12,26 +15,69 @@ from .spec import PAGES, ROOT
 FOLDER = PAGES / "runs"
 
 
-def _commit():
-    """Of the checkout whose programs have run; with + where it had changes."""
-    done = subprocess.run(["git", "describe", "--always", "--abbrev=12", "--dirty=+"], cwd=ROOT, text=True,
+def commit_of(folder=ROOT):
+    """Of this checkout, with + where it has changes: what its programs are of, unless BRAID_BIN names others."""
+    done = subprocess.run(["git", "describe", "--always", "--abbrev=12", "--dirty=+"], cwd=folder, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return done.stdout.strip() or "unknown"
 
 
+def _read(file):
+    """([{"experiment", "commit"}, {"command", "result"}...])."""
+    try:
+        lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).decode().splitlines()]
+        if not lines or not all("result" in line and "command" in line for line in lines[1:]):
+            raise ValueError("its lines are not those of a record")
+        return lines[0]["commit"], {line["command"]: {"result": line["result"]} for line in lines[1:]}
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        raise Mistake(f"{file}: no record of runs: {error}") from None
+
+
 class Record:
-    """A file for each experiment: a line of JSON that says of which commit it is, and one for each run. To those that
-    judge, it is a store of what was run, by whatever program."""
+    """A file for each experiment: a line of JSON that says of which commit it is, and one for each run. Where figures
+    are judged it takes the place of a store, whatever program made them."""
 
     def __init__(self, folder=FOLDER):
-        self._folder, self._runs = folder, {}
-        for file in sorted(folder.glob("*.json.gz")):
-            try:
-                for line in gzip.decompress(file.read_bytes()).decode().splitlines()[1:]:
-                    run = json.loads(line)
-                    self._runs[run["command"]] = {"result": run["result"]}
-            except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-                raise Mistake(f"{file}: no record of runs: {error}") from None
+        self._folder, self._runs = pathlib.Path(folder), {}
+
+    def _file(self, name):
+        return self._folder / f"{name}.json.gz"
+
+    def _of(self, name):
+        if name not in self._runs:
+            file = self._file(name)
+            self._runs[name] = _read(file) if file.exists() else (None, {})
+        return self._runs[name]
+
+    def of(self, experiment):
+        """What judges an experiment: load() and has_failed() as a store has them, of that one's runs."""
+        return _Runs(self._of(experiment.name)[1])
+
+    def commit(self, name):
+        """The commit whose programs have run; None where nothing is recorded."""
+        return self._of(name)[0]
+
+    def save(self, name, results, commit):
+        """Writes the runs of an experiment anew: {cell: figures}. The file stays where they are the same ones."""
+        runs = {shlex.join(cell.words): result for cell, result in results.items()}
+        file = self._file(name)
+        try:
+            if {command: run["result"] for command, run in _read(file)[1].items()} == runs:
+                return
+        except Mistake:
+            pass  # there is none yet, or it is broken
+        lines = [{"experiment": name, "commit": commit}]
+        lines += [{"command": command, "result": result} for command, result in runs.items()]
+        self._folder.mkdir(parents=True, exist_ok=True)
+        whole = file.with_suffix(".new")
+        whole.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0))
+        os.replace(whole, file)
+        self._runs.pop(name, None)
+
+
+class _Runs:
+    def __init__(self, runs):
+        self._runs = runs
 
     def load(self, cell):
         """{"result"} of that run; None where there is none."""
@@ -40,11 +86,3 @@ class Record:
     def has_failed(self, _cell):
         """Runs that failed are never recorded."""
         return False
-
-    def save(self, name, results):
-        """Writes the runs of an experiment anew: {cell: figures}. The same figures make the same file."""
-        lines = [{"experiment": name, "commit": _commit()}]
-        lines += [{"command": shlex.join(cell.words), "result": result} for cell, result in results.items()]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / f"{name}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))

@@ -17,11 +17,23 @@ def sim_run(*words):
     return subprocess.run([ROOT / "sim" / "run", *words], stdout=subprocess.PIPE, text=True)
 
 
+def _recorded(wanted):
+    """What a target tells of the recorded runs of `wanted` that it judges."""
+    found = json.loads(sim_run("recorded").stdout)
+    known = {name: f'{each["seeds"]} of {each["of"]} seeds, {each["commit"]}' for name, each in found.items()
+             if wanted == ["all"] or name in wanted}
+    lacking = [name for name in known if found[name]["seeds"] < found[name]["of"]]
+    detail = {"judged, nothing was run": known}
+    return detail | ({MISSING: f"not recorded with all seeds: {', '.join(lacking)}"} if lacking else {})
+
+
 def sim_run_says(verb, wanted, quick, recorded):
     """(what sim/run says by this verb once `wanted` have run, detail)."""
     detail, flags = {}, ["--quick"] if quick else []
+    if quick and recorded:
+        raise ValueError("what is recorded is of the full grids: --quick or --recorded")
     if recorded:
-        detail["judged"] = "the runs that docs/evaluation/runs holds, of the commits that they name"
+        detail |= _recorded(wanted)
         flags.append("--recorded")
     elif sim_run(*wanted, *flags).returncode != 0:
         detail[MISSING] = "an experiment failed, see above"
