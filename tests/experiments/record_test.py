@@ -73,7 +73,8 @@ class Recorded(RunnerCase):
         self.record.mkdir()
         whole = gzip.compress(b'{"commit": "a"}\n' + b'{"command": "x", "result": {}}\n' * 99, mtime=0)
         damaged = whole[:20] + bytes(byte ^ 0x55 for byte in whole[20:40]) + whole[40:]
-        others = [gzip.compress(text) for text in (b"{}\n", b'{"commit": 1}\n[1]\n', b'{"commit": 1}\n{"command": "x"}\n')]
+        lines = b"{}\n", b'{"commit": 1}\n[1]\n', b'{"commit": 1}\n{"command": "x"}\n'
+        others = [gzip.compress(text) for text in lines]
         for content in (b"", b"text", whole[:-9], damaged, *others):
             with self.subTest(content):
                 (self.record / "two-ways.json.gz").write_bytes(content)
