@@ -61,8 +61,9 @@ class LossCeiling {
   explicit LossCeiling(uint64_t datagram) : datagram_(static_cast<double>(datagram)) {}
   void onRound(const Round& round);
 
-  /// Bytes per second; infinity when there is none.
+  /// Bytes per second; more than any path gives when there is none.
   double rate() const { return rate_; }
+  bool isThere() const { return rate_ < kUnbounded; }
   /// The path's usual loss, 0..1.
   double floor() const { return floor_; }
 

@@ -39,6 +39,11 @@ double Wan::pacingRate() const {
   return std::min(gain * windowBytes() / srtt, std::max(ceiling_.rate(), each));
 }
 
+// Under a ceiling a burst is what a policer drops, and its losses would tell nothing of the ceiling.
+double Wan::burst() const {
+  return mode_ == Mode::kModel && !ceiling_.isThere() ? burst_.size() : 0;
+}
+
 void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
   if (mode_ == Mode::kCompete) competition_.onSent(bytes, inFlight, now);
   if (mode_ == Mode::kModel && inFlight <= bytes) burst_.begin(target(), now);

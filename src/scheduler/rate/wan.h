@@ -49,7 +49,7 @@ class Wan final : public Controller {
   void reset(Time now) override;
   uint64_t window() const override;
   double pacingRate() const override;
-  double burst() const override { return mode_ == Mode::kModel ? burst_.size() : 0; }
+  double burst() const override;
 
   enum class Mode : uint8_t { kStart, kModel, kCompete };
   Mode mode() const { return mode_; }

@@ -12,16 +12,16 @@ namespace braid {
 /// Ours. RFC 9002 section 7.7 lets a sender burst where it knows that the path can take it.
 class WanBurst {
  public:
-  /// A burst with more than this part lost beyond the usual losses, and two packets, was too large.
+  /// A burst with more than this part lost beyond the usual losses was too large.
   static constexpr double kLossy = 1.0 / 8;
-  /// Weight of a burst in the usual losses.
-  static constexpr double kLossGain = 1.0 / 8;
+  /// The usual losses are those of what goes at once anyway, of about the last so many bytes.
+  static constexpr double kLossMemory = 1e6;
   /// Bursts grow no more for so long after one that was too large; twice as long each time, up to the second,
   /// until one of that size came through.
   static constexpr Duration kPatience = 10s;
   static constexpr Duration kMostPatience = 320s;
 
-  /// `least`: bytes that may go at once anyway (RFC 9002 section 7.2).
+  /// `least`: bytes that may go at once anyway (RFC 9002 section 7.2), and tell nothing.
   explicit WanBurst(uint64_t least) : least_(static_cast<double>(least)), size_(least_) {}
 
   /// Something is sent while nothing is in flight. What became of the burst before is known now. `target`:
@@ -34,32 +34,34 @@ class WanBurst {
   /// the sender goes on.
   void onRound(Duration target, Time now);
 
-  /// Bytes.
-  double size() const { return size_; }
+  /// Bytes that may go at once; 0 from the first ACK on, when the path is not idle.
+  double size() const { return isFresh_ ? size_ : 0; }
 
  private:
-  /// What became of a burst.
+  /// What became of what a burst sent at once.
   struct Seen {
-    double acked = 0;      // bytes
-    double lost = 0;       // bytes
-    uint64_t packets = 0;  // lost
-    Duration queues{};     // above the base RTT, summed
+    double acked = 0;   // bytes
+    double lost = 0;    // bytes
+    Duration queues{};  // above the base RTT, summed
     int samples = 0;
     bool marked = false;
 
     double sent() const { return acked + lost; }
   };
+  bool isWatched() const { return isRunning_ && seen_.sent() < size_; }
   void judge(Duration target, Time now);
   bool isClean(Duration target) const;
+  double usualLoss() const;
 
   double least_;
   double size_;
-  double usualLoss_ = 0;  // share
+  double usualSent_ = 0, usualLost_ = 0;  // bytes
   Seen seen_;
-  bool running_ = false;
-  int rounds_ = 0;       // since it began
-  double tooLarge_ = 0;  // bytes that went at once in the last burst that was too large
-  Time mayGrow_;         // not before
+  bool isFresh_ = false;
+  bool isRunning_ = false;  // not yet judged
+  int rounds_ = 0;          // since it began
+  double tooLarge_ = 0;     // bytes of the last burst that was
+  Time mayGrow_;            // not before
   Duration patience_ = kPatience;
 };
 

@@ -85,7 +85,7 @@ std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, 
   if (newLargest && samePath) {
     path_.onRtt(now - news.largestSentAt, ack.delay, now);
     sample.rtt = path_.rtt().latest();
-    sample.delay = ack.delay;
+    sample.delay = std::min<Duration>(ack.delay, kMaxAckDelay);
   }
   return news;
 }

@@ -69,6 +69,27 @@ TEST_F(WanBurstTest, OnlyWhatWentAtOnceTellsOfTheNext) {
   EXPECT_EQ(size(), 20) << "490 of them were paced";
 }
 
+TEST_F(WanBurstTest, WhatIsPacedAfterwardsTellsNothing) {
+  begin();
+  ack(10, {});
+  burst.onLoss(lossOf(100, now, now));
+  ack(400, {.rtt = 200ms});
+  EXPECT_EQ(size(), 20);
+  begin();
+  ack(4, {});
+  burst.onLoss(lossOf(16, now, now));
+  ack(400, {});
+  EXPECT_EQ(size(), 10) << "16 of 20 were lost, of 420 in all";
+}
+
+TEST_F(WanBurstTest, FromTheFirstAckOnNothingGoesAtOnce) {
+  grow();
+  begin();
+  EXPECT_EQ(burst.size(), 80 * kBytes);
+  ack(1, {});
+  EXPECT_EQ(burst.size(), 0);
+}
+
 TEST_F(WanBurstTest, ASmallBurstTellsNothingOfALargeOne) {
   grow();
   send(20);
@@ -108,20 +129,21 @@ TEST_F(WanBurstTest, ABurstThatLostMuchWasTooLarge) {
   EXPECT_EQ(size(), 30);
 }
 
-TEST_F(WanBurstTest, OneLossIsNotMuch) {
+TEST_F(WanBurstTest, WhatMayGoAtOnceAnywayIsNeverTooLarge) {
   grow();
-  send(4, {.lost = 1});
+  send(10, {.rtt = 150ms, .lost = 4, .marks = 1});
   EXPECT_EQ(size(), 80);
-  send(4, {.lost = 2});
+  send(11, {.rtt = 150ms, .lost = 4, .marks = 1});
   EXPECT_EQ(size(), 10);
 }
 
 TEST_F(WanBurstTest, WhatIsUsuallyLostIsThePathsOwn) {
   grow();
-  for (int i = 0; i < 40; ++i) send(40, {.lost = 4});
+  for (int i = 0; i < 200; ++i) send(10, {.lost = 1});
   send(40, {.lost = 8});  // 20 %; 10 % are usual
   EXPECT_EQ(size(), 80);
-  send(40, {.lost = 10});
+  for (int i = 0; i < 200; ++i) send(10);
+  send(40, {.lost = 8});  // hardly any now
   EXPECT_EQ(size(), 20);
 }
 
@@ -183,24 +205,24 @@ TEST_F(WanBurstTest, EachBurstIsJudgedByItsOwnPackets) {
 }
 
 TEST_F(WanBurstTest, TheSecondRoundEndsIt) {
+  grow();
   begin();
+  ack(60, {});
+  burst.onRound(kTarget, now);  // with the first ACK
   burst.onRound(kTarget, now);
-  EXPECT_EQ(burst.size(), 10 * kBytes) << "the first ACK";
-  ack(10, {});
-  burst.onRound(kTarget, now);
-  EXPECT_EQ(burst.size(), 20 * kBytes);
-  ack(100, {.rtt = 200ms});  // of a download, which queues
-  burst.onLoss(lossOf(100, now, now));
-  EXPECT_EQ(size(), 20);
+  ack(20, {.rtt = 200ms});  // of a download, which queues
+  EXPECT_EQ(size(), 120);
 }
 
 TEST_F(WanBurstTest, ANewBurstHasItsOwnRounds) {
+  grow();
   begin();
   burst.onRound(kTarget, now);
   begin();
-  ack(10, {});
+  ack(60, {});
   burst.onRound(kTarget, now);
-  EXPECT_EQ(burst.size(), 10 * kBytes);
+  ack(20, {.rtt = 200ms});
+  EXPECT_EQ(size(), 40);
 }
 
 }  // namespace

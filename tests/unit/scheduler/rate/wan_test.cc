@@ -325,9 +325,19 @@ TEST_F(WanBurstsTest, ADownloadIsJudgedByItsFirstRoundTrip) {
   w.onSent(kBytes, kBytes, now);
   round(100ms, {.samples = 1, .acked = kBytes});
   round(100ms);
-  EXPECT_EQ(w.burst(), 20 * kBytes);
   for (int i = 0; i < 3; ++i) round(150ms);
-  EXPECT_EQ(w.burst(), 20 * kBytes);
+  EXPECT_EQ(burst(), 20);
+}
+
+TEST_F(WanBurstsTest, UnderACeilingNothingMay) {
+  leaveStart();
+  EXPECT_EQ(burst(), 10);
+  for (int i = 0; i < 2; ++i) {
+    lose(30);
+    round(100ms, {.acked = 70000});
+  }
+  ASSERT_LT(w.pacingRate(), 1e6);
+  EXPECT_EQ(burst(), 0);
 }
 
 TEST_F(WanBurstsTest, TheStartDoesNotKnow) {
@@ -343,7 +353,7 @@ TEST_F(WanBurstsTest, ResetForgetsWhatThePathHasBorne) {
   w.reset(now);
   delivered = 0;
   leaveStart();
-  EXPECT_EQ(w.burst(), 10 * kBytes);
+  EXPECT_EQ(burst(), 10);
 }
 
 TEST_F(WanTest, LossWithoutAQueueIsNotCongestion) {
@@ -471,8 +481,10 @@ TEST_F(WanForeignTest, CompetesAsCubic) {
 }
 
 TEST_F(WanForeignTest, WhileItCompetesNoBurstGoesAtOnce) {
-  EXPECT_GT(w.burst(), 0);
+  w.onSent(kBytes, kBytes, now);
+  EXPECT_EQ(w.burst(), 10 * kBytes);
   compete();
+  w.onSent(kBytes, kBytes, now);
   EXPECT_EQ(w.burst(), 0);
 }
 
