@@ -37,6 +37,8 @@ def _parse():
     parser.add_argument("--seeds", type=int, metavar="N", help="so many, instead of each grid's own")
     parser.add_argument("--jobs", type=int, metavar="N", default=os.cpu_count(), help="runs at a time (%(default)s)")
     parser.add_argument("--write", action="store_true", help="tables, plots and runs into docs/evaluation")
+    parser.add_argument("--commit", help="with --write: that of the programs, where BRAID_BIN names others than this "
+                        "checkout's")
     parser.add_argument("--recorded", action="store_true", help="claims, coverage, ratios, rivals: of the runs that "
                         "docs/evaluation holds, not of those that were made here")
     parser.add_argument("--without", action="append", default=[], metavar="VARIANT", help="rivals: one that is none")
@@ -82,7 +84,7 @@ def _write(outcome, quick, store, results, commit):
 
 def _run(experiments, options, store):
     """Runs them and prints their tables. Returns the names of those that failed."""
-    wanted, grids, overtime, commit = [], {}, {}, commit_of()  # before a page is written
+    wanted, grids, overtime, commit = [], {}, {}, options.commit or commit_of()
     for experiment in experiments.values():
         grids[experiment.name] = grid_of(experiment, options.quick, options.seeds)
         wanted += [(experiment, cell) for cell in cells_of(experiment, grids[experiment.name])]
