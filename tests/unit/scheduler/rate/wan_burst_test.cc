@@ -143,7 +143,15 @@ TEST_F(WanBurstTest, WhatIsUsuallyLostIsThePathsOwn) {
   send(40, {.lost = 8});  // 20 %; 10 % are usual
   EXPECT_EQ(size(), 80);
   for (int i = 0; i < 200; ++i) send(10);
-  send(40, {.lost = 8});  // hardly any now
+  send(40, {.lost = 6});  // 15 %, and hardly any are usual now
+  EXPECT_EQ(size(), 20);
+}
+
+TEST_F(WanBurstTest, WhatLargeBurstsLoseIsNeverUsual) {
+  grow();
+  for (int i = 0; i < 100; ++i) send(40, {.lost = 5});
+  EXPECT_EQ(size(), 80) << "an eighth";
+  send(40, {.lost = 6});
   EXPECT_EQ(size(), 20);
 }
 
