@@ -39,7 +39,10 @@ void WanBurst::judge(Duration target, Time now) {
   if (atOnce <= least_) {
     usualSent_ += seen_.sent();
     usualLost_ += seen_.lost;
-    if (usualSent_ > kLossMemory) usualSent_ /= 2, usualLost_ /= 2;
+    if (usualSent_ > kLossMemory) {
+      usualSent_ /= 2;
+      usualLost_ /= 2;
+    }
   }
   if (isClean) {
     if (atOnce >= tooLarge_) patience_ = kPatience;

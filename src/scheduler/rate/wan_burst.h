@@ -21,7 +21,7 @@ class WanBurst {
   static constexpr Duration kPatience = 10s;
   static constexpr Duration kMostPatience = 320s;
 
-  /// `least`: bytes that may go at once anyway (RFC 9002 section 7.2), and tell nothing.
+  /// `least`: bytes that may go at once anyway (RFC 9002 section 7.2), and are never too many.
   explicit WanBurst(uint64_t least) : least_(static_cast<double>(least)), size_(least_) {}
 
   /// Something is sent while nothing is in flight. What became of the burst before is known now. `target`:

@@ -37,6 +37,21 @@ TEST_F(CoupledWanTest, IsNotSuppressed) {
   group.leave(amp);
 }
 
+// A mark over a long round trip ends the start of `wan`.
+TEST_F(CoupledWanTest, WhatWanSendsAtOnceIsAlsoThatOfAuto) {
+  std::unique_ptr<Controller> c = makeController("auto", {.datagram = kBytes}, &group);
+  uint64_t delivered = 0;
+  for (Time now = at(1s); now < at(2s); now += 100ms) {
+    AckSample ack = ackOf(*c, 10 * kBytes, now - 100ms);
+    ack.priorDelivered = delivered;
+    ack.delivered = delivered += 10 * kBytes;
+    c->onMarks(1, now - 100ms, now);
+    c->onAck(ack);
+  }
+  c->onSent(kBytes, kBytes, at(3s));
+  EXPECT_EQ(c->burst(), 10 * kBytes);
+}
+
 TEST_F(CoupledWanTest, LeavesItsGroup) {
   auto c = std::make_unique<CoupledWan>(kBytes, 10, &group);
   c->setUsable(true, at(0s));
