@@ -23,7 +23,7 @@ def commit_of(folder=ROOT):
 
 
 def _read(file):
-    """([{"experiment", "commit"}, {"command", "result"}...])."""
+    """(the commit, {command: {"result"}}) of a file."""
     try:
         lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).decode().splitlines()]
         if not lines or not all("result" in line and "command" in line for line in lines[1:]):

@@ -43,12 +43,12 @@ struct SubflowSenderTest : testing::Test {
     ledger.onSent(p.data[0], kSubflow, pn);
     return pn;
   }
-  std::optional<AckNews> ack(PacketNumber first, PacketNumber last) {
+  std::optional<AckNews> ack(PacketNumber first, PacketNumber last, std::chrono::microseconds delay = 3ms) {
     AckFrame frame;
     frame.subflow = kSubflow;
     frame.count = 1;
     frame.ranges[0] = {first, last};
-    frame.delay = 3ms;
+    frame.delay = delay;
     return sender.onAck(frame, true, now);
   }
   using Told = std::vector<std::pair<Kind, PacketNumber>>;
@@ -61,6 +61,12 @@ struct SubflowSenderTest : testing::Test {
     return all;
   }
 };
+
+TEST_F(SubflowSenderTest, NoPeerHoldsAnAckBackForLongerThanItMay) {
+  PacketNumber pn = send();
+  now += kRtt;
+  EXPECT_EQ(ack(pn, pn, 16s)->sample.delay, kMaxAckDelay);
+}
 
 TEST_F(SubflowSenderTest, AnAckThatSaysNothingNewIsNoNews) {
   PacketNumber pn = send();
