@@ -120,6 +120,24 @@ TEST_P(Failover, APathThatReturnsIsUsedAgainWithinTwoSeconds) {
   }
 }
 
+// A radio link that is gone for some hundred milliseconds comes back as it was: half a second later it is in full use.
+TEST_P(Failover, APathThatWasSilentForAMomentIsFilledAgainAtOnce) {
+  for (Duration silence : {300ms, 500ms, 700ms}) {
+    Scenario s(GetParam());
+    s.path("wifi", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms, .loss = 0.01})
+        .path("lte", {.rateBitsPerSecond = 30_Mbit, .delay = 30ms, .loss = 0.001})
+        .start();
+    s.download(1000_MB);
+    s.run(4s + GetParam() * 7ms).cut("lte").run(silence).mend("lte");
+    ASSERT_TRUE(s.world.runUntil([&] { return s.subflow(s.hub, "lte")->state == "active"; }, 1s));
+    auto carried = [&] { return s.world.path("lte").downStats(s.world.now()).delivered.bytes; };
+    uint64_t before = carried();
+    s.run(500ms);
+    double share = static_cast<double>(carried() - before) * 8 / (30_Mbit * 0.5);
+    EXPECT_GT(share, 0.3) << toSeconds(silence) << " s\n" << s.report();
+  }
+}
+
 TEST(Failover, FlappingDoesNotUseUpSubflows) {
   Scenario s(6);
   s.path("dsl", kDsl).path("lte", kLte).start();

@@ -145,8 +145,12 @@ void Wan::competeRound() {
 void Wan::onLoss(const LossSample& loss) {
   rounds_.onLoss(loss);
   burst_.onLoss(loss);
-  if (loss.persistent) window_ = model_.least();
-  if (mode_ == Mode::kCompete) competition_.onLoss(loss, rounds_.current(), path_, windowBytes());
+  if (mode_ == Mode::kCompete) {
+    competition_.onLoss(loss, rounds_.current(), path_, windowBytes());
+  } else if (loss.persistent) {
+    reset(loss.now);
+    window_ = model_.least();
+  }
 }
 
 void Wan::onMarks(uint64_t marks, Time largestSentAt, Time now) {

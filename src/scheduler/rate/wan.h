@@ -12,7 +12,8 @@ namespace braid {
 
 /// Rate control for paths that do not mark and that lose at random: WiFi, 4G, the Internet. Ours, put
 /// together from published pieces, each in a file of its own:
-/// - The start doubles the window each round trip until the path is full (wan_start.h).
+/// - The start doubles the window each round trip until the path is full (wan_start.h). After persistent congestion
+///   it begins again, from the least window (RFC 9002 section 7.6.2), unless `wan` competes.
 /// - The model keeps a small queue at the bottleneck, by FAST's equation (wan_model.h, wan_target.h). Loss
 ///   without a queue is not congestion.
 /// - A queue that does not go although this window gives way is somebody else's (wan_foreign_queue.h): then

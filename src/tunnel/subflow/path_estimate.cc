@@ -31,7 +31,13 @@ void PathEstimate::onAcked(const SentPacket& packet, bool wasLost, AckSample& sa
   rate_.onAcked(packet, sample, now);
 }
 
+void PathEstimate::onBack(PacketNumber next) {
+  backAt_ = next;
+  silenceLosses_ = 0;
+}
+
 void PathEstimate::onLost(PacketNumber pn, SentPacket& packet) {
+  if (pn < backAt_ && ++silenceLosses_ > kSilenceLosses) return;
   losses_.onLost(pn.value());
   packet.countedLost = true;
 }

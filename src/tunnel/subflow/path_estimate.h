@@ -21,6 +21,10 @@ class PathEstimate {
   /// slowed down says so in every sample. Ours.
   static constexpr Duration kPlausibleRtt = 1s;
 
+  /// So many losses of one silence count, at most. Random loss makes silences of a few packets; whatever else is lost
+  /// while nothing comes through tells nothing of the path that is back. Ours.
+  static constexpr int kSilenceLosses = 8;
+
   explicit PathEstimate(Time now) : rate_(now) {}
 
   const RttEstimator& rtt() const { return rtt_; }
@@ -40,12 +44,14 @@ class PathEstimate {
   void onSent(SentPacket& packet, bool isFirst, Time now);
   /// A packet is newly acknowledged; `wasLost`: it had counted as lost. Adds to the ACK's sample.
   void onAcked(const SentPacket& packet, bool wasLost, AckSample& sample, Time now);
-  /// A packet counts as lost, which tells of the path; of several in the order of their numbers.
+  /// A packet counts as lost, which tells of the path (but kSilenceLosses); of several in the order of their numbers.
   void onLost(PacketNumber pn, SentPacket& packet);
   /// An ACK came `latest` after the largest packet that it acknowledges; the peer held it back for `ackDelay`.
   void onRtt(Duration latest, Duration ackDelay, Time now);
   /// A challenge was answered after `rtt`: the first sample, or none.
   void onProof(Duration rtt, Time now);
+  /// The path answers after a silence; packets before `next` left until then.
+  void onBack(PacketNumber next);
   /// The sender has nothing more to send while `inFlight` bytes are in flight and the subflow is open.
   void setAppLimited(uint64_t inFlight) { rate_.setAppLimited(inFlight); }
   /// The path is another one: nothing is known of its round trip and losses.
@@ -55,6 +61,8 @@ class PathEstimate {
   RttEstimator rtt_;
   LossEstimate losses_;
   DeliveryRate rate_;
+  PacketNumber backAt_{};  // packets before it left before the last silence ended
+  int silenceLosses_ = 0;  // of these, losses that count
 };
 
 }  // namespace braid

@@ -178,6 +178,7 @@ void SubflowSender::setUsable(bool usable, Time now) {
     moveAllData(now);
     return abandonOld(now);
   }
+  path_.onBack(sent().next());
   mtu_.onPathUp(now);
   flight_.onProgress(now);
 }

@@ -394,12 +394,19 @@ TEST_F(WanTest, AMarkTakesFifteenPercentOncePerRound) {
   EXPECT_NEAR(window(), 0.85 * before, 1);
 }
 
-TEST_F(WanTest, PersistentCongestionLeavesTheLeastWindow) {
+TEST_F(WanTest, PersistentCongestionLeavesTheLeastWindowWhichDoublesEachRound) {
   leaveStart();
   LossSample loss = lossOf(10, now, now);
   loss.persistent = true;
   w.onLoss(loss);
   EXPECT_EQ(w.window(), 4000u);
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  ackOne(100ms, 100ms);
+  for (double expected : {8000., 16000., 32000., 64000.}) {
+    round(100ms);
+    EXPECT_NEAR(window(), expected, 1);
+  }
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart) << "ten lost packets of before are not of a round of now";
 }
 
 // ---- the path's RTT

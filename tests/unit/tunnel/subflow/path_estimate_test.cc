@@ -78,6 +78,23 @@ TEST_F(PathEstimateTest, ALateAckTakesTheLossBackWhereItHadCounted) {
   EXPECT_EQ(path.losses().lost(), 0u);
 }
 
+TEST_F(PathEstimateTest, OfWhatASilenceLostOnlyTheFirstFewCount) {
+  for (uint64_t silence : {1, 2}) {
+    uint64_t before = path.losses().lost();
+    std::vector<SentPacket> lost(100);
+    for (SentPacket& p : lost) p = send();
+    path.onBack(PacketNumber(100 * silence));
+    for (uint64_t i = 0; i < 100; ++i) path.onLost(PacketNumber(100 * (silence - 1) + i), lost[i]);
+    EXPECT_EQ(path.losses().lost() - before, uint64_t{PathEstimate::kSilenceLosses}) << silence;
+    ack(lost[99], true);
+    EXPECT_EQ(path.losses().lost() - before, uint64_t{PathEstimate::kSilenceLosses}) << "it had not counted";
+  }
+  SentPacket later = send();
+  uint64_t before = path.losses().lost();
+  path.onLost(200_pn, later);
+  EXPECT_EQ(path.losses().lost() - before, 1u) << "sent after the silence";
+}
+
 TEST_F(PathEstimateTest, OfAnotherPathNothingIsKnown) {
   settle();
   SentPacket lost = send();

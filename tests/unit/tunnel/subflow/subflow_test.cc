@@ -230,6 +230,25 @@ TEST_F(SubflowTest, AfterALongSilenceTheControllerStartsAnew) {
   EXPECT_GT(s->view(now).window, 2 * initial);
 }
 
+TEST_F(SubflowTest, AShortSilenceSaysLittleOfThePathsLosses) {
+  activate();
+  for (int i = 0; i < 100; ++i) send();
+  runTo(now + 500ms);
+  ASSERT_EQ(s->state(), Subflow::State::kSuspect);
+  now = pings.back() + kRtt;
+  PacketNumber last = s->sender().sent().next() - 1;
+  ack(last, last);
+  ASSERT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(s->view(now).inFlight, 0u);
+  EXPECT_GE(s->status(now).lostPackets, 100u);
+  EXPECT_LT(s->path().losses().recentRate(), 0.2) << "8 beside 41 that were acknowledged";
+  last = send();
+  send(), send(), send();
+  now += kRtt;
+  ack(last + 3, last + 3);
+  EXPECT_EQ(s->path().losses().sinceLoss(), 1u) << "losses of after the silence count";
+}
+
 TEST_F(SubflowTest, DaysOfSilenceTakeNoMemoryAndNoNumbersBeyondTheMap) {
   activate();
   send();
