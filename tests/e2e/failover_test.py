@@ -7,6 +7,7 @@ from lab.gateway import shares
 from pair_case import V4, PairCase
 
 STALL_LIMIT = 1.0  # seconds; the targets pair.2 and pair.3 measure the stall itself
+BACK_LIMIT = 2.0  # seconds until both gateways use a path that is back: probes are a second apart at most
 
 
 class Failover(PairCase):
@@ -18,6 +19,15 @@ class Failover(PairCase):
         download = self.download(self.file(12_000_000))
         download.wait_for_size(3_000_000)
         return download
+
+    def wait_back(self, uplink):
+        """Both gateways use the path again. Each finds out by itself: the concentrator, from where a download comes,
+        may have called the path silent when the edge had nothing on it."""
+        self.lab.edge_gateway.wait_path(uplink, "active")
+        number = next(flow["id"] for flow in self.lab.edge_gateway.paths() if flow["uplink"] == uplink)
+        self.lab.wait_for(lambda: any(flow["id"] == number and flow["state"] == "active"
+                                      for flow in self.lab.gateway.paths()),
+                          f"concentrator: the subflow of {uplink} active", BACK_LIMIT)
 
     def assert_used_again(self, uplink):
         before = self.lab.edge_gateway.paths()
@@ -34,7 +44,7 @@ class Failover(PairCase):
             self.verify(download)
         finally:
             restore()
-        self.lab.edge_gateway.wait_path(uplink, "active")
+        self.wait_back(uplink)
         self.assert_used_again(uplink)
         stall = download.longest_stall(begin=at)
         self.in_time(stall < STALL_LIMIT, f"{uplink} went and the download stood still for {stall:.2f} s")

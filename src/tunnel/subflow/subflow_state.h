@@ -34,6 +34,9 @@ struct Suspect {
   /// Probes before their pauses grow: on a path that loses one packet in three, the first few may be lost.
   /// Ours.
   static constexpr int kQuickProbes = 4;
+  /// The pauses grow by one part of so many: a path that is back is found out after half of its silence more at
+  /// most, after a sixth of it usually. Ours.
+  static constexpr int kProbeGrowth = 2;
   /// Longest pause between probes. Ours.
   static constexpr Duration kMaxProbeInterval = 1s;
   /// A subflow suspect for longer is shown as failed; it is probed all the same. Ours.
@@ -50,7 +53,8 @@ struct Suspect {
   void onProbe(Time now) {
     probedAt = now;
     probeAt = now + probeInterval;
-    if (++probes >= kQuickProbes) probeInterval = std::min<Duration>(probeInterval * 2, kMaxProbeInterval);
+    if (++probes >= kQuickProbes)
+      probeInterval = std::min<Duration>(probeInterval + probeInterval / kProbeGrowth, kMaxProbeInterval);
   }
   /// The peer was heard: the next probe goes a PTO after the last one, however long the pause has become.
   void hasten(Duration pto, Time now) { probeAt = std::max(now, probedAt + pto); }

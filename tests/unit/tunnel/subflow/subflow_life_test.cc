@@ -110,6 +110,20 @@ TEST_F(SubflowLifeTest, WhenThePeerIsHeardASuspectPathIsProbedUnlessThatComesAny
   EXPECT_EQ(life.probeAt(), now);
 }
 
+// A path that comes back is found out by the next probe.
+TEST_F(SubflowLifeTest, ThePausesBetweenProbesAreASmallPartOfTheSilence) {
+  makeSuspect();
+  Time began = now;
+  for (int probes = 0; now < began + 60s; ++probes) {
+    Duration pause = life.probeAt() - now;
+    EXPECT_LE(pause, std::max<Duration>(kPto, (now - began) / 2)) << toSeconds(now - began);
+    EXPECT_LE(pause, state::Suspect::kMaxProbeInterval);
+    ASSERT_LT(probes, 60 + 10) << "and one a second in the long run";
+    now = life.probeAt();
+    life.onProbe(now);
+  }
+}
+
 // A peer that is heard all the time and acknowledges nothing.
 TEST_F(SubflowLifeTest, HoweverMuchIsHeardAProbeGoesOnceInAPto) {
   makeSuspect();
