@@ -25,9 +25,12 @@ class Failover(PairCase):
         may have called the path silent when the edge had nothing on it."""
         self.lab.edge_gateway.wait_path(uplink, "active")
         number = next(flow["id"] for flow in self.lab.edge_gateway.paths() if flow["uplink"] == uplink)
+        began = time.monotonic()
         self.lab.wait_for(lambda: any(flow["id"] == number and flow["state"] == "active"
                                       for flow in self.lab.gateway.paths()),
-                          f"concentrator: the subflow of {uplink} active", BACK_LIMIT)
+                          f"concentrator: the subflow of {uplink} active")
+        took = time.monotonic() - began
+        self.in_time(took < BACK_LIMIT, f"{uplink} was back and the concentrator did not use it for {took:.2f} s")
 
     def assert_used_again(self, uplink):
         before = self.lab.edge_gateway.paths()

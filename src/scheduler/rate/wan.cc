@@ -16,8 +16,17 @@ Wan::Wan(uint64_t datagram, uint64_t initial)
       competition_(datagram, initial),
       ceiling_(datagram) {}
 
-void Wan::reset(Time) {
+void Wan::reset(Time now) {
   *this = Wan(datagram_, initial_);
+  startedAt_ = now;
+}
+
+// RFC 9002 section 7.6.2. A policer is still there after a silence, and would let its whole bucket through first.
+void Wan::restart(Time now) {
+  LossCeiling ceiling = ceiling_;
+  reset(now);
+  ceiling_ = ceiling;
+  window_ = model_.least();
 }
 
 void Wan::setSharing(size_t subflows) {
@@ -57,6 +66,7 @@ void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
 
 void Wan::onAck(const AckSample& ack) {
   path_.onAck(ack, mode_ == Mode::kCompete);
+  if (ack.largestSentAt < startedAt_) return;
   rounds_.onAck(ack);
   burst_.onAck(ack, path_.base());
   if (mode_ == Mode::kStart) window_ += WanStart::growth(ack, window_);
@@ -143,17 +153,18 @@ void Wan::competeRound() {
 }
 
 void Wan::onLoss(const LossSample& loss) {
+  if (loss.largestSentAt < startedAt_) return;
   rounds_.onLoss(loss);
   burst_.onLoss(loss);
   if (mode_ == Mode::kCompete) {
     competition_.onLoss(loss, rounds_.current(), path_, windowBytes());
   } else if (loss.persistent) {
-    reset(loss.now);
-    window_ = model_.least();
+    restart(loss.now);
   }
 }
 
 void Wan::onMarks(uint64_t marks, Time largestSentAt, Time now) {
+  if (largestSentAt < startedAt_) return;
   rounds_.onMarks(marks);
   if (mode_ == Mode::kCompete) competition_.onMarks(marks, largestSentAt, now);
 }

@@ -12,8 +12,9 @@ namespace braid {
 
 /// Rate control for paths that do not mark and that lose at random: WiFi, 4G, the Internet. Ours, put
 /// together from published pieces, each in a file of its own:
-/// - The start doubles the window each round trip until the path is full (wan_start.h). After persistent congestion
-///   it begins again, from the least window (RFC 9002 section 7.6.2), unless `wan` competes.
+/// - The start doubles the window each round trip until the path is full (wan_start.h). After persistent congestion it
+///   begins again from the least window (RFC 9002 section 7.6.2), unless `wan` competes. What left before says nothing
+///   then, and all but a policer's ceiling is forgotten.
 /// - The model keeps a small queue at the bottleneck, by FAST's equation (wan_model.h, wan_target.h). Loss
 ///   without a queue is not congestion.
 /// - A queue that does not go although this window gives way is somebody else's (wan_foreign_queue.h): then
@@ -61,6 +62,7 @@ class Wan final : public Controller {
 
  private:
   double windowBytes() const { return static_cast<double>(window()); }
+  void restart(Time now);
   void judgeRound(const AckSample& ack);
   void modelRound(bool used, Time now);
   void judgeQueue();
@@ -72,6 +74,8 @@ class Wan final : public Controller {
   uint64_t datagram_;
   uint64_t initial_;
   Mode mode_ = Mode::kStart;
+  Time
+      startedAt_;  // what left before says nothing: since then the start is the path's first, or its first again
   double window_;  // bytes, of the start and the model
   WanRounds rounds_;
   WanPath path_;

@@ -44,13 +44,14 @@ class PathEstimate {
   void onSent(SentPacket& packet, bool isFirst, Time now);
   /// A packet is newly acknowledged; `wasLost`: it had counted as lost. Adds to the ACK's sample.
   void onAcked(const SentPacket& packet, bool wasLost, AckSample& sample, Time now);
-  /// A packet counts as lost, which tells of the path (but kSilenceLosses); of several in the order of their numbers.
+  /// A packet counts as lost, which tells of the path; of several in the order of their numbers. Of those of
+  /// one silence kSilenceLosses count.
   void onLost(PacketNumber pn, SentPacket& packet);
   /// An ACK came `latest` after the largest packet that it acknowledges; the peer held it back for `ackDelay`.
   void onRtt(Duration latest, Duration ackDelay, Time now);
   /// A challenge was answered after `rtt`: the first sample, or none.
   void onProof(Duration rtt, Time now);
-  /// The path answers after a silence; packets before `next` left until then.
+  /// The path comes into use, for the first time or after a silence; packets before `next` left before that.
   void onBack(PacketNumber next);
   /// The sender has nothing more to send while `inFlight` bytes are in flight and the subflow is open.
   void setAppLimited(uint64_t inFlight) { rate_.setAppLimited(inFlight); }
@@ -61,8 +62,8 @@ class PathEstimate {
   RttEstimator rtt_;
   LossEstimate losses_;
   DeliveryRate rate_;
-  PacketNumber backAt_{};  // packets before it left before the last silence ended
-  int silenceLosses_ = 0;  // of these, losses that count
+  PacketNumber backAt_{};  // packets before it left before the path last came into use
+  int silenceLosses_ = 0;  // losses among these so far
 };
 
 }  // namespace braid

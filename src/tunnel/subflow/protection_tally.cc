@@ -26,7 +26,7 @@ bool ProtectionTally::onDecoded(const SentPacket& p) {
     instead |= p.data[i]->queued;
   }
   counts_.decoded += news;
-  bool lost = p.countedLost && p.role == SentPacket::Role::kOrdinary && !p.moved;
+  bool lost = p.state == SentPacket::State::kLost && p.role == SentPacket::Role::kOrdinary && !p.moved;
   counts_.recovered += news && instead && lost;
   return news;
 }

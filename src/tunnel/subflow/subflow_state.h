@@ -34,8 +34,8 @@ struct Suspect {
   /// Probes before their pauses grow: on a path that loses one packet in three, the first few may be lost.
   /// Ours.
   static constexpr int kQuickProbes = 4;
-  /// The pauses grow by one part of so many: a path that is back is found out after half of its silence more at
-  /// most, after a sixth of it usually. Ours.
+  /// Each pause is longer than the one before by 1/kProbeGrowth of it: a path that is back is found out after half of
+  /// its silence more at most, after a sixth of it usually. Ours.
   static constexpr int kProbeGrowth = 2;
   /// Longest pause between probes. Ours.
   static constexpr Duration kMaxProbeInterval = 1s;

@@ -394,19 +394,63 @@ TEST_F(WanTest, AMarkTakesFifteenPercentOncePerRound) {
   EXPECT_NEAR(window(), 0.85 * before, 1);
 }
 
+/// As many packets of `sentAt` as make persistent congestion.
+LossSample persistentLoss(Time sentAt, Time now) {
+  LossSample loss = lossOf(10, sentAt, now);
+  loss.persistent = true;
+  return loss;
+}
+
 TEST_F(WanTest, PersistentCongestionLeavesTheLeastWindowWhichDoublesEachRound) {
   leaveStart();
-  LossSample loss = lossOf(10, now, now);
-  loss.persistent = true;
-  w.onLoss(loss);
+  w.onLoss(persistentLoss(now, now));
   EXPECT_EQ(w.window(), 4000u);
   EXPECT_EQ(w.mode(), Wan::Mode::kStart);
-  ackOne(100ms, 100ms);
+  now += 100ms;
   for (double expected : {8000., 16000., 32000., 64000.}) {
     round(100ms);
     EXPECT_NEAR(window(), expected, 1);
   }
   EXPECT_EQ(w.mode(), Wan::Mode::kStart) << "ten lost packets of before are not of a round of now";
+}
+
+// The ACK that ends a silence covers what arrived before it, counts the marks of then, and what it does not cover is
+// lost a little later.
+TEST_F(WanTest, WhatLeftBeforePersistentCongestionSaysNothingOfTheNewStart) {
+  leaveStart();
+  Time before = now - 10ms;
+  w.onLoss(persistentLoss(before, now));
+  AckSample ack;
+  ack.now = now;
+  ack.bytes = 100000;
+  ack.largestSentAt = before;
+  ack.rtt = ack.srtt = ack.minRtt = 100ms;
+  ack.inFlight = 110000;
+  ack.delivered = delivered += 100000;
+  w.onAck(ack);
+  w.onMarks(3, before, now);
+  EXPECT_EQ(w.window(), 4000u);
+  now += 100ms;
+  round(100ms);
+  w.onLoss(persistentLoss(before, now));
+  for (double expected : {16000., 32000., 64000.}) {
+    round(100ms);
+    EXPECT_NEAR(window(), expected, 1);
+  }
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+}
+
+TEST_F(WanTest, PersistentCongestionForgetsNoCeiling) {
+  leaveStart();
+  for (int i = 0; i < 2; ++i) {
+    lose(30);
+    round(100ms, {.acked = 70000});
+  }
+  w.onLoss(persistentLoss(now, now));
+  now += 100ms;
+  for (int i = 0; i < 5; ++i) round(100ms);
+  EXPECT_GT(window(), 100000);
+  EXPECT_NEAR(w.pacingRate(), 0.95 * 700e3, 1);
 }
 
 // ---- the path's RTT
@@ -492,6 +536,13 @@ TEST_F(WanForeignTest, WhileItCompetesNoBurstGoesAtOnce) {
   compete();
   w.onSent(kBytes, kBytes, now);
   EXPECT_EQ(w.burst(), 0);
+}
+
+TEST_F(WanForeignTest, PersistentCongestionIsCubicsWhileItCompetes) {
+  compete();
+  w.onLoss(persistentLoss(now, now));
+  EXPECT_EQ(w.mode(), Wan::Mode::kCompete);
+  EXPECT_LE(w.window(), 4000u);
 }
 
 TEST_F(WanForeignTest, LossWithoutTheQueueIsNotCongestionEither) {

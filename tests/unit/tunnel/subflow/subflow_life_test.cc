@@ -111,7 +111,7 @@ TEST_F(SubflowLifeTest, WhenThePeerIsHeardASuspectPathIsProbedUnlessThatComesAny
 }
 
 // A path that comes back is found out by the next probe.
-TEST_F(SubflowLifeTest, ThePausesBetweenProbesAreASmallPartOfTheSilence) {
+TEST_F(SubflowLifeTest, ThePausesBetweenProbesAreHalfOfTheSilenceAtMost) {
   makeSuspect();
   Time began = now;
   for (int probes = 0; now < began + 60s; ++probes) {
