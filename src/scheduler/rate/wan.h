@@ -74,9 +74,8 @@ class Wan final : public Controller {
   uint64_t datagram_;
   uint64_t initial_;
   Mode mode_ = Mode::kStart;
-  Time
-      startedAt_;  // what left before says nothing: since then the start is the path's first, or its first again
-  double window_;  // bytes, of the start and the model
+  Time startedAt_;  // of the start, when it was not the first: what left before says nothing
+  double window_;   // bytes, of the start and the model
   WanRounds rounds_;
   WanPath path_;
   WanTarget target_;
