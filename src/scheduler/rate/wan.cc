@@ -92,7 +92,8 @@ void Wan::judgeRound(const AckSample& ack) {
                       queue, used || held});
   }
   if (look_.isLowered()) {
-    look_.onRound(static_cast<double>(ack.inFlight - ack.bytes));
+    // An ACK also counts packets that were not in flight any more, for they counted as lost.
+    look_.onRound(static_cast<double>(ack.inFlight - std::min(ack.inFlight, ack.bytes)));
   } else if (starting) {
     if (start_.onRound(round, path_, used)) enterModel();
   } else if (mode_ == Mode::kModel) {

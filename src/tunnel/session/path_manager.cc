@@ -24,7 +24,7 @@ PathManager::PathManager(Side side, const SessionOptions& options, ControlFrames
 bool PathManager::open(const std::string& name, const std::string& uplink, const Route& route, Time now) {
   if (std::optional<size_t> position = subflows_.named(name)) {
     Subflow& s = subflows_[*position];
-    if (s.state() == Subflow::State::kClosed || !hasSameEnds(s.route(), route)) {
+    if (s.state() == Subflow::State::kClosed || !hasSameEnds(s.asked(), route)) {
       s.open(route, now);
       settle(now);
       controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), true});
@@ -38,8 +38,9 @@ bool PathManager::open(const std::string& name, const std::string& uplink, const
 
 void PathManager::close(const std::string& name, Time now) {
   std::optional<size_t> position = subflows_.named(name);
-  if (!position || subflows_[*position].state() == Subflow::State::kClosed) return;
+  if (!position) return;
   Subflow& s = subflows_[*position];
+  if (s.state() == Subflow::State::kClosed && !s.isUnproven()) return;
   s.close(now);
   settle(now);
   controls_.announce(SubflowStatusFrame{s.id(), controls_.takeSequence(), false});
@@ -157,7 +158,8 @@ Time PathManager::nextDeadline(Time now) const {
     next = std::min(next, s->nextDeadline());
     // Another one says what arrived there.
     if (s->ackRoom() == 0 && subflows_.fastest()) next = std::min(next, s->receiver().acks().deadline());
-    if (keepalive_ > 0ns && s->usable()) next = std::min(next, s->sender().lastSentAt() + keepalive_);
+    bool pings = keepalive_ > 0ns && s->usable() && s->sender().canNumber();
+    if (pings) next = std::min(next, s->sender().lastSentAt() + keepalive_);
   }
   return next;
 }

@@ -22,6 +22,8 @@ bool Flight::isDataMissing(PacketNumber pn) const {
 }
 
 SentPacket& Flight::push(size_t bytes, bool tracked, Time now) {
+  // Nobody acknowledges what is not tracked: a subflow that only answers must not run out of numbers.
+  if (!tracked) forgetSettled(now);
   SentPacket& p = sent_.push();
   p.sentAt = now;
   p.bytes = static_cast<uint32_t>(bytes);
@@ -29,13 +31,7 @@ SentPacket& Flight::push(size_t bytes, bool tracked, Time now) {
     sent_.setState(sent_.next() - 1, SentPacket::State::kInFlight);
     if (bytes_ == 0) progressAt_ = now;
     bytes_ += bytes;
-    return p;
   }
-  // Nobody acknowledges these: a subflow that only answers must not run out of numbers.
-  auto isIdle = [](const SentPacket& s) {
-    return s.state == SentPacket::State::kUntracked || s.state == SentPacket::State::kSkipped;
-  };
-  while (sent_.first() + 1 < sent_.next() && isIdle(sent_.at(sent_.first()))) sent_.popFront();
   return p;
 }
 
@@ -53,7 +49,7 @@ void Flight::onAcked(PacketNumber pn) {
   loss_.onAcked(pn);
   if (wasInFlight) {
     bytes_ -= p.bytes;
-  } else {
+  } else if (!p.ofOldRoute) {
     loss_.onSpurious();
   }
   for (size_t i = 0; i < p.dataCount; ++i) {
@@ -65,11 +61,16 @@ void Flight::onAcked(PacketNumber pn) {
 }
 
 void Flight::trim(Duration keep, Time now) {
+  keep_ = keep;
+  forgetSettled(now);
+}
+
+void Flight::forgetSettled(Time now) {
   while (!sent_.empty()) {
     const SentPacket& p = sent_.at(sent_.first());
     if (p.state == SentPacket::State::kInFlight) break;
     bool crowded = sent_.next() - sent_.first() > SentPackets::kMaxSpan / 2;
-    if (p.state == SentPacket::State::kLost && !crowded && now - p.sentAt < keep) break;
+    if (p.state == SentPacket::State::kLost && !crowded && now - p.sentAt < keep_) break;
     popFront();
   }
 }

@@ -73,7 +73,8 @@ class Flight {
                    onLost(pn, p);
                  });
   }
-  /// Forgets packets that are settled, the lost ones after `keep`, for their ACK may only be late.
+  /// Forgets packets that are settled, the lost ones after `keep`, for their ACK may only be late. From then on push()
+  /// does so, too, of what asks for no ACK.
   void trim(Duration keep, Time now);
 
   // ---- data
@@ -111,13 +112,15 @@ class Flight {
     }
     movedTo_ = sent_.next();
   }
-  /// Loses them with their data, for a reason that says nothing of the path; calls then(pn, packet) for each.
+  /// The route is another one. Loses them with their data, which says nothing of the path, nor does an ACK that comes
+  /// for them yet; calls then(pn, packet) for each.
   template <typename Then>
   void loseAll(Time now, Then&& then) {
     PacketNumber pn = sent_.nextInFlight(sent_.first());
     for (; pn < sent_.next(); pn = sent_.nextInFlight(pn + 1)) {
       SentPacket& p = sent_.at(pn);
       setLost(pn, p);
+      p.ofOldRoute = true;
       loseData(p, now);
       then(pn, p);
     }
@@ -142,14 +145,16 @@ class Flight {
     sent_.setState(pn, SentPacket::State::kLost);
     bytes_ -= packet.bytes;
   }
+  void forgetSettled(Time now);
   void popFront();
 
   DataLedger& ledger_;
   SentPackets sent_;
   LossDetector loss_;
   uint64_t bytes_ = 0;
-  PacketNumber movedTo_{};    ///< what is in flight below it has been moved
-  PacketNumber givenUpTo_{};  ///< of no packet below it is the data waited for
+  Duration keep_ = Duration::max();  ///< of the last trim()
+  PacketNumber movedTo_{};           ///< what is in flight below it has been moved
+  PacketNumber givenUpTo_{};         ///< of no packet below it is the data waited for
   Time progressAt_;
 };
 

@@ -42,6 +42,7 @@ struct SentPacket {
   Role role = Role::kOrdinary;
   bool countedLost = false;  ///< in the loss estimate
   bool ect = false;          ///< left as ECT(0)
+  bool ofOldRoute = false;   ///< was in flight when the route became another one
   uint8_t dataCount = 0;
   /// Delivery-rate state when it left (draft-cheng-iccrg-delivery-rate-estimation section 3.2).
   uint64_t delivered = 0;

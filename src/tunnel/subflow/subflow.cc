@@ -11,6 +11,7 @@ Subflow::Subflow(SubflowId id, std::string uplink, const Route& route, bool trus
     : id_(id),
       uplink_(std::move(uplink)),
       options_(options),
+      asked_(route),
       voice_(id, events),
       peerRoute_(route, trusted, random),
       sender_(voice_, route, options, ledger, group, random, now) {
@@ -92,8 +93,10 @@ void Subflow::close(Time now) {
 }
 
 void Subflow::open(const Route& route, Time now) {
+  asked_ = route;
   changeRoute(route, now);
-  if (life_.reopen()) peerRoute_.prove(path().pto(), now);
+  if (!life_.reopen()) life_.onNewRoute(now);
+  peerRoute_.prove(path().pto(), now);
 }
 
 // ---- time
@@ -173,6 +176,8 @@ bool Subflow::mustSend() const {
 }
 
 std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
+  if (!hasPathFrame(now)) return std::nullopt;
+  if (life_.isUnproven()) sender_.onProbe(now);
   std::optional<PathFrame> frame = peerRoute_.takeFrame(now);
   if (frame && frame->ect) sender_.onMarkedChallenge();
   return frame;

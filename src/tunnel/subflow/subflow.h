@@ -91,6 +91,11 @@ class Subflow {
   /// There is a (new) route; the remote address is trusted as in the constructor.
   void open(const Route& route, Time now);
 
+  /// The route of the constructor or the last open(): the peer may have moved since then.
+  const Route& asked() const { return asked_; }
+  /// The subflow has a route, and the peer has not answered there yet.
+  bool isUnproven() const { return life_.isUnproven(); }
+
   // ---- what leaves
 
   /// A PING must go now, whatever the window says.
@@ -98,7 +103,7 @@ class Subflow {
   void requestPing() { life_.requestPing(); }
   /// A challenge or response must go now.
   bool hasPathFrame(Time now) const { return sender_.canNumber() && peerRoute_.hasFrame(now); }
-  /// The challenge or response, on a route of its own; nullopt when none is due.
+  /// The challenge or response, on a route of its own; nullopt when none is due, or no number is free.
   std::optional<PathFrame> takePathFrame(Time now);
   /// Bytes that a datagram with nothing but ACKs may have; 0: none may go. Before the peer has answered on the route
   /// it must have sent a third of that from there.
@@ -145,6 +150,7 @@ class Subflow {
   SubflowId id_;
   std::string uplink_;
   const SubflowOptions& options_;
+  Route asked_;  ///< of the constructor or the last open()
   SubflowVoice voice_;
   SubflowLife life_;
   PeerRoute peerRoute_;

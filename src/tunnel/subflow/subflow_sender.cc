@@ -97,7 +97,7 @@ void SubflowSender::acknowledge(PacketNumber pn, SentPacket& p, AckSample& sampl
   flight_.onAcked(pn);
   if (p.ect) ecn_.onAcked(pn);
   if (p.hasControl) voice_.tell(SubflowEvent::Kind::kControlDelivered, pn);
-  if (wasLost) {
+  if (wasLost && !p.ofOldRoute) {
     ++counts_.spuriousLosses;
     if (!p.mtuProbe) gate_.onSpuriousLoss(p.sentAt, now);
   }

@@ -117,7 +117,7 @@ class SubflowSender {
   Time suppressionDeadline() const;
   /// suppressionDeadline() has come: the data in flight is moved.
   void onSuppressionTimer(Time now);
-  /// A silent path is probed: each probe takes a packet number, so the oldest are forgotten.
+  /// A path that does not answer is probed: each probe takes a packet number, so the oldest are forgotten.
   void onProbe(Time now) { abandonOld(now); }
 
  private:

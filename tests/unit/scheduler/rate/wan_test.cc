@@ -502,6 +502,25 @@ TEST_F(WanForeignTest, TwoRoundsWithMuchQueuedLowerTheWindow) {
   EXPECT_LT(window(), 0.65 * before);  // 0.85 * 100/160 = 0.53
 }
 
+// Five packets of which four counted as lost: no more than the fifth was in flight.
+TEST_F(WanForeignTest, AnAckOfMoreThanWasInFlightEndsTheLook) {
+  round(160ms);
+  round(160ms);
+  double low = window();
+  now += 160ms;
+  AckSample ack;
+  ack.now = now;
+  ack.largestSentAt = now - 160ms;
+  ack.rtt = ack.srtt = 160ms;
+  ack.minRtt = 100ms;
+  ack.bytes = 5 * kBytes;
+  ack.inFlight = kBytes;
+  ack.priorDelivered = delivered;
+  ack.delivered = delivered + ack.bytes;
+  w.onAck(ack);
+  EXPECT_GT(window(), 1.2 * low);
+}
+
 TEST_F(WanForeignTest, AQueueThatGoesWasOurs) {
   for (int i = 0; i < 5; ++i) {
     round(160ms);

@@ -99,6 +99,57 @@ TEST_F(PathManagerTest, ASubflowThatIsOpenedAgainGoesOnWithItsNumbers) {
   EXPECT_TRUE(a.hasPathFrame(now)) << "it is to be proven anew";
 }
 
+TEST_F(PathManagerTest, OneThatIsClosedBeforeItIsProvenAnewStaysClosed) {
+  Subflow& a = use("a", home);
+  Subflow& b = use("b", other);
+  paths->close("a", now);
+  ASSERT_TRUE(paths->open("a", "a", home, now));
+  auto frame = a.takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  told(b);
+  paths->close("a", now);
+  auto frames = told(b);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_FALSE(frames[0].available);
+  now += 10s;
+  EXPECT_FALSE(a.hasPathFrame(now));
+  a.onPathResponse(frame->challenge->token, frame->route, now);
+  EXPECT_FALSE(a.usable());
+}
+
+// RFC 9000 section 9.3 and 9.4: also a side that has moved itself finds out whether the new route works.
+TEST_F(PathManagerTest, AnotherRouteOfAnOpenSubflowIsProven) {
+  Subflow& a = use("a", home);
+  EXPECT_FALSE(a.hasPathFrame(now));
+  ASSERT_TRUE(paths->open("a", "a", other, now));
+  EXPECT_TRUE(a.usable());
+  auto frame = a.takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  EXPECT_EQ(frame->route, other);
+}
+
+TEST_F(PathManagerTest, TheRouteThatWasAskedForIsNoNewsWhenThePeerHasMoved) {
+  Subflow& a = use("a", home);
+  const Route moved{1, {}, *Endpoint::parse("198.51.100.9:4433")};
+  a.onPacket(0_pn, true, Ecn::kNotEct, 1200, moved, now);
+  auto frame = a.takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge);
+  a.onPathResponse(frame->challenge->token, moved, now);
+  follow();
+  ASSERT_EQ(a.route(), moved);
+  ASSERT_TRUE(paths->open("a", "a", home, now));
+  EXPECT_EQ(a.route(), moved);
+  EXPECT_TRUE(controls.empty());
+}
+
+TEST_F(PathManagerTest, AKeepaliveThatHasNoNumberIsNotDue) {
+  Subflow& a = use("a", home);
+  while (a.sender().canNumber()) a.onSent(40, true, now);
+  now += 3600s;
+  paths->onTimer(now);
+  EXPECT_GT(paths->nextDeadline(now), now);
+}
+
 TEST_F(PathManagerTest, OnlyAnotherRouteIsNewsOfAnOpenSubflow) {
   Subflow& a = use("a", home);
   ASSERT_TRUE(paths->open("a", "a", home, now));

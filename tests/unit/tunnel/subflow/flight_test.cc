@@ -65,6 +65,36 @@ TEST_F(FlightTest, ASubflowThatOnlyAnswersDoesNotRunOutOfNumbers) {
   EXPECT_FALSE(flight.packets().full());
 }
 
+// A loss is remembered for its late ACK. When nothing else that asks for an ACK leaves, no news comes that would forget it.
+TEST_F(FlightTest, ALossDoesNotUseUpTheNumbersOfASubflowThatOnlyAnswers) {
+  for (int i = 0; i < 4; ++i) send();
+  now += kRtt;
+  for (PacketNumber pn : {1_pn, 2_pn, 3_pn}) flight.onAcked(pn);
+  EXPECT_EQ(detect(), Numbers{0});
+  for (size_t i = 0; i < 2 * SentPackets::kMaxSpan; ++i) {
+    ASSERT_FALSE(flight.packets().full()) << i;
+    flight.push(100, false, now);
+  }
+  flight.push(100, false, now);
+  EXPECT_EQ(flight.packets().next() - flight.packets().first(), 1u);
+  EXPECT_EQ(ledger.live(), 1u) << "its data is to be sent again";
+}
+
+TEST_F(FlightTest, WhatAsksForNoAckForgetsALossThatIsOldEnough) {
+  for (int i = 0; i < 4; ++i) send();
+  now += kRtt;
+  for (PacketNumber pn : {1_pn, 2_pn, 3_pn}) flight.onAcked(pn);
+  EXPECT_EQ(detect(), Numbers{0});
+  flight.trim(5 * kRtt, now);
+  EXPECT_TRUE(flight.packets().contains(0_pn));
+  now += 3 * kRtt;
+  flight.push(100, false, now);
+  EXPECT_TRUE(flight.packets().contains(0_pn)) << "its ACK may be late";
+  now += kRtt;
+  flight.push(100, false, now);
+  EXPECT_FALSE(flight.packets().contains(0_pn));
+}
+
 TEST_F(FlightTest, AcknowledgedDataIsDeliveredAndForgotten) {
   send();
   EXPECT_TRUE(flight.isDataMissing(0_pn));

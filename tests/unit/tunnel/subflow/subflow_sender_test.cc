@@ -174,6 +174,21 @@ TEST_F(SubflowSenderTest, OnANewPortThePathIsTheSameOnANewAddressItIsNot) {
   }
 }
 
+TEST_F(SubflowSenderTest, WhatAnotherRouteTookForLostIsNoReordering) {
+  for (int i = 0; i < 10; ++i) send();
+  sender.onNewRoute(true, now);
+  now += kRtt;
+  sender.learn(*ack(PacketNumber(0), PacketNumber(9)), false, now);
+  SubflowStatus status;
+  sender.fill(status, {});
+  EXPECT_EQ(status.spuriousLosses, 0u);
+  PacketNumber first = send();
+  for (int i = 0; i < 3; ++i) send();
+  now += kRtt;
+  sender.learn(*ack(first + 1, first + 3), false, now);
+  EXPECT_EQ(sender.flight().bytes(), 0u) << "three later ones have arrived";
+}
+
 TEST_F(SubflowSenderTest, CountsWhatLeftAndRemembersWhen) {
   now += 1s;
   sender.onSent(100, kHeaders, false, now);

@@ -291,6 +291,39 @@ TEST_F(SubflowTest, OneThatHadNoNumberLeftWhenItWasClosedComesBack) {
   EXPECT_EQ(s->state(), Subflow::State::kActive);
 }
 
+TEST_F(SubflowTest, AnAnswerToAChallengeWaitsForANumber) {
+  activate();
+  PacketNumber first = s->sender().sent().next();
+  while (s->sender().canNumber()) s->onSent(40, true, now);
+  s->onPathChallenge(PathToken{1}, home);
+  EXPECT_FALSE(s->takePathFrame(now));
+  ack(first, s->sender().sent().next() - 1);
+  EXPECT_TRUE(s->takePathFrame(now));
+}
+
+// The cable is back, the provider is not: challenges go on, and each takes a number.
+TEST_F(SubflowTest, OneThatIsReopenedLongBeforeThePeerCanBeReachedComesBack) {
+  for (const Route& again : {home, Route{2, {}, home.remote}}) {
+    SetUp();
+    activate();
+    send();
+    s->close(now);
+    s->open(again, now);
+    std::optional<Subflow::PathFrame> frame;
+    for (size_t i = 0; i < 2 * SentPackets::kMaxSpan; ++i) {
+      while (!s->hasPathFrame(now)) {
+        ASSERT_NE(s->nextDeadline(), kNever) << i;
+        now = std::max(now, s->nextDeadline());
+        s->onTimer(now);
+      }
+      frame = s->takePathFrame(now);
+      s->onSent(1200, false, now);
+    }
+    s->onPathResponse(frame->challenge->token, frame->route, now);
+    EXPECT_EQ(s->state(), Subflow::State::kActive);
+  }
+}
+
 TEST_F(SubflowTest, AnAckOfWhatWasNeverSentHasNoEffect) {
   activate();
   PacketNumber pn = send();
