@@ -47,7 +47,7 @@ class WayHost final : public Host {
     std::vector<Prefix> networksElsewhere(const std::string&) override { return {}; }
     void setForwarding(Address::Family, const std::vector<std::string>&, bool) override {}
     void removeForwarding(Address::Family) override {}
-    bool ownsForwarding(Address::Family) const override { return false; }
+    std::string forwardingBefore(Address::Family) override { return {}; }
     Restored restore() override { return {}; }
     std::vector<std::string> undo() override { return {}; }
   };

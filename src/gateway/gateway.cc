@@ -270,8 +270,9 @@ void Gateway::onNetworkChange() {
   Time now = clock_.now();
   for (const NetworkChange& c : monitor_.process(now)) {
     spdlog::debug("{}", c.text);
-    // What waits for its interface can be put back once that is up.
-    if (c.kind == Kind::kLoss || c.kind == Kind::kMtu || c.kind == Kind::kLinkUp) changes_.suspect(now);
+    // What waits for its interface can be put back once that is up. A new one forwards as all do, an uplink must not.
+    bool appears = c.kind == Kind::kLinkAdded || c.kind == Kind::kLinkUp;
+    if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) changes_.suspect(now);
   }
   updateUplinks(uplinks_.update(monitor_.table()));
 }

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace braid {
 
 namespace {
 
-constexpr size_t kMostMemory = 64;
+constexpr size_t kMostMemory = 1 << 20;  // names of many thousand interfaces
 constexpr Address::Family kFamilies[] = {Address::Family::kV4, Address::Family::kV6};
 
 Translation translationOf(const Config& config, const std::string& device) {
@@ -30,8 +31,23 @@ Translation translationOf(const Config& config, const std::string& device) {
   return out;
 }
 
-std::string memoryOf(bool v4, bool v6) {
-  return std::string(v4 ? "ipv4\n" : "") + (v6 ? "ipv6\n" : "");
+std::string nameOf(Address::Family family) {
+  return family == Address::Family::kV4 ? "ipv4" : "ipv6";
+}
+
+// What the memory says of a family: a line of its name and HostNetwork::forwardingBefore(). "-": the name alone, which
+// releases before 2026-11-27 wrote. Empty: nothing.
+std::string lineOf(const std::string& memory, Address::Family family) {
+  std::istringstream lines(memory);
+  for (std::string line; std::getline(lines, line);) {
+    if (line == nameOf(family)) return "-";
+    if (line.starts_with(nameOf(family) + " ")) return line.substr(nameOf(family).size() + 1);
+  }
+  return "";
+}
+
+std::string memoryOf(Address::Family family, const std::string& before) {
+  return before.empty() ? "" : nameOf(family) + " " + before + "\n";
 }
 
 }  // namespace
@@ -56,24 +72,26 @@ void RouterKeeper::configure(const Config& next) {
 void RouterKeeper::forward(const Config& next) {
   HostNetwork& network = host_.network();
   if (!next.router.forwarding) return endForwarding();
-  if (forwards_) return;
-  memory_ = next.control.socket + ".forwarding";
-  remembered_ = readStateFile(memory_, kMostMemory);
-  std::string left = remembered_;
-  remember(true, true);
+  bool begins = !std::exchange(forwards_, true);
+  if (begins) {
+    memory_ = next.control.socket + ".forwarding";
+    remembered_ = readStateFile(memory_, kMostMemory);
+    std::string text;
+    for (Address::Family family : kFamilies) {
+      std::string left = lineOf(remembered_, family);
+      text += memoryOf(family, left.empty() ? network.forwardingBefore(family) : left);
+    }
+    remember(text);
+  }
   std::vector<std::string> hosts;
   for (const UplinkConfig& uplink : next.uplinks) hosts.push_back(uplink.interface);
   try {
-    for (Address::Family family : kFamilies) {
-      const char* name = family == Address::Family::kV4 ? "ipv4\n" : "ipv6\n";
-      network.setForwarding(family, hosts, left.find(name) != std::string::npos);
-    }
+    for (Address::Family family : kFamilies)
+      network.setForwarding(family, hosts, lineOf(remembered_, family));
   } catch (const SystemError&) {
-    forwards_ = true;
-    endForwarding();
+    if (begins) endForwarding();
     throw;
   }
-  forwards_ = true;
   note();
 }
 
@@ -104,12 +122,14 @@ void RouterKeeper::goBackTo(const Config& config) {
 }
 
 void RouterKeeper::note() {
-  const HostNetwork& network = host_.network();
-  remember(network.ownsForwarding(kFamilies[0]), network.ownsForwarding(kFamilies[1]));
+  std::string text;
+  for (Address::Family family : kFamilies) {
+    if (forwards_) text += memoryOf(family, host_.network().forwardingBefore(family));
+  }
+  remember(text);
 }
 
-void RouterKeeper::remember(bool v4, bool v6) {
-  std::string text = memoryOf(v4, v6);
+void RouterKeeper::remember(const std::string& text) {
   if (memory_.empty() || text == remembered_) return;
   remembered_ = text;
   if (text.empty()) {

@@ -9,8 +9,8 @@
 namespace braid {
 
 /// Makes the host a router for the tunnel, as far as the configuration asks for it: forwarding, masquerade and ports that
-/// lead to hosts behind peers. That this gateway has switched forwarding on is kept in a file beside its control socket,
-/// for the process after one that was killed.
+/// lead to hosts behind peers. That this gateway has switched forwarding on, and what was there before, is kept in a file
+/// beside its control socket, for the process after one that was killed.
 class RouterKeeper {
  public:
   /// `host` must outlive this. `device`: the name that the host gave it.
@@ -31,7 +31,7 @@ class RouterKeeper {
  private:
   void forward(const Config& next);
   void endForwarding();
-  void remember(bool v4, bool v6);
+  void remember(const std::string& text);
 
   Host& host_;
   std::string device_;

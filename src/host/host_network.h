@@ -80,13 +80,16 @@ class HostNetwork {
   virtual std::vector<Prefix> networksElsewhere(const std::string& device) = 0;
 
   /// Packets of the family are forwarded between the host's interfaces. `hosts`: interfaces that take router
-  /// advertisements as before. `left`: where it is on already, a process of ours that was killed did that, and it is
-  /// switched off in the end. Nothing is done on a host without the family.
-  virtual void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) = 0;
+  /// advertisements as before, beside those through which a router advertisement gave a default route; a later call may
+  /// name others. `before`: what forwardingBefore() told to this process or to one that was killed; not empty: forwarding
+  /// is switched off in the end even if it is on already. Nothing is done on a host without the family.
+  virtual void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
+                             const std::string& before) = 0;
   /// What setForwarding() did is taken back now.
   virtual void removeForwarding(Address::Family family) = 0;
-  /// Forwarding of the family is to be switched off in the end.
-  virtual bool ownsForwarding(Address::Family family) const = 0;
+  /// What is to be given back when forwarding of the family is switched off in the end, as words; empty: it is not to
+  /// be switched off. Before setForwarding(): what would be.
+  virtual std::string forwardingBefore(Address::Family family) = 0;
 
   /// What restore() found.
   struct Restored {

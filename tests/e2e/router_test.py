@@ -4,6 +4,7 @@ import contextlib
 import copy
 import signal
 import socket
+import struct
 import subprocess
 import unittest
 
@@ -55,6 +56,14 @@ def sysctl(namespace, name, value=None):
         return out
 
     return namespace.inside(work)
+
+
+def advertise(interface):
+    """Sends a router advertisement (RFC 4861 section 4.2) with a lifetime of 1800 s to all nodes."""
+    with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as end:
+        end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+        message = struct.pack("!BBHBBHII", 134, 0, 0, 64, 0, 1800, 0, 0)
+        end.sendto(message, ("ff02::1", 0, 0, socket.if_nametoindex(interface)))
 
 
 class Router(PairCase):
@@ -336,12 +345,17 @@ class Router(PairCase):
         hub.sysctl(net__ipv4__conf__all__accept_redirects=0)
         self.hub.config["forwarding"] = "on"
         try:
-            self.ready()
-            self.hub.stop()
-            self.assertEqual(sysctl(hub, "all/forwarding"), [0, 0])
-            self.assertEqual(sysctl(hub, "lan0/forwarding"), [1, 1])
-            self.assertEqual(sysctl(hub, "wifi0/forwarding"), [0, 0])
-            self.assertEqual(sysctl(hub, "all/accept_redirects")[0], 0)
+            for killed in (False, True):
+                with self.subTest(killed=killed):
+                    self.ready()
+                    if killed:
+                        self.hub.stop(signal.SIGKILL)
+                        self.ready()
+                    self.hub.stop()
+                    self.assertEqual(sysctl(hub, "all/forwarding"), [0, 0])
+                    self.assertEqual(sysctl(hub, "lan0/forwarding"), [1, 1])
+                    self.assertEqual(sysctl(hub, "wifi0/forwarding"), [0, 0])
+                    self.assertEqual(sysctl(hub, "all/accept_redirects")[0], 0)
         finally:
             self.hub.config.pop("forwarding")
             sysctl(hub, "all/forwarding", 1)
@@ -370,6 +384,69 @@ class Router(PairCase):
         finally:
             gateway.config.pop("forwarding")
             gateway.stop()
+            sysctl(edge, "all/forwarding", 1)
+            gateway.start()
+
+    @contextlib.contextmanager
+    def advertised(self, namespace):
+        """An interface `ra0` of the namespace with a default route that a router advertisement gave; gives what tells
+        whether the route is there."""
+        namespace.ip("link", "add", "ra0", "type", "veth", "peer", "name", "ra1")
+        try:
+            for name in ("ra0", "ra1"):
+                namespace.sysctl(**{f"net__ipv6__conf__{name}__accept_dad": 0})
+                namespace.sysctl(**{f"net__ipv6__conf__{name}__accept_ra": 1})
+                sysctl(namespace, f"{name}/forwarding", 0)
+            for name in ("ra1", "ra0"):
+                namespace.ip("link", "set", name, "up")
+
+            def route():
+                return "proto ra" in namespace.ip("-6", "route", "show", "default", "dev", "ra0")
+
+            def told():
+                namespace.inside(advertise, "ra1")
+                return route()
+
+            self.eventually(told, "a route by router advertisement")
+            yield route
+        finally:
+            namespace.ip("link", "del", "ra0")
+
+    def test_a_default_route_by_router_advertisement_stays(self):
+        hub = self.lab.concentrator
+        self.hub.stop()
+        sysctl(hub, "all/forwarding", 0)
+        self.hub.config["forwarding"] = "on"
+        try:
+            with self.advertised(hub) as route:
+                self.ready()
+                self.assertEqual(sysctl(hub, "all/forwarding"), [1, 1])
+                self.assertTrue(route())
+                self.assertEqual(hub.run("sysctl", "-n", "net.ipv6.conf.ra0.accept_ra").strip(), "1")
+                self.assertEqual(sysctl(hub, "ra0/forwarding")[1], 0)
+                self.hub.stop()
+        finally:
+            self.hub.config.pop("forwarding")
+            sysctl(hub, "all/forwarding", 1)
+            self.ready()
+
+    def test_an_uplink_that_comes_anew_takes_router_advertisements(self):
+        edge, gateway = self.lab.edge, self.lab.edge_gateway
+        gateway.stop()
+        sysctl(edge, "all/forwarding", 0)
+        before = copy.deepcopy(gateway.config)
+        gateway.config["forwarding"] = "on"
+        gateway.config["uplinks"] = [*gateway.config["uplinks"], {"interface": "stick0"}]
+        try:
+            gateway.start()
+            edge.ip("link", "add", "stick0", "type", "veth", "peer", "name", "stick1")
+            self.eventually(lambda: sysctl(edge, "stick0/forwarding")[1] == 0, "it is no router")
+            self.assertEqual(sysctl(edge, "stick1/forwarding")[1], 1)
+        finally:
+            gateway.stop()
+            edge.ip("link", "del", "stick0")
+            gateway.config.clear()
+            gateway.config.update(before)
             sysctl(edge, "all/forwarding", 1)
             gateway.start()
 

@@ -72,10 +72,10 @@ std::string forwardingLine(Address::Family family) {
 }  // namespace
 
 void FakeHostNetwork::setForwarding(Address::Family family, const std::vector<std::string>& hosts,
-                                    bool left) {
+                                    const std::string& before) {
   std::string line = forwardingLine(family);
   if (refuses(line)) throw SystemError(EROFS, "refused " + line);
-  if (!wanted_.contains(line) && (!forwards_ || left)) ownForwarding_.insert(family);
+  if (!forwards_ || !before.empty()) ownForwarding_.try_emplace(family, before.empty() ? "1 lan0" : before);
   forwardingHosts_ = hosts;
   set(line);
 }
@@ -85,8 +85,10 @@ void FakeHostNetwork::removeForwarding(Address::Family family) {
   remove(forwardingLine(family));
 }
 
-bool FakeHostNetwork::ownsForwarding(Address::Family family) const {
-  return ownForwarding_.contains(family);
+std::string FakeHostNetwork::forwardingBefore(Address::Family family) {
+  auto at = ownForwarding_.find(family);
+  if (at != ownForwarding_.end()) return at->second;
+  return forwards_ || wanted_.contains(forwardingLine(family)) ? "" : "1 lan0";
 }
 
 HostNetwork::Restored FakeHostNetwork::restore() {

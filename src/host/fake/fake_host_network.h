@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -56,9 +57,11 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   int staleRemovals() const { return staleRemovals_; }
   std::vector<Prefix> networksElsewhere(const std::string&) override { return elsewhere_; }
   void setElsewhere(std::vector<Prefix> networks) { elsewhere_ = std::move(networks); }
-  void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) override;
+  void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
+                     const std::string& before) override;
   void removeForwarding(Address::Family family) override;
-  bool ownsForwarding(Address::Family family) const override;
+  /// "1 lan0" where it does not forward, or did not.
+  std::string forwardingBefore(Address::Family family) override;
   /// The host forwards already, by itself or because a process of ours was killed.
   void setForwards(bool on) { forwards_ = on; }
   /// What setForwarding() was told of the last time.
@@ -81,7 +84,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   bool refuse_ = false;
   int refusedMtus_ = 0;
   bool forwards_ = false;
-  std::set<Address::Family> ownForwarding_;
+  std::map<Address::Family, std::string> ownForwarding_;
   std::vector<std::string> forwardingHosts_;
   std::vector<Prefix> elsewhere_;
 };

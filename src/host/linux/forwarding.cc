@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <optional>
+#include <sstream>
 
 #include "host/linux/netlink_message.h"
 #include "host/system_error.h"
@@ -28,6 +31,15 @@ std::string pathOf(const char* folder, Address::Family family, const std::string
 
 std::string sysctlOf(Address::Family family) {
   return std::string("net.") + nameOf(family) + ".conf.all.forwarding";
+}
+
+std::vector<std::string> wordsOf(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+bool isOne(const std::string& value) {
+  return value == "1" || value == "1\n";
 }
 
 }  // namespace
@@ -81,33 +93,86 @@ int Forwarding::write(const std::string& name, const std::string& value) const {
   return 0;
 }
 
-// The kernel gives every interface the new value. One that shall go on taking router advertisements must not have it:
-// IPv6 forwards by the value of the whole host alone.
-void Forwarding::switchOn() {
-  std::map<int, bool> before = states();
-  wereOn_.clear();
-  for (const auto& [index, on] : before) {
+std::string Forwarding::look() const {
+  std::string redirects = family_ == Address::Family::kV4 ? value("all/accept_redirects") : "";
+  std::string out = redirects.empty() ? "-" : redirects.substr(0, redirects.find('\n'));
+  for (const auto& [index, on] : states()) {
     char name[IF_NAMESIZE];
-    if (on && index > 0 && ::if_indextoname(static_cast<unsigned>(index), name)) wereOn_.emplace_back(name);
+    if (on && index > 0 && ::if_indextoname(static_cast<unsigned>(index), name))
+      out += " " + std::string(name);
   }
-  if (family_ == Address::Family::kV4) redirects_ = value("all/accept_redirects");
-  if (int error = write("all/forwarding", "1")) {
-    throw SystemError(error, "cannot switch " + sysctlOf(family_) + " on: " + std::strerror(error) +
-                                 "; run 'sysctl -w " + sysctlOf(family_) +
-                                 "=1' on the host, or let the service write it (braid@.service binds it to " +
-                                 kServiceFolder + "; a container gets it by --sysctl)");
-  }
-  if (family_ == Address::Family::kV4) return;
-  for (const std::string& host : hosts_) {
-    if (std::find(wereOn_.begin(), wereOn_.end(), host) == wereOn_.end()) write(host + "/forwarding", "0");
-  }
+  return out;
 }
 
-void Forwarding::switchOff() {
+std::string Forwarding::found(NetlinkSocket& socket, Address::Family family) {
+  Forwarding now(socket, family, "");
+  return now.isKnown() && !now.isOn() ? now.look() : "";
+}
+
+std::vector<std::string> Forwarding::advertised() const {
+  std::vector<std::string> out;
+  socket_.dump(RTM_GETROUTE, AF_INET6, [&](const nlmsghdr& m) {
+    auto route = parseRoute(m);
+    char name[IF_NAMESIZE];
+    bool counts = route && route->protocol == RTPROT_RA && route->spec.destination.length == 0 &&
+                  ::if_indextoname(static_cast<unsigned>(route->device), name);
+    if (counts) out.emplace_back(name);
+  });
+  return out;
+}
+
+bool Forwarding::ensure() {
+  bool switched = !isOn();
+  if (switched) {
+    before_ = look();
+    switchOn();
+  }
+  if (before_.empty() || family_ == Address::Family::kV4) return switched;
+  for (const auto* names : {&hosts_, &routed_}) {
+    for (const std::string& name : *names) stayHost(name);
+  }
+  return switched;
+}
+
+// An interface that forwards takes no router advertisements (net.ipv6.conf.*.accept_ra of 1). One that shall go on taking
+// them must not forward itself: IPv6 forwards by the value of the whole host alone.
+void Forwarding::stayHost(const std::string& interface) const {
+  std::vector<std::string> words = wordsOf(before_);
+  if (std::find(words.begin() + 1, words.end(), interface) == words.end() &&
+      isOne(value(interface + "/forwarding")))
+    write(interface + "/forwarding", "0");
+}
+
+// The kernel gives every interface the new value, and removes the default routes that router advertisements gave, but for
+// interfaces with an accept_ra of 2. So those that stay hosts have that while it happens.
+void Forwarding::switchOn() {
+  std::vector<std::string> lifted;
+  if (family_ == Address::Family::kV6) {
+    routed_ = advertised();
+    for (const auto* names : {&hosts_, &routed_}) {
+      for (const std::string& name : *names) {
+        if (isOne(value(name + "/accept_ra")) && write(name + "/accept_ra", "2") == 0) lifted.push_back(name);
+      }
+    }
+  }
+  int error = write("all/forwarding", "1");
+  for (const std::string& name : lifted) write(name + "/accept_ra", "1");
+  if (error == 0) return;
+  before_.clear();
+  throw SystemError(error, "cannot switch " + sysctlOf(family_) + " on: " + std::strerror(error) +
+                               "; run 'sysctl -w " + sysctlOf(family_) +
+                               "=1' on the host, or let the service write it (braid@.service binds it to " +
+                               kServiceFolder + "; a container gets it by --sysctl)");
+}
+
+void Forwarding::giveBack() {
+  std::vector<std::string> words = wordsOf(before_);
+  if (words.empty() || !isOn()) return before_.clear();
   if (int error = write("all/forwarding", "0"))
     throw SystemError(error, "cannot switch " + sysctlOf(family_) + " off again: " + std::strerror(error));
-  for (const std::string& interface : wereOn_) write(interface + "/forwarding", "1");
-  if (!redirects_.empty()) write("all/accept_redirects", redirects_);
+  for (size_t i = 1; i < words.size(); ++i) write(words[i] + "/forwarding", "1");
+  if (words[0] != "-") write("all/accept_redirects", words[0]);
+  before_.clear();
 }
 
 }  // namespace braid

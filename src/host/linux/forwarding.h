@@ -17,22 +17,35 @@ class Forwarding {
   static constexpr const char* kFolder = "/proc/sys/net";
   static constexpr const char* kServiceFolder = "/run/braid-sysctl";
 
-  /// `socket` must outlive it. `hosts`: interfaces that take router advertisements as before.
-  Forwarding(NetlinkSocket& socket, Address::Family family, std::vector<std::string> hosts)
-      : socket_(socket), family_(family), hosts_(std::move(hosts)) {}
+  /// `socket` must outlive it. `before`: what before() told to a process that was killed, or found() to this one; not
+  /// empty: forwarding is switched off in the end.
+  Forwarding(NetlinkSocket& socket, Address::Family family, std::string before)
+      : socket_(socket), family_(family), before_(std::move(before)) {}
 
-  /// False also on a machine without the family.
-  bool isOn() const;
   /// Whether this machine has the family at all.
   bool isKnown() const;
-  /// Remembers what was there and switches it on. Throws SystemError with a remedy.
-  void switchOn();
-  /// Switches it off, and gives back what that changes beside. Throws SystemError.
-  void switchOff();
+  /// Interfaces that take router advertisements as before, though the host forwards.
+  void setHosts(std::vector<std::string> hosts) { hosts_ = std::move(hosts); }
+  /// Switches it on where it is off (true), and sees to it that the hosts take router advertisements. Throws
+  /// SystemError with a remedy.
+  bool ensure();
+  /// Switches it off if this has switched it on, and gives back what that changes beside. Throws SystemError.
+  void giveBack();
+  /// What giveBack() gives back, as words: IPv4's accept_redirects ("-": not known), then the interfaces that forwarded
+  /// before. Empty: nothing, forwarding was on.
+  const std::string& before() const { return before_; }
+  /// before() of a process that would switch it on now.
+  static std::string found(NetlinkSocket& socket, Address::Family family);
 
  private:
   /// -1: the family as a whole.
   std::map<int, bool> states() const;
+  bool isOn() const;
+  std::string look() const;
+  void switchOn();
+  void stayHost(const std::string& interface) const;
+  /// Interfaces through which a router advertisement gave a default route.
+  std::vector<std::string> advertised() const;
   std::string folder() const;
   std::string value(const std::string& name) const;
   /// errno; 0: done.
@@ -40,9 +53,9 @@ class Forwarding {
 
   NetlinkSocket& socket_;
   Address::Family family_;
+  std::string before_;
   std::vector<std::string> hosts_;
-  std::vector<std::string> wereOn_;  ///< interfaces that forwarded before
-  std::string redirects_;            ///< net.ipv4.conf.all.accept_redirects before; empty: not known
+  std::vector<std::string> routed_;  ///< advertised() when it was switched on
 };
 
 }  // namespace braid

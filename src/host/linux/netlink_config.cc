@@ -319,37 +319,37 @@ std::string forwardingText(Address::Family family) {
   return family == Address::Family::kV4 ? "IPv4 forwarding" : "IPv6 forwarding";
 }
 
+size_t placeOf(Address::Family family) {
+  return family == Address::Family::kV6;
+}
+
 }  // namespace
 
-void NetlinkConfig::setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) {
-  auto sysctl = std::make_shared<Forwarding>(socket_, family, hosts);
-  if (!sysctl->isKnown()) return;
-  std::string text = forwardingText(family);
-  bool& ours = switchedForwarding_[family == Address::Family::kV6];
-  bool again = remembers(text);
-  auto switchOn = [sysctl, &ours] {
-    if (sysctl->isOn()) return false;
-    sysctl->switchOn();
-    return ours = true;
-  };
-  auto switchOff = [sysctl, &ours] {
-    if (std::exchange(ours, false) && sysctl->isOn()) sysctl->switchOff();
-  };
-  if (again) return;
+void NetlinkConfig::setForwarding(Address::Family family, const std::vector<std::string>& hosts,
+                                  const std::string& before) {
+  std::unique_ptr<Forwarding>& own = forwarding_[placeOf(family)];
+  if (!own) own = std::make_unique<Forwarding>(socket_, family, before);
+  if (!own->isKnown()) return;
   makeRoom();
-  if (!switchOn()) ours = left;
-  keep({text, switchOff, switchOn});
+  own->setHosts(hosts);
+  own->ensure();
+  std::string text = forwardingText(family);
+  if (remembers(text)) return;
+  Forwarding* sysctl = own.get();
+  keep({text, [sysctl] { sysctl->giveBack(); }, [sysctl] { return sysctl->ensure(); }});
 }
 
 void NetlinkConfig::removeForwarding(Address::Family family) {
-  Step* step = find(forwardingText(family));
-  if (!step) return;
-  step->takeBack();
-  forget(forwardingText(family));
+  if (Step* step = find(forwardingText(family))) {
+    step->takeBack();
+    forget(forwardingText(family));
+  }
+  forwarding_[placeOf(family)].reset();
 }
 
-bool NetlinkConfig::ownsForwarding(Address::Family family) const {
-  return switchedForwarding_[family == Address::Family::kV6];
+std::string NetlinkConfig::forwardingBefore(Address::Family family) {
+  const std::unique_ptr<Forwarding>& own = forwarding_[placeOf(family)];
+  return own ? own->before() : Forwarding::found(socket_, family);
 }
 
 void NetlinkConfig::addRule(const RuleSpec& rule) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@ struct ifinfomsg;
 
 namespace braid {
 
+class Forwarding;
 class NetlinkRequest;
 
 /// Changes the host's network by rtnetlink. What is there already is taken over when it is identical and
@@ -35,9 +37,10 @@ class NetlinkConfig final : public HostNetwork {
   void removeStaleRoutes(uint32_t table) override;
   std::vector<Prefix> networksElsewhere(const std::string& device) override;
   void removeStaleMarks(uint32_t kind) override;
-  void setForwarding(Address::Family family, const std::vector<std::string>& hosts, bool left) override;
+  void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
+                     const std::string& before) override;
   void removeForwarding(Address::Family family) override;
-  bool ownsForwarding(Address::Family family) const override;
+  std::string forwardingBefore(Address::Family family) override;
 
   Restored restore() override;
   std::vector<std::string> undo() override;
@@ -79,7 +82,7 @@ class NetlinkConfig final : public HostNetwork {
 
   NetlinkSocket socket_;
   std::vector<Step> steps_;
-  bool switchedForwarding_[2] = {};  ///< IPv4, IPv6: by us
+  std::unique_ptr<Forwarding> forwarding_[2];  ///< IPv4, IPv6; null: not asked for
 };
 
 }  // namespace braid

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "gateway/log.h"
@@ -121,7 +122,7 @@ TEST_F(RouterKeeperTest, ForwardingIsSwitchedOffInTheEndWhenItWasOff) {
     RouterKeeper router(host_, "braid0");
     router.configure(config_);
     EXPECT_THAT(host_.net().configured(), ElementsAre("IPv4 forwarding", "IPv6 forwarding"));
-    EXPECT_TRUE(host_.net().ownsForwarding(Address::Family::kV4));
+    EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "1 lan0");
     EXPECT_THAT(host_.net().forwardingHosts(), ElementsAre("wlan0"));
     EXPECT_TRUE(remembers());
   }
@@ -134,8 +135,37 @@ TEST_F(RouterKeeperTest, ForwardingThatWasOnIsNotOurs) {
   host_.net().setForwards(true);
   RouterKeeper router(host_, "braid0");
   router.configure(config_);
-  EXPECT_FALSE(host_.net().ownsForwarding(Address::Family::kV4));
+  EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "");
   EXPECT_FALSE(remembers());
+}
+
+TEST_F(RouterKeeperTest, AReloadNamesTheUplinksAnew) {
+  config_.router.forwarding = true;
+  RouterKeeper router(host_, "braid0");
+  router.configure(config_);
+  config_.uplinks.emplace_back().interface = "wwan0";
+  router.configure(config_);
+  EXPECT_THAT(host_.net().forwardingHosts(), ElementsAre("wlan0", "wwan0"));
+}
+
+TEST_F(RouterKeeperTest, AReloadThatIsRefusedLeavesForwardingAsItWas) {
+  config_.router.forwarding = true;
+  RouterKeeper router(host_, "braid0");
+  router.configure(config_);
+  host_.net().refuseLines({"IPv6 forwarding"});
+  EXPECT_THROW(router.configure(config_), SystemError);
+  EXPECT_THAT(host_.net().configured(), ElementsAre("IPv4 forwarding", "IPv6 forwarding"));
+  EXPECT_TRUE(remembers());
+}
+
+TEST_F(RouterKeeperTest, TheWordOfAnOlderReleaseNamesTheFamiliesAlone) {
+  config_.router.forwarding = true;
+  std::ofstream(folder_.file("hub.sock.forwarding")) << "ipv4\n";
+  host_.net().setForwards(true);
+  RouterKeeper router(host_, "braid0");
+  router.configure(config_);
+  EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "-");
+  EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV6), "");
 }
 
 TEST_F(RouterKeeperTest, WhoWasKilledLeavesWordForTheNextOne) {
@@ -150,11 +180,11 @@ TEST_F(RouterKeeperTest, WhoWasKilledLeavesWordForTheNextOne) {
   host_.net().setForwards(true);
   RouterKeeper next(host_, "braid0");
   next.configure(config_);
-  EXPECT_TRUE(host_.net().ownsForwarding(Address::Family::kV4));
-  EXPECT_TRUE(host_.net().ownsForwarding(Address::Family::kV6));
+  EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "1 lan0");
+  EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV6), "1 lan0");
   config_.router.forwarding = false;
   next.configure(config_);
-  EXPECT_FALSE(host_.net().ownsForwarding(Address::Family::kV4));
+  EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "");
   EXPECT_THAT(host_.net().configured(), Not(Contains("IPv4 forwarding")));
   EXPECT_FALSE(remembers());
 }
