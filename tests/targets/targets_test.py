@@ -10,7 +10,7 @@ import types
 import unittest
 from unittest import mock
 
-from targets import MISSING, Target, __main__, _simulate, eval_shim, operate_packages, rate, recovery, shim
+from targets import MISSING, Target, __main__, _simulate, _syn_flood, eval_shim, operate_packages, rate, recovery, shim
 from targets import _recovery_lab as lab
 from targets._flows import Completion
 
@@ -191,6 +191,74 @@ class LossyHop(unittest.TestCase):
         for failed in ({False: 0, True: 11}, {False: 11, True: 0}):
             with self.subTest(failed=failed), self.assertRaisesRegex(RuntimeError, "flows failed"):
                 self.lossy_hop(failed)
+
+
+class LostSegments(unittest.TestCase):
+    """shim.1 with a lab in which flows take 1 ms, and whose rule has dropped some `share` of what it should have."""
+
+    @staticmethod
+    def lost_segments(share):
+        bench = mock.MagicMock()
+        bench.__enter__.return_value = bench
+        bench.run.return_value = [Completion(0.001, 0.001)] * shim.REPEATS, 0
+        bench.lost_segments.side_effect = lambda: share * shim.REPEATS * len(bench.lose_segments.call_args.args[0])
+        with mock.patch.object(shim, "ShimLab", return_value=bench):
+            return shim.lost_segments()
+
+    def test_all_were_lost(self):
+        value, detail = self.lost_segments(1)
+        self.assertAlmostEqual(value, 0.1)
+        self.assertNotIn(MISSING, detail)
+
+    def test_without_the_loss_there_is_no_verdict(self):
+        _, detail = self.lost_segments(0)
+        self.assertIn("down, the last 3 of 10, shim True: 0 segments were lost, not 45", detail[MISSING])
+
+
+class SynFlood(Silent):
+    """shim.6 with a lab in which nothing runs, and gateways whose shims have `seen` so many SYNs."""
+
+    COUNT = 1000
+
+    def syn_flood(self, run, seen=COUNT, arrived=COUNT):
+        def status(half_open):
+            return {"ack_shim": {"flows": 200, "half_open_flows": half_open,
+                                 "actuators": [{"name": "syn_replay", "fired": 2}]}}
+
+        gateways = [mock.MagicMock(**{"status.side_effect": [status(200), status(200 + seen)],
+                                      "drops.return_value": {}}) for _ in range(2)]
+        for gateway, name in zip(gateways, ("edge", "concentrator")):
+            gateway.name = name
+        bench = mock.MagicMock()
+        bench.__enter__.return_value = bench
+        bench.gateways.return_value = gateways
+        bench.sites[0].client_address = ["192.168.1.2"]
+        bench.client.nft_packets.return_value = arrived + 4
+        with mock.patch.multiple(_syn_flood, Lab=mock.Mock(return_value=bench), resident_bytes=lambda _: 0, PERIOD=0,
+                                 LiveFlows=mock.Mock(return_value=mock.Mock(lost=0)), COUNT=self.COUNT), \
+                mock.patch.object(_syn_flood.Flood, "run", run):
+            return _syn_flood.syn_flood()
+
+    @staticmethod
+    def whole(flood, _):
+        """A run of the flood that sends all."""
+        flood.sent = SynFlood.COUNT
+
+    def test_all_were_sent_and_nearly_all_came(self):
+        value, detail = self.syn_flood(self.whole, seen=950, arrived=950)
+        self.assertEqual((value, detail["syns"], detail["at the host"]), (0, self.COUNT, 950))
+        self.assertNotIn(MISSING, detail)
+
+    def test_one_that_breaks_fails_the_target(self):
+        with self.assertRaisesRegex(OSError, "no buffer"):
+            self.syn_flood(mock.Mock(side_effect=OSError("no buffer")))
+
+    def test_one_that_ends_early_or_is_lost_on_its_way_makes_no_verdict(self):
+        for run, numbers, said in ((lambda flood, _: None, {}, "0 of 1000 SYNs were sent"),
+                                   (self.whole, {"seen": 10}, "concentrator saw 10 of 1000"),
+                                   (self.whole, {"arrived": 10}, "the host saw 10 of 1000")):
+            with self.subTest(said):
+                self.assertIn(said, self.syn_flood(run, **numbers)[1][MISSING])
 
 
 class Figures(dict):
