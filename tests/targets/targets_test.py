@@ -6,11 +6,13 @@ import io
 import json
 import subprocess
 import sys
+import time
 import types
 import unittest
 from unittest import mock
 
-from targets import MISSING, Target, __main__, _simulate, _syn_flood, eval_shim, operate_packages, rate, recovery, shim
+from targets import (MISSING, Target, __main__, _simulate, _syn_flood, eval_shim, operate_packages, rate, recovery,
+                     shield, shim)
 from targets import _recovery_lab as lab
 from targets._flows import Completion
 
@@ -259,6 +261,69 @@ class SynFlood(Silent):
                                    (self.whole, {"arrived": 10}, "the host saw 10 of 1000")):
             with self.subTest(said):
                 self.assertIn(said, self.syn_flood(run, **numbers)[1][MISSING])
+
+
+class DoorFloods(Silent):
+    """Floods of shield.1 to .3 by a process of our own, at a gateway that refuses so many datagrams meanwhile."""
+
+    def bench(self, *words, refused=0):
+        """A lab whose floods are these words."""
+        def popen(*_, **options):
+            process = subprocess.Popen(words, **options)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.kill)
+            if words[0] == "false":
+                process.wait()
+            return process
+
+        def status(count):
+            return {"drops": dict.fromkeys(shield.CAUSES, 0) | {"handshake_seal": count},
+                    "host_drops": {"socket_overflow": count}}
+
+        bench = mock.MagicMock()
+        bench.__enter__.return_value = bench
+        bench.server.popen = popen
+        bench.gateway.status.side_effect = [status(0), status(refused)]
+        return bench
+
+    def flood(self, *words, mode="noise", **numbers):
+        with mock.patch.object(shield, "binary", lambda name: name):
+            return shield.Flood(self.bench(*words, **numbers), mode, 60)
+
+    def test_one_that_died_is_a_failure(self):
+        with self.assertRaisesRegex(RuntimeError, "flood noise ended with 1 before"):
+            self.flood("false").stop()
+
+    def test_one_that_runs_is_stopped(self):
+        flood = self.flood("sleep", "60")
+        flood.stop()
+        self.assertFalse(flood.running())
+
+    def test_a_dead_one_fails_what_is_measured_under_it(self):
+        with mock.patch.multiple(shield, Lab=mock.Mock(return_value=self.bench("false")), binary=lambda name: name,
+                                 _time_until_data=lambda _: 0.5, time=mock.Mock(monotonic=time.monotonic)), \
+                self.assertRaisesRegex(RuntimeError, "ended with 1"):
+            shield.restart_under_floods()
+
+    def test_one_that_reaches_nobody_makes_no_verdict(self):
+        for refused, reached in ((0, False), (10**9, True)):
+            detail, flood = {}, self.flood("sleep", "60", refused=refused)
+            flood.require_reached(detail)
+            with self.subTest(refused):
+                self.assertEqual(MISSING not in detail, reached)
+
+    def test_one_must_be_as_fast_as_was_asked(self):
+        begun = 0.95 * shield.HANDSHAKES * shield.FLOOD_SECONDS
+        whole = {"per_second": shield.FAST, "refused": 0, "handshakes": begun}
+        for mode, change, said in (("noise", {}, "nothing"), ("handshakes", {}, "nothing"),
+                                   ("noise", {"per_second": 100}, "100 a second"),
+                                   ("handshakes", {"handshakes": 0}, "0 a second"),
+                                   ("hellos", {"refused": 7}, "refused 7")):
+            detail = {}
+            shield.require_sent(detail, mode, whole | change)
+            with self.subTest(mode=mode, said=said):
+                self.assertIn(said, detail.get(MISSING, "nothing is missing"))
 
 
 class Figures(dict):
