@@ -4,6 +4,7 @@ measured"; and a value of one seed is told with those of others."""
 import contextlib
 import io
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -11,8 +12,8 @@ import types
 import unittest
 from unittest import mock
 
-from targets import (MISSING, Target, __main__, _simulate, _syn_flood, eval_shim, operate_packages, rate, recovery,
-                     shield, shim)
+from targets import (MISSING, Target, __main__, _simulate, _syn_flood, eval_shim, operate_packages, operate_web,
+                     rate, recovery, shield, shim)
 from targets import _recovery_lab as lab
 from targets._flows import Completion
 
@@ -456,6 +457,12 @@ class WorstRatio(unittest.TestCase):
                                   (both, {"code": 1}, "an experiment failed")):
             with self.subTest(said):
                 self.assertIn(said, self.harmless(found, **more)[1][MISSING])
+
+
+class Alerts(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("promtool"), "no promtool (scripts/deps web)")
+    def test_what_the_rules_for_prometheus_say(self):
+        self.assertIs(operate_web._promtool("test", "rules", operate_web.RULES_TEST), True)
 
 
 class WhatFailed(unittest.TestCase):
