@@ -93,7 +93,7 @@ class _Fleet:
 
 
 def _refused_reload(tried):
-    """A gateway that refuses what it got fails every run until it takes it, the first one and those that copy nothing."""
+    """A gateway that refuses what it got fails every run until it takes it, those that copy nothing as well."""
     well, said, _ = tried.play("distribute.yaml", *RELOADS)
     tried.check("distribute: every gateway reloads", well and tried.reloads() == list(NAMES), said)
     (tried.root / "refuse").touch()
@@ -109,7 +109,8 @@ def _refused_reload(tried):
 
 
 @target("operate.fleet", "checks that fail of the example for Ansible in conf/ansible: syntax, --check, identities, "
-        "distribution, a second run, a refused reload, a folder with a mistake", "checks", at_most=0, programs=["braidd", "braidctl"])
+        "distribution, a second run, a refused reload, a folder with a mistake", "checks", at_most=0,
+        programs=["braidd", "braidctl"])
 def fleet():
     run(SOURCE / "scripts/deps", "fleet", timeout=600)
     with tempfile.TemporaryDirectory() as root:
