@@ -15,6 +15,7 @@ from unittest import mock
 from targets import (MISSING, Target, __main__, _simulate, _syn_flood, eval_shim, operate_packages, operate_web,
                      rate, recovery, shield, shim)
 from targets import _recovery_lab as lab
+from targets import eval as eval_claims
 from targets._flows import Completion
 
 FAILURES = [TimeoutError("timed out"), ConnectionResetError("reset by peer"), RuntimeError("a tool died"),
@@ -390,6 +391,17 @@ class Simulated(unittest.TestCase):
     def test_every_download_is_told(self):
         _, detail = recovery.bulk()
         self.assertEqual(len(detail["0% loss on WiFi"]["adaptive"]["goodputs by seed"]), 8)
+
+
+class Claims(unittest.TestCase):
+    def test_inputs_are_told_and_are_no_part_of_the_share(self):
+        claim = {"paper": "fuso", "claim": "tail", "met": False}
+        said = {"met": 1, "all": 2, "share": 0.5, "claims": [claim, {**claim, "claim": "gain", "met": True}],
+                "inputs": [{**claim, "claim": "links"}], "without a claim": []}
+        with mock.patch.object(eval_claims, "sim_run", lambda *_: mock.Mock(returncode=0, stdout=json.dumps(said))):
+            value, detail = eval_claims.claims(quick=False, recorded=False)
+        self.assertEqual((value, detail["met"], detail["all"], list(detail["missed"])), (0.5, 1, 2, ["fuso tail"]))
+        self.assertEqual(detail["inputs, not counted"], ["fuso links"])
 
 
 class WorstRatio(unittest.TestCase):
