@@ -48,9 +48,9 @@ def _entry(experiment, claim):
 
 
 def claims(experiments, figures, known):
-    """{"met", "all", "share", "claims", "inputs", "without a claim"}. `known`: outcomes(). What was not measured is not
-    met, and a figure that no claim is about counts as one that is not met. What is an input of our own models counts
-    neither as met nor as one of all."""
+    """{"met", "all", "share", "claims", "inputs", "without a claim"}. `known`: outcomes(). What was not measured is
+    not met, and a figure that no claim is about counts as one that is not met. What is an input of our own models
+    counts neither as met nor as one of all."""
     entries, inputs, named = [], [], set()
     for experiment in experiments.values():
         for claim in experiment.claims:
