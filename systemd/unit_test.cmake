@@ -15,10 +15,11 @@ function(has unit)
 endfunction()
 has(braid@.service "ExecStart=${PREFIX}/bin/braidd --config" "ExecStartPre=${PREFIX}/bin/braidd --check"
     "file:${PREFIX}/share/doc/braid/operations.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset"
-    "RestartSec=100ms" "StartLimitIntervalSec=0" "LimitCORE=0")
+    "RestartSec=100ms" "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0")
 if(WEB)
   has(braid-web@.service "ExecStart=${PREFIX}/bin/braid-web --socket %i" "DynamicUser=yes" "SupplementaryGroups=braid"
-      "CapabilityBoundingSet=\n" "file:${PREFIX}/share/doc/braid/operations.md")
+      "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "CapabilityBoundingSet=\n"
+      "file:${PREFIX}/share/doc/braid/operations.md")
 endif()
 
 # Documents lead nowhere outside of what was installed.

@@ -64,6 +64,10 @@ class Mistakes(Case):
         self.refuse("relation: at most", "relation: below", 18, "at most, at least, about")
         self.refuse("relation: at most", "relation: about", 18, "add `within`")
 
+    def test_neither_yes_nor_no(self):
+        self.refuse("relation: at most", "relation: at most, input: maybe", 18, "input is neither yes nor no")
+        self.refuse("log: yes", "log: true", 16, "log is neither yes nor no")
+
     def test_words_without_a_limit(self):
         self.refuse("    limit: 0.823\n", "", 23, "paper is no number: up to 82 %", "limit")
 

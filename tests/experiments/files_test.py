@@ -54,6 +54,19 @@ class Files(unittest.TestCase):
         for experiment in EXPERIMENTS.values():
             self.assertLessEqual(experiment.figures(), figures.keys(), experiment.name)
 
+    def test_a_shim_that_causes_timeouts_where_there_were_none_is_seen(self):
+        """At one point 0 and 2 timeouts in two seeds, with the shim 3 and 0; elsewhere it saves three of four."""
+        experiment, odd = EXPERIMENTS["tracks-11"], ("droptail", "0.3")
+        grid, results = grid_of(experiment, seeds=2), {}
+        for cell in cells_of(experiment, grid):
+            many = {"off": (4, 4), "shim": (1, 1)} if cell.point[1:] != odd else {"off": (0, 2), "shim": (3, 0)}
+            figures = dict.fromkeys(("mean_small", "mean_all", "p50_small", "p50_all", "p99_small", "p99_all"), 1)
+            results[experiment.name, cell] = {**figures, "flows": 100,
+                                              "timeouts": many.get(cell.variant, (0, 0))[cell.seed - 1]}
+        outcome = Outcome(experiment, grid, results)
+        verdicts = [outcome.verdict(claim) for claim in experiment.claims if claim.name.startswith("timeouts-")]
+        self.assertEqual([(verdict.sample.mean, verdict.met) for verdict in verdicts], [(0.5, False)] * 2)
+
     def test_what_the_shim_costs_is_told_everywhere(self):
         """eval.6 takes it from there."""
         for experiment in (each for each in EXPERIMENTS.values() if each.paper == "tracks"):

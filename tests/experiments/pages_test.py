@@ -124,6 +124,21 @@ class Judged(Case):
         self.assertEqual((tail["claim"], tail["met"], tail["seeds"]), ("tail", True, 5))
         self.assertAlmostEqual(tail["value"], 1.3)
 
+    def test_what_is_an_input_of_our_models_is_not_counted(self):
+        """Neither one that holds nor one that does not; its figure has a claim all the same."""
+        for said, shown in (("paper: 2.4", "| met |"), ("paper: 0.1", "| **missed** |")):
+            experiment = self.load(TEXT.replace("paper: 2.4", f"{said}, input: yes"))
+            outcome = made_up(experiment, experiment.full)
+            found = judge.claims({"two-ways": experiment}, FIGURES, {"two-ways": outcome})
+            with self.subTest(said):
+                self.assertEqual((found["met"], found["all"]), (0, 4))
+                self.assertEqual([entry["claim"] for entry in found["claims"]], ["gain"])
+                self.assertEqual([entry["claim"] for entry in found["inputs"]], ["tail"])
+                self.assertNotIn("fuso 6a: tails", found["without a claim"])
+                line = next(line for line in pages.block(outcome).splitlines() if "largest p99" in line)
+                self.assertIn("| an input", line)
+                self.assertNotIn(shown, line)
+
     def test_what_was_not_measured_is_not_met(self):
         found = judge.claims(self.experiments, FIGURES, {})
         self.assertEqual(found["met"], 0)

@@ -4,14 +4,18 @@ measured"; and a value of one seed is told with those of others."""
 import contextlib
 import io
 import json
+import shutil
 import subprocess
 import sys
+import time
 import types
 import unittest
 from unittest import mock
 
-from targets import MISSING, Target, __main__, _simulate, eval_shim, operate_packages, rate, recovery, shim
+from targets import (MISSING, Target, __main__, _simulate, _syn_flood, eval_shim, operate_packages, operate_web,
+                     rate, recovery, shield, shim)
 from targets import _recovery_lab as lab
+from targets import eval as eval_claims
 from targets._flows import Completion
 
 FAILURES = [TimeoutError("timed out"), ConnectionResetError("reset by peer"), RuntimeError("a tool died"),
@@ -193,6 +197,137 @@ class LossyHop(unittest.TestCase):
                 self.lossy_hop(failed)
 
 
+class LostSegments(unittest.TestCase):
+    """shim.1 with a lab in which flows take 1 ms, and whose rule has dropped some `share` of what it should have."""
+
+    @staticmethod
+    def lost_segments(share):
+        bench = mock.MagicMock()
+        bench.__enter__.return_value = bench
+        bench.run.return_value = [Completion(0.001, 0.001)] * shim.REPEATS, 0
+        bench.lost_segments.side_effect = lambda: share * shim.REPEATS * len(bench.lose_segments.call_args.args[0])
+        with mock.patch.object(shim, "ShimLab", return_value=bench):
+            return shim.lost_segments()
+
+    def test_all_were_lost(self):
+        value, detail = self.lost_segments(1)
+        self.assertAlmostEqual(value, 0.1)
+        self.assertNotIn(MISSING, detail)
+
+    def test_without_the_loss_there_is_no_verdict(self):
+        _, detail = self.lost_segments(0)
+        self.assertIn("down, the last 3 of 10, shim True: 0 segments were lost, not 45", detail[MISSING])
+
+
+class SynFlood(Silent):
+    """shim.6 with a lab in which nothing runs, and gateways whose shims have `seen` so many SYNs."""
+
+    COUNT = 1000
+
+    def syn_flood(self, run, seen=COUNT, arrived=COUNT):
+        def status(half_open):
+            return {"ack_shim": {"flows": 200, "half_open_flows": half_open,
+                                 "actuators": [{"name": "syn_replay", "fired": 2}]}}
+
+        gateways = [mock.MagicMock(**{"status.side_effect": [status(200), status(200 + seen)],
+                                      "drops.return_value": {}}) for _ in range(2)]
+        for gateway, name in zip(gateways, ("edge", "concentrator")):
+            gateway.name = name
+        bench = mock.MagicMock()
+        bench.__enter__.return_value = bench
+        bench.gateways.return_value = gateways
+        bench.sites[0].client_address = ["192.168.1.2"]
+        bench.client.nft_packets.return_value = arrived + 4
+        with mock.patch.multiple(_syn_flood, Lab=mock.Mock(return_value=bench), resident_bytes=lambda _: 0, PERIOD=0,
+                                 LiveFlows=mock.Mock(return_value=mock.Mock(lost=0)), COUNT=self.COUNT), \
+                mock.patch.object(_syn_flood.Flood, "run", run):
+            return _syn_flood.syn_flood()
+
+    @staticmethod
+    def whole(flood, _):
+        """A run of the flood that sends all."""
+        flood.sent = SynFlood.COUNT
+
+    def test_all_were_sent_and_nearly_all_came(self):
+        value, detail = self.syn_flood(self.whole, seen=950, arrived=950)
+        self.assertEqual((value, detail["syns"], detail["at the host"]), (0, self.COUNT, 950))
+        self.assertNotIn(MISSING, detail)
+
+    def test_one_that_breaks_fails_the_target(self):
+        with self.assertRaisesRegex(OSError, "no buffer"):
+            self.syn_flood(mock.Mock(side_effect=OSError("no buffer")))
+
+    def test_one_that_ends_early_or_is_lost_on_its_way_makes_no_verdict(self):
+        for run, numbers, said in ((lambda flood, _: None, {}, "0 of 1000 SYNs were sent"),
+                                   (self.whole, {"seen": 10}, "concentrator saw 10 of 1000"),
+                                   (self.whole, {"arrived": 10}, "the host saw 10 of 1000")):
+            with self.subTest(said):
+                self.assertIn(said, self.syn_flood(run, **numbers)[1][MISSING])
+
+
+class DoorFloods(Silent):
+    """Floods of shield.1 to .3 by a process of our own, at a gateway that refuses so many datagrams meanwhile."""
+
+    def bench(self, *words, refused=0):
+        """A lab whose floods are these words."""
+        def popen(*_, **options):
+            process = subprocess.Popen(words, **options)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.kill)
+            if words[0] == "false":
+                process.wait()
+            return process
+
+        def status(count):
+            return {"drops": dict.fromkeys(shield.CAUSES, 0) | {"handshake_seal": count},
+                    "host_drops": {"socket_overflow": count}}
+
+        bench = mock.MagicMock()
+        bench.__enter__.return_value = bench
+        bench.server.popen = popen
+        bench.gateway.status.side_effect = [status(0), status(refused)]
+        return bench
+
+    def flood(self, *words, mode="noise", **numbers):
+        with mock.patch.object(shield, "binary", lambda name: name):
+            return shield.Flood(self.bench(*words, **numbers), mode, 60)
+
+    def test_one_that_died_is_a_failure(self):
+        with self.assertRaisesRegex(RuntimeError, "flood noise ended with 1 before"):
+            self.flood("false").stop()
+
+    def test_one_that_runs_is_stopped(self):
+        flood = self.flood("sleep", "60")
+        flood.stop()
+        self.assertFalse(flood.running())
+
+    def test_a_dead_one_fails_what_is_measured_under_it(self):
+        with mock.patch.multiple(shield, Lab=mock.Mock(return_value=self.bench("false")), binary=lambda name: name,
+                                 _time_until_data=lambda _: 0.5, time=mock.Mock(monotonic=time.monotonic)), \
+                self.assertRaisesRegex(RuntimeError, "ended with 1"):
+            shield.restart_under_floods()
+
+    def test_one_that_reaches_nobody_makes_no_verdict(self):
+        for refused, reached in ((0, False), (10**9, True)):
+            detail, flood = {}, self.flood("sleep", "60", refused=refused)
+            flood.require_reached(detail)
+            with self.subTest(refused):
+                self.assertEqual(MISSING not in detail, reached)
+
+    def test_one_must_be_as_fast_as_was_asked(self):
+        begun = 0.95 * shield.HANDSHAKES * shield.FLOOD_SECONDS
+        whole = {"per_second": shield.FAST, "refused": 0, "handshakes": begun}
+        for mode, change, said in (("noise", {}, "nothing"), ("handshakes", {}, "nothing"),
+                                   ("noise", {"per_second": 100}, "100 a second"),
+                                   ("handshakes", {"handshakes": 0}, "0 a second"),
+                                   ("hellos", {"refused": 7}, "refused 7")):
+            detail = {}
+            shield.require_sent(detail, mode, whole | change)
+            with self.subTest(mode=mode, said=said):
+                self.assertIn(said, detail.get(MISSING, "nothing is missing"))
+
+
 class Figures(dict):
     """What a simulator might say of a run. Its p99, mean and share tell seed, controller and loss."""
 
@@ -256,6 +391,17 @@ class Simulated(unittest.TestCase):
     def test_every_download_is_told(self):
         _, detail = recovery.bulk()
         self.assertEqual(len(detail["0% loss on WiFi"]["adaptive"]["goodputs by seed"]), 8)
+
+
+class Claims(unittest.TestCase):
+    def test_inputs_are_told_and_are_no_part_of_the_share(self):
+        claim = {"paper": "fuso", "claim": "tail", "met": False}
+        said = {"met": 1, "all": 2, "share": 0.5, "claims": [claim, {**claim, "claim": "gain", "met": True}],
+                "inputs": [{**claim, "claim": "links"}], "without a claim": []}
+        with mock.patch.object(eval_claims, "sim_run", lambda *_: mock.Mock(returncode=0, stdout=json.dumps(said))):
+            value, detail = eval_claims.claims(quick=False, recorded=False)
+        self.assertEqual((value, detail["met"], detail["all"], list(detail["missed"])), (0.5, 1, 2, ["fuso tail"]))
+        self.assertEqual(detail["inputs, not counted"], ["fuso links"])
 
 
 class WorstRatio(unittest.TestCase):
@@ -323,6 +469,12 @@ class WorstRatio(unittest.TestCase):
                                   (both, {"code": 1}, "an experiment failed")):
             with self.subTest(said):
                 self.assertIn(said, self.harmless(found, **more)[1][MISSING])
+
+
+class Alerts(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("promtool"), "no promtool (scripts/deps web)")
+    def test_what_the_rules_for_prometheus_say(self):
+        self.assertIs(operate_web._promtool("test", "rules", operate_web.RULES_TEST), True)
 
 
 class WhatFailed(unittest.TestCase):

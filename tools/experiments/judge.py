@@ -48,9 +48,10 @@ def _entry(experiment, claim):
 
 
 def claims(experiments, figures, known):
-    """{"met", "all", "share", "claims", "without a claim"}. `known`: outcomes(). What was not measured is not met,
-    and a figure that no claim is about counts as one that is not met."""
-    entries, named = [], set()
+    """{"met", "all", "share", "claims", "inputs", "without a claim"}. `known`: outcomes(). What was not measured is
+    not met, and a figure that no claim is about counts as one that is not met. What is an input of our own models
+    counts neither as met nor as one of all."""
+    entries, inputs, named = [], [], set()
     for experiment in experiments.values():
         for claim in experiment.claims:
             named |= {(experiment.paper, figure) for figure in claim.figures}
@@ -66,12 +67,12 @@ def claims(experiments, figures, known):
                           "seeds": outcome.grid.seeds}
                 if sample is None:
                     entry["missing"] = "this grid has not its points"
-            entries.append(entry)
+            (inputs if claim.input else entries).append(entry)
     without = [f"{paper} {figure}: {headline}" for (paper, figure), headline in figures.items()
                if (paper, figure) not in named]
     met, count = sum(entry["met"] for entry in entries), len(entries) + len(without)
     return {"met": met, "all": count, "share": round(met / count, 4) if count else None, "claims": entries,
-            "without a claim": without}
+            "inputs": inputs, "without a claim": without}
 
 
 def ratios(experiments, known):

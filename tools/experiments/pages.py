@@ -52,6 +52,14 @@ def _wanted(claim):
     return f"{claim.paper}; judged: {claim.relation} {bound}"
 
 
+def _judged(verdict):
+    if verdict.sample is None:
+        return "not in this grid"
+    if verdict.claim.input:
+        return "an input" if verdict.met else "an input, **differs**"
+    return "met" if verdict.met else "**missed**"
+
+
 def _claims(outcome):
     rows = []
     for claim in outcome.experiment.claims:
@@ -60,8 +68,7 @@ def _claims(outcome):
         ends = [shown(sample.mean + side * sample.half) for side in (-1, 1)] if sample else ["–"] * 2
         rows.append((", ".join(claim.figures), _unit(claim.what, claim.unit), _wanted(claim),
                      shown(sample.mean) if sample else "–", " to ".join(ends) if "–" not in ends else "–",
-                     shown(verdict.ratio), "met" if verdict.met else "**missed**" if sample else "not in this grid",
-                     claim.why))
+                     shown(verdict.ratio), _judged(verdict), claim.why))
     table = _table(("figure", "claim", "paper", "ours", "95 % interval", "ours / paper", "", "why"), rows)
     return table + (f"\nWhy ours differ: {outcome.experiment.why}.\n" if outcome.experiment.why else "")
 

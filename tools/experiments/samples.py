@@ -143,7 +143,8 @@ def _rows(values):
 
 def _chooser(choose):
     """A function that gives one of samples and numbers by their means, of one series one of its samples, of several a
-    series: point by point. Those that are not defined do not take part unless none is."""
+    series: point by point. Of one that is not defined nobody knows whether it is the largest: then that one is given,
+    and a claim about it is not met."""
     def function(*values, over=None):
         if over is not None:
             (series,) = values
@@ -152,8 +153,8 @@ def _chooser(choose):
             rows = _rows(values)
             return Series(rows.axes, {point: function(*row) for point, row in rows.points.items()})
         samples = _flat(values)
-        defined = [sample for sample in samples if not isinstance(sample, Sample) or sample.defined]
-        return choose(defined or samples, key=lambda each: each.mean if isinstance(each, Sample) else each)
+        lacking = next((sample for sample in samples if isinstance(sample, Sample) and not sample.defined), None)
+        return lacking or choose(samples, key=lambda each: each.mean if isinstance(each, Sample) else each)
     return function
 
 

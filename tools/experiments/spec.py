@@ -22,7 +22,8 @@ _GRID_KEYS = ("seeds", "axes", "settings")
 _KEYS = ("paper", "title", "command", "settings", "axes", "variants", "seeds", "quick", "limit", "reports", "claims",
          "series", "why")
 _REPORT_KEYS = ("figure", "what", "unit", "value", "against", "log")
-_CLAIM_KEYS = ("figure", "what", "at", "value", "unit", "paper", "relation", "limit", "within", "why")
+_CLAIM_KEYS = ("figure", "what", "at", "value", "unit", "paper", "relation", "limit", "within", "why",
+               "input")
 _SERIES_KEYS = ("title", "variant", "at", "settings", "interval", "unit", "subflows", "queues")
 # What a formula over all runs may call beside the reports.
 OF_ALL_RUNS = {"max": largest, "min": smallest, "mean": average}
@@ -65,7 +66,9 @@ class Report:
 @dataclasses.dataclass(frozen=True)
 class Claim:
     """What the paper says, and how it is judged: the value, of the points `at` these labels, {axis: [label]}, must
-    have that relation to the limit. `within`: by how much, as a share of the limit, it may miss that."""
+    have that relation to the limit. `within`: by how much, as a share of the limit, it may miss that. `input`: it is
+    about what our own model was given, such as the rates that a generator draws from, or about a formula alone. That
+    cannot fail: the page shows it, and it counts neither as met nor as missed."""
 
     name: str
     figures: list
@@ -78,6 +81,7 @@ class Claim:
     limit: float
     within: float
     why: str
+    input: bool
 
     def holds(self, value):
         margin = self.within * abs(self.limit)
@@ -146,14 +150,20 @@ def _formula(section, key):
         raise section.mistake(key, str(error), "write arithmetic of names and calls") from None
 
 
+def _is_yes(section, key):
+    """Whether that key says yes; without it no."""
+    word = section.text(key, "no")
+    if word not in ("yes", "no"):
+        raise section.mistake(key, "is neither yes nor no", "write one of them")
+    return word == "yes"
+
+
 def _report(name, section, variants):
     against = section.text("against", "")
     if against and against not in variants:
         raise section.mistake("against", f"names no variant: {against}", f"one of {', '.join(variants)}")
-    if section.text("log", "no") not in ("yes", "no"):
-        raise section.mistake("log", "is neither yes nor no", "write one of them")
     return Report(name, section.texts("figure", []), section.text("what"), section.text("unit", ""),
-                  _formula(section, "value"), against, section.text("log", "no") == "yes")
+                  _formula(section, "value"), against, _is_yes(section, "log"))
 
 
 def _places(section, key, axes):
@@ -190,7 +200,8 @@ def _claim(name, section, known, axes):
     if relation == "about" and within == 0:
         raise section.mistake("relation", "is about without a width", "add `within`, a share of the limit")
     return Claim(name, section.texts("figure"), section.text("what"), _places(section, "at", axes), value,
-                 section.text("unit", ""), paper, relation, limit, within, section.text("why", ""))
+                 section.text("unit", ""), paper, relation, limit, within, section.text("why", ""),
+                 _is_yes(section, "input"))
 
 
 def _choices(section):

@@ -1,6 +1,7 @@
 """One network namespace: commands, functions, sysctls, addresses and kernel counters inside it."""
 
 import ctypes
+import json
 import os
 import subprocess
 import threading
@@ -102,6 +103,12 @@ class Namespace:
     def counters(self):
         """The kernel's network counters of this namespace: {"TcpExt.TCPOFOQueue": 0, "Tcp.RetransSegs": 0, ...}."""
         return self.inside(_read_counters)
+
+    def nft_packets(self, family, table):
+        """How many packets the counters of an nftables table have counted."""
+        listed = json.loads(self.run("nft", "-j", "list", "table", family, table))["nftables"]
+        parts = [part for item in listed for part in item.get("rule", {}).get("expr", [])]
+        return sum(part["counter"]["packets"] for part in parts if "counter" in part)
 
     def set_congestion_control(self, name):
         """The algorithm that new TCP connections of this namespace use."""

@@ -80,6 +80,10 @@ table inet loss {{
 """, encoding="ascii")
         space.run("nft", "-f", path)
 
+    def lost_segments(self):
+        """How many segments the last lose_segments() has dropped so far."""
+        return self.hosts[1].nft_packets("inet", "loss")
+
     def run(self, size, count):
         """Completions and the number of failed flows, see Flows.run()."""
         return Flows(self.lab, self.direction, size, self.parallel).run(count)

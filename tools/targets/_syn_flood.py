@@ -4,17 +4,20 @@ They are sent from the server's place, pass the concentrator's shim (as from its
 host), and get no answer: the host's kernel drops them before its TCP.
 """
 
+import concurrent.futures
 import contextlib
 import socket
 import struct
-import threading
 import time
 
 from lab import Lab, Link
 from lab.measure import resident_bytes
 from lab.packets import checksum
 
+from ._duel import require
+
 COUNT = 1_000_000
+NEARLY = 0.9  # of them each gateway must have seen, and the host must have got
 RATE = 30_000  # per second: what the pair takes on two shared cores
 BURST = 100
 SOURCES = "11.0.0.0/8"
@@ -40,6 +43,7 @@ class Flood:
     def __init__(self, target):
         self._packet, total = _template(target)
         self._target = (target, 0)
+        self.sent = 0
         struct.pack_into("!H", self._packet, 36, total)
 
     def run(self, handle):
@@ -51,6 +55,7 @@ class Flood:
             struct.pack_into("!H", self._packet, 20, port)
             struct.pack_into("!HH", self._packet, 24, 0, balance)
             handle.sendto(self._packet, self._target)
+            self.sent += 1
             if number % BURST == 0:
                 time.sleep(max(0.0, begun + number / RATE - time.monotonic()))
 
@@ -91,6 +96,27 @@ class LiveFlows:
         self._stack.close()
 
 
+def _exchanges_under(flood, raw, live):
+    """How often the live connections were used while the flood ran. What breaks the flood is raised here: without it
+    nothing is lost, and nothing is shown."""
+    rounds = 0
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, raw:
+        running = pool.submit(flood.run, raw)
+        while not running.done():
+            live.exchange()
+            rounds += 1
+            time.sleep(PERIOD)
+        running.result()
+    return rounds
+
+
+def require_flood(detail, sent, seen, arrived):
+    """All SYNs were sent, and nearly all were `seen` by each gateway, {name: count}, and `arrived` at the host."""
+    require(detail, sent == COUNT, f"{sent} of {COUNT} SYNs were sent")
+    for place, count in {**seen, "the host": arrived}.items():
+        require(detail, count >= NEARLY * COUNT, f"{place} saw {count} of {COUNT} SYNs, at least {NEARLY:.0%} it must")
+
+
 def syn_flood():
     """(live flows lost, or out of a shim's table, plus a gateway that grew without bound; detail)."""
     with Lab([Link("dsl", 1000, 8)]) as lab:
@@ -105,24 +131,25 @@ def syn_flood():
         before = {gateway.name: gateway.status()["ack_shim"] for gateway in lab.gateways()}
         memory = {gateway.name: resident_bytes(gateway.process.pid) for gateway in lab.gateways()}
         raw = lab.server.inside(socket.socket, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-        flood = threading.Thread(target=Flood(lab.sites[0].client_address[0]).run, args=[raw], daemon=True)
-        flood.start()
-        rounds = 0
-        while flood.is_alive():
-            live.exchange()
-            rounds += 1
-            time.sleep(PERIOD)
+        flood = Flood(lab.sites[0].client_address[0])
+        rounds = _exchanges_under(flood, raw, live)
         live.exchange()
-        raw.close()
-        faults, detail = live.lost, {"live": LIVE, "exchanges": rounds + 2, "lost": live.lost}
+        faults = live.lost
+        detail = {"syns": flood.sent, "live": LIVE, "exchanges": rounds + 2, "lost": live.lost}
+        seen, arrived = {}, lab.client.nft_packets("ip", "flood")
         for gateway in lab.gateways():
             after = gateway.status()["ack_shim"]
             missing = max(0, before[gateway.name]["flows"] - after["flows"])
             growth = resident_bytes(gateway.process.pid) - memory[gateway.name]
             faults += missing + (growth > GROWTH_LIMIT)
+            replayed = {a["name"]: a["fired"] for a in after["actuators"]}["syn_replay"]
+            seen[gateway.name] = after["half_open_flows"] - before[gateway.name]["half_open_flows"]
+            arrived -= replayed
             detail[gateway.name] = {
-                "flows": [before[gateway.name]["flows"], after["flows"]], "seen": after["half_open_flows"],
+                "flows": [before[gateway.name]["flows"], after["flows"]], "seen": seen[gateway.name],
                 "growth_kib": growth // 1024, "drops": {k: v for k, v in gateway.drops().items() if v},
-                "replayed SYNs": {a["name"]: a["fired"] for a in after["actuators"]}["syn_replay"]}
+                "replayed SYNs": replayed}
+        detail["at the host"] = arrived
+        require_flood(detail, flood.sent, seen, arrived)
         live.close()
-    return faults, {"syns": COUNT, **detail}
+    return faults, detail

@@ -43,7 +43,8 @@ def sim_run_says(verb, wanted, quick, recorded):
 
 
 @target("eval.1", "claims of the papers' abstracts and figures that are met or beaten / all of them; a figure without "
-        "a claim counts as one that is not met", "share", at_least=0.9, options=[*QUICK, RECORDED])
+        "a claim counts as one that is not met, what is an input of our own models not at all", "share", at_least=0.9,
+        options=[*QUICK, RECORDED])
 def claims(quick, recorded):
     found, detail = sim_run_says(["claims"], ["all"], quick, recorded)
     missed = [claim for claim in found["claims"] if not claim["met"]]
@@ -52,6 +53,7 @@ def claims(quick, recorded):
                           {key: claim.get(key) for key in ("figures", "what", "unit", "says", "relation", "limit",
                                                            "value", "interval", "why", "missing")
                            if claim.get(key)} for claim in missed},
+               "inputs, not counted": [f'{claim["paper"]} {claim["claim"]}' for claim in found["inputs"]],
                "without a claim": found["without a claim"]}
     return found["share"], detail
 

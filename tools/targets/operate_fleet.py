@@ -17,6 +17,14 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ANSIBLE = SOURCE / "conf/ansible"
 PLAYBOOKS = ("identities.yaml", "distribute.yaml")
 NAMES = ("frankfurt", "vienna", "bus-1", "shop-7")
+# A gateway's own braidctl, as far as it talks to a daemon: there is none. A file `refuse` makes it refuse.
+_BRAIDCTL = """#!/bin/sh
+[ "$1" = reload ] || exec {program} "$@"
+echo "$@" >>{root}/reloads
+[ ! -e {root}/refuse ] || {{ echo "a key marked R" >&2; exit 1; }}
+"""
+# Where ansible sees no systemd, nothing is reloaded; where it does, there is no unit to start.
+RELOADS = ("-e", "ansible_service_mgr=systemd", "--skip-tags", "service")
 _RECAP = re.compile(r"^(\S+) +: ok=(\d+) +changed=(\d+) +unreachable=(\d+) +failed=(\d+)", re.MULTILINE)
 
 
@@ -28,7 +36,11 @@ class _Fleet:
         self.done, self.failed = [], []
         for file in ("inventory.yaml", *PLAYBOOKS):
             shutil.copy(ANSIBLE / file, self.root)
-        (self.root / "fleet").mkdir()
+        for folder in ("fleet", "bin"):
+            (self.root / folder).mkdir()
+        program = self.root / "bin/braidctl"
+        program.write_text(_BRAIDCTL.format(program=binary("braidctl"), root=self.root), encoding="ascii")
+        program.chmod(0o755)
 
     def check(self, what, holds, said=""):
         self.done.append(what)
@@ -42,7 +54,7 @@ class _Fleet:
         """(whether it went well, what it said, how many changes it made)."""
         variables = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3",
                      "braid_become": False, "braid_etc": f"{self.root}/hosts/{{{{ inventory_hostname }}}}"}
-        path = f"{pathlib.Path(binary('braidctl')).parent}:{os.environ['PATH']}"
+        path = f"{self.root}/bin:{os.environ['PATH']}"
         words = ["ansible-playbook", "-i", self.root / "inventory.yaml", "-e", json.dumps(variables), *options,
                  self.root / playbook]
         settings = {"PATH": path, "ANSIBLE_NOCOWS": "1", "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8",
@@ -51,6 +63,13 @@ class _Fleet:
                               env={**os.environ, **settings}, cwd=self.root)
         changes = sum(int(changed) for _, _, changed, _, _ in _RECAP.findall(done.stdout))
         return done.returncode == 0, done.stdout, changes
+
+    def reloads(self):
+        """The gateways that were asked to reload since the last call."""
+        file = self.root / "reloads"
+        words = file.read_text(encoding="ascii").splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return [line.split()[-1] for line in words]
 
     def write(self):
         """Configurations with the pins of the certificates that were fetched."""
@@ -73,8 +92,25 @@ class _Fleet:
         (self.root / f"fleet/{name}.yaml").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
 
+def _refused_reload(tried):
+    """A gateway that refuses what it got fails every run until it takes it, those that copy nothing as well."""
+    well, said, _ = tried.play("distribute.yaml", *RELOADS)
+    tried.check("distribute: every gateway reloads", well and tried.reloads() == list(NAMES), said)
+    (tried.root / "refuse").touch()
+    changed = tried.root / "fleet/frankfurt.yaml"
+    changed.write_text(changed.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    for run_of in ("the", "a second"):
+        well, said, _ = tried.play("distribute.yaml", *RELOADS)
+        tried.check(f"distribute: {run_of} run in which a gateway refuses to reload fails, and ends there",
+                    not well and "a key marked R" in said and tried.reloads() == list(NAMES[:1]), said)
+    (tried.root / "refuse").unlink()
+    well, said, changes = tried.play("distribute.yaml", *RELOADS)
+    tried.check("distribute: a reload alone is no change", well and changes == 0, said)
+
+
 @target("operate.fleet", "checks that fail of the example for Ansible in conf/ansible: syntax, --check, identities, "
-        "distribution, a second run, a folder with a mistake", "checks", at_most=0, programs=["braidd", "braidctl"])
+        "distribution, a second run, a refused reload, a folder with a mistake", "checks", at_most=0,
+        programs=["braidd", "braidctl"])
 def fleet():
     run(SOURCE / "scripts/deps", "fleet", timeout=600)
     with tempfile.TemporaryDirectory() as root:
@@ -106,6 +142,7 @@ def fleet():
             tried.check(f"{name}: what came is right, key included", done.returncode == 0, done.stdout)
         well, said, changed = tried.play("distribute.yaml")
         tried.check("distribute: a second run changes nothing", well and changed == 0, said)
+        _refused_reload(tried)
         broken = tried.root / "fleet/shop-7.yaml"
         broken.write_text(broken.read_text(encoding="utf-8").replace("10.99.0.3", "10.99.0.2"), encoding="utf-8")
         well, said, _ = tried.play("distribute.yaml")

@@ -16,6 +16,7 @@ from . import MISSING, option, target
 from .pair import PROGRAMS
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+RULES_TEST = SOURCE / "tests/targets/braid.rules.test.yml"
 LINKS = [Link("dsl", 40, 20), Link("lte", 20, 50, 0.02)]
 PORT, FLOW_PORT = 9380, 7000
 BASE = f"http://127.0.0.1:{PORT}/"
@@ -261,15 +262,15 @@ def _start_web(lab):
 
 def _promtool(*words, stdin=None, folder=None):
     """True, or what promtool complains of."""
-    done = subprocess.run(["promtool", "check", *words], input=stdin, stdout=subprocess.PIPE,
+    done = subprocess.run(["promtool", *words], input=stdin, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False, cwd=folder)
     return done.returncode == 0 or done.stdout
 
 
 def _prometheus(lab, checks):
     """What is served and what is shipped for Prometheus, as promtool sees it."""
-    checks.check("Prometheus: /metrics", lambda: _promtool("metrics", stdin=lab.edge.run("curl", "-s",
-                                                                                         BASE + "metrics")))
+    checks.check("Prometheus: /metrics", lambda: _promtool("check", "metrics", stdin=lab.edge.run(
+        "curl", "-s", BASE + "metrics")))
     with tempfile.TemporaryDirectory() as folder:
         token = pathlib.Path(folder) / "braid.token"
         token.write_text("token", encoding="ascii")
@@ -277,8 +278,10 @@ def _prometheus(lab, checks):
             text = (SOURCE / "conf/prometheus" / name).read_text(encoding="utf-8")
             (pathlib.Path(folder) / name).write_text(text.replace("/etc/prometheus/braid.token", str(token)),
                                                      encoding="utf-8")
-        checks.check("Prometheus: rules", lambda: _promtool("rules", "braid.rules.yml", folder=folder))
-        checks.check("Prometheus: configuration", lambda: _promtool("config", "prometheus.yml", folder=folder))
+        checks.check("Prometheus: rules", lambda: _promtool("check", "rules", "braid.rules.yml", folder=folder))
+        checks.check("Prometheus: configuration", lambda: _promtool("check", "config", "prometheus.yml",
+                                                                    folder=folder))
+    checks.check("Prometheus: what the rules say", lambda: _promtool("test", "rules", RULES_TEST))
 
 
 @target("operate.3", f"checks that fail of at least {LEAST_CHECKS} of braid-web's page in headless Chromium: loads "

@@ -10,7 +10,8 @@ from lab.site import PUBLIC
 from lab.services import Nginx
 
 from . import MISSING, target
-from ._strangers import COUNT, strangers
+from ._duel import require
+from ._strangers import CAUSES, COUNT, strangers
 
 PROGRAMS = ["braidd", "braidctl", "linkemu", "flood"]
 LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
@@ -19,6 +20,8 @@ FLOOD_SECONDS = 60
 HANDSHAKES = 200  # that begin in a second, each with 100 early records
 FAST = 50_000  # datagrams a second
 KINDS = {"noise": FAST, "strangers": FAST, "hellos": FAST, "handshakes": HANDSHAKES}
+KEPT = 0.9  # of its rate a flood must have been sent at
+REACHED = 0.5  # of it the door must have refused, or the socket had no room for; the rest may get an answer
 MIB = 1 << 20
 
 
@@ -34,6 +37,8 @@ class Flood:
         self._process = lab.server.popen(
             binary("flood"), mode, "--to", f"{PUBLIC[0]}:{PORT}", "--pin", pin, "--from", *sources, "--ports", "16",
             "--rate", str(KINDS[mode]), "--seconds", str(seconds), stdout=-1, text=True)
+        self._gateway, self._mode = lab.gateway, mode
+        self._began, self._before = time.monotonic(), _refused(lab.gateway)
 
     def running(self):
         return self._process.poll() is None
@@ -45,8 +50,32 @@ class Flood:
         return json.loads(out)
 
     def stop(self):
+        """Ends it. One that had ended before raises: what was measured meanwhile was not under it."""
+        code = self._process.poll()
         self._process.kill()
         self._process.wait()
+        if code is not None:
+            raise RuntimeError(f"flood {self._mode} ended with {code} before it was stopped")
+
+    def require_reached(self, detail):
+        """The gateway must have felt it: a process that runs may still send to nobody."""
+        refused = (_refused(self._gateway) - self._before) / (time.monotonic() - self._began)
+        require(detail, refused >= REACHED * KINDS[self._mode],
+                f"{self._mode}: the concentrator refused {refused:.0f} datagrams a second of {KINDS[self._mode]}")
+
+
+def _refused(gateway):
+    """Datagrams that the gateway's door has refused, or its socket had no room for. No peer's data are in it."""
+    status = gateway.status()
+    return sum(status["drops"][cause] for cause in CAUSES) + status["host_drops"]["socket_overflow"]
+
+
+def require_sent(detail, mode, report):
+    """A flood that ran to its end must have been as fast as was asked. Its own kernel refuses nothing: each socket
+    sends little, and a veth takes all."""
+    pace = report["handshakes"] / FLOOD_SECONDS if mode == "handshakes" else report["per_second"]
+    require(detail, pace >= KEPT * KINDS[mode], f"{mode}: {pace:.0f} a second of {KINDS[mode]}")
+    require(detail, report["refused"] == 0, f"{mode}: its kernel refused {report['refused']} datagrams")
 
 
 def _counted(before, after):
@@ -56,7 +85,7 @@ def _counted(before, after):
 @target("shield.1", f"growth of the concentrator's resident memory under the worst flood of {FLOOD_SECONDS} s from "
         f"{ADDRESSES} addresses: noise, hellos, handshakes with early records", "MiB", at_most=16, programs=PROGRAMS)
 def memory_under_floods():
-    detail = {}
+    kinds, detail = {}, {}
     for mode in KINDS:
         with Lab(LINKS) as lab:
             lab.start_gateways()
@@ -67,11 +96,14 @@ def memory_under_floods():
             while flood.running():
                 peak = max(peak, resident_bytes(gateway.process.pid))
                 time.sleep(0.1)
-            detail[mode] = {"growth_mib": round((peak - before) / MIB, 2), "before_mib": round(before / MIB, 2),
-                            **flood.report(), "drops": _counted(drops, gateway.drops())}
+            report = flood.report()
+            require_sent(detail, mode, report)
+            flood.require_reached(detail)
+            kinds[mode] = {"growth_mib": round((peak - before) / MIB, 2), "before_mib": round(before / MIB, 2),
+                           **report, "drops": _counted(drops, gateway.drops())}
             if not lab.edge_gateway.up():
                 raise RuntimeError(f"the peer is down after {mode}")
-    return max(each["growth_mib"] for each in detail.values()), detail
+    return max(each["growth_mib"] for each in kinds.values()), kinds | detail
 
 
 RESTARTS = 10
@@ -103,6 +135,7 @@ def restart_under_floods():
             time.sleep(2)
             detail[mode or "no flood"] = [round(_time_until_data(lab), 3) for _ in range(RESTARTS)]
             if flood:
+                flood.require_reached(detail)
                 flood.stop()
     return max(max(detail[mode]) for mode in KINDS), detail
 
@@ -111,7 +144,7 @@ GOODPUT_SECONDS = 8
 ROUNDS = 3
 
 
-def _goodputs(lab, nginx, modes):
+def _goodputs(lab, nginx, modes, detail):
     """{mode: Mbit/s} of a download each, one after the other."""
     out, drops = {}, {}
     for mode in modes:
@@ -125,6 +158,7 @@ def _goodputs(lab, nginx, modes):
         out[mode or "no flood"] = download.goodput_mbit()
         drops[mode or "no flood"] = _counted(before, lab.gateway.drops())
         if flood:
+            flood.require_reached(detail)
             flood.stop()
     return out, drops
 
@@ -134,16 +168,16 @@ def _goodputs(lab, nginx, modes):
         programs=PROGRAMS)
 def goodput_under_floods():
     modes = [mode for mode, rate in KINDS.items() if rate == FAST]
-    rounds, drops = [], {}
+    rounds, drops, detail = [], {}, {}
     with Lab(LINKS) as lab:
         nginx = Nginx(lab)
         lab.start_gateways()
         lab.edge_gateway.wait_up(subflows=2)
         for _ in range(ROUNDS):
-            each, drops = _goodputs(lab, nginx, [None, *modes])
+            each, drops = _goodputs(lab, nginx, [None, *modes], detail)
             rounds.append(each)
     ratios = {mode: [round(each[mode] / each["no flood"], 3) for each in rounds] for mode in modes}
-    return min(median(values) for values in ratios.values()), {
+    return min(median(values) for values in ratios.values()), detail | {
         "ratios": ratios, "mbit": [{mode: round(value, 1) for mode, value in each.items()} for each in rounds],
         "drops in the last round": drops}
 
