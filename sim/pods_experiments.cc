@@ -24,7 +24,7 @@ constexpr size_t kPodSubflowWindow = 2;  // 16 datagrams of all together (sectio
 Topology podsOf() {
   Pods pods = fusoTree();
   for (PortOptions* port : {&pods.access, &pods.fabric}) port->bytes = kPodPortBytes;
-  pods.access.thresholdBytes = kAccessMarks;
+  pods.access.thresholdBytes = pods.host.thresholdBytes = kAccessMarks;
   pods.fabric.thresholdBytes = 0;  // 1200 KB, more than fits
   return pods.build();
 }

@@ -55,7 +55,7 @@ const Scheme& schemeOf(const std::string& name) {
 Topology tree() {
   Pods pods = fusoTree();
   pods.access.bytes = kTreeAccessBytes;
-  pods.access.thresholdBytes = kTreeAccessMarks;
+  pods.access.thresholdBytes = pods.host.thresholdBytes = kTreeAccessMarks;
   pods.fabric.bytes = kTreeFabricBytes;
   pods.fabric.thresholdBytes = kTreeFabricMarks;
   return pods.build();
