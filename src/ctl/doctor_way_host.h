@@ -45,7 +45,7 @@ class WayHost final : public Host {
     void removeStaleRoutes(uint32_t) override {}
     void removeStaleMarks(uint32_t) override {}
     std::vector<Prefix> networksElsewhere(const std::string&) override { return {}; }
-    void setForwarding(Address::Family, const std::vector<std::string>&, bool) override {}
+    void setForwarding(Address::Family, const std::vector<std::string>&, const std::string&) override {}
     void removeForwarding(Address::Family) override {}
     std::string forwardingBefore(Address::Family) override { return {}; }
     Restored restore() override { return {}; }
