@@ -350,7 +350,7 @@ class Router(PairCase):
                     self.ready()
                     if killed:
                         self.hub.stop(signal.SIGKILL)
-                        self.ready()
+                        self.hub.start()
                     self.hub.stop()
                     self.assertEqual(sysctl(hub, "all/forwarding"), [0, 0])
                     self.assertEqual(sysctl(hub, "lan0/forwarding"), [1, 1])
@@ -359,6 +359,7 @@ class Router(PairCase):
         finally:
             self.hub.config.pop("forwarding")
             sysctl(hub, "all/forwarding", 1)
+            self.lab.edge_gateway.restart()  # it may not have noticed a gateway that ran for a moment
             self.ready()
 
     def test_forwarding_that_was_on_stays(self):
