@@ -32,6 +32,18 @@ TEST(ConfigChecks, SomebodyMustBeAbleToStart) {
           "peer's endpoints, or 'listen' here"));
 }
 
+TEST(ConfigChecks, AWildcardTakesItsPortAtEveryAddressOfItsFamily) {
+  auto listening = [](const std::string& list) { return edgeText() + "listen: [" + list + "]\n"; };
+  expectError(
+      listening("'0.0.0.0:4433', '192.0.2.1:4433'"),
+      "e.yaml:12:26: listen[1]: 192.0.2.1:4433 is a part of 0.0.0.0:4433 (listen[0]); remove one of them");
+  expectError(listening("'[::1]:4433', '0.0.0.0:4433', '[::]:4433'"),
+              "e.yaml:12:10: listen[0]: [::1]:4433 is a part of [::]:4433 (listen[2]); remove one of them");
+  configOf(listening("'0.0.0.0:4433', '[::]:4433', '192.0.2.1:4434', '[::1]:4434'"));
+  configOf(listening("'0.0.0.0:4433', '[::1]:4433'"));
+  configOf(listening("'[::]:4433', '192.0.2.1:4433'"));
+}
+
 TEST(ConfigChecks, SubflowsStayBelowTheirLimit) {
   std::string text = with(edgeText(), "wlan0}", "wlan0, subflows: 8}");
   expectError(with(text, "192.0.2.1:4433", "'a:1', 'b:1', '192.0.2.3:1', '192.0.2.4:1', '192.0.2.5:1'"),
