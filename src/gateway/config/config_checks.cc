@@ -92,12 +92,13 @@ void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Confi
   }
 }
 
-void checkTap(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+void checkTap(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+              ConfigDiagnostics& out) {
   ConfigValue device = root.find("device");
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (!config.peers[i].options.group.empty())
-      out.add(childOf(itemOf(root.find("peers"), i), "group"),
-              "is for packets, and a TAP device carries frames", "set device.mode to tun, or remove it");
+      out.add(childOf(places.peers[i], "group"), "is for packets, and a TAP device carries frames",
+              "set device.mode to tun, or remove it");
   }
   if (!config.device.bridge.empty() && !config.device.addresses.empty()) {
     out.add(childOf(device, "addresses"), "a port of a bridge has no addresses of its own",
@@ -195,7 +196,7 @@ void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const 
   if (config.tunnel.mode == TunnelOptions::Mode::kTun) {
     checkTun(root, places, config, out);
   } else {
-    checkTap(root, config, out);
+    checkTap(root, places, config, out);
   }
 }
 
