@@ -1,6 +1,7 @@
 // What must hold between the parts of a file. Runs only on files whose parts are right by themselves.
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "gateway/config/config_sections.h"
@@ -57,6 +58,24 @@ void checkSubflows(const ConfigPlaces& places, const Config& config, ConfigDiagn
                   std::to_string(config.tunnel.maxSubflows),
               "lower 'subflows', remove endpoints, or raise tunnel.max-subflows at both gateways");
     }
+  }
+}
+
+// A peer can stand for another one of its group where both have the same prefix. One that is alone waits for others.
+void checkGroups(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
+  std::map<std::string, size_t> members;
+  std::map<Prefix, size_t> holders;  // several: of one group
+  for (const PeerConfig& peer : config.peers) {
+    ++members[peer.options.group];
+    for (const Prefix& prefix : peer.options.prefixes) ++holders[prefix];
+  }
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    const PeerOptions& peer = config.peers[i].options;
+    if (peer.group.empty() || members[peer.group] == 1) continue;
+    if (std::ranges::any_of(peer.prefixes, [&](const Prefix& p) { return holders[p] > 1; })) continue;
+    out.add(childOf(places.peers[i], "group"),
+            peer.name + " shares no prefix with another peer of " + peer.group + ", so none can stand for it",
+            "give both the same prefixes, or remove the group");
   }
 }
 
@@ -195,6 +214,7 @@ void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const 
   checkLoops(root, places, config, out);
   if (config.tunnel.mode == TunnelOptions::Mode::kTun) {
     checkTun(root, places, config, out);
+    checkGroups(places, config, out);
   } else {
     checkTap(root, places, config, out);
   }

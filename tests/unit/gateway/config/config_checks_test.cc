@@ -150,6 +150,21 @@ TEST(ConfigChecks, OthersMayNot) {
               ElementsAre(testing::HasSubstr("peers[1].prefixes[1]: '10.1.0.0/16' is given in")));
 }
 
+TEST(ConfigChecks, PeersOfAGroupShareANetwork) {
+  std::string apart = with(withSecondHub("group: hubs", ", group: hubs"), "prefixes: [10.1.0.0/16],",
+                           "prefixes: [10.1.7.0/24],");
+  EXPECT_THAT(
+      errorsOf(apart),
+      ElementsAre("e.yaml:9:12: peers[0].group: hub shares no prefix with another peer of hubs, so none "
+                  "can stand for it; give both the same prefixes, or remove the group",
+                  testing::HasSubstr(": peers[1].group: hub2 shares no prefix with another peer of ")));
+  std::string third = withSecondHub("group: hubs", ", group: hubs") + "  - {name: hub3, pin: '" + kPinC +
+                      "', endpoints: ['192.0.2.3:4433'], prefixes: [10.1.7.0/24], group: hubs}\n";
+  EXPECT_THAT(errorsOf(third), ElementsAre(testing::HasSubstr(": peers[2].group: hub3 shares no prefix")));
+  configOf(with(third, "prefixes: [10.1.7.0/24]", "prefixes: [10.1.7.0/24, 10.1.0.0/16]"));
+  configOf(with(edgeText(), "  - name: hub\n", "  - name: hub\n    group: hubs\n"));  // others may come later
+}
+
 TEST(ConfigChecks, FramesHaveNoGroups) {
   std::string text =
       with(edgeText(), "device:\n  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n",
