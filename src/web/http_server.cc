@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "web/secret_file.h"
+
 namespace braid {
 namespace {
 
@@ -251,7 +253,7 @@ std::shared_ptr<asio::ssl::context> makeTls(const std::string& certificate, cons
   tls->use_certificate_chain_file(certificate, error);
   if (error)
     throw std::runtime_error("--certificate " + certificate + ": " + error.message() + "; it must be PEM");
-  tls->use_private_key_file(key, asio::ssl::context::pem, error);
+  tls->use_private_key(asio::buffer(readSecretFile("--key", key)), asio::ssl::context::pem, error);
   if (error || SSL_CTX_check_private_key(tls->native_handle()) != 1)
     throw std::runtime_error("--key " + key + ": " +
                              (error ? error.message() : "it is another certificate's") +

@@ -232,6 +232,13 @@ TEST_F(HttpServerTest, OverTlsItServesAndOldVersionsAndPlainTextAreRefused) {
   EXPECT_THROW(makeTls(folder / "none", folder / "k.key"), std::runtime_error);
   ASSERT_NO_THROW(generateIdentity((folder / "other.key").string(), (folder / "other.crt").string(), "test"));
   EXPECT_THROW(makeTls(folder / "c.crt", folder / "other.key"), std::runtime_error);
+  std::filesystem::permissions(folder / "k.key", std::filesystem::perms(0644));
+  try {
+    makeTls(folder / "c.crt", folder / "k.key");
+    ADD_FAILURE();
+  } catch (const std::runtime_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("k.key: others than its owner can read it; run: chmod 600 "));
+  }
   std::filesystem::remove_all(folder);
 }
 
