@@ -261,6 +261,7 @@ void Gateway::updateUplinks(bool changed) {
     std::vector<UplinkSpec> specs = uplinks_.specs();
     meters_.addTo(specs, config_.uplinks);
     tunnel_.setUplinks(std::move(specs), clock_.now());
+    names_.retryNow();
   }
   uplinkRetry_ = uplinks_.wantsRetry() ? clock_.now() + kUplinkRetry : kNever;
 }
