@@ -262,10 +262,10 @@ def _forwarding(p):
     return p.asked(p.edge)
 
 
-@broken("nat without forwarding", r"net\.ipv4\.ip_forward is off, and .*\(nat\)", r"'forwarding: on' in the configuration")
+@broken("nat without forwarding", r"net\.ipv4\.ip_forward is off, and .*\(nat\)",
+        r"'forwarding: on' in the configuration")
 def _nat(p):
     p.hub.config["nat"] = "on"
-    p.hub.config["device"].pop("networks", None)
     p.sysctl(p.far, net__ipv4__ip_forward=0)
     return p.asked(p.hub)
 
@@ -273,8 +273,8 @@ def _nat(p):
 @broken("a forwarded port without forwarding", r"net\.ipv4\.ip_forward is off, and port 8080 leads to .*\(forwards\)",
         r"sysctl -w net\.ipv4\.ip_forward=1")
 def _forwards(p):
-    p.hub.config["forwards"] = [{"port": 8080, "to": p.hub.config["peers"][0]["prefixes"][0].split("/", maxsplit=1)[0]}]
-    p.hub.config["device"].pop("networks", None)
+    host = p.hub.config["peers"][0]["prefixes"][0].removesuffix("/32")
+    p.hub.config["forwards"] = [{"port": 8080, "to": host}]
     p.sysctl(p.far, net__ipv4__ip_forward=0)
     return p.asked(p.hub)
 
