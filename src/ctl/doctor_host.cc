@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "ctl/doctor_checks.h"
 #include "ctl/format.h"
@@ -73,14 +75,33 @@ void checkCapabilities(const Patient& patient, DoctorReport& report) {
                 "start it by its unit, or from a shell with all capabilities"});
 }
 
+// What needs the host to forward packets of that family, and what comes of it when it does not. Empty: nothing.
+std::pair<std::string, std::string> forwardingNeed(const Config& config, Address::Family family) {
+  auto isMeant = [&](const Prefix& p) { return p.address.family == family; };
+  const auto& networks = config.device.networks;
+  if (auto lan = std::ranges::find_if(networks, isMeant); lan != networks.end())
+    return {lan->toString() + " is behind this gateway (device.networks)",
+            "hosts there cannot use the tunnel, while the gateway itself can"};
+  for (const PortForward& f : config.router.forwards) {
+    if (f.to.family == family)
+      return {"port " + std::to_string(f.firstPort) + " leads to " + f.to.toString() + " (forwards)",
+              "nobody reaches that host by the port"};
+  }
+  bool isTranslated = family == Address::Family::kV4 ? config.router.natV4 : config.router.natV6;
+  bool any = std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
+    return std::ranges::any_of(peer.options.prefixes, isMeant);
+  });
+  if (!isTranslated || !any) return {};
+  return {"addresses of peers' networks are to be translated (nat)",
+          "hosts behind peers reach this gateway, and nothing beyond it"};
+}
+
 void checkForwarding(const Patient& patient, DoctorReport& report) {
   const Config& config = patient.config;
   bool routed = config.tunnel.mode == TunnelOptions::Mode::kTun;
   for (Address::Family family : {Address::Family::kV4, Address::Family::kV6}) {
-    auto isMeant = [&](const Prefix& p) { return p.address.family == family; };
-    const auto& networks = config.device.networks;
-    auto lan = std::find_if(networks.begin(), networks.end(), isMeant);
-    if (!routed || lan == networks.end()) continue;
+    auto [need, consequence] = forwardingNeed(config, family);
+    if (!routed || need.empty()) continue;
     bool v4 = family == Address::Family::kV4;
     std::string all = v4 ? "net.ipv4.ip_forward" : "net.ipv6.conf.all.forwarding", file = "/proc/sys/" + all;
     std::replace(file.begin() + 10, file.end(), '.', '/');
@@ -92,9 +113,7 @@ void checkForwarding(const Patient& patient, DoctorReport& report) {
     } else if (config.router.forwarding && !patient.daemon) {
       report.fine("forwarding", all + " is off; the daemon switches it on");
     } else {
-      report.wrong({"forwarding",
-                    all + " is off, and " + lan->toString() + " is behind this gateway (device.networks)",
-                    "hosts there cannot use the tunnel, while the gateway itself can",
+      report.wrong({"forwarding", all + " is off, and " + need, consequence,
                     "'forwarding: on' in the configuration; or sysctl -w " + all +
                         "=1, and the same line in /etc/sysctl.d for the next start"});
     }

@@ -261,6 +261,7 @@ void Gateway::updateUplinks(bool changed) {
     std::vector<UplinkSpec> specs = uplinks_.specs();
     meters_.addTo(specs, config_.uplinks);
     tunnel_.setUplinks(std::move(specs), clock_.now());
+    names_.retryNow();
   }
   uplinkRetry_ = uplinks_.wantsRetry() ? clock_.now() + kUplinkRetry : kNever;
 }
@@ -302,14 +303,13 @@ void Gateway::logEvents(Time now) {
 
 std::string Gateway::reload() {
   std::string problems;
-  ConfigResult result = loadConfig(config_.path, loading_);
-  if (auto* errors = std::get_if<ConfigErrors>(&result)) {
-    for (const ConfigError& e : *errors) problems += e.toString() + "\n";
-  } else {
-    Config& next = std::get<Config>(result);
-    for (const std::string& line : needsRestart(config_, next, pool_.payload())) problems += line + "\n";
-    if (problems.empty()) problems = apply(std::move(next));
-  }
+  ConfigNode tree;
+  ConfigResult result = loadConfig(config_.path, loading_, &tree);
+  auto* next = std::get_if<Config>(&result);
+  for (const ConfigError& e :
+       next ? needsRestart(config_, *next, tree, pool_.payload()) : std::get<ConfigErrors>(result))
+    problems += e.toString() + "\n";
+  if (problems.empty()) problems = apply(std::move(*next));
   if (!problems.empty()) {
     problems.pop_back();
     spdlog::error("reload: {}; the old configuration stays", problems);

@@ -1,7 +1,14 @@
 #include "gateway/meter_book.h"
 
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -17,6 +24,8 @@ constexpr uint64_t kManyUnsaved = 1'000'000;
 constexpr std::time_t kSaveAfter = 600;
 /// Bytes of the file at most. Ours: 32 uplinks take 3 KB.
 constexpr size_t kMaxFile = 64 << 10;
+/// Endings of the copies' names, the fresher one first.
+constexpr const char* kCopies[] = {".next", ".old"};
 
 MeterBook::Entry entryOf(const json& j) {
   MeterBook::Entry entry;
@@ -27,6 +36,16 @@ MeterBook::Entry entryOf(const json& j) {
   entry.period.day = wholeOf<unsigned>(period.at(1));
   entry.period.hour = wholeOf<unsigned>(period.at(2));
   return entry;
+}
+
+// nullopt: it is not what format() gives, or no file.
+std::optional<MeterBook::Entries> readEntries(const std::string& path) {
+  std::string text = readStateFile(path, kMaxFile);
+  try {
+    return MeterBook::parse(text);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 json jsonOf(const MeterBook::Entry& entry) {
@@ -50,14 +69,31 @@ std::string MeterBook::format(const Entries& entries) {
 }
 
 MeterBook::MeterBook(std::string path) : path_(std::move(path)) {
-  std::string text = readStateFile(path_, kMaxFile);
-  try {
-    if (!text.empty()) entries_ = parse(text);
-  } catch (const std::exception&) {
-    throw std::runtime_error(path_ + " does not hold counts of metered uplinks; remove it to count from 0");
+  if (::access(path_.c_str(), F_OK) == 0) {
+    std::optional<Entries> entries = readEntries(path_);
+    entries_ = entries ? std::move(*entries) : replaceDamaged();
   }
-  if (std::string problem = save(0); !problem.empty())
+  if (std::string problem = write(0); !problem.empty())
     throw std::runtime_error(problem + "; create the folder for the daemon's user, or set `state`");
+}
+
+// A power cut may leave a file empty, or full of zeros. Counts that are too low may cost money; a gateway that does not start costs its tunnel.
+MeterBook::Entries MeterBook::replaceDamaged() {
+  std::string damaged = path_ + ".damaged", what = path_ + " does not hold counts of metered uplinks";
+  ::unlink(damaged.c_str());
+  if (::link(path_.c_str(), damaged.c_str()) == 0) what += ", and is kept as " + damaged;
+  for (const char* ending : kCopies) {
+    std::string copy = path_ + ending;
+    std::optional<Entries> entries = readEntries(copy);
+    if (!entries) {
+      ::unlink(copy.c_str());  // or it would take the place of a good one
+      continue;
+    }
+    spdlog::warn("{}; those of {} are used, which are some minutes old", what, copy);
+    return std::move(*entries);
+  }
+  spdlog::warn("{}; they begin at 0", what);
+  return {};
 }
 
 const MeterBook::Entry& MeterBook::open(const std::string& uplink, const MeterPeriod& period,
@@ -90,7 +126,23 @@ bool MeterBook::wantsSave(std::time_t now) const {
   return changed_ || unsaved_ >= kManyUnsaved || (unsaved_ > 0 && now - savedAt_ >= kSaveAfter);
 }
 
+// The file is written without waiting for the disk, so that a power cut may take what is not half a minute old. The last
+// copy is always older than kSaveAfter.
+void MeterBook::keepCopy(std::time_t now) const {
+  std::string next = path_ + kCopies[0], last = path_ + kCopies[1];
+  struct stat info {};
+  bool isThere = ::stat(next.c_str(), &info) == 0;
+  if (isThere && std::abs(now - info.st_mtime) < kSaveAfter) return;
+  if (isThere) (void)::rename(next.c_str(), last.c_str());
+  (void)::link(path_.c_str(), next.c_str());
+}
+
 std::string MeterBook::save(std::time_t now) {
+  keepCopy(now);
+  return write(now);
+}
+
+std::string MeterBook::write(std::time_t now) {
   std::string problem = writeStateFile(path_, format(entries_), 0640);
   if (!problem.empty()) return problem;
   unsaved_ = 0;

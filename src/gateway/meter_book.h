@@ -28,8 +28,9 @@ class MeterBook {
   static Entries parse(std::string_view text);
   static std::string format(const Entries& entries);
 
-  /// Reads the file; a missing one counts as empty. Throws std::runtime_error with a remedy when the file
-  /// cannot be read, is not what save() writes, or cannot be written.
+  /// Reads the file; a missing one counts as empty. One that is not what save() writes is kept as `path`.damaged, and a
+  /// copy of some minutes ago holds (`path`.next, `path`.old), or nothing. Throws std::runtime_error with a remedy when
+  /// a file cannot be read or written.
   explicit MeterBook(std::string path);
 
   /// The count of an uplink at wall time `now`. A known one goes on while its period lasts, also when the
@@ -45,6 +46,10 @@ class MeterBook {
   std::string save(std::time_t now);
 
  private:
+  Entries replaceDamaged();
+  void keepCopy(std::time_t now) const;
+  std::string write(std::time_t now);
+
   std::string path_;
   Entries entries_;
   uint64_t unsaved_ = 0;  // bytes

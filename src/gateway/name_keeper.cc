@@ -19,24 +19,38 @@ NameKeeper::NameKeeper(Host& host, LogLimiter& log, std::function<void()> onChan
           [this](const HostPort& name, const std::vector<Endpoint>& found) { onResult(name, found); })) {}
 
 void NameKeeper::resolve(const std::vector<PeerConfig>& peers, const std::set<std::string>& except) {
-  bool any = false;
+  if (!std::exchange(failed_, false)) pause_ = kFirstPause;
+  std::vector<HostPort> wanted;
   for (const PeerConfig& p : peers) {
-    if (except.contains(p.options.name)) continue;
     for (const HostPort& name : p.hosts) {
-      resolver_->request(name);
-      any = true;
+      if (!except.contains(p.options.name) || !found_.contains(name)) wanted.push_back(name);
     }
   }
-  deadline_ = any ? clock_.now() + kRetry : kNever;
+  deadline_ = wanted.empty() ? kNever : clock_.now() + kRetry;
+  for (const HostPort& name : wanted) resolver_->request(name);
 }
 
 void NameKeeper::retryLater() {
   if (deadline_ == kNever) deadline_ = clock_.now() + kRetry;
 }
 
+void NameKeeper::retryNow() {
+  pause_ = kFirstPause;
+  if (deadline_ != kNever) deadline_ = clock_.now();
+}
+
+// Once for each time that names were asked for, however many fail.
+void NameKeeper::noteFailure() {
+  if (std::exchange(failed_, true)) return;
+  deadline_ = std::min(deadline_, clock_.now() + pause_);
+  pause_ = std::min(2 * pause_, kRetry);
+}
+
 void NameKeeper::onResult(const HostPort& name, const std::vector<Endpoint>& found) {
-  if (found.empty())
+  if (found.empty()) {
+    noteFailure();
     return log_.warn(LogKind::kResolver, clock_.now(), "cannot resolve " + name.host + "; will try again");
+  }
   std::vector<Endpoint>& known = found_[name];
   if (known == found) return;
   known = found;

@@ -13,6 +13,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/intrusive_list.h"
+#include "web/secret_file.h"
+
 namespace braid {
 namespace {
 
@@ -38,7 +41,7 @@ Reply replyOf(WebResponse response, const http::request<http::empty_body>& reque
   reply.result(response.status);
   reply.set(http::field::content_type, response.type);
   for (const auto& [name, value] : response.headers) reply.set(name, value);
-  reply.keep_alive(request.keep_alive());
+  reply.keep_alive(request.keep_alive() && response.status < 400);  // whoever is refused keeps no place
   reply.body() = std::move(response.body);
   reply.prepare_payload();
   if (request.method() == http::verb::head) {
@@ -49,29 +52,40 @@ Reply replyOf(WebResponse response, const http::request<http::empty_body>& reque
   return reply;
 }
 
-/// Counts the connections that live.
-struct ClientCount {
-  explicit ClientCount(std::shared_ptr<size_t> all) : count(std::move(all)) { ++*count; }
-  ~ClientCount() { --*count; }
-  ClientCount(const ClientCount&) = delete;
-  ClientCount& operator=(const ClientCount&) = delete;
-  std::shared_ptr<size_t> count;
+/// A connection, for the server's bounds.
+struct HttpConnection {
+  virtual ~HttpConnection() = default;
+  /// Ends it, and gives its place to another one at once.
+  virtual void drop() = 0;
+  ListLink<HttpConnection> link;
+};
+
+struct HttpConnections {
+  size_t count = 0;
+  IntrusiveList<HttpConnection, &HttpConnection::link>
+      waiting;  ///< for the other side, the longest wait first
 };
 
 /// One connection. Stream: beast::tcp_stream, or that in TLS.
 template <typename Stream>
-class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
+class HttpClient : public HttpConnection, public std::enable_shared_from_this<HttpClient<Stream>> {
  public:
   static constexpr bool kIsTls = !std::is_same_v<Stream, beast::tcp_stream>;
 
   template <typename... Context>
-  HttpClient(std::shared_ptr<size_t> count, Site& site, const HttpLimits& limits, tcp::socket socket,
+  HttpClient(std::shared_ptr<HttpConnections> all, Site& site, const HttpLimits& limits, tcp::socket socket,
              Context&... tls)
-      : counted_(std::move(count)), site_(site), limits_(limits), stream_(std::move(socket), tls...) {}
+      : all_(std::move(all)), site_(site), limits_(limits), stream_(std::move(socket), tls...) {
+    ++all_->count;
+  }
+  ~HttpClient() override { leave(); }
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
 
   void start() {
     if constexpr (kIsTls) {
       expire(limits_.handshake);
+      setWaiting(true);
       stream_.async_handshake(asio::ssl::stream_base::server,
                               [self = this->shared_from_this()](error_code error) {
                                 if (!error) self->read(self->limits_.request);
@@ -81,7 +95,21 @@ class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
     }
   }
 
+  void drop() override {
+    leave();
+    beast::get_lowest_layer(stream_).close();
+  }
+
  private:
+  void leave() {
+    setWaiting(false);
+    if (std::exchange(counts_, false)) --all_->count;
+  }
+  void setWaiting(bool waits) {
+    if (waits_) all_->waiting.erase(*this);
+    waits_ = waits && counts_;
+    if (waits_) all_->waiting.pushBack(*this);
+  }
   void expire(Duration time) {
     beast::get_lowest_layer(stream_).expires_after(
         std::chrono::duration_cast<std::chrono::milliseconds>(time));
@@ -93,6 +121,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
     parser_->header_limit(static_cast<uint32_t>(limits_.header));
     parser_->body_limit(0);
     expire(time);
+    setWaiting(true);
     http::async_read_some(
         stream_, buffer_, *parser_,
         [self = this->shared_from_this()](error_code error, size_t) { self->onFirst(error); });
@@ -106,6 +135,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
   }
 
   void onRequest(error_code error) {
+    setWaiting(false);
     if (error == http::error::end_of_stream) return close();
     if (error == http::error::header_limit) return refuse(431, "the head of the request is too long");
     if (error == http::error::body_limit) return refuse(413, "a request has no body here");
@@ -123,10 +153,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
   }
 
   void refuse(unsigned status, const char* why) {
-    WebResponse response{.status = status, .body = std::string(why) + "\n"};
-    reply_ = replyOf(std::move(response), parser_->get());
-    reply_.keep_alive(false);
-    write();
+    reply({.status = status, .body = std::string(why) + "\n"});
   }
   void reply(WebResponse response) {
     reply_ = replyOf(std::move(response), parser_->get());
@@ -144,6 +171,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
   void close() {
     if constexpr (kIsTls) {
       expire(limits_.handshake);
+      setWaiting(true);
       stream_.async_shutdown([self = this->shared_from_this()](error_code) {});
     } else {
       error_code ignored;
@@ -151,7 +179,8 @@ class HttpClient : public std::enable_shared_from_this<HttpClient<Stream>> {
     }
   }
 
-  ClientCount counted_;
+  std::shared_ptr<HttpConnections> all_;
+  bool counts_ = true, waits_ = false;
   Site& site_;
   HttpLimits limits_;
   Stream stream_;
@@ -195,14 +224,17 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
   }
 
   void welcome(tcp::socket socket) {
-    if (*count >= limits.clients) return;  // closes it
+    if (all->count >= limits.clients) {
+      if (all->waiting.empty()) return;  // closes the new one
+      all->waiting.front()->drop();
+    }
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     if (tls) {
       using Client = HttpClient<beast::ssl_stream<beast::tcp_stream>>;
-      std::make_shared<Client>(count, site, limits, std::move(socket), *tls)->start();
+      std::make_shared<Client>(all, site, limits, std::move(socket), *tls)->start();
     } else {
-      std::make_shared<HttpClient<beast::tcp_stream>>(count, site, limits, std::move(socket))->start();
+      std::make_shared<HttpClient<beast::tcp_stream>>(all, site, limits, std::move(socket))->start();
     }
   }
 
@@ -219,7 +251,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
   HttpLimits limits;
   std::vector<tcp::acceptor> acceptors;
   asio::steady_timer pause{loop};
-  std::shared_ptr<size_t> count = std::make_shared<size_t>(0);
+  std::shared_ptr<HttpConnections> all = std::make_shared<HttpConnections>();
   bool isClosed = false;
 };
 
@@ -241,7 +273,7 @@ std::vector<uint16_t> HttpServer::ports() const {
 }
 
 size_t HttpServer::clients() const {
-  return *impl_->count;
+  return impl_->all->count;
 }
 
 std::shared_ptr<asio::ssl::context> makeTls(const std::string& certificate, const std::string& key) {
@@ -251,7 +283,7 @@ std::shared_ptr<asio::ssl::context> makeTls(const std::string& certificate, cons
   tls->use_certificate_chain_file(certificate, error);
   if (error)
     throw std::runtime_error("--certificate " + certificate + ": " + error.message() + "; it must be PEM");
-  tls->use_private_key_file(key, asio::ssl::context::pem, error);
+  tls->use_private_key(asio::buffer(readSecretFile("--key", key)), asio::ssl::context::pem, error);
   if (error || SSL_CTX_check_private_key(tls->native_handle()) != 1)
     throw std::runtime_error("--key " + key + ": " +
                              (error ? error.message() : "it is another certificate's") +

@@ -14,7 +14,7 @@ namespace braid {
 
 /// How long a browser may take, and how many there may be. Ours.
 struct HttpLimits {
-  size_t clients = 64;       ///< connections at once; a further one is closed
+  size_t clients = 64;  ///< connections at once; a further one ends the one that has been silent for longest
   Duration handshake = 10s;  ///< TLS
   Duration request = 10s;    ///< from the first byte waited for to the end of a request's head
   Duration idle = 60s;       ///< until the next request

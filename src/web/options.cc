@@ -2,12 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <stdexcept>
 
 #include "ctl/client.h"
 #include "web/access.h"
+#include "web/secret_file.h"
 
 namespace braid {
 namespace {
@@ -24,12 +23,9 @@ bool isLoopback(const Address& address) {
   return address == *Address::parse("::1") || (address.isV4() && address.bytes[0] == 127);
 }
 
-// The first line of a file that nobody else may read.
+// The first line of the file.
 std::string readToken(const std::string& file) {
-  std::ifstream in(file);
-  std::string token;
-  if (!in || !std::getline(in, token))
-    throw std::runtime_error("--token-file " + file + ": cannot be read, or is empty");
+  std::string text = readSecretFile("--token-file", file), token = text.substr(0, text.find('\n'));
   if (!token.empty() && token.back() == '\r') token.pop_back();
   if (token.size() < Access::kShortestToken)
     throw std::runtime_error("--token-file " + file + ": a token has " +
@@ -40,9 +36,8 @@ std::string readToken(const std::string& file) {
 
 // systemd hands files over in a folder of the service alone: NAME without a folder is there.
 std::string credential(const std::string& file) {
-  const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
-  return folder && !file.empty() && file.find('/') == std::string::npos ? std::string(folder) + "/" + file
-                                                                        : file;
+  std::string folder = credentialsFolder();
+  return !folder.empty() && !file.empty() && file.find('/') == std::string::npos ? folder + "/" + file : file;
 }
 
 }  // namespace

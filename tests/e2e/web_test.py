@@ -164,6 +164,7 @@ class Secure(WebCase):
         super().setUpClass()
         folder = cls.lab.directory
         make_identities(folder, ["web"])
+        (folder / "web.token").touch(mode=0o600)
         (folder / "web.token").write_text(TOKEN + "\n", encoding="ascii")
         cls.words = ["--listen", "0.0.0.0:9443", "--certificate", folder / "web.crt", "--key", folder / "web.key",
                      "--token-file", folder / "web.token"]

@@ -262,6 +262,23 @@ def _forwarding(p):
     return p.asked(p.edge)
 
 
+@broken("nat without forwarding", r"net\.ipv4\.ip_forward is off, and .*\(nat\)",
+        r"'forwarding: on' in the configuration")
+def _nat(p):
+    p.hub.config["nat"] = "on"
+    p.sysctl(p.far, net__ipv4__ip_forward=0)
+    return p.asked(p.hub)
+
+
+@broken("a forwarded port without forwarding", r"net\.ipv4\.ip_forward is off, and port 8080 leads to .*\(forwards\)",
+        r"sysctl -w net\.ipv4\.ip_forward=1")
+def _forwards(p):
+    host = p.hub.config["peers"][0]["prefixes"][0].removesuffix("/32")
+    p.hub.config["forwards"] = [{"port": 8080, "to": host}]
+    p.sysctl(p.far, net__ipv4__ip_forward=0)
+    return p.asked(p.hub)
+
+
 @broken("strict reverse path filter on one uplink", r"strict reverse path filter on uplink lte.*lte0\.rp_filter",
         r"sysctl -w net\.ipv4\.conf\.lte0\.rp_filter=2")
 def _strict_interface(p):

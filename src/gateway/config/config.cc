@@ -60,7 +60,7 @@ void readPeersFolder(const ConfigValue& value, Config& config, ConfigDiagnostics
 using FragmentSource = std::function<ConfigFragments(const std::string& folder, ConfigDiagnostics& out)>;
 
 ConfigResult parseWith(std::string_view text, const std::string& path, const LoadOptions& options,
-                       const FragmentSource& source) {
+                       const FragmentSource& source, ConfigNode* kept = nullptr) {
   if (text.size() > kMaxConfigBytes) return oneError(path, 0, 0, "is larger than 1 MiB", "shorten the file");
   std::variant<ConfigNode, YamlError> tree = parseYaml(text);
   if (auto* e = std::get_if<YamlError>(&tree))
@@ -99,6 +99,7 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   // Cross-checks on half-read parts would report consequences of what is reported already.
   if (out.empty()) checkTogether(root, places, config, ownPin, out);
   if (!out.empty()) return out.take();
+  if (kept) *kept = std::get<ConfigNode>(std::move(tree));
   return config;
 }
 
@@ -115,10 +116,10 @@ unsigned workersOf(const Config& config) {
   return config.workers ? config.workers : workersFor(std::thread::hardware_concurrency());
 }
 
-ConfigResult loadConfig(const std::string& path, const LoadOptions& options) {
+ConfigResult loadConfig(const std::string& path, const LoadOptions& options, ConfigNode* tree) {
   std::variant<std::string, ConfigError> text = readConfigText(path, kMaxConfigBytes, true);
   if (auto* error = std::get_if<ConfigError>(&text)) return ConfigErrors{std::move(*error)};
-  return parseWith(std::get<std::string>(text), path, options, readFragments);
+  return parseWith(std::get<std::string>(text), path, options, readFragments, tree);
 }
 
 ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options,

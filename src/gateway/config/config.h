@@ -27,6 +27,8 @@
 
 namespace braid {
 
+struct ConfigNode;
+
 /// Largest configuration file in bytes; a larger one is an error.
 inline constexpr size_t kMaxConfigBytes = 1 << 20;
 /// What lists may hold at most.
@@ -175,8 +177,8 @@ constexpr unsigned workersFor(unsigned processors) {
 unsigned workersOf(const Config& config);
 
 /// Reads and checks a file with the fragments of its `peers-folder`. Errors come in the order of their lines. Throws
-/// nothing but std::bad_alloc.
-ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {});
+/// nothing but std::bad_alloc. `tree`: gets that of a right file, for its places.
+ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {}, ConfigNode* tree = nullptr);
 /// The text of a file that is already read.
 struct ConfigText {
   std::string file, text;

@@ -1,6 +1,7 @@
 // What must hold between the parts of a file. Runs only on files whose parts are right by themselves.
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "gateway/config/config_sections.h"
@@ -60,6 +61,24 @@ void checkSubflows(const ConfigPlaces& places, const Config& config, ConfigDiagn
   }
 }
 
+// A peer can stand for another one of its group where both have the same prefix. One that is alone waits for others.
+void checkGroups(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
+  std::map<std::string, size_t> members;
+  std::map<Prefix, size_t> holders;  // several: of one group
+  for (const PeerConfig& peer : config.peers) {
+    ++members[peer.options.group];
+    for (const Prefix& prefix : peer.options.prefixes) ++holders[prefix];
+  }
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    const PeerOptions& peer = config.peers[i].options;
+    if (peer.group.empty() || members[peer.group] == 1) continue;
+    if (std::ranges::any_of(peer.prefixes, [&](const Prefix& p) { return holders[p] > 1; })) continue;
+    out.add(childOf(places.peers[i], "group"),
+            peer.name + " shares no prefix with another peer of " + peer.group + ", so none can stand for it",
+            "give both the same prefixes, or remove the group");
+  }
+}
+
 void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
               ConfigDiagnostics& out) {
   ConfigValue device = root.find("device");
@@ -92,12 +111,13 @@ void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Confi
   }
 }
 
-void checkTap(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+void checkTap(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+              ConfigDiagnostics& out) {
   ConfigValue device = root.find("device");
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (!config.peers[i].options.group.empty())
-      out.add(childOf(itemOf(root.find("peers"), i), "group"),
-              "is for packets, and a TAP device carries frames", "set device.mode to tun, or remove it");
+      out.add(childOf(places.peers[i], "group"), "is for packets, and a TAP device carries frames",
+              "set device.mode to tun, or remove it");
   }
   if (!config.device.bridge.empty() && !config.device.addresses.empty()) {
     out.add(childOf(device, "addresses"), "a port of a bridge has no addresses of its own",
@@ -194,8 +214,9 @@ void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const 
   checkLoops(root, places, config, out);
   if (config.tunnel.mode == TunnelOptions::Mode::kTun) {
     checkTun(root, places, config, out);
+    checkGroups(places, config, out);
   } else {
-    checkTap(root, config, out);
+    checkTap(root, places, config, out);
   }
 }
 

@@ -185,10 +185,21 @@ void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
 
 void readListen(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   Unique seen;
+  std::map<Endpoint, ConfigValue> all;
   for (const ConfigValue& item : readSequence(value, kMaxListen, out)) {
     std::optional<Endpoint> endpoint = readEndpoint(item, out);
-    if (endpoint && seen.add(endpoint->toString(), item, "remove one of them", out))
-      config.listen.push_back(*endpoint);
+    if (!endpoint || !seen.add(endpoint->toString(), item, "remove one of them", out)) continue;
+    config.listen.push_back(*endpoint);
+    all.emplace(*endpoint, item);
+  }
+  // The kernel gives a port away once: a wildcard has it at each address of its family. [::] has none of IPv4.
+  for (const auto& [endpoint, item] : all) {
+    auto wildcard = all.find({Address{endpoint.address.family}, endpoint.port});
+    if (wildcard == all.end() || wildcard->first == endpoint) continue;
+    out.add(item,
+            endpoint.toString() + " is a part of " + wildcard->first.toString() + " (" +
+                wildcard->second.key + ")",
+            "remove one of them");
   }
 }
 

@@ -31,11 +31,8 @@ Pin readPin(const std::string& certificatePath);
 /// Loads both PEM files. Throws IdentityError when one is missing or malformed, the key is not of P-256, is
 /// protected by a passphrase or readable by others than its owner, or both do not belong together.
 ///
-/// `credentials`: the folder of the service manager's credentials; empty: none. systemd from 254 on gives a
-/// key there to the service's user by an access control list, and the file's mode then looks as if a group
-/// might read it (0440). A key in that folder may be so when it and the folder belong to root or to us,
-/// others may not enter the folder, and the list names nobody but us and root; without a list, when the group
-/// is root's.
+/// `credentials`: the folder of the service manager's credentials; empty: none. A key there has rules of its own
+/// (isPrivate()).
 Identity loadIdentity(const std::string& keyPath, const std::string& certificatePath,
                       const std::string& credentials = {});
 /// Makes a P-256 key (file mode 0600) and a certificate of it, valid for 100 years, and gives its pin. `name`

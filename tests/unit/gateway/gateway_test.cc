@@ -399,6 +399,61 @@ TEST_F(GatewayTest, APeerIsReachedByItsName) {
   EXPECT_THAT(edge_.host.asked(), IsEmpty()) << "a working peer keeps its addresses";
 }
 
+// Found by review: an edge was without a tunnel for half a minute after a boot that the resolver was slower than.
+TEST_F(GatewayTest, ANameThatFailedIsAskedForSoonAndThenLessOften) {
+  PeerConfig& hub = edge_.config.peers.at(0);
+  hub.options.endpoints.clear();
+  hub.hosts = {{"hub.example.net", 4433}, {"hub.example.org", 4433}};
+  start();
+  for (Duration pause : {1s, 2s, 4s, 8s, 16s, 30s, 30s}) {
+    ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0), hub.hosts.at(1)));
+    for (const HostPort& name : hub.hosts) edge_.host.answer(name, {});
+    run(pause - 50ms);
+    EXPECT_THAT(edge_.host.asked(), IsEmpty());
+    run(60ms);
+  }
+}
+
+TEST_F(GatewayTest, ANameIsAskedForAgainWhenAnUplinkComesUp) {
+  PeerConfig& hub = edge_.config.peers.at(0);
+  hub.options.endpoints.clear();
+  hub.hosts = {{"hub.example.net", 4433}};
+  setAddresses({});
+  start();
+  for (Duration pause : {1s, 2s, 4s, 8s, 16s}) {
+    edge_.host.answer(hub.hosts.at(0), {});
+    run(pause + 10ms);
+  }
+  edge_.host.answer(hub.hosts.at(0), {});
+  run(5s);
+  ASSERT_THAT(edge_.host.asked(), IsEmpty());
+  setAddresses({"192.0.2.5"});
+  run(1s);
+  ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0)));
+  edge_.host.answer(hub.hosts.at(0), {});
+  run(1100ms);
+  ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0))) << "the resolver may need a moment more";
+  edge_.host.answer(hub.hosts.at(0), {hubEnd_});
+  run(1s);
+  EXPECT_EQ(edge_.gateway->peersUp(), 1u);
+  setAddresses({"192.0.2.6"});
+  run(40s);
+  EXPECT_THAT(edge_.host.asked(), IsEmpty()) << "a working peer keeps its addresses";
+}
+
+TEST_F(GatewayTest, ANameWithoutAnAnswerIsAskedForWhileItsPeerIsUp) {
+  PeerConfig& hub = edge_.config.peers.at(0);
+  hub.hosts = {{"hub.example.net", 4433}};
+  start();
+  ASSERT_EQ(edge_.gateway->peersUp(), 1u);
+  edge_.host.answer(hub.hosts.at(0), {});
+  run(2s);
+  ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0)));
+  edge_.host.answer(hub.hosts.at(0), {*Endpoint::parse("203.0.113.2:4433")});
+  run(31s);
+  EXPECT_THAT(edge_.host.asked(), IsEmpty());
+}
+
 // ---------------------------------------------------------------- restarts
 
 // The hub is killed, and its peer is silent: only the file tells the next hub where the edge is.

@@ -94,11 +94,11 @@ TEST_F(HttpServerTest, ServesSeveralRequestsOnOneConnection) {
 TEST_F(HttpServerTest, RequestsMayComeInPiecesAndTogether) {
   start();
   tcp::socket& socket = connect();
-  for (char c : std::string("GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")) {
+  for (char c : std::string("GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")) {
     say(socket, std::string(1, c));
     run(1ms);
   }
-  EXPECT_THAT(heard(socket), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(heard(socket), StartsWith("HTTP/1.1 200 "));
   std::string one = "GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
   say(socket, one + one + one);
   std::string replies = heard(socket, 50ms);
@@ -133,16 +133,54 @@ TEST_F(HttpServerTest, WhatIsNoRequestIsRefused) {
       << "others are served";
 }
 
-TEST_F(HttpServerTest, ConnectionsAreBounded) {
-  start({.clients = 4});
-  for (int i = 0; i < 4; ++i) connect();
-  EXPECT_EQ(server->clients(), 4u);
-  EXPECT_EQ(heard(connect()), "EOF");
-  EXPECT_EQ(server->clients(), 4u);
-  sockets.front().close();
-  run();
+TEST_F(HttpServerTest, WhoIsRefusedKeepsNoPlace) {
+  Site guarded{Access({}, "correct-horse-battery"), answers};
+  server.emplace(loop, std::vector{kAnyPort}, nullptr, guarded, HttpLimits{.clients = 2});
+  for (const char* head :
+       {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"}) {
+    std::string reply = ask(head);
+    EXPECT_THAT(reply, HasSubstr("Connection: close\r\n"));
+    EXPECT_THAT(reply, EndsWith("EOF"));
+    EXPECT_EQ(server->clients(), 0u);
+  }
+  const std::string allowed = "Host: 127.0.0.1\r\nAuthorization: Bearer correct-horse-battery\r\n\r\n";
+  EXPECT_THAT(ask("GET /%zz?peer=%z HTTP/1.1\r\n" + allowed), StartsWith("HTTP/1.1 400 "));
+  EXPECT_EQ(server->clients(), 0u);
+  EXPECT_THAT(ask("GET / HTTP/1.1\r\n" + allowed), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(server->clients(), 1u);
+}
+
+TEST_F(HttpServerTest, ConnectionsAreBoundedAndTheOneThatWasSilentForLongestGoes) {
+  const std::string request = "GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+  start({.clients = 3});
+  tcp::socket &first = connect(), &second = connect(), &third = connect();
+  say(first, request);
+  EXPECT_THAT(heard(first), StartsWith("HTTP/1.1 200 "));
+  tcp::socket& fourth = connect();
   EXPECT_EQ(server->clients(), 3u);
-  EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(heard(second), "EOF");
+  for (tcp::socket* socket : {&first, &third, &fourth}) {
+    say(*socket, request);
+    EXPECT_THAT(heard(*socket), StartsWith("HTTP/1.1 200 "));
+  }
+  fourth.close();
+  run();
+  EXPECT_EQ(server->clients(), 2u);
+}
+
+TEST_F(HttpServerTest, WhoWaitsForAnAnswerIsNotPushedOut) {
+  daemon.answersAtOnce = false;
+  start({.clients = 2});
+  tcp::socket &first = connect(), &second = connect();
+  for (tcp::socket* socket : {&first, &second})
+    say(*socket, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  run();
+  EXPECT_EQ(heard(connect()), "EOF");
+  EXPECT_EQ(server->clients(), 2u);
+  daemon.answer();
+  EXPECT_THAT(heard(first), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(heard(second), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(HttpServerTest, WhoSaysNothingOrSpeaksSlowlyIsGivenUp) {
@@ -232,6 +270,13 @@ TEST_F(HttpServerTest, OverTlsItServesAndOldVersionsAndPlainTextAreRefused) {
   EXPECT_THROW(makeTls(folder / "none", folder / "k.key"), std::runtime_error);
   ASSERT_NO_THROW(generateIdentity((folder / "other.key").string(), (folder / "other.crt").string(), "test"));
   EXPECT_THROW(makeTls(folder / "c.crt", folder / "other.key"), std::runtime_error);
+  std::filesystem::permissions(folder / "k.key", std::filesystem::perms(0644));
+  try {
+    makeTls(folder / "c.crt", folder / "k.key");
+    ADD_FAILURE();
+  } catch (const std::runtime_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("k.key: others than its owner can read it; run: chmod 600 "));
+  }
   std::filesystem::remove_all(folder);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -17,11 +18,15 @@ struct WebOptionsTest : testing::Test {
   WebOptionsTest() {
     std::string name = (std::filesystem::temp_directory_path() / "braid-web-XXXXXX").string();
     folder = mkdtemp(name.data());
-    std::ofstream(folder / "token") << "correct-horse-battery\nsecond line\n";
-    std::ofstream(folder / "short") << "1234\n";
+    write("token", "correct-horse-battery\nsecond line\n");
+    write("short", "1234\n");
   }
   ~WebOptionsTest() override { std::filesystem::remove_all(folder); }
 
+  void write(const char* name, const char* text) const {
+    std::ofstream(folder / name) << text;
+    std::filesystem::permissions(folder / name, std::filesystem::perms(0600));
+  }
   WebOptions read(std::vector<std::string> words) {
     std::vector<const char*> argv{"braid-web", "/run/x.sock"};
     for (const std::string& word : words) argv.push_back(word.c_str());
@@ -68,6 +73,33 @@ TEST_F(WebOptionsTest, TheTokenIsTheFirstLineOfItsFileAndNotTooShort) {
   EXPECT_EQ(read({"--token-file", folder / "token"}).token, "correct-horse-battery");
   EXPECT_THAT(problem({"--token-file", folder / "short"}), HasSubstr("16 characters at least"));
   EXPECT_THAT(problem({"--token-file", folder / "none"}), HasSubstr("cannot be read"));
+}
+
+TEST_F(WebOptionsTest, OnlyTheOwnerMayReadTheToken) {
+  for (unsigned mode : {0640u, 0604u, 0660u, 0602u}) {
+    std::filesystem::permissions(folder / "token", std::filesystem::perms(mode));
+    EXPECT_EQ(problem({"--token-file", folder / "token"}),
+              "--token-file " + (folder / "token").string() +
+                  ": others than its owner can read it; run: chmod 600 " + (folder / "token").string());
+  }
+  std::filesystem::permissions(folder / "token", std::filesystem::perms(0400));
+  EXPECT_EQ(problem({"--token-file", folder / "token"}), "");
+  EXPECT_THAT(problem({"--token-file", folder}), HasSubstr("is not a file"));
+}
+
+// As systemd from 254 on has them: mode 0440, and a folder that others may not enter.
+TEST_F(WebOptionsTest, ACredentialOfTheServiceMayLookAsIfItsGroupCouldReadIt) {
+  std::filesystem::permissions(folder / "token", std::filesystem::perms(0440));
+  EXPECT_THAT(problem({"--token-file", folder / "token"}), HasSubstr("chmod 600"));
+  setenv("CREDENTIALS_DIRECTORY", folder.c_str(), 1);
+  std::string own = problem({"--token-file", "token"});
+  std::filesystem::permissions(folder / "token", std::filesystem::perms(0444));
+  std::string open = problem({"--token-file", "token"});
+  unsetenv("CREDENTIALS_DIRECTORY");
+  if (getgid() == 0) {
+    EXPECT_EQ(own, "");  // without an access control list: when the group is root's
+  }
+  EXPECT_THAT(open, HasSubstr("chmod 600"));
 }
 
 TEST_F(WebOptionsTest, CredentialsOfTheServiceAreFoundByName) {

@@ -32,6 +32,18 @@ TEST(ConfigChecks, SomebodyMustBeAbleToStart) {
           "peer's endpoints, or 'listen' here"));
 }
 
+TEST(ConfigChecks, AWildcardTakesItsPortAtEveryAddressOfItsFamily) {
+  auto listening = [](const std::string& list) { return edgeText() + "listen: [" + list + "]\n"; };
+  expectError(
+      listening("'0.0.0.0:4433', '192.0.2.1:4433'"),
+      "e.yaml:12:26: listen[1]: 192.0.2.1:4433 is a part of 0.0.0.0:4433 (listen[0]); remove one of them");
+  expectError(listening("'[::1]:4433', '0.0.0.0:4433', '[::]:4433'"),
+              "e.yaml:12:10: listen[0]: [::1]:4433 is a part of [::]:4433 (listen[2]); remove one of them");
+  configOf(listening("'0.0.0.0:4433', '[::]:4433', '192.0.2.1:4434', '[::1]:4434'"));
+  configOf(listening("'0.0.0.0:4433', '[::1]:4433'"));
+  configOf(listening("'[::]:4433', '192.0.2.1:4433'"));
+}
+
 TEST(ConfigChecks, SubflowsStayBelowTheirLimit) {
   std::string text = with(edgeText(), "wlan0}", "wlan0, subflows: 8}");
   expectError(with(text, "192.0.2.1:4433", "'a:1', 'b:1', '192.0.2.3:1', '192.0.2.4:1', '192.0.2.5:1'"),
@@ -136,6 +148,21 @@ TEST(ConfigChecks, OthersMayNot) {
                            "prefixes: [10.1.0.0/16, 10.1.0.0/16],");
   EXPECT_THAT(errorsOf(twice),
               ElementsAre(testing::HasSubstr("peers[1].prefixes[1]: '10.1.0.0/16' is given in")));
+}
+
+TEST(ConfigChecks, PeersOfAGroupShareANetwork) {
+  std::string apart = with(withSecondHub("group: hubs", ", group: hubs"), "prefixes: [10.1.0.0/16],",
+                           "prefixes: [10.1.7.0/24],");
+  EXPECT_THAT(
+      errorsOf(apart),
+      ElementsAre("e.yaml:9:12: peers[0].group: hub shares no prefix with another peer of hubs, so none "
+                  "can stand for it; give both the same prefixes, or remove the group",
+                  testing::HasSubstr(": peers[1].group: hub2 shares no prefix with another peer of ")));
+  std::string third = withSecondHub("group: hubs", ", group: hubs") + "  - {name: hub3, pin: '" + kPinC +
+                      "', endpoints: ['192.0.2.3:4433'], prefixes: [10.1.7.0/24], group: hubs}\n";
+  EXPECT_THAT(errorsOf(third), ElementsAre(testing::HasSubstr(": peers[2].group: hub3 shares no prefix")));
+  configOf(with(third, "prefixes: [10.1.7.0/24]", "prefixes: [10.1.7.0/24, 10.1.0.0/16]"));
+  configOf(with(edgeText(), "  - name: hub\n", "  - name: hub\n    group: hubs\n"));  // others may come later
 }
 
 TEST(ConfigChecks, FramesHaveNoGroups) {

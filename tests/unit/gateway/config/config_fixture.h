@@ -12,6 +12,7 @@ namespace braid {
 
 inline constexpr char kPinA[] = "sha256:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 inline constexpr char kPinB[] = "sha256:AQECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+inline constexpr char kPinC[] = "sha256:AgECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// A complete edge; tests replace or append parts.
 inline std::string edgeText() {

@@ -63,6 +63,15 @@ TEST_F(ConfigFragmentsTest, BringPeersAndRoutes) {
               ElementsAre(*Prefix::parse("10.5.0.0/16"), *Prefix::parse("192.168.7.0/24")));
 }
 
+TEST_F(ConfigFragmentsTest, AGroupOnABridgeIsNamedByItsOwnFile) {
+  write("hub.yaml",
+        "identity: {key: a, certificate: b}\nlisten: ['0.0.0.0:4433']\npeers: []\npeers-folder: " +
+            peers_.string() + "\ndevice: {mode: tap}\n");
+  fragment("a.yaml", peer("a", kPinA, "10.5.0.0/16") + "group: hubs\n");
+  EXPECT_THAT(errorsOf(load()),
+              ElementsAre(testing::StartsWith(at("a.yaml") + ":4:8: group: is for packets")));
+}
+
 TEST_F(ConfigFragmentsTest, AFolderThatIsNotThereHasNone) {
   fs::remove_all(peers_);
   write("hub.yaml",

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace braid::config_restart_test {
 namespace {
@@ -11,6 +14,17 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::StartsWith;
+
+// One text for each key that differs.
+std::vector<std::string> needsRestart(const Config& before, Config after, size_t bufferSize,
+                                      const std::string& text = "{}") {
+  after.path = "e.yaml";
+  std::vector<std::string> out;
+  ConfigNode tree = std::get<ConfigNode>(parseYaml(text));
+  for (const ConfigError& e : braid::needsRestart(before, after, tree, bufferSize))
+    out.push_back(e.toString());
+  return out;
+}
 
 TEST(NeedsRestart, NothingForTheSameAndForWhatAReloadCarriesOut) {
   Config before, after;
@@ -34,31 +48,55 @@ TEST(NeedsRestart, ForADeviceMtuThatBuffersDoNotHold) {
   after.device.mtu = 2030;
   EXPECT_THAT(needsRestart(before, after, 2048), IsEmpty());
   after.device.mtu = 2031;
-  EXPECT_THAT(needsRestart(before, after, 2048), ElementsAre(StartsWith("device.mtu: ")));
+  EXPECT_THAT(
+      needsRestart(before, after, 2048, "device: {mtu: 2031}\n"),
+      ElementsAre("e.yaml:1:15: device.mtu: packet buffers hold packets of up to 2030 bytes: a larger "
+                  "value needs a restart; use 2030 or less, or restart the daemon"));
   EXPECT_THAT(needsRestart(before, after, 9018), IsEmpty());
 }
 
 TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
-  Config before, after;
-  after.device.name = "braid9";
-  after.tunnel.mode = TunnelOptions::Mode::kTap;
-  after.identity.key = "other.key";
-  EXPECT_THAT(
-      needsRestart(before, after, 2048),
-      ElementsAre(StartsWith("identity.key: "), StartsWith("device.name: "), StartsWith("device.mode: ")));
-  for (auto change : std::vector<std::function<void(Config&)>>{
-           [](Config& c) { c.identity.certificate = "x"; }, [](Config& c) { c.device.bridge = "br0"; },
-           [](Config& c) { c.tunnel.outerMtu = 1400; }, [](Config& c) { c.tunnel.maxOuterMtu = 9000; },
-           [](Config& c) { c.tunnel.maxFlows = 1; }, [](Config& c) { c.tunnel.decodeBuffer = 0; },
-           [](Config& c) { c.control.socket = "/run/x.sock"; }, [](Config& c) { c.control.group = "adm"; },
-           [](Config& c) { c.state = "/x.state"; }, [](Config& c) { c.peersFolder = "/x"; },
-           [](Config& c) { c.workers = 2; }, [](Config& c) { c.tunnel.streams.on = true; },
-           [](Config& c) { c.tunnel.streams.allHeldBytes = 1; },
-           [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }}) {
-    Config other;
-    change(other);
-    EXPECT_EQ(needsRestart(before, other, 2048).size(), 1u);
+  using Change = std::function<void(Config&)>;
+  for (const auto& [key, change] : std::vector<std::pair<std::string, Change>>{
+           {"identity.key", [](Config& c) { c.identity.key = "x"; }},
+           {"identity.certificate", [](Config& c) { c.identity.certificate = "x"; }},
+           {"device.name", [](Config& c) { c.device.name = "braid9"; }},
+           {"device.mode", [](Config& c) { c.tunnel.mode = TunnelOptions::Mode::kTap; }},
+           {"device.bridge", [](Config& c) { c.device.bridge = "br0"; }},
+           {"offloads.device", [](Config& c) { c.offloads.device = false; }},
+           {"offloads.sockets", [](Config& c) { c.offloads.sockets = false; }},
+           {"workers", [](Config& c) { c.workers = 2; }},
+           {"tunnel.mtu", [](Config& c) { c.tunnel.outerMtu = 1400; }},
+           {"tunnel.max-mtu", [](Config& c) { c.tunnel.maxOuterMtu = 9000; }},
+           {"tunnel.max-flows", [](Config& c) { c.tunnel.maxFlows = 1; }},
+           {"tunnel.ack-shim.max-flows", [](Config& c) { c.tunnel.shim.maxFlows = 1; }},
+           {"tunnel.cipher", [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }},
+           {"recovery.decode-buffer", [](Config& c) { c.tunnel.decodeBuffer = 0; }},
+           {"streams.enabled", [](Config& c) { c.tunnel.streams.on = true; }},
+           {"streams.total-hold-limit", [](Config& c) { c.tunnel.streams.allHeldBytes = 1; }},
+           {"control.socket", [](Config& c) { c.control.socket = "/run/x.sock"; }},
+           {"control.group", [](Config& c) { c.control.group = "adm"; }},
+           {"state", [](Config& c) { c.state = "/x.state"; }},
+           {"peers-folder", [](Config& c) { c.peersFolder = "/x"; }}}) {
+    Config before, after;
+    change(after);
+    EXPECT_THAT(needsRestart(before, after, 2048),
+                ElementsAre("e.yaml: " + key +
+                            ": a changed value needs a restart; set it back, or restart the daemon"));
   }
+}
+
+TEST(NeedsRestart, NamesThePlaceOfTheKeyOrOfWhatIsLeftAroundIt) {
+  Config before, after;
+  after.tunnel.maxOuterMtu = 9000;
+  after.tunnel.shim.maxFlows = 1;
+  after.device.name = "braid9";
+  after.workers = 2;
+  EXPECT_THAT(needsRestart(before, after, 2048,
+                           "device: {name: braid9}\ntunnel:\n  max-mtu: 9000\n  ack-shim: {on: 1}\n"),
+              ElementsAre(StartsWith("e.yaml: workers: "), StartsWith("e.yaml:1:16: device.name: "),
+                          StartsWith("e.yaml:3:12: tunnel.max-mtu: "),
+                          StartsWith("e.yaml:4:13: tunnel.ack-shim.max-flows: ")));
 }
 
 }  // namespace
