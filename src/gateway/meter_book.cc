@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "gateway/state_file.h"
@@ -134,7 +136,8 @@ void MeterBook::keepCopy(std::time_t now) const {
   bool isThere = ::stat(next.c_str(), &info) == 0;
   if (isThere && std::abs(now - info.st_mtime) < kSaveAfter) return;
   if (isThere) (void)::rename(next.c_str(), last.c_str());
-  (void)::link(path_.c_str(), next.c_str());
+  std::error_code none;  // a file system without links keeps no copy
+  std::filesystem::create_hard_link(path_, next, none);
 }
 
 std::string MeterBook::save(std::time_t now) {
