@@ -93,7 +93,10 @@ std::pair<std::string, std::string> forwardingNeed(const Config& config, Address
   });
   if (!isTranslated || !any) return {};
   return {"addresses of peers' networks are to be translated (nat)",
-          "hosts behind peers reach this gateway, and nothing beyond it"};
+          family == Address::Family::kV4
+              ? "by IPv4, hosts behind peers reach this gateway, and nothing beyond it"
+              : "by IPv6, hosts behind peers reach this gateway, and nothing beyond it ('nat: ipv4' where "
+                "that is meant)"};
 }
 
 void checkForwarding(const Patient& patient, DoctorReport& report) {
@@ -113,9 +116,12 @@ void checkForwarding(const Patient& patient, DoctorReport& report) {
     } else if (config.router.forwarding && !patient.daemon) {
       report.fine("forwarding", all + " is off; the daemon switches it on");
     } else {
-      report.wrong({"forwarding", all + " is off, and " + need, consequence,
-                    "'forwarding: on' in the configuration; or sysctl -w " + all +
-                        "=1, and the same line in /etc/sysctl.d for the next start"});
+      report.wrong(
+          {"forwarding", all + " is off, and " + need, consequence,
+           "'forwarding: on' in the configuration; or sysctl -w " + all +
+               "=1, and the same line in /etc/sysctl.d for the next start" +
+               (v4 ? ""
+                   : "; with accept_ra=2 before it where router advertisements give the default route")});
     }
   }
 }

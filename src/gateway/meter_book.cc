@@ -1,7 +1,6 @@
 #include "gateway/meter_book.h"
 
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,6 +73,8 @@ MeterBook::MeterBook(std::string path) : path_(std::move(path)) {
   if (::access(path_.c_str(), F_OK) == 0) {
     std::optional<Entries> entries = readEntries(path_);
     entries_ = entries ? std::move(*entries) : replaceDamaged();
+  } else {
+    for (const char* ending : kCopies) ::unlink((path_ + ending).c_str());  // somebody wants to begin at 0
   }
   if (std::string problem = write(0); !problem.empty())
     throw std::runtime_error(problem + "; create the folder for the daemon's user, or set `state`");
@@ -129,13 +130,15 @@ bool MeterBook::wantsSave(std::time_t now) const {
 }
 
 // The file is written without waiting for the disk, so that a power cut may take what is not half a minute old. The last
-// copy is always older than kSaveAfter.
-void MeterBook::keepCopy(std::time_t now) const {
+// copy is older than kSaveAfter, also when the clock is set once after a boot.
+void MeterBook::keepCopy(std::time_t now) {
   std::string next = path_ + kCopies[0], last = path_ + kCopies[1];
-  struct stat info {};
-  bool isThere = ::stat(next.c_str(), &info) == 0;
-  if (isThere && std::abs(now - info.st_mtime) < kSaveAfter) return;
-  if (isThere) (void)::rename(next.c_str(), last.c_str());
+  if (::access(next.c_str(), F_OK) == 0) {
+    if (!copiedAt_) copiedAt_ = now;
+    if (std::abs(now - *copiedAt_) < kSaveAfter) return;
+    (void)::rename(next.c_str(), last.c_str());
+  }
+  copiedAt_ = now;
   std::error_code none;  // a file system without links keeps no copy
   std::filesystem::create_hard_link(path_, next, none);
 }

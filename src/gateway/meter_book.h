@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ctime>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -47,7 +48,7 @@ class MeterBook {
 
  private:
   Entries replaceDamaged();
-  void keepCopy(std::time_t now) const;
+  void keepCopy(std::time_t now);
   std::string write(std::time_t now);
 
   std::string path_;
@@ -55,6 +56,7 @@ class MeterBook {
   uint64_t unsaved_ = 0;  // bytes
   bool changed_ = false;  // other than in bytes
   std::time_t savedAt_ = 0;
+  std::optional<std::time_t> copiedAt_;  // when this process last made a copy, or first looked for one
 };
 
 }  // namespace braid

@@ -16,7 +16,7 @@ namespace braid {
 /// the data in each packet, of whose fate it tells the data ledger.
 ///
 /// Life of a packet: push(), then acknowledged (onAcked) or lost (detectLosses, loseAll, abandonOld), and at
-/// last forgotten (trim, abandonOld), oldest first. A lost packet may still be acknowledged. Its data may be
+/// last forgotten (trim, push, abandonOld), oldest first. A lost packet may still be acknowledged. Its data may be
 /// moved once (move, moveAll) while it is in flight: sent again elsewhere, for the path has fallen silent.
 ///
 /// Invariants: bytes() is the sum over the packets in flight. Of each datum in a remembered packet the ledger
@@ -112,8 +112,8 @@ class Flight {
     }
     movedTo_ = sent_.next();
   }
-  /// The route is another one. Loses them with their data, which says nothing of the path, nor does an ACK that comes
-  /// for them yet; calls then(pn, packet) for each.
+  /// The route is another one. Loses them with their data, which says nothing of the path; an ACK that comes for them yet
+  /// is no sign of reordering. Calls then(pn, packet) for each.
   template <typename Then>
   void loseAll(Time now, Then&& then) {
     PacketNumber pn = sent_.nextInFlight(sent_.first());

@@ -31,7 +31,7 @@ const char* SubflowLife::name(Time now) const {
     case State::kSuspect:
       return std::get<state::Suspect>(state_).hasFailed(now) ? "failed" : "suspect";
     case State::kClosed:
-      return "closed";
+      return isUnproven() ? "validating" : "closed";
   }
   return "";
 }

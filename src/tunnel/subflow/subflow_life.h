@@ -30,7 +30,7 @@ class SubflowLife {
   bool isSilent() const;
   /// Suspect for so long that what was known of the path is stale.
   bool isStale(Time now) const;
-  /// "validating", "active", "suspect", "failed", "closed".
+  /// "validating", "active", "suspect", "failed", "closed". One that was closed and has a route again is "validating".
   const char* name(Time now) const;
 
   // ---- what may change the state; true when it has. `pto`: of the path, now.

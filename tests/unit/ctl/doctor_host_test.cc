@@ -13,6 +13,7 @@ namespace braid::doctor_host_test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -49,13 +50,15 @@ struct DoctorHostTest : testing::Test {
 TEST_F(DoctorHostTest, WhatTranslatesAddressesMustForward) {
   EXPECT_THAT(found(), IsEmpty());
   config.router.natV4 = config.router.natV6 = true;
-  EXPECT_THAT(found(),
-              ElementsAre("net.ipv4.ip_forward is off, and addresses of peers' networks are to be "
-                          "translated (nat); hosts behind peers reach this gateway, and nothing beyond it"))
+  EXPECT_THAT(
+      found(),
+      ElementsAre("net.ipv4.ip_forward is off, and addresses of peers' networks are to be "
+                  "translated (nat); by IPv4, hosts behind peers reach this gateway, and nothing beyond it"))
       << "no peer has IPv6";
   config.peers[0].options.prefixes.push_back(*Prefix::parse("fd01::/64"));
   EXPECT_THAT(found(),
-              ElementsAre(HasSubstr("ip_forward"), HasSubstr("net.ipv6.conf.all.forwarding is off")));
+              ElementsAre(HasSubstr("ip_forward"), AllOf(HasSubstr("net.ipv6.conf.all.forwarding is off"),
+                                                         HasSubstr("by IPv6, hosts behind peers"))));
   config.router.natV6 = false;
   forwards("ipv4/ip_forward", 1);
   EXPECT_THAT(found(), IsEmpty());

@@ -160,6 +160,20 @@ TEST_F(MeterBookTest, AfterAPowerCutTheCopyOfSomeMinutesAgoHolds) {
   runForAnHour();
   std::filesystem::remove(path);
   EXPECT_EQ(used(), 0u) << "whoever removes the file begins at 0";
+  std::ofstream(path) << "";
+  EXPECT_EQ(used(), 0u) << "also when a power cut follows";
+  runForAnHour();
+  {
+    MeterBook book(path);
+    for (std::time_t time : {kDay, kNoon}) {
+      book.note("lte", 70'000'000);
+      EXPECT_EQ(book.save(time), "");
+    }
+  }
+  std::ofstream(path) << "";
+  std::ofstream(path + ".next") << "";
+  EXPECT_GE(used(), 38'000'000u);
+  EXPECT_LE(used(), 60'000'000u) << "of before the boot after which the clock was set";
 }
 
 TEST_F(MeterBookTest, SaysAtOnceThatItCannotWrite) {

@@ -222,6 +222,8 @@ TEST_F(SubflowLifeTest, HasAnotherNameWhenItHasLongBeenSuspect) {
   EXPECT_STREQ(life.name(now + 11s), "active");
   life.close();
   EXPECT_STREQ(life.name(now), "closed");
+  life.reopen();
+  EXPECT_STREQ(life.name(now), "validating") << "its uplink is back";
 }
 
 /// With what is in flight.
