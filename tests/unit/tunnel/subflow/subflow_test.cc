@@ -291,6 +291,17 @@ TEST_F(SubflowTest, OneThatHadNoNumberLeftWhenItWasClosedComesBack) {
   EXPECT_EQ(s->state(), Subflow::State::kActive);
 }
 
+TEST_F(SubflowTest, ASuspectPathIsProbedAtOnceOnAnotherRouteOfOurs) {
+  activate();
+  send();
+  runTo(now + 2s);
+  ASSERT_EQ(s->state(), Subflow::State::kSuspect);
+  ASSERT_FALSE(s->mustSend());
+  s->open(Route{2, {}, home.remote}, now);
+  s->onTimer(now);
+  EXPECT_TRUE(s->mustSend());
+}
+
 TEST_F(SubflowTest, AnAnswerToAChallengeWaitsForANumber) {
   activate();
   PacketNumber first = s->sender().sent().next();
