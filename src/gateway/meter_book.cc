@@ -80,7 +80,8 @@ MeterBook::MeterBook(std::string path) : path_(std::move(path)) {
     throw std::runtime_error(problem + "; create the folder for the daemon's user, or set `state`");
 }
 
-// A power cut may leave a file empty, or full of zeros. Counts that are too low may cost money; a gateway that does not start costs its tunnel.
+// A power cut may leave a file empty, or full of zeros. Counts that are too low may cost money; a gateway that does not
+// start costs its tunnel.
 MeterBook::Entries MeterBook::replaceDamaged() {
   std::string damaged = path_ + ".damaged", what = path_ + " does not hold counts of metered uplinks";
   ::unlink(damaged.c_str());

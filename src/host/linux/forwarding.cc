@@ -128,19 +128,22 @@ bool Forwarding::ensure() {
     switchOn();
   }
   if (before_.empty() || family_ == Address::Family::kV4) return switched;
-  for (const auto* names : {&hosts_, &routed_}) {
-    for (const std::string& name : *names) stayHost(name);
-  }
+  for (const std::string& name : takers()) stayHost(name);
   return switched;
+}
+
+std::vector<std::string> Forwarding::takers() const {
+  std::vector<std::string> out = hosts_;
+  out.insert(out.end(), routed_.begin(), routed_.end());
+  return out;
 }
 
 // An interface that forwards takes no router advertisements (net.ipv6.conf.*.accept_ra of 1). One that shall go on taking
 // them must not forward itself: IPv6 forwards by the value of the whole host alone.
 void Forwarding::stayHost(const std::string& interface) const {
   std::vector<std::string> words = wordsOf(before_);
-  if (std::find(words.begin() + 1, words.end(), interface) == words.end() &&
-      isOne(value(interface + "/forwarding")))
-    write(interface + "/forwarding", "0");
+  bool forwarded = std::find(words.begin(), words.end(), interface) != words.end();
+  if (!forwarded && isOne(value(interface + "/forwarding"))) write(interface + "/forwarding", "0");
 }
 
 // The kernel gives every interface the new value, and removes the default routes that router advertisements gave, but for
@@ -149,10 +152,8 @@ void Forwarding::switchOn() {
   std::vector<std::string> lifted;
   if (family_ == Address::Family::kV6) {
     routed_ = advertised();
-    for (const auto* names : {&hosts_, &routed_}) {
-      for (const std::string& name : *names) {
-        if (isOne(value(name + "/accept_ra")) && write(name + "/accept_ra", "2") == 0) lifted.push_back(name);
-      }
+    for (const std::string& name : takers()) {
+      if (isOne(value(name + "/accept_ra")) && write(name + "/accept_ra", "2") == 0) lifted.push_back(name);
     }
   }
   int error = write("all/forwarding", "1");

@@ -46,6 +46,8 @@ class Forwarding {
   void stayHost(const std::string& interface) const;
   /// Interfaces through which a router advertisement gave a default route.
   std::vector<std::string> advertised() const;
+  /// Interfaces that go on taking router advertisements; one may be there twice.
+  std::vector<std::string> takers() const;
   std::string folder() const;
   std::string value(const std::string& name) const;
   /// errno; 0: done.
