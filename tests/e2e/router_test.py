@@ -268,6 +268,20 @@ class Router(PairCase):
 
     # ---- forwarding
 
+    @contextlib.contextmanager
+    def forwarder(self):
+        """The concentrator, whose host does not forward yet and whose gateway is to switch it on when it starts."""
+        hub = self.lab.concentrator
+        self.hub.stop()
+        sysctl(hub, "all/forwarding", 0)
+        self.hub.config["forwarding"] = "on"
+        try:
+            yield hub
+        finally:
+            self.hub.config.pop("forwarding")
+            sysctl(hub, "all/forwarding", 1)
+            self.ready()
+
     def test_forwarding_is_on_while_the_daemon_runs(self):
         hub = self.lab.concentrator
         self.hub.stop()
@@ -319,23 +333,15 @@ class Router(PairCase):
             self.ready()
 
     def test_without_the_units_folders_the_start_names_the_remedy(self):
-        hub = self.lab.concentrator
-        self.hub.stop()
-        sysctl(hub, "all/forwarding", 0)
-        self.hub.config["forwarding"] = "on"
-        self.hub.write_config()
         bare = "\n".join(line for line in SANDBOX.splitlines() if "--bind" not in line)
-        try:
+        with self.forwarder() as hub:
+            self.hub.write_config()
             done = subprocess.run(hub.words("unshare", "-m", "--propagation", "private", "sh", "-ec", bare, "sandbox",
                                             self.lab.binary("braidd"), "--config", self.hub.path),
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=30)
             self.assertEqual(done.returncode, 1)
             self.assertIn("cannot switch net.ipv4.conf.all.forwarding on", done.stdout)
             self.assertIn("run 'sysctl -w net.ipv4.conf.all.forwarding=1' on the host", done.stdout)
-        finally:
-            self.hub.config.pop("forwarding")
-            sysctl(hub, "all/forwarding", 1)
-            self.ready()
 
     def test_what_was_found_is_put_back(self):
         hub = self.lab.concentrator
@@ -414,11 +420,7 @@ class Router(PairCase):
             namespace.ip("link", "del", "ra0")
 
     def test_a_default_route_by_router_advertisement_stays(self):
-        hub = self.lab.concentrator
-        self.hub.stop()
-        sysctl(hub, "all/forwarding", 0)
-        self.hub.config["forwarding"] = "on"
-        try:
+        with self.forwarder() as hub:
             with self.advertised(hub) as route:
                 self.ready()
                 self.assertEqual(sysctl(hub, "all/forwarding"), [1, 1])
@@ -426,10 +428,6 @@ class Router(PairCase):
                 self.assertEqual(hub.run("sysctl", "-n", "net.ipv6.conf.ra0.accept_ra").strip(), "1")
                 self.assertEqual(sysctl(hub, "ra0/forwarding")[1], 0)
                 self.hub.stop()
-        finally:
-            self.hub.config.pop("forwarding")
-            sysctl(hub, "all/forwarding", 1)
-            self.ready()
 
     def test_an_uplink_that_comes_anew_takes_router_advertisements(self):
         edge, gateway = self.lab.edge, self.lab.edge_gateway
@@ -452,21 +450,13 @@ class Router(PairCase):
             gateway.start()
 
     def test_two_daemons_forward_until_the_last_one_ends(self):
-        hub = self.lab.concentrator
-        self.hub.stop()
-        sysctl(hub, "all/forwarding", 0)
-        self.hub.config["forwarding"] = "on"
-        try:
+        with self.forwarder() as hub:
             self.ready()
             with self.second_daemon(forwarding="on") as second:
                 self.hub.stop()
                 self.eventually(lambda: sysctl(hub, "all/forwarding") == [1, 1], "the second one forwards", timeout=3)
                 second.stop()
             self.assertEqual(sysctl(hub, "all/forwarding"), [0, 0])
-        finally:
-            self.hub.config.pop("forwarding")
-            sysctl(hub, "all/forwarding", 1)
-            self.ready()
 
 
 def merge_copy(config, changes):
