@@ -1,15 +1,14 @@
 #include "tunnel/subflow/path_validator.h"
 
 #include <algorithm>
+#include <span>
 
 namespace braid {
 
-void PathValidator::start(const Route& route, bool trusted, Duration timeout, SecretRandom& random,
-                          Time now) {
+void PathValidator::start(const Route& route, bool trusted, Duration timeout, Time now) {
   if (route_ == route) return;
   route_ = route;
   trusted_ = trusted;
-  store64(token_.data(), random.next());
   sent_ = 0;
   timeout_ = timeout;
   next_ = now;
@@ -40,26 +39,31 @@ size_t PathValidator::allowance(size_t wanted, Time now) const {
   return budget() < kSmallestChallenge ? 0 : static_cast<size_t>(std::min<uint64_t>(most, budget()));
 }
 
-PathChallengeFrame PathValidator::challenge(Time now) {
-  lastSent_ = now;
+PathChallengeFrame PathValidator::challenge(SecretRandom& random, Time now) {
+  Challenge& c = challenges_.at(static_cast<size_t>(sent_));
+  store64(c.token.data(), random.next());
+  c.sentAt = now;
   next_ = now + timeout_ * (1 << std::min(sent_, kMaxBackoff));
   ++sent_;
-  return {token_};
+  return {c.token};
 }
 
-bool PathValidator::onResponse(const PathToken& token, const Route& from) {
-  if (!answers(token) || !hasSameEnds(*route_, from)) return false;
+std::optional<Duration> PathValidator::onResponse(const PathToken& token, const Route& from, Time now) {
+  const Challenge* answered = find(token);
+  if (!answered || !hasSameEnds(*route_, from)) return std::nullopt;
   route_.reset();
-  return true;
+  return now - answered->sentAt;
 }
 
 bool PathValidator::isStray(const PathToken& token, const Route& from) const {
-  return answers(token) && !hasSameEnds(*route_, from);
+  return find(token) && !hasSameEnds(*route_, from);
 }
 
-std::optional<Duration> PathValidator::rtt(Time now) const {
-  if (sent_ != 1) return std::nullopt;
-  return now - lastSent_;
+const PathValidator::Challenge* PathValidator::find(const PathToken& token) const {
+  if (!route_) return nullptr;
+  std::span sent(challenges_.data(), static_cast<size_t>(sent_));
+  auto it = std::ranges::find(sent, token, &Challenge::token);
+  return it == sent.end() ? nullptr : &*it;
 }
 
 bool PathValidator::onTimer(Time now) {

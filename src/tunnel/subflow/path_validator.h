@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,7 +34,7 @@ class PathValidator {
 
   /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own
   /// configuration names the address, so nobody can be hurt by amplification.
-  void start(const Route& route, bool trusted, Duration timeout, SecretRandom& random, Time now);
+  void start(const Route& route, bool trusted, Duration timeout, Time now);
   void cancel() { route_.reset(); }
   bool running() const { return route_.has_value(); }
   const std::optional<Route>& route() const { return route_; }
@@ -50,18 +51,16 @@ class PathValidator {
 
   /// Size in bytes that a challenge datagram may have now, up to `wanted`; 0: none is due or allowed.
   size_t allowance(size_t wanted, Time now) const;
-  /// The challenge to send now.
-  PathChallengeFrame challenge(Time now);
+  /// The challenge to send now, which allowance() lets go. Each has a token of its own, so that the answer tells
+  /// which one it is for (RFC 9000 section 8.2.1).
+  PathChallengeFrame challenge(SecretRandom& random, Time now);
   /// The next challenge is the first one to the candidate.
   bool isFirst() const { return sent_ == 0; }
-  /// True when the response with that token answers the challenge, and came from where that went: the candidate is
-  /// proven and forgotten here.
-  bool onResponse(const PathToken& token, const Route& from);
-  /// It answers the challenge, but did not come from there.
+  /// The response with that token answers a challenge, and came from where that went: the candidate is proven and
+  /// forgotten here. Gives the time since that challenge left; nullopt: it proves nothing.
+  std::optional<Duration> onResponse(const PathToken& token, const Route& from, Time now);
+  /// It answers a challenge, but did not come from there.
   bool isStray(const PathToken& token, const Route& from) const;
-  /// Time since the only challenge; nullopt when there were more, so that nobody knows which one was
-  /// answered.
-  std::optional<Duration> rtt(Time now) const;
   /// Gives the candidate up after the last challenge's time; true then.
   bool onTimer(Time now);
   /// When a challenge is to be sent, or the candidate given up; kNever without a candidate, or while none may
@@ -69,7 +68,12 @@ class PathValidator {
   Time nextDeadline() const;
 
  private:
-  bool answers(const PathToken& token) const { return route_ && sent_ > 0 && token == token_; }
+  struct Challenge {
+    PathToken token;
+    Time sentAt;
+  };
+  /// The challenge with that token; nullptr: none was sent.
+  const Challenge* find(const PathToken& token) const;
   /// Bytes that may still go to an address that is not trusted.
   uint64_t budget() const {
     uint64_t all = bytesReceived_ * kAmplification;
@@ -77,12 +81,11 @@ class PathValidator {
   }
 
   std::optional<Route> route_;
-  PathToken token_{};
-  bool trusted_ = false;
+  std::array<Challenge, kMaxChallenges> challenges_;  ///< the first sent_ of them
   int sent_ = 0;
+  bool trusted_ = false;
   Duration timeout_{};
   Time next_;
-  Time lastSent_;
   uint64_t bytesReceived_ = 0;
   uint64_t bytesSent_ = 0;
 };

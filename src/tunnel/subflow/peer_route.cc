@@ -16,7 +16,7 @@ void PeerRoute::onPacket(const Route& from, size_t bytes, bool isNewest, bool is
   if (isOpen && hasSameEnds(route_, from)) route_.local = from.local;  // until now the kernel chose it
   if (isNewest && from != route_) {
     // RFC 9000 section 9.3: the peer may have a new address. It gets data when it has answered there.
-    validator_.start(from, false, timeout, random_, now);
+    validator_.start(from, false, timeout, now);
   } else if (isNewest && validator_.running() && *validator_.route() != route_) {
     validator_.cancel();
     if (isUnproven) prove(timeout, now);
@@ -26,9 +26,9 @@ void PeerRoute::onPacket(const Route& from, size_t bytes, bool isNewest, bool is
 
 std::optional<PeerRoute::Proof> PeerRoute::onResponse(const PathToken& token, const Route& from, Time now) {
   std::optional<Route> candidate = validator_.route();
-  std::optional<Duration> rtt = validator_.rtt(now);
-  if (!validator_.onResponse(token, from)) return std::nullopt;
-  return Proof{*candidate, rtt};
+  std::optional<Duration> rtt = validator_.onResponse(token, from, now);
+  if (!rtt) return std::nullopt;
+  return Proof{*candidate, *rtt};
 }
 
 bool PeerRoute::hasFrame(Time now) const {
@@ -44,7 +44,7 @@ std::optional<PeerRoute::Frame> PeerRoute::takeFrame(Time now) {
   size_t size = validator_.allowance(MtuDiscovery::kMinDatagram, now);
   if (size == 0) return std::nullopt;
   bool ect = validator_.isFirst();  // only one, for the path may drop what is marked
-  return Frame{*validator_.route(), validator_.challenge(now), std::nullopt, size, ect};
+  return Frame{*validator_.route(), validator_.challenge(random_, now), std::nullopt, size, ect};
 }
 
 void PeerRoute::onTimer(bool isUnproven, Duration timeout, Time now) {

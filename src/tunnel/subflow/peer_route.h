@@ -30,7 +30,7 @@ class PeerRoute {
   /// Another route is in use from now on.
   void use(const Route& route) { route_ = route; }
   /// Begins to prove the route in use; `timeout`: for the first answer.
-  void prove(Duration timeout, Time now) { validator_.start(route_, trusted_, timeout, random_, now); }
+  void prove(Duration timeout, Time now) { validator_.start(route_, trusted_, timeout, now); }
   /// The uplink is gone: nothing is proven, and nothing answered.
   void close();
 
@@ -44,7 +44,7 @@ class PeerRoute {
   /// What an answer to our challenge proves.
   struct Proof {
     Route route;
-    std::optional<Duration> rtt;  ///< nullopt: nobody knows which challenge was answered
+    Duration rtt;  ///< of the challenge that was answered
   };
   /// nullopt: the token answers nothing that was asked there.
   std::optional<Proof> onResponse(const PathToken& token, const Route& from, Time now);

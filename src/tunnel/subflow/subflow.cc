@@ -57,7 +57,7 @@ bool Subflow::onPathResponse(const PathToken& token, const Route& from, Time now
 void Subflow::onProof(const PeerRoute::Proof& proof, Time now) {
   bool moved = proof.route != route();
   changeRoute(proof.route, now);
-  if (proof.rtt) sender_.onProof(*proof.rtt, now);
+  sender_.onProof(proof.rtt, now);
   if (life_.onProven()) onNewState(now);
   if (!moved) return;
   voice_.tell(SubflowEvent::Kind::kAddress);

@@ -503,6 +503,20 @@ TEST_F(SubflowTest, OnlyWhatAsksForAnAnswerMayBeMarked) {
   EXPECT_EQ(s->codepoint(pn + 2, s->onSent(40, true, now), now), Ecn::kEct0);
 }
 
+// A side that sends only ACKs on a path learns its RTT from nothing but the proof.
+TEST_F(SubflowTest, TheRttIsKnownAfterALostChallengeAndAcksAreInTime) {
+  s->takePathFrame(now);
+  now = s->nextDeadline();
+  auto second = s->takePathFrame(now);
+  ASSERT_TRUE(second && second->challenge);
+  now += 200us;
+  s->onPathResponse(second->challenge->token, second->route, now);
+  ASSERT_EQ(s->state(), Subflow::State::kActive);
+  EXPECT_EQ(s->status(now).srtt, 200us);
+  s->onPacket(0_pn, true, Ecn::kEct0, 1200, home, now);
+  EXPECT_LE(s->receiver().acks().deadline(), now + 50us);
+}
+
 TEST_F(SubflowTest, OnlyTheFirstChallengeIsMarked) {
   EXPECT_TRUE(s->takePathFrame(now)->ect);
   now = s->nextDeadline();
