@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kSchemes[] = {"tcp",  "tlp",  "tcp-ir", "proactive", "repflow",
                                     "none", "fuso", "cofuso", "adaptive"};
 constexpr size_t kTcpSchemes = 5;  // the first of them
+/// Besides room for what flows keep in a gateway: the papers' hosts send for themselves, and a full socket makes the
+/// application wait. What a gateway drops for want of room nobody would send again.
 constexpr size_t kGatewayBuffers = 16384;
 /// Segments of a flow in its gateway and on their way: more than a path of 10 Gbit/s and 0.24 ms holds with a port's
 /// whole megabyte full. With fewer the tunnel would find nothing new to send and fill its windows with copies.
@@ -69,11 +71,14 @@ void SchemeTraffic::startGateways() {
   params.minRto = toMilliseconds(options_.minRto);
   TunnelOptions options = tunnelOptions(params, "newreno", options_.subflowWindow);
   options.recoveryOptions = options_.recovery;
-  for (size_t h = 0; h < network_.hosts(); ++h) gateways_.add(options).poolLimit = kGatewayBuffers;
+  std::vector<size_t> ahead(network_.hosts());
   std::vector<std::pair<size_t, size_t>> pairs;
   for (const HostFlow& f : flows_) {
-    if (isByScheme(f)) pairs.emplace_back(f.client, f.server);
+    if (!isByScheme(f)) continue;
+    pairs.emplace_back(f.client, f.server);
+    ahead[f.server] += kFlowAhead;
   }
+  for (size_t buffers : ahead) gateways_.add(options).poolLimit = kGatewayBuffers + buffers;
   gateways_.start(std::move(pairs));
 }
 
@@ -97,6 +102,10 @@ void SchemeTraffic::run() {
   bool complete = world_.runUntil([&] { return done_ == flows_.size(); }, end - world_.now());
   if (!complete) world_.run(end - world_.now());
   requireSound(world_);
+  for (size_t h = 0; h < gateways_.size(); ++h) {
+    if (gateways_.at(h).status().drops[static_cast<size_t>(Drop::kQueueFull)] > 0)
+      throw std::runtime_error("a gateway had no room for segments that nobody sends again");
+  }
 }
 
 uint16_t SchemeTraffic::nextPort() {
