@@ -7,9 +7,13 @@
 
 namespace braid {
 
+Duration maxAckDelay(Duration srtt) {
+  return std::clamp<Duration>(srtt, LossDetector::kGranularity, kMaxAckDelay);
+}
+
 Duration PathEstimate::pto() const {
   return rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) +
-         kMaxAckDelay;
+         maxAckDelay(rtt_.smoothed());
 }
 
 Duration PathEstimate::expectedDelay() const {

@@ -13,6 +13,11 @@
 
 namespace braid {
 
+/// The longest that the peer may keep an ACK back on a path of this smoothed RTT: kMaxAckDelay, or a quarter of the RTT
+/// that the peer knows (AckSender). That may be older than ours, so this is four times as much, and
+/// LossDetector::kGranularity at least.
+Duration maxAckDelay(Duration srtt);
+
 /// What one subflow has measured of its path: round trip, losses and delivery rate.
 class PathEstimate {
  public:

@@ -166,7 +166,7 @@ void Subflow::onExpired(Timer timer, Time now) {
 
 void Subflow::onPto(Time now) {
   sender_.onPto(!life_.isSilent(), now);
-  if (life_.onPto(path().pto(), now)) onNewState(now);
+  if (life_.onPto(path().pto(), sender_.flight().progressAt(), now)) onNewState(now);
 }
 
 // ---- what leaves

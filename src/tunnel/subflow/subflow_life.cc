@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tunnel/wire/frames.h"
+#include "tunnel/subflow/path_estimate.h"
 
 namespace braid {
 
@@ -52,12 +52,12 @@ bool SubflowLife::onAck() {
   return true;
 }
 
-bool SubflowLife::onPto(Duration pto, Time now) {
+bool SubflowLife::onPto(Duration pto, Time progressAt, Time now) {
   auto& active = std::get<state::Active>(state_);
   ++active.ptos;
   active.lastPtoAt = now;
   pingDue_ = true;
-  if (active.ptos < state::Active::kSuspectPtos) return false;
+  if (active.ptos < state::Active::kSuspectPtos || now - progressAt < kSuspectSilence) return false;
   state_ = state::Suspect(pto, now);
   return true;
 }
@@ -125,7 +125,8 @@ Time SubflowLife::ptoDeadline(const Flight& flight, const RttEstimator& rtt, Dur
   const SentPacket* oldest = flight.oldestPacket();
   if (!active || !oldest) return kNever;
   if (active->ptos > 0) return active->lastPtoAt + timeout * (1 << std::min(active->ptos - 1, 10));
-  Duration quiet = std::max<Duration>(4 * rtt.variation(), kQuiet) + kMaxAckDelay;
+  Duration jitter = std::clamp<Duration>(kQuietRtts * rtt.smoothed(), kLeastQuiet, kQuiet);
+  Duration quiet = std::max<Duration>(4 * rtt.variation(), jitter) + maxAckDelay(rtt.smoothed());
   return std::max(oldest->sentAt + timeout, flight.progressAt() + quiet);
 }
 

@@ -6,6 +6,7 @@
 #include "scheduler/rate/rtt.h"
 #include "tunnel/subflow/flight.h"
 #include "tunnel/subflow/subflow_state.h"
+#include "tunnel/wire/frames.h"
 
 namespace braid {
 
@@ -18,8 +19,13 @@ class SubflowLife {
  public:
   /// SubflowState by name, in its order.
   enum class State : uint8_t { kValidating, kActive, kSuspect, kClosed };
-  /// Silence shorter than this is jitter, not a reason to probe.
-  static constexpr Duration kQuiet = 10ms;
+  /// Silence shorter than so many RTTs, within these bounds, is jitter and not a reason to probe. On a fabric of some
+  /// hundred microseconds the upper bound alone would make each lost tail wait for 40 round trips. Ours.
+  static constexpr int kQuietRtts = 4;
+  static constexpr Duration kLeastQuiet = 2ms, kQuiet = 10ms;
+  /// Silence shorter than this makes no path suspect, however many probes it has swallowed: a gateway may be kept from
+  /// its processor for so long. Ours.
+  static constexpr Duration kSuspectSilence = kQuiet + kMaxAckDelay;
 
   State state() const { return static_cast<State>(state_.index()); }
   /// The subflow may carry data.
@@ -39,8 +45,9 @@ class SubflowLife {
   bool onProven();
   /// Something is newly acknowledged.
   bool onAck();
-  /// ptoDeadline() has come: a PING is due. A path that leaves it unanswered for another PTO is suspect.
-  bool onPto(Duration pto, Time now);
+  /// ptoDeadline() has come: a PING is due. A path that leaves it unanswered for another PTO is suspect, once nothing
+  /// has come for kSuspectSilence. `progressAt`: when the last thing came, Flight::progressAt().
+  bool onPto(Duration pto, Time progressAt, Time now);
   /// The peer refuses the path, or no longer does. While it does an active or suspect path is suspect, is not probed,
   /// and no ACK takes it back.
   bool onPeerStatus(bool refuses, Duration pto, Time now);

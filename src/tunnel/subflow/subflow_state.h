@@ -22,7 +22,7 @@ struct Validating {};
 
 /// The subflow carries data.
 struct Active {
-  /// PTOs in a row, without any acknowledgment, that make a subflow suspect. Ours.
+  /// PTOs in a row, without any acknowledgment, that make a subflow suspect, at the earliest. Ours.
   static constexpr int kSuspectPtos = 2;
 
   int ptos = 0;    ///< PTOs in a row, without any acknowledgment

@@ -18,9 +18,11 @@ struct SubflowLifeTest : testing::Test {
 
   void makeSuspect() {
     life.onProven();
-    ASSERT_FALSE(life.onPto(kPto, now));
-    ASSERT_TRUE(life.onPto(kPto, now));
+    ASSERT_FALSE(pto());
+    ASSERT_TRUE(pto());
   }
+  /// After a long silence.
+  bool pto() { return life.onPto(kPto, now - SubflowLife::kSuspectSilence, now); }
   /// The probe that is due goes.
   void probe() {
     now = life.probeAt();
@@ -43,21 +45,34 @@ TEST_F(SubflowLifeTest, IsOfUseOnceThePeerHasAnswered) {
 TEST_F(SubflowLifeTest, TwoPtosInARowMakeItSuspect) {
   life.onProven();
   EXPECT_FALSE(life.isSilent());
-  EXPECT_FALSE(life.onPto(kPto, now));
+  EXPECT_FALSE(pto());
   EXPECT_TRUE(life.isSilent());
   EXPECT_TRUE(life.owesPing());
-  EXPECT_TRUE(life.onPto(kPto, now));
+  EXPECT_TRUE(pto());
   EXPECT_EQ(life.state(), State::kSuspect);
   EXPECT_TRUE(life.isSilent());
   EXPECT_EQ(life.probeAt(), now);
 }
 
+// On a fabric PTOs are a few milliseconds apart, and a host may well be kept from its processor for ten.
+TEST_F(SubflowLifeTest, AShortSilenceMakesNoPathSuspectHoweverManyPtosItHas) {
+  life.onProven();
+  Time progressAt = now;
+  for (Duration silence : {3ms, 5ms, 10ms, 14ms}) {
+    EXPECT_FALSE(life.onPto(2ms, progressAt, progressAt + silence));
+    EXPECT_TRUE(life.owesPing());
+    life.onSent();
+  }
+  EXPECT_TRUE(life.onPto(2ms, progressAt, progressAt + 15ms));
+  EXPECT_EQ(life.state(), State::kSuspect);
+}
+
 TEST_F(SubflowLifeTest, AnAckBetweenThemBeginsAnew) {
   life.onProven();
-  life.onPto(kPto, now);
+  pto();
   EXPECT_FALSE(life.onAck()) << "it is as active as before";
   EXPECT_FALSE(life.isSilent());
-  EXPECT_FALSE(life.onPto(kPto, now));
+  EXPECT_FALSE(pto());
 }
 
 TEST_F(SubflowLifeTest, AnAckBringsASuspectPathBack) {
@@ -161,8 +176,8 @@ TEST_F(SubflowLifeTest, AWordOfThePeerThatChangesNothingBuysNoPing) {
   life.onProven();
   EXPECT_FALSE(life.onPeerStatus(false, kPto, now));
   EXPECT_FALSE(life.owesPing());
-  ASSERT_FALSE(life.onPto(kPto, now));
-  ASSERT_TRUE(life.onPto(kPto, now));
+  ASSERT_FALSE(pto());
+  ASSERT_TRUE(pto());
   for (int i = 0; i < 8; ++i) probe();
   Time due = life.probeAt();
   ASSERT_GT(due, now);
@@ -183,8 +198,8 @@ TEST_F(SubflowLifeTest, AProofEndsARefusal) {
   life.onPeerStatus(true, kPto, now);
   EXPECT_EQ(life.state(), State::kValidating);
   EXPECT_TRUE(life.onProven());
-  ASSERT_FALSE(life.onPto(kPto, now));
-  ASSERT_TRUE(life.onPto(kPto, now));
+  ASSERT_FALSE(pto());
+  ASSERT_TRUE(pto());
   EXPECT_EQ(life.probeAt(), now);
   EXPECT_TRUE(life.onAck());
 }
@@ -263,10 +278,21 @@ TEST_F(PtoTest, WaitsOutTheJitterAfterAnAck) {
   EXPECT_EQ(due(), now + 60ms + SubflowLife::kQuiet + kMaxAckDelay) << "a path without jitter";
 }
 
+// A lost tail of a flow waits for it: 15 ms would be sixty round trips.
+TEST_F(PtoTest, OnAFabricItComesAfterAFewMilliseconds) {
+  rtt = {};
+  for (int i = 0; i < 100; ++i) rtt.onSample(240us, {}, now);
+  flight.push(1000, true, now);
+  EXPECT_EQ(life.ptoDeadline(flight, rtt, 2ms), now + SubflowLife::kLeastQuiet + 1ms);
+  rtt = {};
+  for (int i = 0; i < 100; ++i) rtt.onSample(1500us, {}, now);
+  EXPECT_EQ(life.ptoDeadline(flight, rtt, 2ms), now + 6ms + 1500us) << "four round trips, and the peer's delay";
+}
+
 TEST_F(PtoTest, FollowsTheOneBefore) {
   flight.push(1000, true, now);
   now = due();
-  life.onPto(kPto, now);
+  pto();
   EXPECT_EQ(due(), now + kPto);
 }
 
