@@ -46,18 +46,22 @@ Result download(Paths paths, Delivery delivery, uint64_t seed) {
 
 class QuicOverTwoPaths : public testing::TestWithParam<Paths> {};
 
+// The goodput is a mean, for at 3 % of loss and an RTT of 220 ms it is 0.37 to 0.88 of the links by the seed alone.
 TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
-  for (uint64_t seed : {1, 2}) {
+  constexpr int kSeeds = 4;
+  double ordered = 0, timely = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(seed);
-    Result ordered = download(GetParam(), Delivery::kOrdered, seed);
-    Result timely = download(GetParam(), Delivery::kTimely, seed);
-    // As it is: 0.61 to 0.93 of the links with order, 0.01 to 0.53 without.
-    EXPECT_GT(ordered.goodput, 0.55);
-    EXPECT_GT(ordered.goodput, 1.4 * timely.goodput);
-    EXPECT_LT(ordered.spurious, 1e-4);
-    EXPECT_LT(ordered.lost, 5e-4) << "repaired before the sender could know";
-    EXPECT_GT(timely.spurious, ordered.spurious) << "without order the same sender takes reordering for loss";
+    Result inOrder = download(GetParam(), Delivery::kOrdered, seed);
+    Result atOnce = download(GetParam(), Delivery::kTimely, seed);
+    EXPECT_LT(inOrder.spurious, 1e-4);
+    EXPECT_LT(inOrder.lost, 5e-4) << "repaired before the sender could know";
+    EXPECT_GT(atOnce.spurious, inOrder.spurious) << "without order the same sender takes reordering for loss";
+    ordered += inOrder.goodput / kSeeds;
+    timely += atOnce.goodput / kSeeds;
   }
+  EXPECT_GT(ordered, 0.55);
+  EXPECT_GT(ordered, 1.4 * timely);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sweep, QuicOverTwoPaths, testing::ValuesIn([] {

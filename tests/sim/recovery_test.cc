@@ -145,6 +145,38 @@ TEST_P(Tail, TheWholeBurstIsLost) {
 
 // ---- what the receiver says
 
+// Between racks a timeout of 15 ms, which is nothing on the Internet, is the tail of all flows.
+TEST(Recovery, OnAFabricALostTailComesAgainWithinMilliseconds) {
+  LinkOptions rack{.rateBitsPerSecond = 1000_Mbit, .delay = 100us};
+  LinkOptions other = rack;
+  other.delay = 200us;  // the second choice
+  Lab lab(with("none"), rack, other);
+  lab.lost = {{"a", 10}};
+  lab.burst(1, 10);
+  EXPECT_LE(lab.completion(1, 10), 4ms) << lab.s.report();
+  EXPECT_EQ(lab.on("a").lostPackets, 1u);
+  EXPECT_GE(lab.repaired(), 1u);
+}
+
+// Whoever is kept from its processor for 10 ms answers nobody meanwhile.
+TEST(Recovery, OnAFabricAGatewayThatStallsLosesNoPath) {
+  LinkOptions rack{.rateBitsPerSecond = 1000_Mbit, .delay = 100us};
+  Lab lab(with("none"), rack, rack);
+  auto delay = [&](Duration d) {
+    for (const char* path : {"a", "b"}) {
+      lab.s.world.path(path).changeUp([&](LinkOptions& l) { l.delay = d; }, lab.s.world.now());
+    }
+  };
+  for (uint16_t round = 1; round <= 20; ++round) {
+    delay(10ms);
+    lab.burst(round, 10);
+    EXPECT_LE(lab.completion(round, 10), 11ms);
+    for (const char* path : {"a", "b"}) EXPECT_EQ(lab.on(path).state, "active") << round;
+    delay(100us);
+    lab.s.run(50ms);
+  }
+}
+
 TEST(Recovery, WhatIsDecodedIsNotSentAgain) {
   for (const char* policy : {"cofuso", "adaptive"}) {
     Lab lab(with(policy));
