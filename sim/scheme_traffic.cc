@@ -16,8 +16,9 @@ namespace {
 constexpr const char* kSchemes[] = {"tcp",  "tlp",  "tcp-ir", "proactive", "repflow",
                                     "none", "fuso", "cofuso", "adaptive"};
 constexpr size_t kTcpSchemes = 5;  // the first of them
-/// Besides room for what flows keep in a gateway: the papers' hosts send for themselves, and a full socket makes the
-/// application wait. What a gateway drops for want of room nobody would send again.
+/// Besides those for what flows keep in a gateway, of which a quarter may be queued: the papers' hosts send for
+/// themselves, and a full socket makes the application wait. What a gateway drops for want of room nobody would send
+/// again, so run() throws then.
 constexpr size_t kGatewayBuffers = 16384;
 /// Segments of a flow in its gateway and on their way: more than a path of 10 Gbit/s and 0.24 ms holds with a port's
 /// whole megabyte full. With fewer the tunnel would find nothing new to send and fill its windows with copies.
@@ -103,8 +104,11 @@ void SchemeTraffic::run() {
   if (!complete) world_.run(end - world_.now());
   requireSound(world_);
   for (size_t h = 0; h < gateways_.size(); ++h) {
-    if (gateways_.at(h).status().drops[static_cast<size_t>(Drop::kQueueFull)] > 0)
-      throw std::runtime_error("a gateway had no room for segments that nobody sends again");
+    DropCounts drops = gateways_.at(h).status().drops;
+    for (Drop drop : {Drop::kQueueFull, Drop::kNoBuffer, Drop::kAqm, Drop::kFlowTableFull}) {
+      if (drops[static_cast<size_t>(drop)] > 0)
+        throw std::runtime_error("a gateway had no room for segments that nobody sends again");
+    }
   }
 }
 

@@ -27,7 +27,7 @@ struct SchemeTrafficOptions {
   size_t subflowWindow = 4;  ///< datagrams at the start, of each subflow
   uint32_t tcpWindow = 16;   ///< segments at the start, of each TCP connection
   Duration patience = 3s;    ///< after the last begin; what is not complete then counts with the time so far
-  Duration minRto = 5ms;     ///< of TCP (FUSO section V-B); a tunnel's timeout is longer by itself
+  Duration minRto = 5ms;     ///< of TCP and tunnels (FUSO section V-B)
   bool ecn = true;           ///< of TCP
   double correctiveBin = 0.5;  ///< of "tcp-ir", round trips (FUSO section VI-A)
   RecoveryOptions recovery{};  ///< of tunnels

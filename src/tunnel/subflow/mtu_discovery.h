@@ -25,6 +25,9 @@ class MtuDiscovery {
   /// Longest wait for the answer to a probe (RFC 8899 section 5.1.1 PROBE_TIMER, there 15 s): large packets
   /// wait for it.
   static constexpr Duration kMaxProbeTime = 2s;
+  /// Shortest: on a fabric, where a PTO is a few milliseconds, a gateway that is kept from its processor would make the
+  /// path look narrow. Ours.
+  static constexpr Duration kLeastProbeTime = 20ms;
   /// RFC 8899 section 5.1.1 PMTU_RAISE_TIMER.
   static constexpr Duration kRaiseInterval = 600s;
   /// The search ends when the largest size that passes is known to so many bytes. Ours.

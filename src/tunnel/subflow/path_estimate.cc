@@ -7,13 +7,13 @@
 
 namespace braid {
 
-Duration maxAckDelay(Duration srtt) {
-  return std::clamp<Duration>(srtt, LossDetector::kGranularity, kMaxAckDelay);
+Duration PathEstimate::maxAckDelay() const {
+  return std::clamp<Duration>(std::max(rtt_.smoothed(), ackDelay_), LossDetector::kGranularity, kMaxAckDelay);
 }
 
 Duration PathEstimate::pto() const {
   return rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) +
-         maxAckDelay(rtt_.smoothed());
+         maxAckDelay();
 }
 
 Duration PathEstimate::expectedDelay() const {
@@ -48,15 +48,18 @@ void PathEstimate::onLost(PacketNumber pn, SentPacket& packet) {
 
 void PathEstimate::onRtt(Duration latest, Duration ackDelay, Time now) {
   if (rtt_.hasSample()) latest = std::min(latest, std::max<Duration>(4 * rtt_.smoothed(), kPlausibleRtt));
-  rtt_.onSample(latest, std::min<Duration>(ackDelay, kMaxAckDelay), now);
+  ackDelay = std::min<Duration>(ackDelay, kMaxAckDelay);
+  ackDelay_ = std::max(ackDelay, ackDelay_ - ackDelay_ / kAckDelayFading);
+  rtt_.onSample(latest, ackDelay, now);
 }
 
 void PathEstimate::onProof(Duration rtt, Time now) {
-  if (!rtt_.hasSample()) rtt_.onSample(rtt, {}, now);
+  if (!rtt_.hasSample()) rtt_.onSample(std::min<Duration>(rtt, kPlausibleRtt), {}, now);
 }
 
 void PathEstimate::restart() {
   rtt_.reset();
+  ackDelay_ = {};
   losses_ = {};
 }
 

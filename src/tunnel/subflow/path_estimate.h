@@ -13,14 +13,13 @@
 
 namespace braid {
 
-/// The longest that the peer may keep an ACK back on a path of this smoothed RTT: kMaxAckDelay, or a quarter of the RTT
-/// that the peer knows (AckSender). That may be older than ours, so this is four times as much, and
-/// LossDetector::kGranularity at least.
-Duration maxAckDelay(Duration srtt);
-
 /// What one subflow has measured of its path: round trip, losses and delivery rate.
 class PathEstimate {
  public:
+  /// The longest delay of an ACK that was seen lately fades by this part with each ACK: about a hundred ACKs are
+  /// remembered. Ours.
+  static constexpr int kAckDelayFading = 64;
+
   /// One sample raises the smoothed RTT by no more than this, or four times it, would: a machine that was
   /// suspended sees its own sleep in it, and must not wait for half a minute afterwards. A path that has really
   /// slowed down says so in every sample. Ours.
@@ -36,6 +35,10 @@ class PathEstimate {
   const LossEstimate& losses() const { return losses_; }
   /// Bytes acknowledged so far.
   uint64_t delivered() const { return rate_.delivered(); }
+  /// The longest that the peer is expected to keep an ACK back, kMaxAckDelay at most. By the rule of AckSender that is a
+  /// quarter of the RTT that the peer knows; a side that sends only ACKs knows an old one. So it is our smoothed RTT,
+  /// the longest delay seen lately when that is more, and LossDetector::kGranularity at least.
+  Duration maxAckDelay() const;
   /// Probe timeout: how long an answer may take (RFC 9002 section 6.2.1).
   Duration pto() const;
   /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
@@ -54,7 +57,7 @@ class PathEstimate {
   void onLost(PacketNumber pn, SentPacket& packet);
   /// An ACK came `latest` after the largest packet that it acknowledges; the peer held it back for `ackDelay`.
   void onRtt(Duration latest, Duration ackDelay, Time now);
-  /// A challenge was answered after `rtt`: the first sample, or none.
+  /// A challenge was answered after `rtt`: the first sample, of kPlausibleRtt at most, or none.
   void onProof(Duration rtt, Time now);
   /// The path comes into use, for the first time or after a silence; packets before `next` left before that.
   void onBack(PacketNumber next);
@@ -67,6 +70,7 @@ class PathEstimate {
   RttEstimator rtt_;
   LossEstimate losses_;
   DeliveryRate rate_;
+  Duration ackDelay_{};    // the longest seen lately
   PacketNumber backAt_{};  // packets before it left before the path last came into use
   int silenceLosses_ = 0;  // losses among these so far
 };

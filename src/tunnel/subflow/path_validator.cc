@@ -10,7 +10,7 @@ void PathValidator::start(const Route& route, bool trusted, Duration timeout, Ti
   route_ = route;
   trusted_ = trusted;
   sent_ = 0;
-  timeout_ = timeout;
+  timeout_ = std::max<Duration>(timeout, kLeastTimeout);
   next_ = now;
   bytesReceived_ = bytesSent_ = 0;
 }

@@ -16,7 +16,7 @@ namespace braid {
 /// Proves that a peer is reachable at a route before data goes there (RFC 9000 section 8.2). One candidate
 /// route at a time; the newest wins.
 ///
-/// start(), then challenge() whenever allowance() lets one go, until onResponse() is true or onTimer() gives
+/// start(), then challenge() whenever allowance() lets one go, until onResponse() has a result or onTimer() gives
 /// the candidate up after kMaxChallenges. Whatever else goes to the candidate counts as well: onReceived(), onSent().
 class PathValidator {
  public:
@@ -24,6 +24,9 @@ class PathValidator {
   static constexpr int kMaxChallenges = 8;
   /// Bytes that may go to an unproven address for each byte that came from it (RFC 9000 section 8.1).
   static constexpr uint64_t kAmplification = 3;
+  /// A challenge is not repeated sooner. On a fabric a PTO is a few milliseconds, and a path that does not answer is
+  /// challenged without end. Ours.
+  static constexpr Duration kLeastTimeout = 20ms;
   /// Pauses between challenges double this often. Ours: a lossy path is not to wait for half a minute.
   static constexpr int kMaxBackoff = 2;
   /// Challenges to an address that is not trusted that may be as large as wanted; later ones are of the
@@ -32,7 +35,7 @@ class PathValidator {
   /// A datagram with nothing but a challenge.
   static constexpr size_t kSmallestChallenge = kHeaderSize + 1 + sizeof(PathToken) + kTagSize;
 
-  /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own
+  /// Begins with a candidate; one already under way on the same route goes on. `timeout`: for the first answer. `trusted`: our own
   /// configuration names the address, so nobody can be hurt by amplification.
   void start(const Route& route, bool trusted, Duration timeout, Time now);
   void cancel() { route_.reset(); }

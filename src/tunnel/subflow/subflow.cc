@@ -69,6 +69,7 @@ void Subflow::changeRoute(const Route& next, Time now) {
   // RFC 9000 section 9.4: a new port alone is the same path.
   sender_.onNewRoute(next.remote.address == route().remote.address, now);
   peerRoute_.use(next);
+  life_.forgetPtos();
 }
 
 void Subflow::onPeerStatus(const SubflowStatusFrame& status, Time now) {
@@ -122,7 +123,7 @@ Time Subflow::deadline(Timer timer) const {
       return sender_.flight().lossTime();
     case Timer::kPto: {
       Duration timeout = std::max(path().pto(), path().rtt().smoothed() + options_.minRto);
-      return life_.ptoDeadline(sender_.flight(), path().rtt(), timeout);
+      return life_.ptoDeadline(sender_.flight(), path(), timeout);
     }
     case Timer::kSuppression:
       return sender_.suppressionDeadline();

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tunnel/subflow/path_estimate.h"
-
 namespace braid {
 
 bool SubflowLife::isUnproven() const {
@@ -98,7 +96,12 @@ bool SubflowLife::reopen() {
 
 void SubflowLife::onPacket(Duration pto, Time now) {
   auto* suspect = std::get_if<state::Suspect>(&state_);
+  pto = std::max<Duration>(pto, kSuspectSilence);
   if (suspect && now + pto < suspect->probeAt && !pingDue_) suspect->hasten(pto, now);
+}
+
+void SubflowLife::forgetPtos() {
+  if (auto* active = std::get_if<state::Active>(&state_)) active->ptos = 0;
 }
 
 void SubflowLife::onNewRoute(Time now) {
@@ -119,14 +122,18 @@ void SubflowLife::onProbe(Time now) {
 
 // RFC 9002 section 6.2 starts the timer at the last sending; a tunnel that sends all the time would then
 // notice silence only when its window is full. Here it starts at the oldest packet that should have been
-// acknowledged, and waits out jitter.
-Time SubflowLife::ptoDeadline(const Flight& flight, const RttEstimator& rtt, Duration timeout) const {
+// acknowledged, and waits out jitter. The PTO that may make the path suspect does not wait for longer than that takes.
+Time SubflowLife::ptoDeadline(const Flight& flight, const PathEstimate& path, Duration timeout) const {
   const auto* active = std::get_if<state::Active>(&state_);
   const SentPacket* oldest = flight.oldestPacket();
   if (!active || !oldest) return kNever;
-  if (active->ptos > 0) return active->lastPtoAt + timeout * (1 << std::min(active->ptos - 1, 10));
+  if (active->ptos > 0) {
+    Time next = active->lastPtoAt + timeout * (1 << std::min(active->ptos - 1, 10));
+    return std::min(next, std::max(active->lastPtoAt + timeout, flight.progressAt() + kSuspectSilence));
+  }
+  const RttEstimator& rtt = path.rtt();
   Duration jitter = std::clamp<Duration>(kQuietRtts * rtt.smoothed(), kLeastQuiet, kQuiet);
-  Duration quiet = std::max<Duration>(4 * rtt.variation(), jitter) + maxAckDelay(rtt.smoothed());
+  Duration quiet = std::max<Duration>(4 * rtt.variation(), jitter) + path.maxAckDelay();
   return std::max(oldest->sentAt + timeout, flight.progressAt() + quiet);
 }
 

@@ -3,10 +3,9 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "scheduler/rate/rtt.h"
 #include "tunnel/subflow/flight.h"
+#include "tunnel/subflow/path_estimate.h"
 #include "tunnel/subflow/subflow_state.h"
-#include "tunnel/wire/frames.h"
 
 namespace braid {
 
@@ -23,9 +22,9 @@ class SubflowLife {
   /// hundred microseconds the upper bound alone would make each lost tail wait for 40 round trips. Ours.
   static constexpr int kQuietRtts = 4;
   static constexpr Duration kLeastQuiet = 2ms, kQuiet = 10ms;
-  /// Silence shorter than this makes no path suspect, however many probes it has swallowed: a gateway may be kept from
-  /// its processor for so long. Ours.
-  static constexpr Duration kSuspectSilence = kQuiet + kMaxAckDelay;
+  /// A shorter time without anything newly acknowledged makes no path suspect, however many probes it has swallowed: a
+  /// gateway may be kept from its processor for so long. Ours.
+  static constexpr Duration kSuspectSilence = 20ms;
 
   State state() const { return static_cast<State>(state_.index()); }
   /// The subflow may carry data.
@@ -46,7 +45,7 @@ class SubflowLife {
   /// Something is newly acknowledged.
   bool onAck();
   /// ptoDeadline() has come: a PING is due. A path that leaves it unanswered for another PTO is suspect, once nothing
-  /// has come for kSuspectSilence. `progressAt`: when the last thing came, Flight::progressAt().
+  /// has been newly acknowledged for kSuspectSilence. `progressAt`: since when, Flight::progressAt().
   bool onPto(Duration pto, Time progressAt, Time now);
   /// The peer refuses the path, or no longer does. While it does an active or suspect path is suspect, is not probed,
   /// and no ACK takes it back.
@@ -62,6 +61,8 @@ class SubflowLife {
   bool reopen();
   /// A datagram came from the peer: a suspect path is probed within a PTO of its last probe.
   void onPacket(Duration pto, Time now);
+  /// What was in flight went to another route: its PTOs say nothing of this one.
+  void forgetPtos();
   /// The route is another one: a suspect path is probed at once.
   void onNewRoute(Time now);
 
@@ -78,7 +79,7 @@ class SubflowLife {
   void onProbe(Time now);
   /// When a PTO has passed without an ACK; kNever while nothing is in flight or the subflow is not active.
   /// `timeout`: how long the first answer may take.
-  Time ptoDeadline(const Flight& flight, const RttEstimator& rtt, Duration timeout) const;
+  Time ptoDeadline(const Flight& flight, const PathEstimate& path, Duration timeout) const;
 
  private:
   SubflowState state_;

@@ -50,7 +50,9 @@ Ecn SubflowSender::codepoint(PacketNumber pn, SentPacket& p, bool silent, Time n
 }
 
 void SubflowSender::onMtuProbeSent(size_t size, Time now) {
-  mtu_.onProbeSent(size, std::min<Duration>(path_.pto() * 2, MtuDiscovery::kMaxProbeTime), now);
+  mtu_.onProbeSent(
+      size, std::clamp<Duration>(path_.pto() * 2, MtuDiscovery::kLeastProbeTime, MtuDiscovery::kMaxProbeTime),
+      now);
 }
 
 PathView SubflowSender::view(Time now, bool overflow) const {

@@ -53,6 +53,28 @@ TEST_F(PathEstimateTest, AProofGivesTheFirstSampleOnly) {
   EXPECT_EQ(path.rtt().smoothed(), kRtt);
 }
 
+// Found by review: a modem that wakes up answers the first of several challenges after many seconds.
+TEST_F(PathEstimateTest, AProofThatCameLateIsBelievedUpToASecond) {
+  path.onProof(9s, now);
+  EXPECT_EQ(path.rtt().smoothed(), PathEstimate::kPlausibleRtt);
+}
+
+// Found by review: a peer that sends only ACKs may know an old RTT, and keep ACKs back by a quarter of that.
+TEST_F(PathEstimateTest, TheDelayOfAcksIsWhatThePeerShowedLatelyOnAFabric) {
+  for (int i = 0; i < 10; ++i) path.onRtt(200us, 50us, now);
+  EXPECT_EQ(path.maxAckDelay(), 1ms) << "the granularity of timers";
+  path.onRtt(3200us, 3ms, now);
+  EXPECT_EQ(path.maxAckDelay(), 3ms);
+  for (int i = 0; i < 30; ++i) path.onRtt(200us, 50us, now);
+  EXPECT_GT(path.maxAckDelay(), 1500us) << "quick ones between are no news";
+  for (int i = 0; i < 300; ++i) path.onRtt(200us, 50us, now);
+  EXPECT_EQ(path.maxAckDelay(), 1ms);
+  path.onRtt(60ms, 50ms, now);
+  EXPECT_EQ(path.maxAckDelay(), kMaxAckDelay);
+  path.restart();
+  EXPECT_EQ(path.maxAckDelay(), kMaxAckDelay) << "nothing is known";
+}
+
 TEST_F(PathEstimateTest, AProbeTimesOutAfterTheRttItsVariationAndTheLongestAckDelay) {
   path.onProof(kRtt, now);
   EXPECT_EQ(path.pto(), kRtt + 4 * (kRtt / 2) + kMaxAckDelay);

@@ -143,6 +143,16 @@ TEST_F(PathValidatorTest, PausesDoubleTwiceAndStayThere) {
   EXPECT_TRUE(validator.onTimer(now));
 }
 
+// Found by review: on a fabric a dead path of ours got 130 datagrams of 1200 bytes a second, without end.
+TEST_F(PathValidatorTest, PausesAreTwentyMillisecondsAtLeast) {
+  validator.start(route(1), true, 2ms, now);
+  for (int factor : {1, 2, 4, 4}) {
+    validator.challenge(random, now);
+    EXPECT_EQ(validator.nextDeadline() - now, factor * PathValidator::kLeastTimeout);
+    now = validator.nextDeadline();
+  }
+}
+
 TEST_F(PathValidatorTest, AStrangerGetsTwoLargeChallengesAndSmallOnesThen) {
   validator.start(route(1), false, kTimeout, now);
   validator.onReceived(route(1), 1200);
