@@ -16,10 +16,12 @@ namespace {
 constexpr const char* kSchemes[] = {"tcp",  "tlp",  "tcp-ir", "proactive", "repflow",
                                     "none", "fuso", "cofuso", "adaptive"};
 constexpr size_t kTcpSchemes = 5;  // the first of them
-/// Besides those for what flows keep in a gateway, of which a quarter may be queued: the papers' hosts send for
-/// themselves, and a full socket makes the application wait. What a gateway drops for want of room nobody would send
-/// again, so run() throws then.
 constexpr size_t kGatewayBuffers = 16384;
+/// Besides these there is room for what flows keep in a gateway, of which a quarter may be queued: the papers' hosts
+/// send for themselves, and a full socket makes the application wait. What a gateway drops for want of room nobody
+/// would send again, so run() throws then.
+constexpr size_t kBuffersOfQueued = 4;
+constexpr size_t kLaneBytes = 1 << 30;
 /// Segments of a flow in its gateway and on their way: more than a path of 10 Gbit/s and 0.24 ms holds with a port's
 /// whole megabyte full. With fewer the tunnel would find nothing new to send and fill its windows with copies.
 constexpr size_t kFlowAhead = 1024;
@@ -72,6 +74,7 @@ void SchemeTraffic::startGateways() {
   params.minRto = toMilliseconds(options_.minRto);
   TunnelOptions options = tunnelOptions(params, "newreno", options_.subflowWindow);
   options.recoveryOptions = options_.recovery;
+  options.queueBytes = options.holdBytes = kLaneBytes;
   std::vector<size_t> ahead(network_.hosts());
   std::vector<std::pair<size_t, size_t>> pairs;
   for (const HostFlow& f : flows_) {
@@ -79,7 +82,8 @@ void SchemeTraffic::startGateways() {
     pairs.emplace_back(f.client, f.server);
     ahead[f.server] += kFlowAhead;
   }
-  for (size_t buffers : ahead) gateways_.add(options).poolLimit = kGatewayBuffers + buffers;
+  for (size_t buffers : ahead)
+    gateways_.add(options).poolLimit = kGatewayBuffers + kBuffersOfQueued * buffers;
   gateways_.start(std::move(pairs));
 }
 
@@ -105,7 +109,8 @@ void SchemeTraffic::run() {
   requireSound(world_);
   for (size_t h = 0; h < gateways_.size(); ++h) {
     DropCounts drops = gateways_.at(h).status().drops;
-    for (Drop drop : {Drop::kQueueFull, Drop::kNoBuffer, Drop::kAqm, Drop::kFlowTableFull}) {
+    for (Drop drop :
+         {Drop::kQueueFull, Drop::kNoBuffer, Drop::kAqm, Drop::kFlowTableFull, Drop::kHoldOverflow}) {
       if (drops[static_cast<size_t>(drop)] > 0)
         throw std::runtime_error("a gateway had no room for segments that nobody sends again");
     }
