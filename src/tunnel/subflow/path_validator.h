@@ -35,8 +35,8 @@ class PathValidator {
   /// A datagram with nothing but a challenge.
   static constexpr size_t kSmallestChallenge = kHeaderSize + 1 + sizeof(PathToken) + kTagSize;
 
-  /// Begins with a candidate; one already under way on the same route goes on. `timeout`: for the first answer. `trusted`: our own
-  /// configuration names the address, so nobody can be hurt by amplification.
+  /// Begins with a candidate; one already under way on the same route goes on. `trusted`: our own configuration names
+  /// the address, so nobody can be hurt by amplification. `timeout`: for the first answer, kLeastTimeout at least.
   void start(const Route& route, bool trusted, Duration timeout, Time now);
   void cancel() { route_.reset(); }
   bool running() const { return route_.has_value(); }
