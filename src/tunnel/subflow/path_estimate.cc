@@ -7,13 +7,11 @@
 
 namespace braid {
 
-Duration PathEstimate::maxAckDelay() const {
-  return std::clamp<Duration>(std::max(rtt_.smoothed(), ackDelay_), LossDetector::kGranularity, kMaxAckDelay);
-}
-
-Duration PathEstimate::pto() const {
-  return rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) +
-         maxAckDelay();
+void PathEstimate::onRttChange() {
+  maxAckDelay_ =
+      std::clamp<Duration>(std::max(rtt_.smoothed(), ackDelay_), LossDetector::kGranularity, kMaxAckDelay);
+  pto_ =
+      rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) + maxAckDelay_;
 }
 
 Duration PathEstimate::expectedDelay() const {
@@ -51,16 +49,20 @@ void PathEstimate::onRtt(Duration latest, Duration ackDelay, Time now) {
   ackDelay = std::min<Duration>(ackDelay, kMaxAckDelay);
   ackDelay_ = std::max(ackDelay, ackDelay_ - ackDelay_ / kAckDelayFading);
   rtt_.onSample(latest, ackDelay, now);
+  onRttChange();
 }
 
 void PathEstimate::onProof(Duration rtt, Time now) {
-  if (!rtt_.hasSample()) rtt_.onSample(std::min<Duration>(rtt, kPlausibleRtt), {}, now);
+  if (rtt_.hasSample()) return;
+  rtt_.onSample(std::min<Duration>(rtt, kPlausibleRtt), {}, now);
+  onRttChange();
 }
 
 void PathEstimate::restart() {
   rtt_.reset();
   ackDelay_ = {};
   losses_ = {};
+  onRttChange();
 }
 
 void PathEstimate::fill(SubflowStatus& s, const RecoveryOptions& options) const {

@@ -29,7 +29,7 @@ class PathEstimate {
   /// while nothing comes through tells nothing of the path that is back. Ours.
   static constexpr int kSilenceLosses = 8;
 
-  explicit PathEstimate(Time now) : rate_(now) {}
+  explicit PathEstimate(Time now) : rate_(now) { onRttChange(); }
 
   const RttEstimator& rtt() const { return rtt_; }
   const LossEstimate& losses() const { return losses_; }
@@ -38,9 +38,9 @@ class PathEstimate {
   /// The longest that the peer is expected to keep an ACK back, kMaxAckDelay at most. By the rule of AckSender that is a
   /// quarter of the RTT that the peer knows; a side that sends only ACKs knows an old one. So it is our smoothed RTT,
   /// the longest delay seen lately when that is more, and LossDetector::kGranularity at least.
-  Duration maxAckDelay() const;
+  Duration maxAckDelay() const { return maxAckDelay_; }
   /// Probe timeout: how long an answer may take (RFC 9002 section 6.2.1).
-  Duration pto() const;
+  Duration pto() const { return pto_; }
   /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
   Duration expectedDelay() const;
   /// `options`: for the weights of the loss metrics.
@@ -67,10 +67,15 @@ class PathEstimate {
   void restart();
 
  private:
+  /// The RTT has changed: so do the timeouts, which are asked for with each packet.
+  void onRttChange();
+
   RttEstimator rtt_;
   LossEstimate losses_;
   DeliveryRate rate_;
-  Duration ackDelay_{};    // the longest seen lately
+  Duration ackDelay_{};  // the longest seen lately
+  Duration maxAckDelay_{};
+  Duration pto_{};
   PacketNumber backAt_{};  // packets before it left before the path last came into use
   int silenceLosses_ = 0;  // losses among these so far
 };
