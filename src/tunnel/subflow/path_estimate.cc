@@ -10,8 +10,10 @@ namespace braid {
 void PathEstimate::onRttChange() {
   maxAckDelay_ =
       std::clamp<Duration>(std::max(rtt_.smoothed(), ackDelay_), LossDetector::kGranularity, kMaxAckDelay);
-  pto_ =
-      rtt_.smoothed() + std::max<Duration>(4 * rtt_.variation(), LossDetector::kGranularity) + maxAckDelay_;
+  Duration variation = 4 * rtt_.variation();
+  pto_ = rtt_.smoothed() + std::max<Duration>(variation, LossDetector::kGranularity) + maxAckDelay_;
+  Duration jitter = std::clamp<Duration>(kQuietRtts * rtt_.smoothed(), kLeastQuiet, kQuiet);
+  quiet_ = std::max(variation, jitter) + maxAckDelay_;
 }
 
 Duration PathEstimate::expectedDelay() const {

@@ -20,6 +20,11 @@ class PathEstimate {
   /// remembered. Ours.
   static constexpr int kAckDelayFading = 64;
 
+  /// Silence shorter than so many RTTs, within these bounds, is jitter and not a reason to probe. On a fabric of some
+  /// hundred microseconds the upper bound alone would make each lost tail wait for 40 round trips. Ours.
+  static constexpr int kQuietRtts = 4;
+  static constexpr Duration kLeastQuiet = 2ms, kQuiet = 10ms;
+
   /// One sample raises the smoothed RTT by no more than this, or four times it, would: a machine that was
   /// suspended sees its own sleep in it, and must not wait for half a minute afterwards. A path that has really
   /// slowed down says so in every sample. Ours.
@@ -41,6 +46,8 @@ class PathEstimate {
   Duration maxAckDelay() const { return maxAckDelay_; }
   /// Probe timeout: how long an answer may take (RFC 9002 section 6.2.1).
   Duration pto() const { return pto_; }
+  /// Silence that is jitter and the peer's ACK delay, and not a reason to probe.
+  Duration quiet() const { return quiet_; }
   /// Until a datagram sent now is at the peer: half the RTT, and two round trips more when it is lost. Ours.
   Duration expectedDelay() const;
   /// `options`: for the weights of the loss metrics.
@@ -76,6 +83,7 @@ class PathEstimate {
   Duration ackDelay_{};  // the longest seen lately
   Duration maxAckDelay_{};
   Duration pto_{};
+  Duration quiet_{};
   PacketNumber backAt_{};  // packets before it left before the path last came into use
   int silenceLosses_ = 0;  // losses among these so far
 };

@@ -139,7 +139,7 @@ class Subflow {
     kCount,
   };
   /// When the timer is due; kNever while it does not run.
-  Time deadline(Timer timer) const;
+  [[gnu::always_inline]] inline Time deadline(Timer timer) const;
   void onExpired(Timer timer, Time now);
   void onPto(Time now);
   void onNewState(Time now);

@@ -131,10 +131,7 @@ Time SubflowLife::ptoDeadline(const Flight& flight, const PathEstimate& path, Du
     Time next = active->lastPtoAt + timeout * (1 << std::min(active->ptos - 1, 10));
     return std::min(next, std::max(active->lastPtoAt + timeout, flight.progressAt() + kSuspectSilence));
   }
-  const RttEstimator& rtt = path.rtt();
-  Duration jitter = std::clamp<Duration>(kQuietRtts * rtt.smoothed(), kLeastQuiet, kQuiet);
-  Duration quiet = std::max<Duration>(4 * rtt.variation(), jitter) + path.maxAckDelay();
-  return std::max(oldest->sentAt + timeout, flight.progressAt() + quiet);
+  return std::max(oldest->sentAt + timeout, flight.progressAt() + path.quiet());
 }
 
 }  // namespace braid

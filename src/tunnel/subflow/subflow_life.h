@@ -18,10 +18,6 @@ class SubflowLife {
  public:
   /// SubflowState by name, in its order.
   enum class State : uint8_t { kValidating, kActive, kSuspect, kClosed };
-  /// Silence shorter than so many RTTs, within these bounds, is jitter and not a reason to probe. On a fabric of some
-  /// hundred microseconds the upper bound alone would make each lost tail wait for 40 round trips. Ours.
-  static constexpr int kQuietRtts = 4;
-  static constexpr Duration kLeastQuiet = 2ms, kQuiet = 10ms;
   /// A shorter time without anything newly acknowledged makes no path suspect, however many probes it has swallowed: a
   /// gateway may be kept from its processor for so long. Ours.
   static constexpr Duration kSuspectSilence = 20ms;

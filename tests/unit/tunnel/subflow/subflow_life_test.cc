@@ -284,7 +284,7 @@ TEST_F(PtoTest, WaitsOutTheJitterAfterAnAck) {
   EXPECT_EQ(due(), now + 2 * kRtt + kMaxAckDelay);
   for (int i = 0; i < 100; ++i) path.onRtt(kRtt, {}, now);
   flight.onProgress(now + 60ms);
-  EXPECT_EQ(due(), now + 60ms + SubflowLife::kQuiet + kMaxAckDelay) << "a path without jitter";
+  EXPECT_EQ(due(), now + 60ms + PathEstimate::kQuiet + kMaxAckDelay) << "a path without jitter";
 }
 
 // Found by review: with pauses that only double, the PTO that makes the path suspect came up to 8 ms later.
@@ -335,7 +335,7 @@ TEST_F(PtoTest, OnAFabricItComesAfterAFewMilliseconds) {
   path = PathEstimate(now);
   for (int i = 0; i < 100; ++i) path.onRtt(240us, {}, now);
   flight.push(1000, true, now);
-  EXPECT_EQ(life.ptoDeadline(flight, path, 2ms), now + SubflowLife::kLeastQuiet + 1ms);
+  EXPECT_EQ(life.ptoDeadline(flight, path, 2ms), now + PathEstimate::kLeastQuiet + 1ms);
   path = PathEstimate(now);
   for (int i = 0; i < 100; ++i) path.onRtt(1500us, {}, now);
   EXPECT_EQ(life.ptoDeadline(flight, path, 2ms), now + 6ms + 1500us)
