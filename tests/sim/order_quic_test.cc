@@ -46,10 +46,11 @@ Result download(Paths paths, Delivery delivery, uint64_t seed) {
 
 class QuicOverTwoPaths : public testing::TestWithParam<Paths> {};
 
-// The goodput is a mean, for at 3 % of loss and an RTT of 220 ms it is 0.37 to 0.88 of the links by the seed alone.
 TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
   constexpr int kSeeds = 4;
-  double ordered = 0, timely = 0;
+  // There the goodput is 0.37 to 0.88 of the links by the seed alone: the mean counts.
+  bool isWild = GetParam().loss >= 0.03 && GetParam().delay >= 110ms;
+  double ordered = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(seed);
     Result inOrder = download(GetParam(), Delivery::kOrdered, seed);
@@ -57,11 +58,13 @@ TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
     EXPECT_LT(inOrder.spurious, 1e-4);
     EXPECT_LT(inOrder.lost, 5e-4) << "repaired before the sender could know";
     EXPECT_GT(atOnce.spurious, inOrder.spurious) << "without order the same sender takes reordering for loss";
+    EXPECT_GT(inOrder.goodput, 1.4 * atOnce.goodput);
+    if (!isWild) {
+      EXPECT_GT(inOrder.goodput, 0.55);
+    }
     ordered += inOrder.goodput / kSeeds;
-    timely += atOnce.goodput / kSeeds;
   }
   EXPECT_GT(ordered, 0.55);
-  EXPECT_GT(ordered, 1.4 * timely);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sweep, QuicOverTwoPaths, testing::ValuesIn([] {

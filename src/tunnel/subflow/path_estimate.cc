@@ -7,13 +7,15 @@
 
 namespace braid {
 
+Duration PathEstimate::maxAckDelay() const {
+  return std::clamp<Duration>(std::max(rtt_.smoothed(), ackDelay_), LossDetector::kGranularity, kMaxAckDelay);
+}
+
 void PathEstimate::onRttChange() {
-  maxAckDelay_ =
-      std::clamp<Duration>(std::max(rtt_.smoothed(), ackDelay_), LossDetector::kGranularity, kMaxAckDelay);
   Duration variation = 4 * rtt_.variation();
-  pto_ = rtt_.smoothed() + std::max<Duration>(variation, LossDetector::kGranularity) + maxAckDelay_;
+  pto_ = rtt_.smoothed() + std::max<Duration>(variation, LossDetector::kGranularity) + maxAckDelay();
   Duration jitter = std::clamp<Duration>(kQuietRtts * rtt_.smoothed(), kLeastQuiet, kQuiet);
-  quiet_ = std::max(variation, jitter) + maxAckDelay_;
+  quiet_ = std::max(variation, jitter) + maxAckDelay();
 }
 
 Duration PathEstimate::expectedDelay() const {

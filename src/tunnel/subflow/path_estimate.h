@@ -43,7 +43,7 @@ class PathEstimate {
   /// The longest that the peer is expected to keep an ACK back, kMaxAckDelay at most. By the rule of AckSender that is a
   /// quarter of the RTT that the peer knows; a side that sends only ACKs knows an old one. So it is our smoothed RTT,
   /// the longest delay seen lately when that is more, and LossDetector::kGranularity at least.
-  Duration maxAckDelay() const { return maxAckDelay_; }
+  Duration maxAckDelay() const;
   /// Probe timeout: how long an answer may take (RFC 9002 section 6.2.1).
   Duration pto() const { return pto_; }
   /// Silence that is jitter and the peer's ACK delay, and not a reason to probe.
@@ -81,7 +81,6 @@ class PathEstimate {
   LossEstimate losses_;
   DeliveryRate rate_;
   Duration ackDelay_{};  // the longest seen lately
-  Duration maxAckDelay_{};
   Duration pto_{};
   Duration quiet_{};
   PacketNumber backAt_{};  // packets before it left before the path last came into use

@@ -517,6 +517,40 @@ TEST_F(SubflowTest, TheRttIsKnownAfterALostChallengeAndAcksAreInTime) {
   EXPECT_LE(s->receiver().acks().deadline(), now + 50us);
 }
 
+// Found by review: the first PTO on another route counted as the second one.
+TEST_F(SubflowTest, ThePtosOfAnotherRouteAreForgotten) {
+  activate();
+  send();
+  now = s->nextDeadline();
+  s->onTimer(now);
+  ASSERT_TRUE(s->mustSend()) << "a PTO";
+  s->onSent(40, true, now);
+  Route other = home;
+  other.socket = 2;
+  s->open(other, now);
+  send();
+  Time sent = now;
+  auto frame = s->takePathFrame(now);
+  ASSERT_TRUE(frame && frame->challenge) << "the new route is proven";
+  Duration pto = s->path().pto();
+  for (now += 1ms; now < sent + pto - 1ms; now += 1ms) {
+    s->onTimer(now);
+    ASSERT_FALSE(s->mustSend()) << toMilliseconds(now - sent);
+  }
+  EXPECT_EQ(s->state(), Subflow::State::kActive);
+}
+
+TEST_F(SubflowTest, OnAFabricAnMtuProbeIsGivenTwentyMilliseconds) {
+  auto frame = s->takePathFrame(now);
+  now += 200us;
+  s->onPathResponse(frame->challenge->token, frame->route, now);
+  size_t size = s->sender().mtuProbe();
+  ASSERT_GT(size, 0u);
+  s->sender().onMtuProbeSent(size, now);
+  ASSERT_LT(2 * s->path().pto(), MtuDiscovery::kLeastProbeTime);
+  EXPECT_EQ(s->mtu().nextDeadline(), now + MtuDiscovery::kLeastProbeTime);
+}
+
 TEST_F(SubflowTest, OnlyTheFirstChallengeIsMarked) {
   EXPECT_TRUE(s->takePathFrame(now)->ect);
   now = s->nextDeadline();
