@@ -525,6 +525,7 @@ TEST_F(SubflowTest, ThePtosOfAnotherRouteAreForgotten) {
   s->onTimer(now);
   ASSERT_TRUE(s->mustSend()) << "a PTO";
   s->onSent(40, true, now);
+  now += s->path().pto() / 2;
   Route other = home;
   other.socket = 2;
   s->open(other, now);
