@@ -16,8 +16,7 @@ namespace {
 constexpr const char* kSchemes[] = {"tcp",  "tlp",  "tcp-ir", "proactive", "repflow",
                                     "none", "fuso", "cofuso", "adaptive"};
 constexpr size_t kTcpSchemes = 5;  // the first of them
-constexpr size_t kGatewayBuffers = 16384;
-/// Besides these there is room for what flows keep in a gateway, of which a quarter may be queued: the papers' hosts
+/// A gateway has room for what its flows keep there, of which a quarter may be queued: the papers' hosts
 /// send for themselves, and a full socket makes the application wait. What a gateway drops for want of room nobody
 /// would send again, so run() throws then.
 constexpr size_t kBuffersOfQueued = 4;
@@ -83,7 +82,7 @@ void SchemeTraffic::startGateways() {
     ahead[f.server] += kFlowAhead;
   }
   for (size_t buffers : ahead)
-    gateways_.add(options).poolLimit = kGatewayBuffers + kBuffersOfQueued * buffers;
+    gateways_.add(options).poolLimit = options_.gatewayBuffers + kBuffersOfQueued * buffers;
   gateways_.start(std::move(pairs));
 }
 

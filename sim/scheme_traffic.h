@@ -29,8 +29,9 @@ struct SchemeTrafficOptions {
   Duration patience = 3s;    ///< after the last begin; what is not complete then counts with the time so far
   Duration minRto = 5ms;     ///< of TCP and tunnels (FUSO section V-B)
   bool ecn = true;           ///< of TCP
-  double correctiveBin = 0.5;  ///< of "tcp-ir", round trips (FUSO section VI-A)
-  RecoveryOptions recovery{};  ///< of tunnels
+  double correctiveBin = 0.5;     ///< of "tcp-ir", round trips (FUSO section VI-A)
+  RecoveryOptions recovery{};     ///< of tunnels
+  size_t gatewayBuffers = 16384;  ///< packets of a gateway, besides those for the flows that its host sends
   /// Two hosts have one connection for what goes by the scheme and one for the rest, each for one flow after the other;
   /// false: each flow has its own. Two hosts always have one tunnel.
   bool longLived = false;
@@ -50,7 +51,8 @@ class SchemeTraffic {
 
   /// Flows in the order of their begin. Throws std::runtime_error for an unknown scheme, and when a tunnel does not come up.
   SchemeTraffic(const SchemeTrafficOptions& options, const Topology& topology, std::vector<HostFlow> flows);
-  /// Opens the connections, lets cables lose, and runs until all flows are complete or patience ends. Once.
+  /// Opens the connections, lets cables lose, and runs until all flows are complete or patience ends. Once. Throws
+  /// std::runtime_error when a connection does not come up, and when a gateway dropped a segment for want of room.
   void run();
   /// Times in seconds; a flow that is not complete counts with the time so far.
   Json json() const;

@@ -40,9 +40,10 @@ struct Scheme {
   bool shim;
 };
 constexpr Scheme kAlliances[] = {
-    {"tcp", nullptr, nullptr, false},   {"shim", nullptr, nullptr, true},
-    {"fuso", "fuso", "newreno", false}, {"cofuso", "cofuso", "newreno", false},
-    {"amp", "none", "amp", false},      {"together", "adaptive", "amp", true},
+    {"tcp", nullptr, nullptr, false},      {"shim", nullptr, nullptr, true},
+    {"fuso", "fuso", "newreno", false},    {"cofuso", "cofuso", "newreno", false},
+    {"dctcp", "none", "dctcp", false},     {"amp", "none", "amp", false},
+    {"together", "adaptive", "amp", true},
 };
 
 const Scheme& schemeOf(const std::string& name) {

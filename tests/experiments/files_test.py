@@ -5,9 +5,10 @@ import re
 import unittest
 from unittest import mock
 
-from experiments import spec
+from experiments import judge, pages, spec
 from experiments.grid import cells_of, grid_of, series_cell
 from experiments.outcome import Outcome
+from experiments.record import Record
 
 EXPERIMENTS = spec.load_all()
 
@@ -72,6 +73,15 @@ class Files(unittest.TestCase):
         for experiment in (each for each in EXPERIMENTS.values() if each.paper == "tracks"):
             for share in ("p50", "p99"):
                 self.assertEqual(experiment.reports[share].against, "off", f"{experiment.name}: {share}")
+
+    def test_pages_say_what_the_recorded_runs_do(self):
+        """Otherwise words or claims were changed without `sim/run NAME --recorded --write`."""
+        outcomes = judge.outcomes(EXPERIMENTS, Record())
+        self.assertGreater(len(outcomes), 40)
+        for name, outcome in outcomes.items():
+            with self.subTest(name):
+                page = outcome.experiment.page.read_text(encoding="utf-8")
+                self.assertEqual(pages.rewrite(page, name, pages.block(outcome), outcome.experiment.page), page)
 
     def test_every_experiment_has_its_place(self):
         places = {}

@@ -39,8 +39,8 @@ def _parse():
     parser.add_argument("--write", action="store_true", help="tables, plots and runs into docs/evaluation")
     parser.add_argument("--commit", help="with --write: that of the programs, where BRAID_BIN names others than this "
                         "checkout's")
-    parser.add_argument("--recorded", action="store_true", help="claims, coverage, ratios, rivals: of the runs that "
-                        "docs/evaluation holds, not of those that were made here")
+    parser.add_argument("--recorded", action="store_true", help="of the runs that docs/evaluation holds: nothing "
+                        "runs. With NAME and --write the tables anew, after a change of words or claims")
     parser.add_argument("--without", action="append", default=[], metavar="VARIANT", help="rivals: one that is none")
     parser.add_argument("--results", type=pathlib.Path, metavar="DIR", default=ROOT / "build" / "experiments",
                         help="where the runs' figures are kept: what is there does not run again (%(default)s)")
@@ -50,8 +50,8 @@ def _parse():
         parser.error("rivals takes the name of one variant")
     if verb in VERBS and verb != "rivals" and rest:
         parser.error(f"{verb} stands alone")
-    if options.recorded and (verb not in JUDGING or options.quick or options.seeds):
-        parser.error(f"--recorded is for {', '.join(JUDGING)}, and of the full grids")
+    if options.recorded and (verb in ("list", "recorded") or options.quick or options.seeds):
+        parser.error("--recorded is for experiments and for what judges them, and of the full grids")
     if any(number is not None and number < 1 for number in (options.seeds, options.jobs)):
         parser.error("--seeds and --jobs are at least 1")
     return options
@@ -65,13 +65,19 @@ def _list(experiments):
               f"{experiment.title}")
 
 
-def _write(outcome, quick, store, results, commit):
+def _write_table(outcome, quick=False):
     from . import draw  # it needs matplotlib, which nothing else does
     experiment = outcome.experiment
     text = experiment.page.read_text(encoding="utf-8")
     text = pages.rewrite(text, experiment.name, pages.block(outcome, quick), experiment.page)
     experiment.page.write_text(text, encoding="utf-8")
     draw.reports(outcome, experiment.page.with_name(f"{experiment.name}.svg"))
+
+
+def _write(outcome, quick, store, results, commit):
+    from . import draw
+    experiment = outcome.experiment
+    _write_table(outcome, quick)
     if experiment.series:
         cell, plot = series_cell(experiment), experiment.series
         draw.over_time(plot, draw.read_series(store.series(cell), plot.subflows),
@@ -112,6 +118,17 @@ def _run(experiments, options, store):
     return failed
 
 
+def _recorded(experiments, write):
+    """Prints the tables of the runs that are recorded, and writes them where that is wanted. Returns the names of the
+    experiments without."""
+    known = judge.outcomes(experiments, Record())
+    for outcome in known.values():
+        print(f"# {outcome.experiment.name}: {outcome.experiment.title}\n\n{pages.block(outcome)}", flush=True)
+        if write:
+            _write_table(outcome)
+    return [name for name in experiments if name not in known]
+
+
 def _told(verb, experiments, known, options):
     """What is printed of the runs that are kept, `known`."""
     if verb == "ratios":
@@ -142,7 +159,7 @@ def main():
         known = judge.outcomes(experiments, Record() if options.recorded else store, options.quick)
         print(json.dumps(_told(verb, experiments, known, options), indent=1, ensure_ascii=False))
         return 0
-    failed = _run(experiments, options, store)
+    failed = _recorded(experiments, options.write) if options.recorded else _run(experiments, options, store)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

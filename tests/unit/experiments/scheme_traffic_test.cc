@@ -76,6 +76,18 @@ TEST(SchemeTraffic, ALargeFlowByATunnelHoldsBackAndIsComplete) {
   }
 }
 
+// What a gateway drops nobody sends again in this model, so that its flow would count as one that the network delayed.
+TEST(SchemeTraffic, ARunInWhichAGatewayHasNoRoomFails) {
+  SchemeTrafficOptions o;
+  o.scheme = "fuso";
+  o.sensitive = UINT64_MAX;
+  o.lossy = {{0, 0.01}, {1, 0.01}, {2, 0.01}, {3, 0.01}};
+  std::vector<HostFlow> flow{{0, 1, 20'000'000, Time{}}};
+  EXPECT_NO_THROW(runOn(o, flow));
+  o.gatewayBuffers = 100;  // the client's gateway keeps what a lost packet is in front of
+  EXPECT_THROW(runOn(o, flow), std::runtime_error);
+}
+
 // RepFlow's second connection is for small flows: two of a large one would share the link.
 TEST(SchemeTraffic, RepFlowSendsLargeFlowsOnce) {
   SchemeTrafficOptions o;
