@@ -1,10 +1,14 @@
 """The runs behind a page are kept beside it, and are judged without their programs."""
 
+import contextlib
 import gzip
+import io
 import subprocess
 import unittest
+from unittest import mock
 
-from example import PROGRAM
+from example import PROGRAM, TEXT
+from experiments import __main__ as program
 from experiments.document import Mistake
 from experiments.grid import cells_of, grid_of
 from experiments.judge import recorded
@@ -82,6 +86,46 @@ class Recorded(RunnerCase):
                     Record(self.record).of(self.experiment)
         self.save()
         self.assertEqual(Record(self.record).commit("two-ways"), "abc")
+
+    def told(self, write=False):
+        """(what was printed, what was complained of, the names of those that failed) by NAME --recorded."""
+        with mock.patch.object(program, "Record", lambda: Record(self.record)), \
+                contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as wrong:
+            failed = program._recorded({"two-ways": self.experiment}, write)
+        return out.getvalue(), wrong.getvalue(), failed
+
+    def test_tables_are_drawn_of_what_is_recorded_and_nothing_runs(self):
+        self.grid = grid_of(self.experiment)
+        self.save()
+        before = self.runs()
+        self.experiment = self.load(TEXT.replace("what: late flows", "what: flows that are late"))
+        text, wrong, failed = self.told()
+        self.assertIn("flows that are late", text)
+        self.assertIn("5 seeds", text)
+        self.assertEqual((wrong, failed, self.runs()), ("", [], before))
+
+    def test_why_there_is_no_table_is_said(self):
+        self.assertIn("two-ways: 0 of 40 runs are there", self.told()[1])
+        self.grid = grid_of(self.experiment)
+        self.save()
+        self.experiment = self.load(TEXT.replace("p99 * 1000", "p98 * 1000"))
+        _, wrong, failed = self.told()
+        self.assertRegex(wrong, "^two-ways: program .*: p99: .*p98")
+        self.assertEqual(failed, ["two-ways"])
+
+    def test_a_page_without_the_place_stops_no_other(self):
+        self.grid = grid_of(self.experiment)
+        self.save()
+        with mock.patch.object(program, "_write_table", side_effect=Mistake("no place")):
+            _, wrong, failed = self.told(write=True)
+        self.assertEqual((wrong, failed), ("two-ways: no place\n", ["two-ways"]))
+
+    def test_a_record_is_not_overwritten_by_chance(self):
+        for words in (["fuso-8", "--recorded", "--commit", "abc"], ["claims", "--recorded", "--write"],
+                      ["fuso-8", "--write", "--seeds", "2"], ["list", "--recorded"]):
+            with self.subTest(words), mock.patch("sys.argv", ["sim/run", *words]), \
+                    contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
+                program._parse()
 
     def test_the_commit_is_that_of_a_checkout(self):
         def git(*words):

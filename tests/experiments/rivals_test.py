@@ -24,13 +24,19 @@ def _known():
 
 
 class Rivals(unittest.TestCase):
-    def test_the_best_has_the_least_mean_and_the_ratio_is_of_pairs(self):
+    def test_the_best_is_who_is_furthest_in_front_and_the_ratio_is_of_pairs(self):
         first, second = rivals(_known(), "ours", leaving=["none"])
         self.assertEqual((first["point"], first["best"], first["ratio"]), ({"loss": "0"}, "good", 1.5))
         self.assertEqual((first["value"], first["of_the_best"]), (3, 2.5))
         self.assertEqual((second["best"], second["ratio"]), ("bad", (3 / 4 + 3 / 6) / 2))
         self.assertGreater(first["interval"], 0)
         self.assertEqual(first["seeds"], 2)
+
+    def test_one_bad_seed_hides_no_rival(self):
+        known = {"one": _Outcome({"ours": {"0": [2, 2, 2]}, "odd": {"0": [1, 1, 9]}, "even": {"0": [2, 2, 2]}})}
+        first = rivals(known, "ours")[0]
+        self.assertEqual(first["best"], "odd", "its mean of 3.7 is the largest")
+        self.assertAlmostEqual(first["ratio"], (2 + 2 + 2 / 9) / 3)
 
     def test_all_others_are_rivals_unless_left_out(self):
         self.assertEqual({entry["best"] for entry in rivals(_known(), "ours")}, {"none"})

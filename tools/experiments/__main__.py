@@ -15,7 +15,7 @@ from .outcome import Outcome
 from .record import Record, commit_of
 from .rivals import rivals
 from .runner import Store, run_all
-from .spec import FOLDER, ROOT, load_all, load_figures
+from .spec import FOLDER, LEAST_SEEDS, ROOT, load_all, load_figures
 
 JUDGING = ("claims", "coverage", "ratios", "rivals")
 VERBS = ("list", "all", "recorded", *JUDGING)
@@ -25,7 +25,7 @@ EPILOG = ("list: what there is. NAME..., all: runs them and prints their tables.
           "other variant's in each experiment that has both. Of a grid that was broken off, these four look at the "
           "first seeds, up to the first that lacks a run, two at least; \"seeds\" says how many. An experiment of "
           "which a run has failed is not judged. --recorded: they judge the runs behind docs/evaluation, which were "
-          "of the commits that recorded tells, and take seconds.")
+          "of the commits that recorded tells, and take seconds; NAME --recorded prints these runs' tables.")
 
 
 def _parse():
@@ -52,6 +52,10 @@ def _parse():
         parser.error(f"{verb} stands alone")
     if options.recorded and (verb in ("list", "recorded") or options.quick or options.seeds):
         parser.error("--recorded is for experiments and for what judges them, and of the full grids")
+    if options.recorded and (options.commit or options.write and verb in JUDGING):
+        parser.error("--recorded leaves the record and its commit; with NAME it may --write the tables")
+    if options.write and options.seeds and options.seeds < LEAST_SEEDS:
+        parser.error(f"--write is for {LEAST_SEEDS} seeds at least")
     if any(number is not None and number < 1 for number in (options.seeds, options.jobs)):
         parser.error("--seeds and --jobs are at least 1")
     return options
@@ -120,13 +124,21 @@ def _run(experiments, options, store):
 
 def _recorded(experiments, write):
     """Prints the tables of the runs that are recorded, and writes them where that is wanted. Returns the names of the
-    experiments without."""
-    known = judge.outcomes(experiments, Record())
-    for outcome in known.values():
-        print(f"# {outcome.experiment.name}: {outcome.experiment.title}\n\n{pages.block(outcome)}", flush=True)
-        if write:
-            _write_table(outcome)
-    return [name for name in experiments if name not in known]
+    experiments of which that was not possible."""
+    record, failed = Record(), []
+    for name, experiment in experiments.items():
+        try:
+            outcome = judge.of_what_is_kept(experiment, record)
+            if outcome.failures:
+                cell, why = outcome.failures[0]
+                raise Mistake(f"{' '.join(cell.words)}: {why}")
+            print(f"# {name}: {experiment.title}\n\n{pages.block(outcome)}", flush=True)
+            if write:
+                _write_table(outcome)
+        except Mistake as mistake:
+            print(f"{name}: {mistake}", file=sys.stderr)
+            failed.append(name)
+    return failed
 
 
 def _told(verb, experiments, known, options):

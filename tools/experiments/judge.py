@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+from .document import Mistake
 from .grid import cells_of, grid_of
 from .outcome import Outcome
 from .runner import kept
@@ -11,23 +12,39 @@ from .spec import LEAST_SEEDS
 ABSTRACT = "abstract"
 
 
+class NotKept(Mistake):
+    """There is nothing to judge an experiment by."""
+
+
 def outcomes(experiments, store, quick=False):
     """{name: outcome} of the experiments that are judged, by what `store` (a Store or a Record) has of them: their
     first seeds, up to the first that lacks a run, two at least (one, where the grid has one). An experiment of which a
     run has failed is not judged."""
     found = {}
     for experiment in experiments.values():
-        grid = grid_of(experiment, quick)
-        cells, runs = list(cells_of(experiment, grid)), store.of(experiment)
-        results = kept([(experiment, cell) for cell in cells], runs)
-        missing = [cell for cell in cells if (experiment.name, cell) not in results]
-        seeds = min((cell.seed for cell in missing), default=grid.seeds + 1) - 1
-        if seeds < min(2, grid.seeds) or any(runs.has_failed(cell) for cell in missing):
+        try:
+            outcome = of_what_is_kept(experiment, store, quick)
+        except NotKept:
             continue
-        outcome = Outcome(experiment, dataclasses.replace(grid, seeds=seeds), results)
         if not outcome.failures:
             found[experiment.name] = outcome
     return found
+
+
+def of_what_is_kept(experiment, store, quick=False):
+    """The outcome of one experiment as outcomes() has it, with the failures of its formulas. NotKept: too little of
+    it is there, or a run has failed."""
+    grid = grid_of(experiment, quick)
+    cells, runs = list(cells_of(experiment, grid)), store.of(experiment)
+    results = kept([(experiment, cell) for cell in cells], runs)
+    missing = [cell for cell in cells if (experiment.name, cell) not in results]
+    seeds = min((cell.seed for cell in missing), default=grid.seeds + 1) - 1
+    if any(runs.has_failed(cell) for cell in missing):
+        raise NotKept("a run has failed")
+    if seeds < min(2, grid.seeds):
+        raise NotKept(f"{len(results)} of {len(cells)} runs are there, and of no two seeds all: it has not run, or not "
+                      "on this grid")
+    return Outcome(experiment, dataclasses.replace(grid, seeds=seeds), results)
 
 
 def recorded(experiments, record):

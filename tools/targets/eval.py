@@ -32,6 +32,8 @@ def sim_run_says(verb, wanted, quick, recorded):
     detail, flags = {}, ["--quick"] if quick else []
     if quick and recorded:
         raise ValueError("what is recorded is of the full grids: --quick or --recorded")
+    if quick:
+        detail[MISSING] = "reduced grids: a look, and no verdict"
     if recorded:
         detail |= _recorded(wanted)
         flags.append("--recorded")
