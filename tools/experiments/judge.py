@@ -42,8 +42,8 @@ def of_what_is_kept(experiment, store, quick=False):
     if any(runs.has_failed(cell) for cell in missing):
         raise NotKept("a run has failed")
     if seeds < min(2, grid.seeds):
-        raise NotKept(f"{len(results)} of {len(cells)} runs are there, and of no two seeds all: it has not run, or not "
-                      "on this grid")
+        raise NotKept(f"{len(results)} of {len(cells)} runs are there, and of no two seeds all: it has not run, or "
+                      "not on this grid")
     return Outcome(experiment, dataclasses.replace(grid, seeds=seeds), results)
 
 
