@@ -83,7 +83,7 @@ std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, dou
 Json runPods(const FabricParams& params);
 
 /// What stands beside the hosts' unmodified TCP in runTogether(): nothing ("tcp"), the ack shim ("shim"), a tunnel with
-/// recovery ("fuso", "cofuso") or rate control ("amp", "dctcp") alone, or all of it ("together").
+/// recovery ("fuso", "cofuso") or rate control ("amp" and its rivals) alone, or all of it ("together").
 std::vector<std::string> togetherSchemes();
 
 /// FUSO's fat tree with the ports of T-RACKs: requests by CUBIC, Poisson between random hosts and many servers to one

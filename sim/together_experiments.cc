@@ -42,7 +42,8 @@ struct Scheme {
 constexpr Scheme kAlliances[] = {
     {"tcp", nullptr, nullptr, false},      {"shim", nullptr, nullptr, true},
     {"fuso", "fuso", "newreno", false},    {"cofuso", "cofuso", "newreno", false},
-    {"dctcp", "none", "dctcp", false},     {"amp", "none", "amp", false},
+    {"dctcp", "none", "dctcp", false},     {"dcm", "none", "dcm", false},
+    {"xmp", "none", "xmp", false},         {"amp", "none", "amp", false},
     {"together", "adaptive", "amp", true},
 };
 

@@ -231,7 +231,7 @@ FabricParams together(const std::string& scheme) {
 // The same requests with each, all of them answered; without loss or congestion TCP's own timer has nothing to do.
 TEST(Together, AllSchemesAnswerTheSameRequests) {
   std::vector<std::string> schemes = togetherSchemes();
-  ASSERT_EQ(schemes.size(), 7u);
+  ASSERT_EQ(schemes.size(), 9u);
   Json first;
   for (const std::string& scheme : schemes) {
     SCOPED_TRACE(scheme);
