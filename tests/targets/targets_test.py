@@ -403,6 +403,11 @@ class Claims(unittest.TestCase):
         self.assertEqual((value, detail["met"], detail["all"], list(detail["missed"])), (0.5, 1, 2, ["fuso tail"]))
         self.assertEqual(detail["inputs, not counted"], ["fuso links"])
 
+    def test_a_reduced_grid_is_no_verdict(self):
+        with mock.patch.object(eval_claims, "sim_run", lambda *_: mock.Mock(returncode=0, stdout="[]")):
+            for quick in (False, True):
+                self.assertEqual(MISSING in eval_claims.sim_run_says(["rivals", "x"], ["all"], quick, False)[1], quick)
+
 
 class WorstRatio(unittest.TestCase):
     """eval.6 with an experiment `tracks-1` that is not run, and a shim.4 of one row."""
