@@ -1,10 +1,15 @@
 """What targets make of their runs. A failure fails a target: nothing that stalls, is reset or dies may end as "not
 measured"; and a value of one seed is told with those of others."""
 
+import asyncio
+import collections
 import contextlib
 import io
 import json
+import math
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -12,8 +17,12 @@ import types
 import unittest
 from unittest import mock
 
-from targets import (MISSING, Target, __main__, _simulate, _syn_flood, eval_shim, operate_packages, operate_web,
-                     rate, recovery, shield, shim)
+from lab import ends
+from lab.datagrams import DRAIN
+from lab.faults import FaultLab
+from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, always, at_least, eval_shim,
+                     operate_packages, operate_web, option, order, order_shim, rate, recovery, shield, shim, shim_racks,
+                     speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -36,11 +45,15 @@ class Silent(unittest.TestCase):
 
 
 class Verdict(Silent):
-    def run_target(self, measure):
+    OPTIONS = [option("--quick", action="store_true"), option("--settings", default="{}"),
+               option("--runs", at_least(3), type=int, default=3), option("--show", always, action="store_true")]
+
+    def run_target(self, measure, words=(), options=()):
         """(exit code, JSON object) of the program with one target, which 1 meets."""
-        targets = {"x.1": Target("x.1", "it", "s", measure, None, 1, [], [])}
+        targets = {"x.1": Target("x.1", "it", "s", measure, None, 1, [], list(options))}
         said = io.StringIO()
-        with mock.patch.object(__main__, "load", lambda: targets), mock.patch.object(sys, "argv", ["target", "x.1"]), \
+        with mock.patch.object(__main__, "load", lambda: targets), \
+                mock.patch.object(sys, "argv", ["target", "x.1", *words]), \
                 contextlib.redirect_stdout(said):
             code = __main__.main()
         return code, json.loads(said.getvalue().splitlines()[-1])
@@ -59,6 +72,20 @@ class Verdict(Silent):
     def test_what_is_missing_does_not_pass(self):
         code, said = self.run_target(lambda: (0.5, {MISSING: "a part"}))
         self.assertEqual((code, said["value"], said["pass"]), (1, 0.5, False))
+
+    def test_another_value_of_an_option_is_a_look_and_does_not_pass(self):
+        for words, passes in (([], True), (["--show"], True), (["--runs", "4"], True), (["--settings", "{}"], True),
+                              (["--quick"], False), (["--runs", "2"], False), (["--settings", '{"a": 1}'], False)):
+            with self.subTest(words):
+                code, said = self.run_target(lambda **_: (0.5, {}), words, self.OPTIONS)
+                self.assertEqual((code == 0, said["pass"]), (passes, passes))
+                self.assertEqual(MISSING in said["detail"], not passes)
+
+    def test_what_else_is_missing_stays(self):
+        for lacking in ("a part", ["a part", "another"]):
+            _, said = self.run_target(lambda quick, **_: (0.5, {MISSING: lacking}), ["--quick"], self.OPTIONS)
+            self.assertIn("a part", said["detail"][MISSING])
+            self.assertIn("--quick", said["detail"][MISSING])
 
 
 class BesideTheLab(Silent):
@@ -183,12 +210,14 @@ class LossyHop(unittest.TestCase):
         value, detail = self.lossy_hop({False: 0, True: 0})
         self.assertAlmostEqual(value, 0.9)
         self.assertEqual(detail["failed"], 0)
+        self.assertNotIn(MISSING, detail)
 
     def test_a_flow_that_failed_is_among_the_longest(self):
         value, detail = self.lossy_hop({False: 0, True: 5})
         # Of 3000 flows 30 are the slowest percent, and 15 of these failed: 15 that did not are above the percentile.
         self.assertAlmostEqual(value, 1 - 0.995 / 9.9, places=3)
         self.assertEqual(detail["failed"], 30)
+        self.assertIn("30 flows failed", detail[MISSING])
         json.dumps(detail, allow_nan=False)
 
     def test_too_many_that_failed_leave_no_value(self):
@@ -217,6 +246,117 @@ class LostSegments(unittest.TestCase):
     def test_without_the_loss_there_is_no_verdict(self):
         _, detail = self.lost_segments(0)
         self.assertIn("down, the last 3 of 10, shim True: 0 segments were lost, not 45", detail[MISSING])
+
+
+class Copies(unittest.TestCase):
+    """The second half of order.4 with a lab in which only the host of this name sends a segment again."""
+
+    @staticmethod
+    def copies(host):
+        before = {"Tcp.OutSegs": 0, "Tcp.RetransSegs": 5, "TcpExt.TCPDSACKOldSent": 0}
+        bench = mock.MagicMock()
+        bench.__enter__.return_value = bench
+        bench.hosts = [mock.Mock(**{"counters.side_effect": [before, before | {
+            "Tcp.OutSegs": 50, "Tcp.RetransSegs": 5 + (name == host)}]}) for name in ("server", "client")]
+        bench.actuators.return_value = {"tail": {"fired": 2}}
+        with mock.patch.multiple(order_shim, ShimLab=mock.Mock(return_value=bench), serve_answers=mock.DEFAULT,
+                                 ask_persistently=mock.DEFAULT):
+            return order_shim._copies(1, 10)[0]["share"]
+
+    def test_of_either_host_count(self):
+        self.assertEqual([self.copies(host) for host in ("nobody", "server", "client")], [0.02, 0.03, 0.03])
+
+
+class WhenIdle(unittest.TestCase):
+    """What is measured under load is judged by what is measured when idle."""
+
+    @staticmethod
+    def way(lost):
+        return {"dns": {"answer": {"sent": 100, "lost": lost, "late": 0, "delays": [40.0] * (100 - lost)}}}
+
+    def test_one_loss_is_none_of_the_p99(self):
+        row = order.above_idle(self.way(1), self.way(0))["dns answer"]
+        self.assertEqual((row["above ms"], row["lost when idle"]), (0, 1))
+
+    def test_more_leave_nothing_to_judge_by(self):
+        with self.assertRaisesRegex(RuntimeError, "2 of 100 lost when idle"):
+            order.above_idle(self.way(2), self.way(0))
+        self.assertEqual(order.above_idle(self.way(0), self.way(2))["dns answer"]["above ms"], DRAIN * 1e3 - 40)
+
+    def test_pings_without_an_answer_when_idle(self):
+        duel = mock.MagicMock(quick=False, seconds=1)
+        duel.__enter__.return_value = duel
+        with mock.patch.multiple(speed_load, Duel=mock.Mock(return_value=duel), datagrams=mock.DEFAULT,
+                                 iperf3=mock.DEFAULT, _Pings=mock.DEFAULT,
+                                 round_trips=lambda *_: [math.inf] * 11 + [1.0] * 989), \
+                self.assertRaisesRegex(RuntimeError, "11 of 1000 pings"):
+            speed_load.overload(quick=False, settings="{}")
+
+    def test_a_tunnel_that_answers_sooner_than_none_has_measured_nothing(self):
+        duel = mock.Mock(quick=True)
+        for plain, inside in ((1.0, 1.0), (math.inf, 2.0), (1.0, math.inf)):
+            with self.subTest(plain=plain, inside=inside), self.assertRaises(RuntimeError), \
+                    mock.patch.object(speed, "round_trips", mock.Mock(side_effect=[[plain], [inside]])):
+                speed._added(duel, None)
+        with mock.patch.object(speed, "round_trips", mock.Mock(side_effect=[[1.0], [1.5]])):
+            self.assertEqual(speed._added(duel, None)["added ms"], 0.5)
+
+
+class Disturbed(unittest.TestCase):
+    """The download of pair.5, whose first byte after the flood's end comes `late` seconds after it."""
+
+    @staticmethod
+    def disturbed(late):
+        arrivals = [(0.1 * i, i) for i in range(100)]
+        download = mock.Mock(sha256="x", arrivals=arrivals, **{"rate_mbit.return_value": 1.0})
+        download.longest_stall = lambda begin, end: _strangers.Download.longest_stall(download, begin, end)
+        download.finish = lambda: arrivals.append((arrivals[-1][0] + late, 100))
+        detail = {}
+        return _strangers._disturbed(download, "x", 0, 10, detail), detail
+
+    def test_a_pause_that_ends_after_the_flood_counts(self):
+        self.assertEqual(self.disturbed(0.1)[0], 0)
+        self.assertEqual(self.disturbed(3)[0], 1)
+
+
+class Ends(unittest.TestCase):
+    """The server of stream.4."""
+
+    @staticmethod
+    async def serve(port, patience, ask):
+        with mock.patch.object(ends, "PATIENCE", patience):
+            served = asyncio.ensure_future(ends.serve("127.0.0.1", port))
+            await asyncio.sleep(0.1)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(ask)
+            await writer.drain()
+            await asyncio.sleep(0.1)
+            os.kill(os.getpid(), signal.SIGTERM)
+            outcomes = await served
+            writer.close()
+            return {kind: dict(+each) for kind, each in outcomes.items() if +each}
+
+    def outcomes(self, ask, patience=0.5):
+        with contextlib.redirect_stdout(io.StringIO()):
+            return asyncio.run(self.serve(18080, patience, ask))
+
+    def test_a_connection_that_hangs_when_all_ends_is_told(self):
+        hanging = ends.HEADER.pack(ends.KINDS.index(ends.SERVER_FIRST), 1, 10, 10)
+        self.assertEqual(self.outcomes(hanging), {ends.SERVER_FIRST: {ends.HUNG: 1}})
+
+    def test_one_that_says_nonsense_is_told(self):
+        self.assertEqual(list(self.outcomes(ends.HEADER.pack(200, 1, 10, 10))), ["without a header"])
+
+
+class Refused(unittest.TestCase):
+    def test_every_errno_of_a_call_is_told_apart(self):
+        bench = FaultLab.__new__(FaultLab)
+        bench.refused, bench._log = collections.Counter(), mock.Mock()
+        bench._judge, bench._life = mock.Mock(), mock.Mock(return_value=(0, True, ""))
+        for error, traced in (("ENOMEM", "bind(3) = -1 ENOMEM (INJECTED)"), ("EPERM", "bind(3) = 0")):
+            bench._log.read_text.return_value = traced
+            bench.refuse_at_start("bind", error, 1)
+        self.assertEqual(bench.untested(), ["bind EPERM, start"])
 
 
 class SynFlood(Silent):
@@ -342,6 +482,10 @@ class Figures(dict):
     def __missing__(self, name):
         return 1.0
 
+    def but(self, **more):
+        self.update(more)
+        return self
+
 
 class Simulated(unittest.TestCase):
     """Targets whose simulator is not run: `self.runs` is what it was asked for."""
@@ -387,6 +531,41 @@ class Simulated(unittest.TestCase):
         elsewhere = next(value for name, value in detail.items() if "other lossy links" in name)
         self.assertEqual(len(elsewhere), 4)
         self.assertEqual({run[run.index("--seed") + 1] for run in self.runs if "--seed" in run}, {2, 3, 4, 5})
+
+    def test_a_ratio_is_judged_as_it_is_and_not_rounded(self):
+        def of_cofuso(_, runs):
+            return {key: Figures(arguments).but(p99=1.0004 if "cofuso" in arguments else 1.0)
+                    for key, arguments in runs.items()}
+
+        for module in (_simulate, recovery):
+            self.patch(module, "simulate", of_cofuso)
+        self.assertAlmostEqual(recovery.routers()[0], 1.0004)
+
+    def test_a_flow_that_did_not_end_fails_the_target(self):
+        def simulate(_, runs):
+            return {key: Figures(arguments).but(incomplete=2, times=[1.0], means=[1.0])
+                    for key, arguments in runs.items()}
+
+        for module in (_simulate, recovery, rate, shim_racks):
+            self.patch(module, "simulate", simulate)
+        for measure in (recovery.fabric, recovery.routers, rate.incast, shim_racks.racks):
+            with self.subTest(measure=measure):
+                self.assertIn(" flows did not end", measure()[1][MISSING])
+
+    def shifting(self, settled):
+        def simulate(_, runs):
+            return {key: Figures(arguments).but(shift_ms=0, windows_before=[26, 2], windows_settled=settled)
+                    for key, arguments in runs.items()}
+
+        self.patch(rate, "simulate", simulate)
+        return rate.traffic_shifting()[1]
+
+    def test_a_controller_that_stays_has_not_moved_at_once(self):
+        self.assertNotIn(MISSING, self.shifting([2, 30]))
+        self.assertIn("nothing has moved", self.shifting([26, 2])[MISSING])
+
+    def test_connections_that_carry_nothing_are_not_fair(self):
+        self.assertIn("Mbit/s, at least", rate.minimum_window_syndrome()[1][MISSING])
 
     def test_every_download_is_told(self):
         _, detail = recovery.bulk()

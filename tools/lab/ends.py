@@ -123,8 +123,19 @@ async def answer(kind, reader, writer, there, back):
 
 async def serve(address, port):
     outcomes = {kind: collections.Counter() for kind in (*KINDS, "without a header")}
+    open_ones = set()
 
     async def connection(reader, writer):
+        open_ones.add(asyncio.current_task())
+        try:
+            await converse_with(reader, writer)
+        except (IndexError, ValueError) as error:  # a header that no client sends
+            outcomes["without a header"][type(error).__name__] += 1
+            writer.transport.abort()
+        finally:
+            open_ones.discard(asyncio.current_task())
+
+    async def converse_with(reader, writer):
         try:
             async with asyncio.timeout(PATIENCE):
                 number, identity, there, back = HEADER.unpack(await reader.readexactly(HEADER.size))
@@ -141,6 +152,9 @@ async def serve(address, port):
     async with await asyncio.start_server(connection, address, port, backlog=4096):
         print("ready", flush=True)
         await over.wait()
+    if open_ones:  # each has at most PATIENCE left, for its header and for the rest
+        _, hung = await asyncio.wait(open_ones, timeout=2 * PATIENCE)
+        outcomes["without a header"][HUNG] += len(hung)
     return outcomes
 
 
@@ -216,7 +230,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     work = (serve(words.address, words.port) if words.role == "serve" else
             ask(words.address, words.port, words.count, words.seed, words.at_once, words.source))
-    print(json.dumps({kind: dict(each) for kind, each in asyncio.run(work).items() if each}))
+    print(json.dumps({kind: dict(+each) for kind, each in asyncio.run(work).items() if +each}))
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ class FaultLab:
     def __init__(self, lab):
         self.lab = lab
         self.problems = []
-        self.refused = collections.Counter()  # how often, by (when, call); 0: it was to be, and was not called
+        self.refused = collections.Counter()  # how often, by (when, what); 0: it was to be, and was not called
         self._hosts = pathlib.Path("/etc/netns") / lab.edge.name  # as ip-netns(8) has it
         self._log = lab.directory / "strace"
         self._nginx = None
@@ -227,7 +227,7 @@ class FaultLab:
                     break
                 gateway.restart()  # some calls are made once in a life
                 self.lab.edge_gateway.wait_up(subflows=2, timeout=PATIENCE)
-        self.refused["running", call] += fired
+        self.refused["running", f"{call} {error}"] += fired
 
     def starve(self, gateway, allocations, number):
         """The allocation of that number of a running daemon fails."""
@@ -286,8 +286,8 @@ class FaultLab:
             self.problems.append(f"{self._what}: left behind {left}")
 
     def untested(self):
-        """Which calls were never refused, for the daemon did not make them again."""
-        return sorted(f"{call}, {when}" for (when, call), times in self.refused.items() if not times)
+        """Which calls were never refused with which errno, for the daemon did not make them again."""
+        return sorted(f"{what}, {when}" for (when, what), times in self.refused.items() if not times)
 
     def left(self, space):
         """What is at a host that was not there before the daemons."""
@@ -324,7 +324,7 @@ class FaultLab:
         options = ["-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}"]
         self._judge(what, *self._life(options))
         fired = "(INJECTED)" in self._log.read_text(errors="replace")
-        self.refused["start", call] += fired
+        self.refused["start", f"{call} {error}"] += fired
 
     def starve_at_start(self, allocations, number):
         """The allocation of that number since the start of the process fails; 0: none. Gives how many there were."""

@@ -5,9 +5,10 @@
         ...
         return value, {"what the value rests on": ...}
 
-A target may have options, which the command line gives to the function by name:
+A target may have options, which the command line gives to the function by name. With another value than the default a
+measurement is a look and has no verdict, unless the option says otherwise:
 
-    @target("house.6", ..., options=[option("--runs", type=int, default=20, help="how many")])
+    @target("house.6", ..., options=[option("--runs", at_least(20), type=int, default=20, help="how many")])
     def busy_neighbour(runs): ...
 
 A detail named MISSING says what a measurement still lacks for a verdict: the target is not met, whatever the value.
@@ -17,7 +18,7 @@ import dataclasses
 import importlib
 import pathlib
 import pkgutil
-from typing import Callable
+from typing import Callable, NamedTuple
 
 REGISTRY = {}
 MISSING = "missing"
@@ -39,6 +40,10 @@ class Target:
     def bound(self):
         return f">= {self.at_least}" if self.at_least is not None else f"<= {self.at_most}"
 
+    def looks(self, options):
+        """Flags of those of `options`, {name: value}, with which a measurement has no verdict."""
+        return [each.flag for each in self.options if not each.judged(options[each.name])]
+
     def met(self, value):
         if value is None:
             return False
@@ -47,9 +52,39 @@ class Target:
         return value <= self.at_most
 
 
-def option(flag, **settings):
-    """An option of a target, with the settings of argparse's add_argument()."""
-    return flag, settings
+class Option(NamedTuple):
+    """An option of a target."""
+
+    flag: str
+    settings: dict  # of argparse's add_argument()
+    judged: Callable  # (value): whether a measurement with it has a verdict
+
+    @property
+    def name(self):
+        return self.flag.lstrip("-").replace("-", "_")
+
+
+def option(flag, judged=None, **settings):
+    """An Option. `judged`: by default only the default value is."""
+    default = settings.get("default", False if "action" in settings else None)
+    return Option(flag, settings, judged or (lambda value: value == default))
+
+
+def at_least(number):
+    """For option(): a measurement has a verdict with this number or more."""
+    return lambda value: value >= number
+
+
+def always(_):
+    """For option(): a measurement has a verdict whatever the value."""
+    return True
+
+
+def require(detail, holds, text):
+    """A second bound of a target: without it the target is not met. A reason that is there already stays."""
+    if not holds:
+        before = detail.get(MISSING) or []
+        detail[MISSING] = "; ".join([*([before] if isinstance(before, str) else before), text])
 
 
 def target(name, what, unit, at_least=None, at_most=None, programs=(), options=()):

@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 
-from . import MISSING, load
+from . import MISSING, load, require
 from ._builds import ROOT, build
 
 
@@ -19,15 +19,15 @@ def parse(targets):
     verbs.add_parser("list", help="all targets, their bounds and their options")
     for entry in targets.values():
         verb = verbs.add_parser(entry.id, allow_abbrev=False, description=entry.what.replace("%", "%%"))
-        for flag, settings in entry.options:
-            verb.add_argument(flag, **settings)
+        for each in entry.options:
+            verb.add_argument(each.flag, **each.settings)
     return vars(parser.parse_args())
 
 
 def show(targets):
     for entry in targets.values():
         print(f"{entry.id:10} {entry.bound():>8} {entry.unit:8} {entry.what}")
-        for flag, settings in entry.options:
+        for flag, settings, _ in entry.options:
             value = "" if "action" in settings else " " + settings.get("metavar", flag.lstrip("-").upper())
             print(f"{'':28} {flag}{value}: {settings['help']}")
 
@@ -54,6 +54,8 @@ def main():
         build(ROOT, entry.programs)
     began = time.monotonic()
     value, detail = measure(entry, options)
+    if looks := entry.looks(options):
+        require(detail, False, f"a measurement without {', '.join(looks)}: this is a look, and no verdict")
     detail["seconds"] = round(time.monotonic() - began, 1)
     met = entry.met(value) and MISSING not in detail
     print(json.dumps({"id": entry.id, "what": entry.what, "value": value if value is None else round(value, 4),

@@ -17,14 +17,13 @@ from lab.services import Iperf3
 from lab.site import PUBLIC, SERVER_LAN
 from lab.wireguard import WireGuard, keys, program
 
-from . import MISSING, option
+from . import option, require
 
 PROGRAMS = ["braidd", "braidctl"]
 SERVER = Lab.server_addresses()[0]
 DIRECT = Lab.server_addresses(0)[0]  # over the first link, without a tunnel
 ROUNDS, SECONDS = 7, 10  # runs of each contender, and the length of one
 QUICK_ROUNDS, QUICK_SECONDS = 1, 2
-SHORT = "more: a short look is no verdict"
 OPTIONS = [option("--quick", action="store_true", help="one short look, without a verdict"),
            option("--settings", metavar="JSON", default="{}",
                   help="changes of both gateways' configuration, for comparisons")]
@@ -165,7 +164,6 @@ class Duel:
                 out["rival"] = f"wireguard-go {contender.version}"
                 require(out, contender.current,
                         "the current wireguard-go, which has offloads: it needs a newer Go toolchain")
-        require(out, not self.quick, SHORT)
         return out
 
 
@@ -210,8 +208,3 @@ def ratio(results, key, one, other):
 def rounded(value):
     return float(f"{value:.4g}")
 
-
-def require(detail, holds, text):
-    """A second bound of a target: without it the target is not met. A reason that is there already stays."""
-    if not holds:
-        detail[MISSING] = "; ".join(filter(None, [detail.get(MISSING), text]))

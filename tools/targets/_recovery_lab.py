@@ -23,7 +23,7 @@ from lab import Download, Lab, Link, median, percentile
 from lab.measure import cpu_seconds
 from lab.services import Nginx
 
-from ._duel import require
+from . import require
 
 LAB_PROGRAMS = ["braidd", "braidctl", "linkemu"]
 SENDERS = ["cubic", "bbr"]

@@ -6,6 +6,8 @@ import subprocess
 
 from lab import binary
 
+from . import require
+
 PROCESSES = 2
 SEEDS = range(1, 6)  # the programs' default and four more
 
@@ -20,6 +22,13 @@ def simulate(program, runs, check=True):
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
         pending = {key: pool.submit(one, arguments) for key, arguments in runs.items()}
         return {key: future.result() for key, future in pending.items()}
+
+
+def require_complete(detail, runs):
+    """Every flow of {key: figures} has ended. One that did not counts in a percentile with the time that it had."""
+    for key, figures in runs.items():
+        count = figures.get("incomplete")
+        require(detail, not count, f"{key}: {count} flows did not end")
 
 
 def by_seed(program, runs, wanted, figure):

@@ -16,6 +16,8 @@ from lab.measure import resident_bytes
 from lab.packets import capture_udp, checksum
 from lab.services import Nginx
 
+from . import require
+
 COUNT = 1_000_000
 RATE = 25_000  # datagrams per second: what the daemon's socket takes beside the download on two shared cores
 GROWTH_LIMIT = 16 << 20  # bytes of resident memory
@@ -166,7 +168,7 @@ def strangers():
         sender = Sender(Questions(captured, generator), generator, (address, int(port)))
         begin = download.elapsed()
         lab.server.inside(sender.run)
-        end = download.elapsed()
+        end, ended_early = download.elapsed(), not download.is_alive()
         crashed = int(gateway.process.poll() is not None)
         growth = 0 if crashed else resident_bytes(gateway.process.pid) - memory
         detail = {"sent": sender.sent, "answers": sender.answers, "answers_too_large": sender.too_large,
@@ -178,6 +180,7 @@ def strangers():
         uncounted = _uncounted(lab, gateway, drops, udp, sender, detail)
         disturbed = _disturbed(download, nginx.sha256[path], begin, end, detail)
         detail["goodput_before_mbit"] = round(before_rate, 1)
+        require(detail, not ended_early, "a transfer that goes on all the time: it ended before the flood")
         return crashed + sender.too_large + int(growth > GROWTH_LIMIT) + uncounted + disturbed, detail
 
 
@@ -195,9 +198,9 @@ def _uncounted(lab, gateway, drops, udp, sender, detail):
 def _disturbed(download, sha256, begin, end, detail):
     """1 if the download stalled, broke or was changed."""
     detail["goodput_during_mbit"] = round(download.rate_mbit(begin, end), 1)
-    detail["longest_stall_s"] = round(download.longest_stall(begin, end), 3)
     try:
         download.finish()
+        detail["longest_stall_s"] = round(download.longest_stall(begin, end), 3)
     except (RuntimeError, TimeoutError) as error:
         detail["download"] = str(error)[:200]
         return 1

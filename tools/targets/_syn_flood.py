@@ -14,7 +14,7 @@ from lab import Lab, Link
 from lab.measure import resident_bytes
 from lab.packets import checksum
 
-from ._duel import require
+from . import require
 
 COUNT = 1_000_000
 NEARLY = 0.9  # of them each gateway must have seen, and the host must have got

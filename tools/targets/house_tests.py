@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 
 from lab.measure import cpu_seconds
 
-from . import MISSING, option, target
+from . import MISSING, always, at_least, option, require, target
 from ._builds import ROOT, clone, full_hash, uncommitted
 from .house import CPU, COMMIT_OPTION
 
@@ -131,9 +131,9 @@ def _wait_for_a_free_machine(patience=60):
 @target("house.5", "a cold scripts/test (new clone, no compiler cache, nothing else running), wall time / the "
         "baseline's", "ratio", at_most=0.5, options=[
             COMMIT_OPTION,
-            option("--side", choices=SIDES, metavar="baseline|here", help="measure only this one now"),
-            option("--phase", choices=PHASES, metavar="build|test", help="measure only this phase now"),
-            option("--again", action="store_true", help="measure anew what an earlier call has kept")])
+            option("--side", always, choices=SIDES, metavar="baseline|here", help="measure only this one now"),
+            option("--phase", always, choices=PHASES, metavar="build|test", help="measure only this phase now"),
+            option("--again", always, action="store_true", help="measure anew what an earlier call has kept")])
 def cold_tests(baseline, side, phase, again):
     if uncommitted():
         sys.exit("target: commit first: a clone has nothing of what is not committed")
@@ -146,9 +146,9 @@ def cold_tests(baseline, side, phase, again):
     lacking = [f"{each} of {name}" for name, run in runs.items() for each in PHASES if each not in run.phases]
     if lacking:
         return None, {MISSING: lacking, **detail}
-    failed = runs["here"].phases["test"]
-    if failed["exit"] != 0:
-        detail[MISSING] = f"all tests passed: failed are {failed['failed']}"
+    for name, run in runs.items():
+        test = run.phases["test"]
+        require(detail, test["exit"] == 0, f"all tests passed, {name}: failed are {test['failed']}")
     seconds = {name: sum(run.phases[each]["seconds"] for each in PHASES) for name, run in runs.items()}
     detail["seconds of both"] = seconds
     return seconds["here"] / seconds["baseline"], detail
@@ -171,6 +171,9 @@ class Neighbour:
         self._process.kill()
         self._process.wait()
 
+    def ended(self):
+        return self._process.poll() is not None
+
     def share(self):
         """Of its core, since its beginning."""
         return round(cpu_seconds(self._process.pid) / (time.monotonic() - self._began), 2)
@@ -188,7 +191,7 @@ def _run_all(folder, number):
 
 @target("house.6", f"failures of {RUNS} runs of all end-to-end tests while another program keeps one core busy",
         "failures", at_most=0, options=[
-            option("--runs", type=int, default=RUNS, help="fewer are a look, and no verdict")])
+            option("--runs", at_least(RUNS), type=int, default=RUNS, help="fewer are a look, and no verdict")])
 def busy_neighbour(runs):
     folder = RESULTS / "house.6"
     folder.mkdir(parents=True, exist_ok=True)
@@ -206,10 +209,9 @@ def busy_neighbour(runs):
                 slowest[case.get("name")] = max(slowest[case.get("name")], round(float(case.get("time")), 1))
             print(f"run {number}: {len(cases)} tests, {len(failures)} failures so far, {seconds[-1]} s",
                   file=sys.stderr)
-        share = neighbour.share()
+        share, alone = neighbour.share(), neighbour.ended()
     detail = {"runs": runs, "tests of a run": len(cases), "failed": failures, "attempts that missed a bound": missed,
               "neighbour's share of its core": share, "seconds": seconds, "logs": str(folder.relative_to(ROOT)),
               "slowest_s": dict(slowest.most_common(5))}
-    if runs < RUNS:
-        detail[MISSING] = f"{RUNS - runs} of {RUNS} runs"
+    require(detail, not alone, "the other program to the end: it died")
     return len(failures), detail

@@ -1,6 +1,6 @@
 """Target of `braidctl doctor`: set-ups that are broken on purpose, of which cause and remedy must be named."""
 
-from . import MISSING, option, target
+from . import always, option, require, target
 from ._doctor_lab import SETUPS, Place, healthy, judge
 
 LEAST = 25  # set-ups that count
@@ -9,7 +9,7 @@ LEAST = 25  # set-ups that count
 @target("operate.4", "broken set-ups, each made for real, for which doctor, check or the log does not name cause and "
         "remedy; a healthy pair must give no finding", "set-ups", at_most=0, programs=["braidd", "braidctl"],
         options=[option("--only", metavar="WORD", help="those with this word in their name"),
-                 option("--show", action="store_true", help="print what was said")])
+                 option("--show", always, action="store_true", help="print what was said")])
 def broken_setups(only, show):
     """Every set-up, and a pair that is well before and after them."""
     failed, done = {}, []
@@ -32,6 +32,5 @@ def broken_setups(only, show):
         look("after")
         place.reset()
     detail = {"set-ups": len(done), "failed": failed, "done": done}
-    if len(done) < LEAST and not only:
-        detail[MISSING] = f"{LEAST} set-ups"
+    require(detail, len(done) >= LEAST, f"{len(done)} of at least {LEAST} set-ups")
     return len(failed), detail

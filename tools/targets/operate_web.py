@@ -12,7 +12,7 @@ import time
 from lab import Lab, Link, binary
 from lab.netns import run
 
-from . import MISSING, option, target
+from . import MISSING, always, option, target
 from .pair import PROGRAMS
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -287,7 +287,7 @@ def _prometheus(lab, checks):
 @target("operate.3", f"checks that fail of at least {LEAST_CHECKS} of braid-web's page in headless Chromium: loads "
         f"within {MOST_BYTES:,} bytes, updates, numbers equal the control socket's, outage, restart, light and dark, "
         "phone and desktop, no request elsewhere, promtool", "checks", at_most=0, programs=[*PROGRAMS, "braid-web"],
-        options=[option("--screenshots", metavar="FOLDER", default=None, help="keep the screenshots there")])
+        options=[option("--screenshots", always, metavar="FOLDER", default=None, help="keep the screenshots there")])
 def page_in_a_browser(screenshots):
     run(SOURCE / "scripts/deps", "web", timeout=600)
     from ._browser import chromium  # after its packages are there

@@ -8,7 +8,7 @@ from lab.gateway import shares
 from lab.measure import cpu_seconds, difference
 from lab.services import Nginx
 
-from . import target
+from . import require, target
 from ._strangers import strangers
 
 PROGRAMS = ["braidd", "braidctl", "linkemu"]
@@ -123,6 +123,8 @@ def chaos():
     return result["failed"], result
 
 
+LEAST_SHARE = 0.2  # of the bytes, for each of two links: over one alone there is order without any effort
+
 target("pair.5", "crashes, answers larger than the question, unbounded growth and uncounted drops under 1,000,000 "
        "datagrams from strangers, with a transfer going on", "faults", at_most=0, programs=PROGRAMS)(strangers)
 
@@ -150,5 +152,6 @@ def order():
                               "retransmitted_by_server": server["Tcp.RetransSegs"],
                               "aqm_drops": pair.lab.gateway.drops()["aqm"] - drops["aqm"],
                               "shares": {name: round(share, 3) for name, share in used.items()}}
+            require(detail, min(used.values()) >= LEAST_SHARE, f"{sender}: both links, which carried {used}")
             worst = max(worst, client["TcpExt.TCPOFOQueue"])
     return worst, detail

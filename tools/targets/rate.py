@@ -2,8 +2,8 @@
 
 from statistics import mean, median
 
-from . import target
-from ._simulate import by_seed, simulate
+from . import require, target
+from ._simulate import by_seed, require_complete, simulate
 
 PROGRAMS = ["sim_rate"]
 RIVALS = ["amp", "dcm", "xmp"]
@@ -43,10 +43,12 @@ def incast():
               "p99_ms": table(runs, "p99", _ms), "timeouts": table(runs, "timeouts", int),
               "suppressions": table(runs, "suppressions", int),
               "mean_ms with TCP's least RTO of 200 ms": table(patient, "mean", _ms)}
+    require_complete(detail, {f"{name}, {k} senders": runs[k, name] for k in judged for name in ("amp", "dctcp")})
     return values[0], detail
 
 
 MULTIPATH, SINGLES, SEEDS = [1, 2, 4], [4, 8, 12, 16, 24, 32], [1, 2, 3]
+LEAST_CARRIED = 8000  # Mbit/s of all connections at the port of 10 Gbit/s: an index of who sends nothing is 1
 
 
 def _syndrome(multipath, singles, name, seed):
@@ -70,6 +72,10 @@ def minimum_window_syndrome():
               "mbit of a multipath / a DCTCP connection":
               table(lambda each: " / ".join(f"{mean([run[field] for run in each]):.0f}"
                                             for field in ("multipath_mbit", "single_mbit")))}
+    for m, s in points:
+        carried = min(m * run["multipath_mbit"] + s * run["single_mbit"] for run in (runs[m, s, "amp", seed]
+                                                                                      for seed in SEEDS))
+        require(detail, carried >= LEAST_CARRIED, f"{m} + {s}: {carried:.0f} Mbit/s, at least {LEAST_CARRIED}")
     return worst["amp"], detail
 
 
@@ -97,4 +103,8 @@ def traffic_shifting():
     times = {name: [runs[name, seed]["shift_ms"] for seed in SHIFTS] for name in RIVALS}
     detail = {"mean_ms": {name: round(mean(each), 2) for name, each in times.items()},
               "each_ms": {name: sorted(round(t, 2) for t in each) for name, each in times.items()}}
+    for seed in SHIFTS:
+        before, after = (runs["amp", seed][f"windows_{when}"] for when in ("before", "settled"))
+        require(detail, after[0] < before[0] / 2 and after[1] > 2 * before[1],
+                f"seed {seed}: windows {before} became {after}: nothing has moved")
     return mean(times["amp"]), detail

@@ -3,8 +3,7 @@ those of `wan`; the details have other controllers, too."""
 
 from statistics import mean
 
-from . import target
-from ._duel import require
+from . import require, target
 from ._simulate import simulate
 
 PROGRAMS = ["sim_rate"]

@@ -2,7 +2,7 @@
 
 from . import _recovery_lab as lab
 from . import target
-from ._simulate import by_seed, simulate
+from ._simulate import by_seed, require_complete, simulate
 
 PROGRAMS = ["sim_recovery"]
 WITH_LAB = [*PROGRAMS, *lab.LAB_PROGRAMS]
@@ -24,6 +24,7 @@ def _simulate(runs):
 def _by_seed(detail, runs, wanted, names, figure):
     """The value of a target, which is `figure` of its runs; what it is with other seeds is in the detail."""
     values = by_seed("sim_recovery", runs, {name: wanted[name] for name in names}, figure)
+    require_complete(detail, {name: runs[name] for name in names})
     detail["the value by seed"] = [round(value, 4) for value in values]
     return values[0]
 
@@ -150,15 +151,20 @@ def routers():
         out = {}
         for loss in losses:
             fuso, cofuso, adaptive = (runs[f"{loss} {policy}"]["p99"] for policy in ranked)
-            out[str(loss)] = {"adaptive/cofuso": round(adaptive / cofuso, 3), "cofuso/fuso": round(cofuso / fuso, 3)}
+            out[str(loss)] = {"adaptive/cofuso": adaptive / cofuso, "cofuso/fuso": cofuso / fuso}
         return out
 
     runs = _simulate({**wanted(flows, ranked), **wanted(1000, others)})
     ratios, *elsewhere = by_seed("sim_recovery", runs, wanted(few, ranked), ratios_of)
-    detail = {"flows": f"{flows}, 1000 of {', '.join(others)}", "p99 ratios": ratios,
-              f"with other lossy links (the seeds from 2 on), {few} flows": elsewhere,
+
+    def shown(each):
+        return {loss: {pair: round(ratio, 5) for pair, ratio in pairs.items()} for loss, pairs in each.items()}
+
+    detail = {"flows": f"{flows}, 1000 of {', '.join(others)}", "p99 ratios": shown(ratios),
+              f"with other lossy links (the seeds from 2 on), {few} flows": list(map(shown, elsewhere)),
               **{str(loss): {policy: _brief(runs[f"{loss} {policy}"]) for policy in ranked + others}
                  for loss in losses}}
+    require_complete(detail, {f"{loss} {policy}": runs[f"{loss} {policy}"] for loss in losses for policy in ranked})
     return max(value for pair in ratios.values() for value in pair.values()), detail
 
 

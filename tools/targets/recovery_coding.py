@@ -32,8 +32,11 @@ def _nanoseconds():
 def coding():
     time = _nanoseconds()
 
+    def gigabytes(name):
+        return SYMBOLS * SYMBOL_BYTES / time[name]
+
     def rate(name):
-        return round(SYMBOLS * SYMBOL_BYTES / time[name], 2)
+        return round(gigabytes(name), 2)
 
     detail = {"xor_gb_s": rate("Xor"), "xor_gb_s_wanted": 30,
               "copying the symbols included_gb_s": rate("EncodeWithCopy"),
@@ -44,7 +47,7 @@ def coding():
               "encoder_ns_per_packet": round(time["EncoderAdd"], 1),
               "decoder_ns_per_packet (0, 4, 32 open blocks)": [round(time[f"DecoderSymbol/{n}"], 1)
                                                                for n in (0, 4, 32)]}
-    return rate("Encode"), detail
+    return gigabytes("Encode"), detail
 
 
 @target("recovery.7b",
@@ -53,5 +56,5 @@ def coding():
         "ratio", at_most=2.0, programs=["bench_coding"])
 def coding_against_the_machine():
     time = _nanoseconds()
-    return round(time["Encode"] / (time["Copy"] + time["PlainXor"]), 2), {
+    return time["Encode"] / (time["Copy"] + time["PlainXor"]), {
         f"{name}_us": round(time[name] / 1000, 2) for name in ("Encode", "EncodeWithCopy", "Copy", "PlainXor")}

@@ -9,8 +9,7 @@ from lab.measure import Echoes, longest_gap, resident_bytes
 from lab.site import PUBLIC
 from lab.services import Nginx
 
-from . import MISSING, target
-from ._duel import require
+from . import MISSING, require, target
 from ._strangers import CAUSES, COUNT, strangers
 
 PROGRAMS = ["braidd", "braidctl", "linkemu", "flood"]

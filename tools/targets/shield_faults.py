@@ -71,7 +71,6 @@ def faults(quick):
         detail.update(_starve(each, quick))
         detail.update({"injected": each.refused.total(), "memory, which may end a daemon": MEMORY,
                        "problems": each.problems[:40]})
-        lacking = each.untested() + ["what --quick leaves out"] * quick
-        if lacking:
+        if lacking := each.untested():
             detail[MISSING] = lacking
         return len(each.problems), detail

@@ -1,6 +1,6 @@
 """Target of the proof of addresses: what a peer that has the keys gets by guessing, by proxy or by naming victims."""
 
-from . import MISSING, option, target
+from . import MISSING, at_least, option, target
 from ._simulate import PROCESSES, simulate
 
 RUNS = 400  # seeds
@@ -8,7 +8,7 @@ RUNS = 400  # seeds
 
 @target("shield.5", "predicted tokens accepted, responses from other addresses accepted, bytes beyond 3x to unproven "
         "addresses: their sum", "offences", at_most=0, programs=["sim_tokens"],
-        options=[option("--runs", type=int, default=RUNS, help="how many seeds")])
+        options=[option("--runs", at_least(RUNS), type=int, default=RUNS, help="how many seeds")])
 def tokens(runs):
     chunk = -(-runs // PROCESSES)
     parts = simulate("sim_tokens", {first: ["--seed", first, "--runs", min(chunk, runs + 1 - first)]

@@ -1,12 +1,15 @@
 """Targets of the data plane: what a byte, a small packet and a round trip cost, against wireguard-go."""
 
 import functools
+import math
 
 from lab import median
+from lab.gateway import shares
 from lab.measure import round_trips
 
-from . import target
-from ._duel import DIRECT, OPTIONS, PROGRAMS, SERVER, Duel, datagrams, ratio, require, rounded, stream
+from . import require, target
+from ._duel import DIRECT, OPTIONS, PROGRAMS, SERVER, Duel, datagrams, ratio, rounded, stream
+from .pair import LEAST_SHARE
 
 BRAID, RIVAL, TWO_LINKS = "braid", "wireguard-go", "braid, 2 links"
 SMALL, SMALL_RATE = 64, 50_000  # bytes of UDP payload, datagrams a second
@@ -48,12 +51,21 @@ def cost_of_a_small_packet(quick, settings):
         return ratio(results, "us per packet", BRAID, RIVAL), detail
 
 
+def _stream_and_shares(duel, contender):
+    before = duel.lab.edge_gateway.paths()
+    out = stream(duel, contender)
+    used = shares(before, duel.lab.edge_gateway.paths(), "sent_bytes")
+    return out | {"the link with less, share": min(used.values())}
+
+
 @target("speed.4", "one TCP stream over two links / over one: CPU of both daemons for a byte of payload, median of "
         "runs in turns; no segment out of order", "ratio", at_most=1.10, programs=PROGRAMS, options=OPTIONS)
 def cost_of_a_second_link(quick, settings):
     with Duel(quick, settings, uplinks=(1, 2), rival=False) as duel:
-        results = duel.rounds(stream)
+        results = duel.rounds(_stream_and_shares)
         detail = duel.detail(results)
+        least = min(each["the link with less, share"] for each in results[TWO_LINKS])
+        require(detail, least >= LEAST_SHARE, f"both links, of which one carried {least:.2f}")
         disorder = sum(each["out of order"] for each in results[TWO_LINKS])
         require(detail, disorder == 0, f"{disorder} segments out of order over two links")
         return ratio(results, "ns per byte", TWO_LINKS, BRAID), detail
@@ -63,6 +75,8 @@ def _added(duel, _):
     """Milliseconds that a ping takes longer through the tunnel than by forwarding alone, the medians of both."""
     count = QUICK_PINGS if duel.quick else PINGS
     plain, inside = (median(round_trips(duel.lab.client, address, count, PING_PAUSE)) for address in (DIRECT, SERVER))
+    if not plain < inside < math.inf:
+        raise RuntimeError(f"a ping takes {plain} ms beside the tunnel and {inside} through it")
     return {"added ms": inside - plain, "plain ms": plain}
 
 
