@@ -28,12 +28,12 @@ FIGURES = {("fuso", "6a"): "tails", ("fuso", "6b"): "late", ("fuso", "7"): "both
            ("fuso", "abstract-more"): "more"}
 
 
-def made_up(experiment, grid):
-    """An outcome without runs: figures that differ by variant, point and seed."""
+def made_up(experiment, grid, **more):
+    """An outcome without runs: figures that differ by variant, point and seed, and `more` of each run."""
     results = {}
     for cell in cells_of(experiment, grid):
         p99 = (1 if cell.variant == "fuso" else 4) * (1 + cell.seed / 10) * 1e-3
-        results[experiment.name, cell] = {"p99": p99, "late": [1], "queue": {"max": cell.seed}}
+        results[experiment.name, cell] = {"p99": p99, "late": [1], "queue": {"max": cell.seed}, **more}
     return Outcome(experiment, grid, results)
 
 
@@ -65,6 +65,13 @@ class Tables(Case):
 
     def test_reports_have_intervals_and_paired_ratios(self):
         self.assertIn("| 0.10 | edge | 5.2 ± 0.79 | 1.3 ± 0.2 (0.25 ± 0) |", pages.block(self.outcome))
+
+    def test_flows_that_did_not_end_are_told(self):
+        self.assertNotIn("had not ended", pages.block(self.outcome))
+        for more in ({"incomplete": 2}, {"short": {"incomplete": 2}}):
+            runs = len(list(cells_of(self.experiment, self.experiment.full))) // 2
+            text = pages.block(made_up(self.experiment, self.experiment.full, **more))
+            self.assertIn(f"count with the time that they had: none {2 * runs}, fuso {2 * runs}.\n", text)
 
     def test_a_reduced_grid_says_so(self):
         self.assertNotIn("reduced", pages.block(self.outcome))

@@ -41,14 +41,14 @@ class Recorded(RunnerCase):
     def test_is_judged_as_a_store_is(self):
         self.grid = grid_of(self.experiment)
         self.save()
-        self.assertEqual(self.judged(), {"commit": "abc", "seeds": 5, "of": 5})
+        self.assertEqual(self.judged(), {"commit": "abc", "seeds": 5, "of": 5, "unfinished": {}})
         self.grid = grid_of(self.experiment, seeds=3)
         self.program()
         self.save(commit="def")
-        self.assertEqual(self.judged(), {"commit": "def", "seeds": 3, "of": 5})
+        self.assertEqual(self.judged(), {"commit": "def", "seeds": 3, "of": 5, "unfinished": {}})
 
     def test_what_is_not_recorded_is_not_judged(self):
-        self.assertEqual(self.judged(), {"commit": None, "seeds": 0, "of": 5})
+        self.assertEqual(self.judged(), {"commit": None, "seeds": 0, "of": 5, "unfinished": {}})
         self.grid = grid_of(self.experiment)
         self.program()
         self.save("others")

@@ -602,8 +602,8 @@ class WorstRatio(unittest.TestCase):
         def sim_run(*words):
             self.asked.append(words)
             done = mock.Mock(returncode=0 if words[0] == "ratios" else code)
-            seeds = {"tracks-1": {"commit": "abc", "seeds": self.seeds, "of": 5},
-                     "amp-8": {"commit": None, "seeds": 0, "of": 5}}
+            seeds = {"tracks-1": {"commit": "abc", "seeds": self.seeds, "of": 5, "unfinished": {"off": 3}},
+                     "amp-8": {"commit": None, "seeds": 0, "of": 5, "unfinished": {}}}
             done.stdout = json.dumps(seeds if words[0] == "recorded" else found)
             return done
 
@@ -632,6 +632,7 @@ class WorstRatio(unittest.TestCase):
         _, detail = self.harmless([self.entry("p50", 1), self.entry("p99", 1)], recorded=True)
         self.assertEqual(self.asked, [("recorded",), ("ratios", "--recorded")])
         self.assertEqual(detail["judged, nothing was run"], {"tracks-1": "5 of 5 seeds, abc"})
+        self.assertEqual(detail["flows that had not ended with their run"], {"tracks-1": {"off": 3}})
         self.assertNotIn("not recorded", detail[MISSING])
         self.assertEqual(detail["measured now"], "the rows of shim.4")
         self.harmless([self.entry("p50", 1), self.entry("p99", 1)])

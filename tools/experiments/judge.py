@@ -48,10 +48,13 @@ def of_what_is_kept(experiment, store, quick=False):
 
 
 def recorded(experiments, record):
-    """{name: {"commit", "seeds", "of"}} of each: whose programs have run, how many seeds are judged of how many."""
+    """{name: {"commit", "seeds", "of", "unfinished"}} of each: whose programs have run, how many seeds are judged of
+    how many, and {variant: flows} that had not ended with their run."""
     known = outcomes(experiments, record)
     return {name: {"commit": record.commit(name), "seeds": known[name].grid.seeds if name in known else 0,
-                   "of": grid_of(experiment).seeds} for name, experiment in experiments.items()}
+                   "of": grid_of(experiment).seeds,
+                   "unfinished": dict(+known[name].unfinished) if name in known else {}}
+            for name, experiment in experiments.items()}
 
 
 def _number(value):

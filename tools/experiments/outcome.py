@@ -1,5 +1,6 @@
 """What the runs of an experiment say."""
 
+import collections
 import dataclasses
 
 from .formula import of_a_run
@@ -32,11 +33,12 @@ class Verdict:
 
 class Outcome:
     """Of one experiment: `results` is {(experiment name, cell): figures or Failure}. A run that is missing or has
-    failed makes the experiment fail."""
+    failed makes the experiment fail. `unfinished`: {variant: flows of all its runs that had not ended with their run};
+    the programs count such a flow with the time that it had."""
 
     def __init__(self, experiment, grid, results):
         self.experiment, self.grid = experiment, grid
-        self.failures = []
+        self.failures, self.unfinished = [], collections.Counter()
         self._reports = {name: {} for name in experiment.reports}
         by_point = {}
         for cell in cells_of(experiment, grid):
@@ -45,6 +47,8 @@ class Outcome:
                 self.failures.append((cell, str(result)))
             else:
                 by_point.setdefault((cell.variant, cell.point), []).append((cell, result))
+                for part in (result, result.get("short", {})):
+                    self.unfinished[cell.variant] += part.get("incomplete", 0)
         for name, report in experiment.reports.items():
             for place, runs in by_point.items():
                 self._reports[name][place] = self._sample(report, runs)

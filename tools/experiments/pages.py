@@ -104,6 +104,9 @@ def block(outcome, quick=False):
     if experiment.claims:
         parts.append(_claims(outcome))
     parts += [_report(outcome, report) for report in experiment.reports.values()]
+    if unfinished := +outcome.unfinished:
+        each = ", ".join(f"{variant} {count}" for variant, count in unfinished.items())
+        parts.append(f"Flows that had not ended when their run did, and count with the time that they had: {each}.\n")
     parts.append(f"![{experiment.title}]({experiment.name}.svg)\n")
     if experiment.series:
         parts.append(f"![{experiment.series.title}, over time]({experiment.name}-time.svg)\n")

@@ -21,10 +21,12 @@ def sim_run(*words):
 def _recorded(wanted):
     """What a target tells of the recorded runs of `wanted` that it judges."""
     found = json.loads(sim_run("recorded").stdout)
-    known = {name: f'{each["seeds"]} of {each["of"]} seeds, {each["commit"]}' for name, each in found.items()
-             if wanted == ["all"] or name in wanted}
+    found = {name: each for name, each in found.items() if wanted == ["all"] or name in wanted}
+    known = {name: f'{each["seeds"]} of {each["of"]} seeds, {each["commit"]}' for name, each in found.items()}
     lacking = [name for name in known if found[name]["seeds"] < found[name]["of"]]
-    detail = {"judged, nothing was run": known}
+    detail = {"judged, nothing was run": known,
+              "flows that had not ended with their run": {name: each["unfinished"] for name, each in found.items()
+                                                          if each["unfinished"]}}
     return detail | ({MISSING: f"not recorded with all seeds: {', '.join(lacking)}"} if lacking else {})
 
 
