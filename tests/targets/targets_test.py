@@ -21,8 +21,8 @@ from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, always, at_least, eval_shim,
-                     operate_packages, operate_web, option, order, order_shim, rate, recovery, shield, shim, shim_racks,
-                     speed, speed_load)
+                     operate_packages, operate_web, option, order, order_shim, rate, recovery, shield, shim,
+                     shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion

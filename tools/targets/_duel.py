@@ -207,4 +207,3 @@ def ratio(results, key, one, other):
 
 def rounded(value):
     return float(f"{value:.4g}")
-

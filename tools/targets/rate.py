@@ -73,8 +73,8 @@ def minimum_window_syndrome():
               table(lambda each: " / ".join(f"{mean([run[field] for run in each]):.0f}"
                                             for field in ("multipath_mbit", "single_mbit")))}
     for m, s in points:
-        carried = min(m * run["multipath_mbit"] + s * run["single_mbit"] for run in (runs[m, s, "amp", seed]
-                                                                                      for seed in SEEDS))
+        of_amp = [runs[m, s, "amp", seed] for seed in SEEDS]
+        carried = min(m * run["multipath_mbit"] + s * run["single_mbit"] for run in of_amp)
         require(detail, carried >= LEAST_CARRIED, f"{m} + {s}: {carried:.0f} Mbit/s, at least {LEAST_CARRIED}")
     return worst["amp"], detail
 
