@@ -18,6 +18,7 @@ from lab.services import Nginx
 
 from . import require
 
+LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
 COUNT = 1_000_000
 RATE = 25_000  # datagrams per second: what the daemon's socket takes beside the download on two shared cores
 GROWTH_LIMIT = 16 << 20  # bytes of resident memory
@@ -148,7 +149,7 @@ def _spoofed(edge, payload):
 
 def strangers():
     generator = random.Random(SEED)
-    with Lab([Link("wifi", 50, 20), Link("lte", 30, 60)]) as lab:
+    with Lab(LINKS) as lab:
         nginx = Nginx(lab)
         captured = []
         sniffer = threading.Thread(target=lambda: captured.extend(
@@ -161,7 +162,7 @@ def strangers():
         sniffer.join()
         gateway = lab.gateway
         drops, udp, memory = gateway.drops(), lab.concentrator.counters(), resident_bytes(gateway.process.pid)
-        path = nginx.add("long", int(COUNT / RATE * 1.2 * before_rate * 1e6 / 8))
+        path = nginx.add("long", int(COUNT / RATE * 1.2 * sum(link.rate_mbit for link in LINKS) * 1e6 / 8))
         download = Download(lab, url + path)
         download.wait_for_size(5_000_000)
         address, _, port = gateway.paths()[0]["remote"].rpartition(":")
