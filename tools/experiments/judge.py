@@ -91,7 +91,7 @@ def claims(experiments, figures, known):
     without = [f"{paper} {figure}: {headline}" for (paper, figure), headline in figures.items()
                if (paper, figure) not in named]
     met, count = sum(entry["met"] for entry in entries), len(entries) + len(without)
-    return {"met": met, "all": count, "share": round(met / count, 4) if count else None, "claims": entries,
+    return {"met": met, "all": count, "share": round(met / count, 6) if count else None, "claims": entries,
             "inputs": inputs, "without a claim": without}
 
 

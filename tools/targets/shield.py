@@ -98,7 +98,7 @@ def memory_under_floods():
             report = flood.report()
             require_sent(detail, mode, report)
             flood.require_reached(detail)
-            kinds[mode] = {"growth_mib": round((peak - before) / MIB, 2), "before_mib": round(before / MIB, 2),
+            kinds[mode] = {"growth_mib": round((peak - before) / MIB, 6), "before_mib": round(before / MIB, 2),
                            **report, "drops": _counted(drops, gateway.drops())}
             if not lab.edge_gateway.up():
                 raise RuntimeError(f"the peer is down after {mode}")
@@ -132,7 +132,7 @@ def restart_under_floods():
             lab.edge_gateway.wait_up(subflows=2)
             flood = Flood(lab, mode, RESTARTS * (PATIENCE + 2)) if mode else None
             time.sleep(2)
-            detail[mode or "no flood"] = [round(_time_until_data(lab), 3) for _ in range(RESTARTS)]
+            detail[mode or "no flood"] = [round(_time_until_data(lab), 6) for _ in range(RESTARTS)]
             if flood:
                 flood.require_reached(detail)
                 flood.stop()
@@ -175,7 +175,7 @@ def goodput_under_floods():
         for _ in range(ROUNDS):
             each, drops = _goodputs(lab, nginx, [None, *modes], detail)
             rounds.append(each)
-    ratios = {mode: [round(each[mode] / each["no flood"], 3) for each in rounds] for mode in modes}
+    ratios = {mode: [round(each[mode] / each["no flood"], 6) for each in rounds] for mode in modes}
     return min(median(values) for values in ratios.values()), detail | {
         "ratios": ratios, "mbit": [{mode: round(value, 1) for mode, value in each.items()} for each in rounds],
         "drops in the last round": drops}
@@ -229,9 +229,9 @@ def kills():
             for _ in range(KILLS):
                 lab.edge_gateway.wait_up(subflows=2, timeout=30)
                 time.sleep(SETTLED)
-                each["stalls"].append(round(_stall_of_a_kill(lab, nginx, gateway), 3))
+                each["stalls"].append(round(_stall_of_a_kill(lab, nginx, gateway), 6))
                 lab.edge_gateway.wait_up(subflows=2, timeout=30)
-                each["idle: unreachable for"].append(round(_idle_gap_of_a_kill(lab, gateway), 3))
+                each["idle: unreachable for"].append(round(_idle_gap_of_a_kill(lab, gateway), 6))
             detail[name] = each
             stalls += each["stalls"]
             gaps += each["idle: unreachable for"]

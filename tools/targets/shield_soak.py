@@ -116,7 +116,7 @@ def _real(minutes):
         idle = not load.finish()
         generations = [peer["key_generation"] for peer in lab.gateway.status()["peers"]]
         ended = sum(gateway.process.poll() is not None for gateway in lab.gateways())
-        growth = {name: round(most[name] / settled[name] - 1, 4) for name in pids}
+        growth = {name: round(most[name] / settled[name] - 1, 6) for name in pids}
         faults = load.wrong + load.resets + idle + ended
         detail = {"minutes": minutes, "wrong": load.wrong, "resets": load.resets, "errors": load.errors[:5],
                   "load ended early": idle, "daemons ended": ended, "growth": growth, "resident": settled,
@@ -132,14 +132,14 @@ def _kept(least):
     each window has at least. The first window has the start in it and does not count."""
     windows = least[1:] if len(least) > 2 else least
     half = len(windows) // 2
-    return round(mean(windows[half:]) / mean(windows[:half] or windows) - 1, 4)
+    return round(mean(windows[half:]) / mean(windows[:half] or windows) - 1, 6)
 
 
 def _virtual(hours):
     run = simulate("sim_soak", {1: ["--hours", hours, "--seed", 1]})[1]
     buffers = run.pop("kept")
     memory, least = run.pop("resident_mib"), run.pop("resident_least_mib")
-    run.update({"resident_mib": [memory[0], max(memory)], "growth": {"both": round(max(memory) / memory[0] - 1, 4)},
+    run.update({"resident_mib": [memory[0], max(memory)], "growth": {"both": round(max(memory) / memory[0] - 1, 6)},
                 "kept": {"both": _kept(least)}, "kept buffers": buffers, "least_mib": least})
     faults = run["wrong_bytes"] + run["resets"] + buffers + bool(run["broken"])
     if run["rekeys"] < 30 * hours:

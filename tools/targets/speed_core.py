@@ -82,7 +82,7 @@ def _growth(wanted, few, repetitions):
     for direction in ("down", "up"):
         less, many = (median(costs[f"{wanted}/{direction}/peers:{peers}/flows:{flows}/manual_time"])
                       for peers, flows in (few, (1000, 100)))
-        table[direction] = {"ratio": round(many / less, 3), f"{few[0]} of {few[1]} flows_ns": round(less, 1),
+        table[direction] = {"ratio": round(many / less, 6), f"{few[0]} of {few[1]} flows_ns": round(less, 1),
                             "1,000 peers_ns": round(many, 1)}
     return table
 
