@@ -201,14 +201,8 @@ void Gateway::stop() {
 
 void Gateway::applyDevice(const DeviceConfig& device) {
   device_.apply(device);
-  Address v4, v6;
   std::vector<Prefix> local = device.networks;
-  for (const InterfaceAddress& a : device.addresses) {
-    Address& own = a.address.isV4() ? v4 : v6;
-    if (!own.bits()) own = a.address;
-    local.push_back({a.address, a.address.bits()});
-  }
-  tunnel_.setOwnAddresses(v4, v6);
+  for (const InterfaceAddress& a : device.addresses) local.push_back({a.address, a.address.bits()});
   tunnel_.setLocalNetworks(std::move(local));
 }
 
