@@ -18,6 +18,9 @@ HUB_LAN = {V4: "192.168.100.1", V6: "fd00:0:0:100::1"}
 HUB = {V4: "10.255.0.1", V6: "fd00:0:0:ff::1"}
 NOBODY = {V4: "10.255.0.77", V6: "fd00:0:0:ff::77"}  # in the tunnel's network, behind no peer
 FILTERS = {"strict": 1, "loose": 2}
+# The kernel has no reverse path filter of IPv6; firewalld makes such a one (IPv6_rpfilter).
+IPV6_FILTER = ("add table ip6 rpfilter; add chain ip6 rpfilter in { type filter hook prerouting priority -290; }; "
+               "add rule ip6 rpfilter in iifname braid0 fib saddr . iif oif missing drop")
 ETHERNET_HEADER = 14
 AT_ONCE = 3  # seconds: packets for a peer wait for one; a connection that nobody refuses takes minutes
 IP_MTU, IPV6_MTU = 14, 24  # linux/in.h, in6.h
@@ -89,6 +92,11 @@ class ErrorsCase(PairCase):
 
 class Errors(ErrorsCase):
     EDGE = {"device": {"mtu": 1500}}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.edge.run("nft", IPV6_FILTER)
 
     def test_hosts_and_applications_learn_the_mtu(self):
         def check(address):
