@@ -20,11 +20,6 @@ Address Node::host(bool v6) const {
   return address(v6 ? "fd00:" + n + "::2" : "10." + n + ".0.2");
 }
 
-Address Node::gateway(bool v6) const {
-  std::string n = std::to_string(number_);
-  return address(v6 ? "fd00:" + n + "::1" : "10." + n + ".0.1");
-}
-
 Time Node::clock() const {
   return world_.now() + ahead_;
 }
@@ -54,7 +49,6 @@ void Node::start() {
   handshakes_->setVersions(versions);
   tunnel_ = std::make_unique<Tunnel>(options, *pool_, *handshakes_, knownKey(random_.next()));
   tunnel_->setPeers(peers, clock());
-  tunnel_->setOwnAddresses(gateway(), gateway(true));
   tunnel_->setUplinks(uplinks, clock());
   if (callsBack) tunnel_->callBack(callers_, clock());
   deadline_ = kNever;

@@ -125,9 +125,8 @@ class Node final : public Station {
   FakeHandshakeProvider& handshakes() { return *handshakes_; }
   TunnelStatus status() const;
   uint64_t drops(Drop cause) const;
-  /// Inner addresses of the host behind this gateway, and of the gateway itself.
+  /// Inner address of the host behind this gateway.
   Address host(bool v6 = false) const override;
-  Address gateway(bool v6 = false) const;
   /// What this gateway's own clock shows.
   Time clock() const;
   /// Puts the gateway's clock ahead by so much more (suspend and resume).

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ctl/doctor_checks.h"
+#include "gateway/device_keeper.h"
 #include "gateway/uplink.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
@@ -73,7 +74,8 @@ void checkOverlaps(const Patient& patient, DoctorReport& report) {
   for (const Prefix& route : config.device.routes) {
     for (const FoundRoute& found : patient.routes) {
       bool ours = found.protocol == kBraidProtocol || (own && found.device == own->index);
-      if (ours || !(found.spec.destination == route) || found.spec.metric != 0) continue;
+      uint32_t metric = deviceRoute(route, config.device.name).metric;
+      if (ours || !(found.spec.destination == route) || found.spec.metric != metric) continue;
       auto link = patient.table.links().find(found.device);
       std::string where = link == patient.table.links().end() ? "elsewhere" : "to " + link->second.name;
       report.wrong(
@@ -103,6 +105,31 @@ void checkOverlaps(const Patient& patient, DoctorReport& report) {
       }
     }
   }
+}
+
+// Whether what the tunnel leaves out finds another way from this host.
+void checkInClear(const Patient& patient, DoctorReport& report) {
+  std::string left = familyLeftOut(patient.config.device.routes);
+  if (left.empty()) return;
+  const Link* own = patient.table.find(patient.config.device.name);
+  const FoundRoute* best = nullptr;
+  for (const FoundRoute& found : patient.routes) {
+    bool isMeant = found.spec.destination.length == 0 &&
+                   found.spec.destination.address.isV6() == (left == "IPv6") &&
+                   !(own && found.device == own->index);
+    if (isMeant && (!best || found.spec.metric < best->spec.metric)) best = &found;
+  }
+  if (!best || !best->unicast) return report.fine("routes", left + " has no way past the tunnel");
+  auto link = patient.table.links().find(best->device);
+  std::string by = link == patient.table.links().end() ? "" : " by " + link->second.name;
+  bool v6 = left == "IPv6";
+  report.wrong({"routes",
+                std::string("device.routes take all of ") + (v6 ? "IPv4" : "IPv6") + " and nothing of " +
+                    left + ", which has a default route" + by,
+                left + " of this host, and of those behind it, leaves in clear",
+                std::string("add \"") + (v6 ? "::/0" : "0.0.0.0/0") +
+                    "\" to device.routes and to the prefixes of the peer" +
+                    (v6 ? ", or refuse it: ip -6 route add unreachable default metric 1" : "")});
 }
 
 // Binds as the daemon would, and lets go at once.
@@ -142,6 +169,7 @@ void checkListen(const Patient& patient, DoctorReport& report) {
 void checkNetwork(const Patient& patient, DoctorReport& report) {
   for (const UplinkConfig& uplink : patient.config.uplinks) checkUplink(patient, uplink, report);
   checkOverlaps(patient, report);
+  checkInClear(patient, report);
   checkListen(patient, report);
 }
 

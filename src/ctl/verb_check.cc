@@ -10,7 +10,7 @@ namespace braid {
 
 namespace {
 
-nlohmann::json mistakesOf(const ConfigErrors& errors) {
+nlohmann::json jsonOf(const ConfigErrors& errors) {
   nlohmann::json out = nlohmann::json::array();
   for (const ConfigError& e : errors) {
     out.push_back({{"file", e.file},
@@ -30,8 +30,9 @@ bool check(const std::string& file, bool json, std::ostream& out) {
   const auto* errors = std::get_if<ConfigErrors>(&result);
   const auto* config = std::get_if<Config>(&result);
   if (json) {
-    nlohmann::json answer{{"file", file}, {"mistakes", mistakesOf(errors ? *errors : ConfigErrors{})}};
+    nlohmann::json answer{{"file", file}, {"mistakes", jsonOf(errors ? *errors : ConfigErrors{})}};
     if (config) {
+      answer["warnings"] = jsonOf(config->warnings);
       answer["uplinks"] = config->uplinks.size();
       answer["listening"] = config->listen.size();
       answer["peers"] = config->peers.size();
@@ -44,6 +45,7 @@ bool check(const std::string& file, bool json, std::ostream& out) {
     for (const ConfigError& error : *errors) text += (text.empty() ? "" : "\n") + error.toString();
     throw std::runtime_error(text);
   }
+  for (const ConfigError& warning : config->warnings) out << "warning: " << warning.toString() << '\n';
   out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening "
       << config->listen.size() << ", peers " << config->peers.size() << '\n';
   return true;

@@ -14,6 +14,7 @@
 #include "ctl/new_gateway.h"
 #include "ctl/service.h"
 #include "ctl/site.h"
+#include "gateway/config/config.h"
 #include "gateway/join/invitation.h"
 #include "host/linux/netlink_monitor.h"
 
@@ -138,6 +139,9 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   putYaml(plan.files, yaml, all);
   steps << "joined as '" << plan.answer.name << "'; the configuration is " << plan.files.yaml() << "\n"
         << std::flush;
+  if (std::string left = familyLeftOut(plan.answer.networks); left == "IPv4" || (left == "IPv6" && hasIpv6()))
+    steps << "warning: " << left << " of this machine leaves in clear, past the tunnel; 'braidctl check "
+          << plan.files.yaml() << "' names the remedy\n";
   bool started = startGateway(options, plan.files, all, steps), answered = false;
   if (started) {
     answered = waitForPacket(plan, steps);

@@ -18,6 +18,8 @@ constexpr size_t kSmallestIpv6Mtu = 1280;
 constexpr size_t kEthernetMtu = 1500;
 constexpr size_t kEthernetHeader = 14;
 constexpr Duration kMtuPause = 1s;
+// With 0 the kernel takes 1024, which is also that of router advertisements.
+constexpr uint32_t kBestMetricV6 = 1;
 
 template <typename T>
 bool has(const std::vector<T>& list, const T& item) {
@@ -43,10 +45,11 @@ size_t deviceMtu(const Config& config, size_t innerMtu) {
   return std::max(innerMtu, kSmallestIpv6Mtu);
 }
 
-RouteSpec DeviceKeeper::routeTo(const Prefix& destination) const {
+RouteSpec deviceRoute(const Prefix& destination, const std::string& device) {
   RouteSpec r;
   r.destination = destination;
-  r.device = name_;
+  r.device = device;
+  r.metric = destination.address.isV6() ? kBestMetricV6 : 0;
   return r;
 }
 
@@ -60,13 +63,13 @@ void DeviceKeeper::apply(const DeviceConfig& next) {
   network_.setLinkUp(name_);
   for (const Prefix& p : next.routes) {
     if (has(applied_.routes, p)) continue;
-    RouteSpec route = routeTo(p);
+    RouteSpec route = deviceRoute(p, name_);
     all.step([&] { network_.addRoute(route); }, [=, this] { network_.removeRoute(route); });
   }
   if (!next.bridge.empty()) network_.setMaster(name_, next.bridge);
   all.commit();
   for (const Prefix& p : applied_.routes) {
-    if (!has(next.routes, p)) orWarn([&] { network_.removeRoute(routeTo(p)); });
+    if (!has(next.routes, p)) orWarn([&] { network_.removeRoute(deviceRoute(p, name_)); });
   }
   for (const InterfaceAddress& a : applied_.addresses) {
     if (!has(next.addresses, a)) orWarn([&] { network_.removeAddress(name_, a); });

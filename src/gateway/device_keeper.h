@@ -12,6 +12,10 @@ namespace braid {
 /// The MTU that the device shall have, in bytes. `innerMtu`: what the tunnel carries (Tunnel::innerMtu).
 size_t deviceMtu(const Config& config, size_t innerMtu);
 
+/// The route of one of DeviceConfig::routes, with the best metric that there is: the host's own routes to the same network
+/// do not count beside it.
+RouteSpec deviceRoute(const Prefix& destination, const std::string& device);
+
 /// Gives the device its addresses, routes, bridge and MTU.
 class DeviceKeeper {
  public:
@@ -30,8 +34,6 @@ class DeviceKeeper {
   size_t mtu() const { return mtu_; }
 
  private:
-  RouteSpec routeTo(const Prefix& destination) const;
-
   HostNetwork& network_;
   std::string name_;
   DeviceConfig applied_;

@@ -58,6 +58,18 @@ TunnelOptions tunnelOptions(const Config& config) {
   return out;
 }
 
+// familyLeftOut() of networks that were asked for.
+std::string leftOut(const std::vector<std::string>& networks) {
+  std::vector<Prefix> routes;
+  for (const std::string& text : networks)
+    if (auto network = Prefix::parse(text)) routes.push_back(*network);
+  return familyLeftOut(routes);
+}
+
+void logWarnings(const Config& config) {
+  for (const ConfigError& warning : config.warnings) spdlog::warn("{}", warning.toString());
+}
+
 spdlog::level::level_enum levelOf(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::kPeerDown:
@@ -136,6 +148,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
 Gateway::~Gateway() = default;
 
 void Gateway::start() {
+  logWarnings(config_);
   if (!config_.trace.empty()) {
     std::string problem = startTrace(openTraceFile(config_.trace));
     if (!problem.empty()) throw std::runtime_error(problem);
@@ -201,14 +214,8 @@ void Gateway::stop() {
 
 void Gateway::applyDevice(const DeviceConfig& device) {
   device_.apply(device);
-  Address v4, v6;
   std::vector<Prefix> local = device.networks;
-  for (const InterfaceAddress& a : device.addresses) {
-    Address& own = a.address.isV4() ? v4 : v6;
-    if (!own.bits()) own = a.address;
-    local.push_back({a.address, a.address.bits()});
-  }
-  tunnel_.setOwnAddresses(v4, v6);
+  for (const InterfaceAddress& a : device.addresses) local.push_back({a.address, a.address.bits()});
   tunnel_.setLocalNetworks(std::move(local));
 }
 
@@ -315,6 +322,7 @@ std::string Gateway::reload() {
     spdlog::error("reload: {}; the old configuration stays", problems);
   } else {
     spdlog::info("configuration read again");
+    logWarnings(config_);
   }
   return problems;
 }
@@ -367,6 +375,10 @@ InviteResult Gateway::invite(const InviteRequest& request) {
   } else {
     out.line = formatInvitation(std::get<Invitation>(made));
     if (request.addresses.empty()) out.note = std::move(own.note);
+    if (std::string left = leftOut(request.networks); !left.empty())
+      out.note += (out.note.empty() ? "" : "; ") + left +
+                  " of that gateway leaves in clear, past the tunnel; '--network 0.0.0.0/0 --network ::/0' "
+                  "takes both";
   }
   return out;
 }

@@ -61,6 +61,8 @@ int serve(int argc, char** argv) {
   std::optional<braid::Config> config = load(file, options);
   if (!config) return EXIT_FAILURE;
   if (check) {
+    for (const braid::ConfigError& warning : config->warnings)
+      std::cerr << "warning: " << warning.toString() << "\n";
     std::cout << file << ": the configuration is good\n";
     return EXIT_SUCCESS;
   }

@@ -45,21 +45,15 @@ bool isUnspecifiedOrLoopbackV6(const Address& a) {
          a.bytes[15] <= 1;
 }
 
-/// Whether the address names a single host that an answer can reach.
-bool isAnswerable(const Address& src) {
-  uint8_t first = src.bytes[0];
-  if (src.isV6()) return first != 0xff && !isUnspecifiedOrLoopbackV6(src);
+/// Whether the address names a single host, which an answer can come from and reach.
+bool namesHost(const Address& a) {
+  uint8_t first = a.bytes[0];
+  if (a.isV6()) return first != 0xff && !isUnspecifiedOrLoopbackV6(a);
   return first != 0 && first != 127 && first < 224;
 }
 
-bool isGroup(const Address& dst) {
-  uint8_t first = dst.bytes[0];
-  if (dst.isV6()) return first == 0xff;
-  return first >> 4 == 0xe || load32(dst.bytes.data()) == 0xffffffff;
-}
-
 bool mayAnswer(ByteView offender, const InnerPacket& p) {
-  return !p.isLaterFragment() && !isGroup(p.dst) && isAnswerable(p.src) && !isIcmpError(offender, p);
+  return !p.isLaterFragment() && namesHost(p.dst) && namesHost(p.src) && !isIcmpError(offender, p);
 }
 
 void writeV4Header(uint8_t* b, size_t size, const Address& src, const Address& dst) {
@@ -97,8 +91,7 @@ void writeIcmp(ByteSpan icmp, const IcmpError& error, ByteView quote, uint64_t p
   store16(&icmp[2], static_cast<uint16_t>(~foldSum(sumBytes(icmp, pseudoSum))));
 }
 
-Packet build(PacketPool& pool, ByteView offender, const InnerPacket& p, const Address& from,
-             const IcmpError& error) {
+Packet build(PacketPool& pool, ByteView offender, const InnerPacket& p, const IcmpError& error) {
   size_t ipHeader = p.isV4() ? ip::kV4Header : ip::kV6Header;
   size_t limit = std::min(p.isV4() ? kV4ErrorSize : kV6ErrorSize, pool.payload());
   if (limit < ipHeader + kIcmpHeader) return {};
@@ -110,12 +103,12 @@ Packet build(PacketPool& pool, ByteView offender, const InnerPacket& p, const Ad
   uint8_t* b = answer.append(size);
   ByteSpan icmp{b + ipHeader, size - ipHeader};
   if (p.isV4()) {
-    writeV4Header(b, size, from, p.src);
+    writeV4Header(b, size, p.dst, p.src);
     writeIcmp(icmp, error, quote, 0);
   } else {
-    writeV6Header(b, size, from, p.src);
+    writeV6Header(b, size, p.dst, p.src);
     writeIcmp(icmp, error, quote,
-              pseudoHeaderSum(from, p.src, ip::kIcmpV6, static_cast<uint32_t>(icmp.size())));
+              pseudoHeaderSum(p.dst, p.src, ip::kIcmpV6, static_cast<uint32_t>(icmp.size())));
   }
   return answer;
 }
@@ -135,18 +128,18 @@ IcmpError unreachable(bool isV4, Unreachable why) {
 
 }  // namespace
 
-Packet buildTooBig(PacketPool& pool, ByteView offender, const Address& from, uint16_t mtu) {
+Packet buildTooBig(PacketPool& pool, ByteView offender, uint16_t mtu) {
   auto p = parseInnerPacket(offender);
-  if (!p || from.family != p->src.family || !mayAnswer(offender, *p)) return {};
+  if (!p || !mayAnswer(offender, *p)) return {};
   IcmpError error =
       p->isV4() ? IcmpError{kV4Unreachable, kV4FragmentationNeeded, mtu} : IcmpError{kV6PacketTooBig, 0, mtu};
-  return build(pool, offender, *p, from, error);
+  return build(pool, offender, *p, error);
 }
 
-Packet buildUnreachable(PacketPool& pool, ByteView offender, const Address& from, Unreachable why) {
+Packet buildUnreachable(PacketPool& pool, ByteView offender, Unreachable why) {
   auto p = parseInnerPacket(offender);
-  if (!p || from.family != p->src.family || !mayAnswer(offender, *p)) return {};
-  return build(pool, offender, *p, from, unreachable(p->isV4(), why));
+  if (!p || !mayAnswer(offender, *p)) return {};
+  return build(pool, offender, *p, unreachable(p->isV4(), why));
 }
 
 }  // namespace braid

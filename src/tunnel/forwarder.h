@@ -45,7 +45,6 @@ class Forwarder final : private TunnelKnowledge {
   void onPeersChanged();
   /// The options are others now.
   void setTunables() { shim_.setUp(options_); }
-  void setOwnAddresses(const Address& v4, const Address& v6) { answers_.setOwnAddresses(v4, v6); }
   /// Networks on this side: no peer may send from them, and nothing for them goes to a peer.
   void setLocalNetworks(std::vector<Prefix> networks);
 

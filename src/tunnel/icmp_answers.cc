@@ -22,24 +22,17 @@ Packet turnedRound(Packet answer, ByteView offender, size_t ipOffset) {
 }
 }  // namespace
 
-void IcmpAnswers::setOwnAddresses(const Address& v4, const Address& v6) {
-  own4_ = v4;
-  own6_ = v6;
-}
-
 Packet IcmpAnswers::tooBig(const Offender& offender, size_t mtu, Time now) {
   if (!mayAnswer(tooBig_, offender, now)) return {};
   ByteView packet = offender.bytes.subspan(offender.ipOffset);
-  Address from = sourceFor(offender.ip);
-  return turnedRound(buildTooBig(pool_, packet, from, static_cast<uint16_t>(mtu)), offender.bytes,
+  return turnedRound(buildTooBig(pool_, packet, static_cast<uint16_t>(mtu)), offender.bytes,
                      offender.ipOffset);
 }
 
 Packet IcmpAnswers::unreachable(const Offender& offender, Unreachable why, Time now) {
   if (!mayAnswer(unreachable_[static_cast<size_t>(why)], offender, now)) return {};
   ByteView packet = offender.bytes.subspan(offender.ipOffset);
-  return turnedRound(buildUnreachable(pool_, packet, sourceFor(offender.ip), why), offender.bytes,
-                     offender.ipOffset);
+  return turnedRound(buildUnreachable(pool_, packet, why), offender.bytes, offender.ipOffset);
 }
 
 // The hash has no key: a host that writes others' source addresses can use up their rations without finding
@@ -49,11 +42,6 @@ bool IcmpAnswers::mayAnswer(Cause& cause, const Offender& offender, Time now) {
   const Address& host = offender.ip.src;
   for (size_t i = 0; i < host.bytes.size(); i += 8) hash = Random(hash ^ load64(&host.bytes[i])).next();
   return cause.each[hash % kBuckets].take(kEach, now) && cause.all.take(kAll, now);
-}
-
-Address IcmpAnswers::sourceFor(const InnerPacket& offender) const {
-  const Address& own = offender.isV4() ? own4_ : own6_;
-  return own.family == Address::Family::kNone ? offender.dst : own;
 }
 
 }  // namespace braid

@@ -17,8 +17,8 @@ namespace braid {
 /// lets a router send. A host that makes many does not take those of others, nor those about another peer or for
 /// another cause: path MTU discovery goes on beside a scan of addresses that nobody has.
 ///
-/// Each packet given back is for the device; for a frame the answer is a frame back to its sender, with the same
-/// VLAN tags.
+/// Each packet given back is for the device, and comes from where the packet that is answered was to go. For a frame
+/// the answer is a frame back to its sender, with the same VLAN tags.
 class IcmpAnswers {
  public:
   /// Errors to one host, for one cause and about one peer (RFC 1812 section 4.3.2.8 asks for a bound). Hosts and
@@ -40,9 +40,6 @@ class IcmpAnswers {
   /// `pool` must outlive this object.
   explicit IcmpAnswers(PacketPool& pool) : pool_(pool) {}
 
-  /// Addresses that the errors come from; an unset one: the destination of the packet that is answered.
-  void setOwnAddresses(const Address& v4, const Address& v6);
-
   /// Says that packets must be at most `mtu` bytes, IP header included. Empty: no answer may be sent now.
   Packet tooBig(const Offender& offender, size_t mtu, Time now);
   /// Says that the packet cannot get there. Empty: no answer may be sent now.
@@ -56,10 +53,8 @@ class IcmpAnswers {
   };
 
   bool mayAnswer(Cause& cause, const Offender& offender, Time now);
-  Address sourceFor(const InnerPacket& offender) const;
 
   PacketPool& pool_;
-  Address own4_, own6_;
   Cause tooBig_;
   std::array<Cause, static_cast<size_t>(Unreachable::kProhibited) + 1> unreachable_;
 };

@@ -80,8 +80,6 @@ class Tunnel final : private PeerOwner {
   /// Calls back who came to this gateway before it was restarted, as callers() said then. After setPeers(): a peer
   /// that is not configured any more, or has an endpoint, is not called.
   void callBack(std::vector<Caller> callers, Time now);
-  /// Addresses that ICMP errors come from; unset ones: the destination of the packet that is answered.
-  void setOwnAddresses(const Address& v4, const Address& v6) { forwarder_.setOwnAddresses(v4, v6); }
   /// Networks on this side, own addresses among them: no peer may send from them, however wide its prefixes are, and
   /// nothing for them goes to a peer. A longer prefix of a peer counts for itself.
   void setLocalNetworks(std::vector<Prefix> networks) { forwarder_.setLocalNetworks(std::move(networks)); }

@@ -183,6 +183,21 @@ class Joining(PairCase):
         self.assertEqual((made["started"], made["answered"], made["forwarding"]), (True, True, True))
         self.assertNotIn(invited["line"].split("/")[3], json.dumps(made))
 
+    def test_everything_is_of_both_families_or_said_not_to_be(self):
+        def invited(name, *networks):
+            words = [word for network in networks for word in ("--network", network)]
+            return self.hub.call(binary("braidctl"), "invite", name, "--address", f"{PUBLIC[0]}:4433", *words)
+
+        half = invited("van", "0.0.0.0/0")
+        self.assertIn("IPv6 of that gateway leaves in clear", half.stderr)
+        self.assertIn("warning: IPv6 of this machine leaves in clear", self.join(half.stdout, "--network", "none"))
+        self.leave()
+        both = invited("boat", "0.0.0.0/0", "::/0")
+        self.assertNotIn("in clear", both.stderr)
+        self.assertNotIn("in clear", self.join(both.stdout))
+        for family, to in (("-4", "198.51.100.1"), ("-6", "2001:db8:77::1")):
+            self.assertIn("dev braid0", self.lab.edge.ip(family, "route", "get", to))
+
     def test_an_invitation_is_good_once_and_its_secret_is_nowhere_to_be_seen(self):
         line = self.invite("van")
         secret = line.split("/")[3]

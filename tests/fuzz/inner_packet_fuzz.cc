@@ -88,24 +88,21 @@ void checkClampMss(std::vector<uint8_t> b, uint16_t mtu) {
 }
 
 /// An answer is a well-formed packet within the limits, and is itself never answered.
-void checkAnswer(PacketPool& pool, ByteView offender, const Packet& answer, const Address& from) {
+void checkAnswer(PacketPool& pool, ByteView offender, const Packet& answer) {
   if (!answer) return;
   auto p = parseInnerPacket(answer.view());
-  CHECK(p && p->size == answer.size() && p->src == from);
+  CHECK(p && p->size == answer.size());
   CHECK(p->size <= (p->isV4() ? 576 : 1280));
-  CHECK(p->dst == parseInnerPacket(offender)->src);
+  CHECK(p->dst == parseInnerPacket(offender)->src && p->src == parseInnerPacket(offender)->dst);
   CHECK(!p->isV4() || headerValid(answer.view(), *p));
   CHECK(p->isV6() ? transportValid(answer.view(), *p)
                   : foldSum(sumBytes(answer.view().subspan(p->l4Offset))) == 0xffff);
-  CHECK(!buildTooBig(pool, answer.view(), from, 1280));
+  CHECK(!buildTooBig(pool, answer.view(), 1280));
 }
 
 void checkIcmp(PacketPool& pool, ByteView b, uint16_t mtu) {
-  for (const char* text : {"192.0.2.1", "2001:db8::1"}) {
-    Address from = Address::parse(text).value();
-    checkAnswer(pool, b, buildTooBig(pool, b, from, mtu), from);
-    checkAnswer(pool, b, buildUnreachable(pool, b, from, static_cast<Unreachable>(mtu % 3)), from);
-  }
+  checkAnswer(pool, b, buildTooBig(pool, b, mtu));
+  checkAnswer(pool, b, buildUnreachable(pool, b, static_cast<Unreachable>(mtu % 3)));
 }
 
 void checkFragments(PacketPool& pool, ByteView b, uint16_t mtu) {

@@ -119,7 +119,6 @@ class World {
     for (unsigned i = 0; i < puppets_.size(); ++i)
       puppets_[i] = std::make_unique<Puppet>(i + 1, peersBegin, now_);
     tunnel_ = std::make_unique<Tunnel>(options(), pool_, handshakes_, knownKey(1));
-    tunnel_->setOwnAddresses(*Address::parse("10.0.0.1"), *Address::parse("fd00::1"));
     tunnel_->setPeers(peers(), now_);
     if (!peersBegin) tunnel_->setUplinks({{"wifi", {{kSocket, Address::Family::kV4}}}}, now_);
     shakeHands();

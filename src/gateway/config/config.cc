@@ -99,6 +99,9 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   // Cross-checks on half-read parts would report consequences of what is reported already.
   if (out.empty()) checkTogether(root, places, config, ownPin, out);
   if (!out.empty()) return out.take();
+  ConfigDiagnostics warnings(path);
+  warnTogether(root, places, config, warnings);
+  config.warnings = warnings.take();
   if (kept) *kept = std::get<ConfigNode>(std::move(tree));
   return config;
 }

@@ -120,6 +120,19 @@ struct ControlConfig {
   std::string group;   ///< group of the socket; empty: the process's
 };
 
+/// One mistake in a configuration file, or what is right and rarely meant.
+struct ConfigError {
+  std::string file;
+  unsigned line = 0;    ///< from 1; 0: the file as a whole
+  unsigned column = 0;  ///< from 1
+  std::string key;      ///< "peers[0].pin"; empty: the file as a whole
+  std::string problem;  ///< what is wrong
+  std::string remedy;   ///< what to do about it
+  /// "edge.yaml:12:9: peers[0].pin: what is wrong; remedy"
+  std::string toString() const;
+};
+using ConfigErrors = std::vector<ConfigError>;
+
 /// Threads that carry packets, at most.
 inline constexpr unsigned kMostWorkers = AeadCipher::kLanes;
 
@@ -143,20 +156,12 @@ struct Config {
   std::string state;              ///< file of the counts of metered uplinks, a complete path
   std::string trace;              ///< file of the recovery trace, a complete path; empty: none
   std::string logLevel = "info";  ///< trace, debug, info, warning, error
+  ConfigErrors warnings;          ///< what keeps nothing from starting
 };
 
-/// One mistake in a configuration file.
-struct ConfigError {
-  std::string file;
-  unsigned line = 0;    ///< from 1; 0: the file as a whole
-  unsigned column = 0;  ///< from 1
-  std::string key;      ///< "peers[0].pin"; empty: the file as a whole
-  std::string problem;  ///< what is wrong
-  std::string remedy;   ///< what to do about it
-  /// "edge.yaml:12:9: peers[0].pin: what is wrong; remedy"
-  std::string toString() const;
-};
-using ConfigErrors = std::vector<ConfigError>;
+/// "IPv4" or "IPv6": what these routes leave to the host's own while they take all of the other; empty: nothing. All of
+/// IPv6 is 2000::/3 (RFC 4291 section 2.4: global unicast).
+std::string familyLeftOut(const std::vector<Prefix>& routes);
 
 /// What the reader takes from its surroundings.
 struct LoadOptions {

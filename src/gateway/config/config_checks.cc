@@ -1,6 +1,7 @@
 // What must hold between the parts of a file. Runs only on files whose parts are right by themselves.
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
@@ -195,7 +196,44 @@ void checkLoops(const ConfigSection& root, const ConfigPlaces& places, const Con
   }
 }
 
+// The two halves of a prefix that is shorter than an address.
+std::array<Prefix, 2> halvesOf(const Prefix& whole) {
+  std::array<Prefix, 2> out{whole, whole};
+  for (Prefix& half : out) half.length = whole.length + 1;
+  out[1].address.bytes[whole.length / 8] |= static_cast<uint8_t>(0x80 >> whole.length % 8);
+  return out;
+}
+
+// The routes together hold every address of the prefix.
+bool takeAll(const std::vector<Prefix>& routes, const Prefix& whole) {
+  auto isPart = [&](const Prefix& r) { return whole.contains(r.address) && r.length > whole.length; };
+  if (std::ranges::any_of(routes, [&](const Prefix& r) { return !isPart(r) && r.contains(whole.address); }))
+    return true;
+  if (std::ranges::none_of(routes, isPart)) return false;
+  auto [low, high] = halvesOf(whole);
+  return takeAll(routes, low) && takeAll(routes, high);
+}
+
 }  // namespace
+
+std::string familyLeftOut(const std::vector<Prefix>& routes) {
+  bool v4 = takeAll(routes, *Prefix::parse("0.0.0.0/0"));
+  bool v6 = takeAll(routes, *Prefix::parse("2000::/3"));
+  return v4 == v6 ? "" : v4 ? "IPv6" : "IPv4";
+}
+
+void warnTogether(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+                  ConfigDiagnostics& out) {
+  std::string left = familyLeftOut(config.device.routes);
+  if (left.empty()) return;
+  ConfigValue routes = childOf(root.find("device"), "routes");
+  bool v6 = left == "IPv6";
+  out.add(routes ? routes : routeAt(routes, places, 0),
+          std::string("take all of ") + (v6 ? "IPv4" : "IPv6") + " into the tunnel and leave " + left +
+              " to the host's own routes: where it has " + left + ", that leaves in clear",
+          std::string("add \"") + (v6 ? "::/0" : "0.0.0.0/0") +
+              "\" to them and to the prefixes of the peer, or keep " + left + " from leaving this host");
+}
 
 void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
                    const std::optional<Pin>& ownPin, ConfigDiagnostics& out) {

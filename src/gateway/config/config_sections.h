@@ -43,5 +43,8 @@ void readRecovery(const ConfigValue& value, Config& config, ConfigDiagnostics& o
 /// What must hold between the parts of a file; `root` gives the places. Call when each part alone is right.
 void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
                    const std::optional<Pin>& ownPin, ConfigDiagnostics& out);
+/// What is right and rarely meant.
+void warnTogether(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+                  ConfigDiagnostics& out);
 
 }  // namespace braid

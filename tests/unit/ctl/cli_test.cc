@@ -395,6 +395,22 @@ TEST_F(Cli, ChecksAFile) {
   EXPECT_FALSE(mistakes[0]["remedy"].get<std::string>().empty());
 }
 
+TEST_F(Cli, AWarningIsNoMistake) {
+  ASSERT_EQ(run({"keygen", "edge", "--dir", folder_}), kExitOk);
+  std::ofstream(folder_ / "edge.yaml")
+      << "identity: {key: edge.key, certificate: edge.crt}\nlisten: ['0.0.0.0:1']\n"
+         "device: {routes: [0.0.0.0/0]}\n"
+         "peers: [{name: a, pin: 'sha256:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=',"
+         " prefixes: [0.0.0.0/0]}]\n";
+  EXPECT_EQ(run({"check", folder_ / "edge.yaml"}), kExitOk) << err_.str();
+  EXPECT_EQ(out_.str().find("warning: "), 0u) << out_.str();
+  EXPECT_EQ(run({"check", "--json", folder_ / "edge.yaml"}), kExitOk);
+  const auto answer = nlohmann::json::parse(out_.str());
+  EXPECT_TRUE(answer["mistakes"].empty());
+  ASSERT_EQ(answer["warnings"].size(), 1u);
+  EXPECT_EQ(answer["warnings"][0]["key"], "device.routes");
+}
+
 TEST_F(Cli, ResultThatCannotBeWrittenIsAFailure) {
   out_.setstate(std::ios::badbit);
   EXPECT_EQ(run({"version"}), kExitFailure);

@@ -288,10 +288,12 @@ TEST_F(GatewayTest, OwnAddressesAndNetworksAreNoPeersHoweverWideItsPrefixes) {
 }
 
 TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
+  edge_.config.device.routes.push_back(*Prefix::parse("::/0"));
   start();
   std::string name = edge_.host.device()->name();
   EXPECT_THAT(edge_.host.net().configured(),
               IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name, "route 10.2.0.0/24 dev " + name,
+                            "route default dev " + name + " metric 1",
                             name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
   edge_.gateway->stop();
   EXPECT_THAT(edge_.host.net().configured(), IsEmpty());

@@ -52,6 +52,37 @@ TEST(ConfigChecks, SubflowsStayBelowTheirLimit) {
               "'subflows', remove endpoints, or raise tunnel.max-subflows at both gateways");
 }
 
+TEST(ConfigChecks, AFamilyThatIsLeftOutIsAWarning) {
+  auto left = [](const std::vector<const char*>& texts) {
+    std::vector<Prefix> routes;
+    for (const char* text : texts) routes.push_back(*Prefix::parse(text));
+    return familyLeftOut(routes);
+  };
+  EXPECT_EQ(left({}), "");
+  EXPECT_EQ(left({"10.0.0.0/8", "fd00::/8"}), "");
+  EXPECT_EQ(left({"0.0.0.0/0"}), "IPv6");
+  EXPECT_EQ(left({"0.0.0.0/0", "fd00::/8"}), "IPv6");
+  EXPECT_EQ(left({"0.0.0.0/1", "128.0.0.0/1"}), "IPv6");
+  EXPECT_EQ(left({"0.0.0.0/1", "128.0.0.0/2", "192.0.0.0/2", "10.0.0.0/8"}), "IPv6");
+  EXPECT_EQ(left({"0.0.0.0/1", "128.0.0.0/2", "10.0.0.0/8"}), "") << "it does not take all";
+  EXPECT_EQ(left({"::/0"}), "IPv4");
+  EXPECT_EQ(left({"2000::/3", "0.0.0.0/1"}), "IPv4");
+  EXPECT_EQ(left({"::/1", "8000::/1"}), "IPv4");
+  EXPECT_EQ(left({"2000::/4"}), "");
+  for (const char* v6 : {"::/0", "2000::/3", "::/1"})
+    EXPECT_EQ(left({"0.0.0.0/1", "128.0.0.0/1", v6}), "") << v6;
+
+  std::string text = with(edgeText(), "routes: [10.1.0.0/16]", "routes: [0.0.0.0/0]");
+  ConfigErrors warnings = configOf(text).warnings;
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(
+      warnings[0].toString(),
+      "e.yaml:4:11: device.routes: take all of IPv4 into the tunnel and leave IPv6 to the host's own "
+      "routes: where it has IPv6, that leaves in clear; add \"::/0\" to them and to the prefixes of the "
+      "peer, or keep IPv6 from leaving this host");
+  EXPECT_THAT(configOf(edgeText()).warnings, testing::IsEmpty());
+}
+
 TEST(ConfigChecks, TunNeedsPrefixesForItsRoutes) {
   expectError(with(edgeText(), "routes: [10.1.0.0/16]", "routes: [10.1.0.0/16, 10.2.0.0/16]"),
               "e.yaml:4:25: device.routes[1]: 10.2.0.0/16 is in no peer's prefixes, so its packets would be "
