@@ -22,14 +22,18 @@ UdpFlow::UdpFlow(World& world, Node& from, Node& to, uint16_t port, UdpOptions o
 }
 
 void UdpFlow::send() {
-  if (finished()) return;
+  uint64_t before = sent_;
+  while (!finished() && sent_ - before < options_.together) sendOne();
+  if (sent_ > before) world_.after((sent_ - before) * options_.interval, [this] { send(); });
+}
+
+void UdpFlow::sendOne() {
   Bytes payload(std::max(options_.payload, kPrefix));
   store64(&payload[0], sent_);
   store64(&payload[8], static_cast<uint64_t>(world_.now().time_since_epoch().count()));
   fillContent(seed_, sent_ << 12, ByteSpan(payload).subspan(kPrefix));
   ++sent_;
   from_.send(udpPacket(ip_, port_, port_, payload));
-  world_.after(options_.interval, [this] { send(); });
 }
 
 void UdpFlow::onPacket(ByteView packet, const InnerPacket& ip) {

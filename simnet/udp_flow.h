@@ -12,6 +12,7 @@ struct UdpOptions {
   size_t payload = 200;      ///< bytes, at least 16
   Duration interval = 20ms;  ///< between datagrams
   uint64_t count = 100;      ///< datagrams
+  uint64_t together = 1;     ///< datagrams that leave at once, after as many intervals
   bool v6 = false;
   bool ecn = false;
   bool dontFragment = true;
@@ -39,6 +40,7 @@ class UdpFlow final : public Host {
 
  private:
   void send();
+  void sendOne();
   void onPacket(ByteView packet, const InnerPacket& ip);
 
   World& world_;

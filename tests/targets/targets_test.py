@@ -267,6 +267,32 @@ class Copies(unittest.TestCase):
         self.assertEqual([self.copies(host) for host in ("nobody", "server", "client")], [0.02, 0.03, 0.03])
 
 
+class OneWayCalls(unittest.TestCase):
+    """order.2b: the worst variant counts, and every bound of it."""
+
+    @staticmethod
+    def rows(**worst):
+        good = {"sent": 5000, "lost": 1, "above ms": 5.0, "kept": 1.0}
+        return {"good": good, "worst": good | worst, "another": good}
+
+    def missing(self, **worst):
+        return order.one_way_value(self.rows(**worst))[1].get(MISSING)
+
+    def test_the_worst_variant_is_the_value(self):
+        value, detail = order.one_way_value(self.rows(lost=10))
+        self.assertEqual((value, detail["worst variant"]), (0.002, "worst"))
+        self.assertNotIn(MISSING, detail)
+
+    def test_each_bound_holds_for_the_worst_variant(self):
+        self.assertIn("p99 12.5 ms above idle", self.missing(**{"above ms": 12.5}))
+        self.assertIn("4999 packets", self.missing(sent=4999))
+        rows = {name: row | {"kept": 0.96} for name, row in self.rows().items()}
+        self.assertIn("keeps 0.960", order.one_way_value(rows)[1][MISSING])
+
+    def test_slow_calls_are_several(self):
+        self.assertEqual([len(order.one_way_flows(rate, "::1")) for rate in (10, 50, 200)], [10, 2, 1])
+
+
 class WhenIdle(unittest.TestCase):
     """What is measured under load is judged by what is measured when idle."""
 

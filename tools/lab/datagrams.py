@@ -1,11 +1,12 @@
-"""Steady flows of small datagrams, each way between two namespaces, with one-way delays: python3 -m lab.datagrams F.
+"""Steady flows of small datagrams between two namespaces, with one-way delays: python3 -m lab.datagrams F.
 
 One process has both ends, so that one clock has both times: a datagram carries when it was sent, the kernel says when
 it came. Neither time is late when the process is. The clock is the monotonic one, as somebody may set the other while
 a run lasts. F is a file with a JSON object: near, far (names of namespaces), address (of far), seconds, flows, a list
-of {name, port, rate (a second, each way), size (bytes of payload)}, and dns, a name that a server at the address knows
-and is asked for once a second (None: no questions). Its output is one JSON object: {flow: {"up" | "down" | "answer":
-{sent, late, lost, delays}}}; delays are in milliseconds, of an answer since its question.
+of {name, port, rate (a second, each way), size (bytes of payload), to (the address that a flow of one way goes to;
+without it there are two ways on one 5-tuple)}, and dns, a name that a server at the address knows and is asked for once
+a second (None: no questions). Its output is one JSON object: {flow: {"up" | "down" | "answer": {sent, late, lost,
+delays}}}; delays are in milliseconds, of an answer since its question.
 """
 
 import dataclasses
@@ -100,7 +101,7 @@ def question(name):
 
 
 class _End:
-    """One end of a flow, in its namespace."""
+    """One end of a flow, in its namespace. `outgoing` or `incoming` is None where the flow has one way."""
 
     def __init__(self, handle, interval, offset, seconds, outgoing, incoming, size):
         self._handle, self._interval, self._size = handle, interval, size
@@ -115,7 +116,7 @@ class _End:
 
     def send(self, now):
         """What is due. Returns when the next is, None when none is."""
-        if self._outgoing.sent >= self._count:
+        if not self._outgoing or self._outgoing.sent >= self._count:
             return None
         if now >= self._next:
             self._outgoing.late += now > self._next + self._interval
@@ -156,6 +157,19 @@ def _open(near, far, address, seconds, flow):
                   _End(server, interval, 0.5 + interval / 2, seconds, ways[DOWN], ways[UP], flow["size"])]
 
 
+def _open_one_way(near, far, address, seconds, flow):
+    """The same of a flow of one way, to whichever of both has the address flow["to"]. The receiver says nothing."""
+    way = UP if flow["to"] == address else DOWN
+    source, target = (near, far) if way == UP else (far, near)
+    receiver = target.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
+    sender = source.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.bind((flow["to"], flow["port"]))
+    sender.connect((flow["to"], flow["port"]))
+    ways, interval = {way: Way()}, 1 / flow["rate"]
+    return ways, [_End(sender, interval, 0.5, seconds, ways[way], None, flow["size"]),
+                  _End(receiver, interval, 0.5, seconds, None, ways[way], flow["size"])]
+
+
 def _loop(ends):
     """Sends what is due and takes what comes, until nothing is due any more and what is under way had its time."""
     poll = select.poll()
@@ -179,7 +193,8 @@ def main():
     near, far = (Namespace.existing(wanted[key]) for key in ("near", "far"))
     results, ends = {}, []
     for flow in wanted["flows"]:
-        results[flow["name"]], both = _open(near, far, wanted["address"], wanted["seconds"], flow)
+        opened = _open_one_way if "to" in flow else _open
+        results[flow["name"]], both = opened(near, far, wanted["address"], wanted["seconds"], flow)
         ends += both
     if wanted["dns"]:
         results["dns"] = {"answer": Way()}

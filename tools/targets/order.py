@@ -3,6 +3,7 @@
 import concurrent.futures
 import copy
 import json
+import math
 import pathlib
 import time
 
@@ -26,6 +27,7 @@ QUICK = option("--quick", action="store_true", help="one short look, without a v
 SETTINGS = option("--settings", metavar="JSON", default="{}", help="changes of both gateways' configuration")
 OPTIONS = [QUICK, SETTINGS]
 TAIL = 12  # ms that a p99 may be above idle
+LOST_SHARE = 0.0005  # of packets of a steady flow beside a download
 START = 1  # seconds that downloads have before something else is measured beside them
 
 
@@ -150,6 +152,77 @@ def call(quick, settings):
     return lost, detail
 
 
+ONE_WAY_RATES = [10, 50, 200]  # packets a second of a call
+ONE_WAY_SECONDS = 50
+ONE_WAY_PACKETS = 5000  # of a variant, at least: by several calls at once where one would take long
+AHEAD = 3  # seconds that whichever begins is there before the other
+WAYS = ["up", "down"]
+
+
+def one_way_flows(rate, to):
+    """As many calls to that address as give ONE_WAY_PACKETS in ONE_WAY_SECONDS."""
+    count = math.ceil(ONE_WAY_PACKETS / (rate * ONE_WAY_SECONDS))
+    return [{"name": f"call {i}", "port": 4700 + i, "rate": rate, "size": CALL[0]["size"], "to": to}
+            for i in range(count)]
+
+
+def pooled(result, way):
+    """One direction of all flows of a result of lab.datagrams, as of one flow."""
+    ways = [each[way] for each in result.values()]
+    return {**{key: sum(each[key] for each in ways) for key in ("sent", "late", "lost")},
+            "delays": [delay for each in ways for delay in each["delays"]]}
+
+
+def one_way_beside(settings, seconds, rate, way, call_first):
+    """One variant in a fresh lab: calls alone, the download alone, then both."""
+    lab, changes = opened(LINKS, settings)
+    flows = one_way_flows(rate, SERVER if way == "up" else lab.sites[0].client_address[0])
+    with lab, concurrent.futures.ThreadPoolExecutor() as pool:
+        lab.start_gateways(**changes)
+        Iperf3(lab)
+        idle = _steady(lab, flows, seconds / 5)
+        alone = tcp_download(lab, round(seconds * 0.4))
+        if call_first:
+            calls = pool.submit(_steady, lab, flows, seconds)
+            time.sleep(AHEAD)
+            beside = tcp_download(lab, seconds - AHEAD)
+            busy = calls.result()
+        else:
+            download = pool.submit(tcp_download, lab, seconds + AHEAD + 2)
+            time.sleep(AHEAD)
+            busy = _steady(lab, flows, seconds)
+            beside = download.result()
+    row = above_idle({"calls": {way: pooled(idle, way)}}, {"calls": {way: pooled(busy, way)}})[f"calls {way}"]
+    return {**row, "calls": len(flows), "kept": beside / alone}
+
+
+@target("order.2b", "calls of one way (172 bytes; 10, 50 and 200 packets/s; in each direction, begun 3 s before and 3 s "
+        f"after) beside a download, WiFi + LTE, {ONE_WAY_PACKETS} packets of each variant: share lost, the worst "
+        f"variant; p99 one-way delay at most {TAIL} ms above idle, the download keeps {KEPT} of its goodput (median)",
+        "share", at_most=LOST_SHARE, programs=PROGRAMS, options=OPTIONS)
+def one_way_call(quick, settings):
+    seconds = QUICK_SECONDS if quick else ONE_WAY_SECONDS
+    rows = {f"{rate}/s {way}, {'call' if call_first else 'download'} first":
+            one_way_beside(settings, seconds, rate, way, call_first)
+            for rate in ONE_WAY_RATES for way in WAYS for call_first in (True, False)}
+    return one_way_value(rows)
+
+
+def one_way_value(rows):
+    """(value, detail) of {variant: what one_way_beside() returns}."""
+    lost = {variant: row["lost"] / row["sent"] for variant, row in rows.items()}
+    above = {variant: row["above ms"] for variant, row in rows.items()}
+    worst, slowest = max(lost, key=lost.get), max(above, key=above.get)
+    kept = median(row["kept"] for row in rows.values())
+    detail = {"worst variant": worst, "p99 above idle ms": above[slowest], "of": slowest,
+              "download kept": rounded(kept), "variants": rows}
+    require(detail, above[slowest] <= TAIL, f"{slowest}: p99 {above[slowest]:.1f} ms above idle, at most {TAIL} may be")
+    require(detail, kept >= KEPT, f"the download keeps {kept:.3f}, at least {KEPT} must be")
+    fewest = min(row["sent"] for row in rows.values())
+    require(detail, fewest >= ONE_WAY_PACKETS, f"{fewest} packets of a variant, {ONE_WAY_PACKETS} must be")
+    return lost[worst], detail
+
+
 INNER = {"client": "10.99.0.1", "server": "10.99.0.2"}
 DEVICE, MOST_AROUND = "braid0", 80  # bytes that WireGuard adds over IPv6, the larger ones
 
@@ -206,7 +279,7 @@ def fitting_vpn(quick, settings):
 
 GAME = [{"name": "game", "port": 4601, "rate": 30, "size": 100}]
 NAME = "game.test"
-GAME_SECONDS, LOST_SHARE = 300, 0.0005
+GAME_SECONDS = 300
 
 
 def _game(settings, seconds):

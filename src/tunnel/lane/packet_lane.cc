@@ -56,7 +56,7 @@ std::optional<Drop> PacketLane::enqueue(Packet packet, const FlowKey& key, bool 
   Duration quiet = now - flow->lastUse();
   if (!waits && quiet >= kBulkGap) flow->patience.restart();
   size_t size = packet.size();
-  flow->burst.onPacket(size, reliable, hint, quiet, waits);
+  flow->burst.onPacket(size, flow->delivery(), hint, quiet, waits);
   flows_.touch(*flow, now);
   footprint_ += packet.footprint();
   ++packets_;

@@ -131,7 +131,7 @@ void StreamSending::onWritten(Stream& stream, size_t grown, size_t packets, size
   if (!waits && quiet >= kPause) stream.patience.restart();
   PacketHint hint;
   hint.push = true;
-  stream.burst.onPacket(grown, true, hint, quiet, waits);
+  stream.burst.onPacket(grown, Delivery::kStream, hint, quiet, waits);
   queuedPackets_ += stream.source_.packets() - packets;
   queued_.set(queuedPackets_);
   sentBytes_ += bytes;

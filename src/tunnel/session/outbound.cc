@@ -388,16 +388,12 @@ Time Outbound::nextDeadline(Time now) const {
     for (const Subflow* s : parts_.subflows) {
       Time opens = s->gate().opensAt(true);
       if (opens > now) next = std::min(next, opens);
-      if (smallWaits_ && (opens = s->gate().opensAheadAt()) > now) next = std::min(next, opens);
+      bool mayBeAhead = smallWaits_ || ledger.queued() > 0;
+      if (mayBeAhead && (opens = s->gate().opensAheadAt()) > now) next = std::min(next, opens);
     }
   }
-  if (ledger.queued() > 0) {
-    for (const Subflow* s : parts_.subflows) {
-      Time opens = s->gate().opensForRepairAt();
-      if (opens > now) next = std::min(next, opens);
-    }
+  if (ledger.queued() > 0)
     next = std::min(next, std::max(now, std::min(repairs_.readyAt(), ledger.repairExpiresAt())));
-  }
   if (parts_.round.bytes() == 0 && ledger.live() > 0)
     next = std::min(next, std::max(now, parts_.protector.idleAgainAt()));
   if (parts_.round.held() > 0) next = std::min(next, std::max(now, patienceEnd_));

@@ -88,11 +88,13 @@ bool Repairs::mayUse(const Datum& datum, const Subflow& path) const {
   return true;
 }
 
-// The path that may send it now, that the packet fits, and where it is likely to arrive first.
+// The path that may send it now, that the packet fits, and where it is likely to arrive first. What is lost obeys window
+// and pacer like new data (RFC 9002 section 7): in an incast the losses are the congestion. What a silent path has held
+// may be ahead by some datagrams, as the losses of a dead path tell nothing of the others.
 Subflow* Repairs::pathFor(const Datum& datum, Time now) const {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
-    if (!s->gate().isOpenForRepair(now) || !fits(datum.packet.size(), *s)) continue;
+    if (!s->gate().isOpenFor(datum.moved, now) || !fits(datum.packet.size(), *s)) continue;
     if (!mayUse(datum, *s)) continue;
     if (!best || s->path().expectedDelay() < best->path().expectedDelay()) best = s;
   }

@@ -44,11 +44,6 @@ Time Gate::opensForTestAt() const {
   return usable_ && suppressedAt() == kNever && hasRoom(window()) ? spacedUntil() : kNever;
 }
 
-Time Gate::opensForRepairAt() const {
-  if (!takesData() || !hasRoom(kRepairWindow)) return opensAt();
-  return ceiling_ ? ceiling_->nextSend() : Time::min();
-}
-
 Time Gate::opensAheadAt() const {
   uint64_t more = std::min(kAheadDatagrams * mtu_.current(), window() / kAheadPart);
   return takesData() && hasRoom(window() + more) ? spacedUntil(more) : kNever;

@@ -22,11 +22,9 @@ namespace braid {
 /// The gate only tells. What leaves without asking (probes, ACKs) is paid for all the same, by onSent().
 class Gate {
  public:
-  /// Bytes that repairs may have in flight where the window is smaller: about what a 64 KB TCP window had on
-  /// a path that died. Ours.
-  static constexpr uint64_t kRepairWindow = 64 << 10;
-  /// Small flows may be ahead of window and pacer by so many datagrams, and by this part of the window: a
-  /// request does not wait for what bulk has used up. It is paid back before bulk goes on. Ours.
+  /// Small flows, and data moved off a silent path, may be ahead of window and pacer by at most kAheadDatagrams and at
+  /// most 1/kAheadPart of the window: a request, or what a host misses already, does not wait for what bulk has used
+  /// up. It is paid back before bulk goes on. Ours.
   static constexpr uint64_t kAheadDatagrams = 4;
   static constexpr uint64_t kAheadPart = 4;
 
@@ -57,15 +55,12 @@ class Gate {
   Time opensAt(bool overflow = false) const;
   /// The same for a load test, whatever the subflow is for.
   Time opensForTestAt() const;
-  /// The same for a repair: somebody waits for it, so an idle path takes it beyond window and pacer.
-  bool isOpenForRepair(Time now) const { return opensForRepairAt() <= now; }
-  Time opensForRepairAt() const;
-  /// The same for a small flow, which may be ahead by kAheadDatagrams and 1/kAheadPart of the window; but not
-  /// of the ceiling, nor where it is overflow.
+  /// The same for what may be ahead; but not of the ceiling, nor where it is overflow.
   bool isOpenAhead(Time now) const { return opensAheadAt() <= now; }
   Time opensAheadAt() const;
-  /// For data of a flow, or its protection in its turn. `isSmall`: of a small flow.
-  bool isOpenFor(bool isSmall, Time now) const { return isOpen(now) || (isSmall && isOpenAhead(now)); }
+  /// For data of a flow, its repair, or its protection in its turn. `mayBeAhead`: of a small flow, or moved off a silent
+  /// path.
+  bool isOpenFor(bool mayBeAhead, Time now) const { return isOpen(now) || (mayBeAhead && isOpenAhead(now)); }
   /// All of this for the path scheduler; what is no matter of the gate is left out.
   PathView view(Time now, bool overflow) const;
   /// Congestion window in bytes.

@@ -57,18 +57,46 @@ TEST(FlowBurst, FinEndsAFlowAndPushAShortBurst) {
   EXPECT_TRUE(in(2, 1000, {.fin = true}));
 }
 
-TEST(FlowBurst, ALoneDatagramEndsItsFlow) {
+TEST(FlowBurst, EachTimelyDatagramOfAShortBurstMayBeItsLast) {
   Bench b;
-  auto in = [&](bool reliable, Duration t) {
+  auto in = [&](bool reliable, size_t size, Time t) {
     auto n = static_cast<uint16_t>(reliable ? 1 : 2);
-    b.in(n, 100, at(t), reliable);
-    b.outs(2, at(t));
+    b.in(n, size, t, reliable);
+    b.outs(2, t);
     return b.flow(n)->burst.ended();
   };
-  EXPECT_TRUE(in(false, 1s));
-  EXPECT_FALSE(in(false, 1s + FlowBurst::kGap - 1ns)) << "a stream";
-  EXPECT_TRUE(in(false, 2s)) << "the frame of a call";
-  EXPECT_FALSE(in(true, 1s)) << "TCP says so itself";
+  EXPECT_FALSE(in(true, 100, at(1s))) << "TCP says so itself";
+  size_t sent = 0;
+  for (; sent + 1000 <= FlowBurst::kShort; sent += 1000) EXPECT_TRUE(in(false, 1000, at(1s))) << sent;
+  EXPECT_FALSE(in(false, 1000, at(1s))) << "a stream";
+  EXPECT_TRUE(in(false, 1000, at(1s) + FlowBurst::kGap)) << "the frame of a call";
+}
+
+TEST(FlowBurst, ACallIsSmallHoweverDenseItsDatagramsAre) {
+  Bench b;
+  Time t = at(1s);
+  auto everyTwoMilliseconds = [&](size_t size) {
+    t += 2ms;
+    b.in(1, size, t, false);
+    b.outs(2, t);
+    return b.flow(1)->burst.isSmall();
+  };
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(everyTwoMilliseconds(300)) << "1.2 Mbit/s " << i;
+  bool isSmall = true;
+  for (int i = 0; i < 100; ++i) isSmall = everyTwoMilliseconds(600);
+  EXPECT_FALSE(isSmall) << "2.4 Mbit/s";
+}
+
+TEST(FlowBurst, ALoneOrderedDatagramEndsItsFlow) {
+  Bench b;
+  auto in = [&](Time t) {
+    b.in(1, 100, t, false, false, {.sign = DatagramSign::kOrdered});
+    b.outs(2, t);
+    return b.flow(1)->burst.ended();
+  };
+  EXPECT_TRUE(in(at(1s)));
+  EXPECT_FALSE(in(at(1s) + FlowBurst::kGap - 1ns)) << "what is lost of a stream is sent again";
+  EXPECT_TRUE(in(at(2s)));
 }
 
 TEST(FlowBurst, AFlowThatTakesOverBeginsANewOne) {

@@ -108,7 +108,7 @@ TEST_F(RepairsTest, TheSearchForAPathOfItsOwnIsBounded) {
   };
   passOver(1, 201);
   const Datum* other = lost(idle);
-  while (full.gate().isOpenForRepair(now)) send(full, {make(1100)});
+  while (full.gate().isOpen(now)) send(full, {make(1100)});
   EXPECT_EQ(repairs->first(now), onFull[0]);
   EXPECT_EQ(repairs->pick(path, now), nullptr) << "32 others have no path";
   passOver(202, 402);

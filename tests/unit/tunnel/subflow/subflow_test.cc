@@ -627,7 +627,7 @@ TEST_F(SuppressedSubflowTest, TakesNoDataAndStaysInUse) {
   ASSERT_TRUE(s->gate().isOpen(now));
   suppress();
   EXPECT_FALSE(s->gate().isOpen(now));
-  EXPECT_FALSE(s->gate().isOpenForRepair(now));
+  EXPECT_FALSE(s->gate().isOpenAhead(now));
   EXPECT_FALSE(s->view(now).usable);
   EXPECT_FALSE(s->gate().takesData());
   EXPECT_TRUE(s->usable());
@@ -680,7 +680,7 @@ TEST_F(SubflowTest, OneThatRestsTakesNoData) {
   EXPECT_TRUE(s->usable());
   EXPECT_EQ(s->gate().opensAt(), kNever);
   EXPECT_EQ(s->gate().opensAt(true), kNever);
-  EXPECT_FALSE(s->gate().isOpenForRepair(now));
+  EXPECT_FALSE(s->gate().isOpenAhead(now));
   EXPECT_FALSE(s->view(now).usable || s->view(now, true).usable);
   EXPECT_FALSE(s->gate().takesData());
   EXPECT_TRUE(s->status(now).resting);
@@ -690,7 +690,7 @@ TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
   activate(1);
   s->gate().setDuty(PathDuty::kOverflow, now);
   EXPECT_FALSE(s->gate().isOpen(now));
-  EXPECT_FALSE(s->gate().isOpenForRepair(now));
+  EXPECT_FALSE(s->gate().isOpenAhead(now));
   EXPECT_FALSE(s->view(now).open);
   EXPECT_FALSE(s->gate().takesData());
   EXPECT_TRUE(s->view(now, true).open && s->view(now, true).usable);
@@ -730,9 +730,9 @@ TEST_F(SubflowTest, TheWindowBoundsWhatIsInFlight) {
 
 TEST_F(SubflowTest, ASuspectPathRepairsNothing) {
   activate();
-  EXPECT_TRUE(s->gate().isOpenForRepair(now));
+  EXPECT_TRUE(s->gate().isOpenAhead(now));
   s->onSendError(now);
-  EXPECT_FALSE(s->gate().isOpenForRepair(now));
+  EXPECT_FALSE(s->gate().isOpenAhead(now));
 }
 
 }  // namespace
