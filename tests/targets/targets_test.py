@@ -20,8 +20,8 @@ from unittest import mock
 from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
-from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, always, at_least, eval_shim,
-                     operate_packages, operate_web, option, order, order_shim, rate, recovery, shield, shim,
+from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid_incast, always, at_least,
+                     eval_shim, operate_packages, operate_web, option, order, order_shim, rate, recovery, shield, shim,
                      shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
@@ -265,6 +265,25 @@ class Copies(unittest.TestCase):
 
     def test_of_either_host_count(self):
         self.assertEqual([self.copies(host) for host in ("nobody", "server", "client")], [0.02, 0.03, 0.03])
+
+
+class Incast(unittest.TestCase):
+    """aid.1: losses of the largest crowd, and no crowd is slower."""
+
+    @staticmethod
+    def runs(slow=1.0):
+        before = aid_incast.BEFORE
+        return {(senders, seed): {"lost": before[senders][0] / 20, "sent": 10**6, "incomplete": 0,
+                                  "mean": before[senders][1] / 1e3 * (slow if senders == 40 else 0.9)}
+                for senders in aid_incast.SENDERS for seed in aid_incast.SEEDS}
+
+    def test_losses_of_the_largest_crowd_are_the_value(self):
+        value, detail = aid_incast.incast_value(self.runs())
+        self.assertAlmostEqual(value, 0.5)
+        self.assertNotIn(MISSING, detail)
+
+    def test_no_crowd_may_be_slower(self):
+        self.assertIn("40 senders", aid_incast.incast_value(self.runs(1.01))[1][MISSING])
 
 
 class OneWayCalls(unittest.TestCase):

@@ -4,8 +4,8 @@ One process has both ends, so that one clock has both times: a datagram carries 
 it came. Neither time is late when the process is. The clock is the monotonic one, as somebody may set the other while
 a run lasts. F is a file with a JSON object: near, far (names of namespaces), address (of far), seconds, flows, a list
 of {name, port, rate (a second, each way), size (bytes of payload), to (the address that a flow of one way goes to;
-without it there are two ways on one 5-tuple)}, and dns, a name that a server at the address knows and is asked for once
-a second (None: no questions). Its output is one JSON object: {flow: {"up" | "down" | "answer": {sent, late, lost,
+without it there are two ways on one 5-tuple)}, and dns, a name that a server at the address knows and is asked for
+once a second (None: no questions). Its output is one JSON object: {flow: {"up" | "down" | "answer": {sent, late, lost,
 delays}}}; delays are in milliseconds, of an answer since its question.
 """
 

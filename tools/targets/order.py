@@ -196,8 +196,8 @@ def one_way_beside(settings, seconds, rate, way, call_first):
     return {**row, "calls": len(flows), "kept": beside / alone}
 
 
-@target("order.2b", "calls of one way (172 bytes; 10, 50 and 200 packets/s; in each direction, begun 3 s before and 3 s "
-        f"after) beside a download, WiFi + LTE, {ONE_WAY_PACKETS} packets of each variant: share lost, the worst "
+@target("order.2b", "calls of one way (172 bytes; 10, 50 and 200 packets/s; in each direction, begun 3 s before and "
+        f"3 s after) beside a download, WiFi + LTE, {ONE_WAY_PACKETS} packets of each variant: share lost, the worst "
         f"variant; p99 one-way delay at most {TAIL} ms above idle, the download keeps {KEPT} of its goodput (median)",
         "share", at_most=LOST_SHARE, programs=PROGRAMS, options=OPTIONS)
 def one_way_call(quick, settings):
@@ -216,7 +216,7 @@ def one_way_value(rows):
     kept = median(row["kept"] for row in rows.values())
     detail = {"worst variant": worst, "p99 above idle ms": above[slowest], "of": slowest,
               "download kept": rounded(kept), "variants": rows}
-    require(detail, above[slowest] <= TAIL, f"{slowest}: p99 {above[slowest]:.1f} ms above idle, at most {TAIL} may be")
+    require(detail, above[slowest] <= TAIL, f"{slowest}: p99 {above[slowest]:.1f} ms above idle")
     require(detail, kept >= KEPT, f"the download keeps {kept:.3f}, at least {KEPT} must be")
     fewest = min(row["sent"] for row in rows.values())
     require(detail, fewest >= ONE_WAY_PACKETS, f"{fewest} packets of a variant, {ONE_WAY_PACKETS} must be")
