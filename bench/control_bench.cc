@@ -122,7 +122,8 @@ struct Turns {
 };
 
 json serve(Loop& loop, const std::string& path, HubHandler& hub) {
-  ControlServer server(loop.raw(), path, "", hub);
+  ControlPath place(path);
+  ControlServer server(loop.raw(), place, "", hub);
   bool ended = false;
   SignalWatcher term(loop, SIGTERM, [&] { ended = true; });
   std::cout << json{{"ready", true}} << std::endl;
@@ -146,7 +147,8 @@ json askAll(Loop& loop, HubHandler& hub) {
   std::string path = folder + "/hub.sock";
   json out = json::object();
   {
-    ControlServer server(loop.raw(), path, "", hub);
+    ControlPath place(path);
+    ControlServer server(loop.raw(), place, "", hub);
     for (const auto& [name, request] : questions) {
       Turns turns;
       std::atomic<size_t> bytes = 0;

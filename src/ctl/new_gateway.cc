@@ -1,7 +1,5 @@
 #include "ctl/new_gateway.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,12 +128,8 @@ bool agrees(const NewGateway& options, const std::string& question, UserTerminal
 }
 
 FolderLock::FolderLock(const NewGateway& options)
-    : folder_(::open(options.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  const std::string& folder = options.folder;
-  if (!folder_ || flock(folder_.get(), LOCK_EX | LOCK_NB) != 0)
-    throw std::runtime_error(errno == EWOULDBLOCK
-                                 ? "another braidctl makes a gateway in " + folder + "; wait until it is done"
-                                 : folder + ": cannot be locked: " + std::strerror(errno) + "; use root");
+    : lock_(options.folder + "/.braidctl.lock",
+            "another braidctl makes a gateway in " + options.folder + ": wait until it is done") {
   GatewayFiles files = newFiles(options);  // nobody has made them meanwhile
   if (!isThere(files.yaml())) return;
   if (hasUnit(options)) stopUnit(files.name);

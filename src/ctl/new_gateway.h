@@ -12,7 +12,7 @@
 #include "ctl/join_verbs.h"
 #include "gateway/dtls/identity.h"
 #include "gateway/transaction.h"
-#include "host/unique_fd.h"
+#include "host/linux/lock_file.h"
 #include "inet/prefix.h"
 
 namespace braid {
@@ -33,7 +33,7 @@ class FolderLock {
   explicit FolderLock(const NewGateway& options);
 
  private:
-  UniqueFd folder_;
+  LockFile lock_;
 };
 /// Shows the configuration that would be written: as YAML below a line that names the file and says `remark` of it, or as
 /// JSON.

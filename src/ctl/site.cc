@@ -1,11 +1,10 @@
 #include "ctl/site.h"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <map>
-#include <string_view>
 
+#include "ctl/outward_links.h"
 #include "gateway/join/address_plan.h"
 #include "gateway/join/public_addresses.h"
 
@@ -14,13 +13,6 @@ namespace braid {
 namespace {
 
 constexpr uint8_t kUniverseScope = 0;  // RT_SCOPE_UNIVERSE
-
-bool isVirtual(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kBegins{"docker", "br-",   "veth", "virbr",
-                                                    "lxcbr",  "lxdbr", "cni",  "braid"};
-  return name == "lo" ||
-         std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
-}
 
 template <typename T>
 bool isIn(const std::vector<T>& list, const T& item) {
@@ -35,12 +27,13 @@ std::vector<std::string> findUplinks(const NetworkTable& table, const std::strin
     auto [known, fresh] = metrics.emplace(route.link, route.metric);
     if (!fresh) known->second = std::min(known->second, route.metric);
   }
-  std::vector<std::pair<uint32_t, std::string>> found;
+  std::vector<std::pair<uint32_t, std::string>> found, tunnels;
   for (const auto& [index, metric] : metrics) {
     auto link = table.links().find(index);
     if (link == table.links().end() || !link->second.up || link->second.name == device) continue;
-    found.emplace_back(metric, link->second.name);
+    (OutwardLinks::isTunnel(link->second) ? tunnels : found).emplace_back(metric, link->second.name);
   }
+  if (found.empty()) found = std::move(tunnels);
   std::ranges::sort(found);
   std::vector<std::string> names;
   for (const auto& [metric, name] : found) names.push_back(name);
@@ -82,8 +75,9 @@ std::string clashText(const JoinAnswer& answer, const NetworkTable& table, const
 std::vector<Prefix> findLans(const NetworkTable& table, const std::vector<std::string>& uplinks,
                              const std::string& device) {
   std::vector<Prefix> lans;
+  OutwardLinks outward(table);
   for (const auto& [index, link] : table.links()) {
-    if (!link.up || link.name == device || isVirtual(link.name) || isIn(uplinks, link.name)) continue;
+    if (!link.up || link.name == device || !outward.mayBeLan(link) || isIn(uplinks, link.name)) continue;
     for (const LinkAddress& a : link.addresses) {
       bool isHost = a.prefixLength == 0 || a.prefixLength >= a.address.bits();
       if (isHost || a.scope != kUniverseScope || !a.usable || a.temporary || !isPrivate(a.address)) continue;

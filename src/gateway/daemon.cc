@@ -25,6 +25,7 @@ Daemon::Daemon(Config config, LoadOptions loading)
     : term_(loop_, SIGTERM, [this] { stop(); }),
       interrupt_(loop_, SIGINT, [this] { stop(); }),
       hangup_(loop_, SIGHUP, [this] { reload(); }),
+      path_(config.control.socket),
       host_(loop_),
       gateway_(std::move(config), std::move(loading), host_),
       deadlineTimer_(loop_, [] {}),  // beforeWait() does what is due
@@ -35,9 +36,8 @@ Daemon::Daemon(Config config, LoadOptions loading)
                      }),
       settledTimer_(loop_, returnProgramPages),
       prepare_(loop_, [this] { beforeWait(); }) {
-  const ControlConfig& control = gateway_.config().control;
   ControlHandler& handler = *this;
-  control_ = std::make_unique<ControlServer>(loop_.raw(), control.socket, control.group, handler);
+  control_ = std::make_unique<ControlServer>(loop_.raw(), path_, gateway_.config().control.group, handler);
   dropPrivileges();
   if (::geteuid() == 0)
     spdlog::warn("runs as root, without most of its capabilities; --user NAME runs it as NAME");

@@ -48,6 +48,7 @@ class Daemon : private ControlHandler {
 
   Loop loop_;
   SignalWatcher term_, interrupt_, hangup_;
+  ControlPath path_;  ///< before all that changes the host, and until it is as it was
   LinuxHost host_;
   Gateway gateway_;
   std::unique_ptr<ControlServer> control_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "gateway/decode_time.h"
 #include "gateway/join/address_plan.h"
 #include "gateway/join/public_addresses.h"
+#include "host/linux/own_folder.h"
 #include "host/system_error.h"
 #include "tunnel/wire/pin.h"
 
@@ -49,6 +51,25 @@ bool isTun(const Config& config) {
 DeviceOptions deviceOptions(const Config& config) {
   TunDevice::Kind kind = isTun(config) ? TunDevice::Kind::kTun : TunDevice::Kind::kTap;
   return {kind, config.device.name, config.offloads.device, kDeviceQueues};
+}
+
+// What is kept over a restart has a place: counts of metered uplinks, who came to a gateway that listens,
+// invitations. A host that cannot have one carries packets all the same.
+void makeStateFolders(const Config& config) {
+  auto isMetered = [](const UplinkConfig& uplink) { return uplink.meter.has_value(); };
+  bool listens = !config.listen.empty();
+  std::set<std::string> folders;
+  if (listens || std::ranges::any_of(config.uplinks, isMetered))
+    folders.insert(std::filesystem::path(config.state).parent_path());
+  if (listens) folders.insert(std::filesystem::path(config.peersFolder).parent_path());
+  folders.erase("");
+  for (const std::string& folder : folders) {
+    if (std::string problem = makeOwnFolder(folder); !problem.empty())
+      spdlog::warn(
+          "{}; make it for the daemon's user, or set `state` and `peers-folder`: what belongs there is lost "
+          "with a restart",
+          problem);
+  }
 }
 
 // With more than one worker the core leaves sealing to the sockets' threads.
@@ -129,6 +150,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       history_(tunnel_, started_),
       names_(host, log_, [this] { updatePeers(); }) {
   Time now = clock_.now();
+  makeStateFolders(config_);
   followMtu(now);
   applyDevice(config_.device);
   router_.configure(config_);
@@ -332,6 +354,7 @@ std::string Gateway::apply(Config next) {
   UniqueFd traceFile;
   try {
     if (newTrace && !next.trace.empty()) traceFile = openTraceFile(next.trace);
+    makeStateFolders(next);
     meters_.setUp(next);
     listeners_.open(next.listen);
     router_.configure(next);

@@ -12,6 +12,7 @@
 #include "gateway/daemon.h"
 #include "host/linux/heap.h"
 #include "host/linux/memory_reserve.h"
+#include "host/linux/own_folder.h"
 #include "host/linux/privileges.h"
 #include "host/system_error.h"
 
@@ -51,6 +52,8 @@ int serve(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   try {
+    // The user may not make it itself. Who cannot have it, and needs it, is told so when the gateway starts.
+    if (!user.empty() && !check) braid::makeOwnFolder(braid::kStateFolder, user);
     if (!user.empty()) braid::becomeUser(user);
   } catch (const braid::SystemError& e) {
     std::cerr << e.what() << "\n";

@@ -30,7 +30,11 @@ struct Link {
   /// Switched on, with carrier, and ready for traffic (IFF_UP, IFF_LOWER_UP, operational state).
   bool up = false;
   uint32_t mtu = 0;
-  uint32_t master = 0;       ///< index of the bridge that it is a port of; 0: none
+  uint32_t master = 0;    ///< index of the bridge (bond, VRF...) that it is a port of; 0: none
+  uint16_t hardware = 0;  ///< ARPHRD_*: 1 is Ethernet
+  std::string kind;  ///< as the kernel names it (IFLA_INFO_KIND): "bridge", "vlan"; empty: a NIC, or "lo"
+  int lower = 0;     ///< the interface that it runs over, or the other end of a veth; 0: none
+  int space = -1;    ///< the kernel's number for the network namespace of `lower`; -1: it is this one
   unsigned switchedOff = 0;  ///< how often it was seen switched off: each time the kernel drops its routes
   std::set<LinkAddress> addresses;
   bool operator==(const Link&) const = default;

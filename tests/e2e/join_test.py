@@ -2,12 +2,14 @@
 
 import base64
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -16,6 +18,8 @@ from lab import Link, binary, run
 from lab.gateway import flatten_subflows
 from lab.site import PUBLIC, SERVER_LAN
 from pair_case import V4, V6, PairCase
+
+TUNSETIFF, IFF_TUN, IFF_TAP, IFF_NO_PI = 0x400454ca, 1, 2, 0x1000  # linux/if_tun.h
 
 # Stands in for systemd's: starts the daemon as the unit does, and is done when the daemon answers, or has ended.
 SYSTEMCTL = """#!/bin/sh
@@ -340,7 +344,61 @@ class Joining(PairCase):
         finally:
             self.hub.call("systemctl", "disable", "--now", "braid@second")
             self.hub.call("sh", "-c", "rm -rf /etc/braid/second.* /var/lib/braid/second.*")
-            self.lab.wait_for(lambda: self.hub.files("/run/braid") == ["concentrator.sock"], "the second one to end")
+            self.lab.wait_for(lambda: self.hub.files("/run/braid") == ["concentrator.sock", "concentrator.sock.lock"],
+                              "the second one to end")
+
+    def test_who_locks_the_folder_holds_nobody_up(self):
+        holder = subprocess.Popen(self.edge.words("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                                                  "flock", "/etc/braid", "sh", "-c", "echo locked; exec sleep 60"),
+                                  stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(holder.communicate)
+        self.addCleanup(os.killpg, holder.pid, signal.SIGKILL)
+        self.assertEqual(holder.stdout.readline(), "locked\n")
+        self.assertIn("first packet went through", self.join(self.invite("van")))
+        self.assertEqual(self.edge.files("/etc/braid"), ["edge.crt", "edge.key", "edge.yaml"])
+
+    def test_lans_are_chosen_by_what_links_are_and_not_by_their_names(self):
+        """A container's namespace: its NICs are veth to the host, those of its own containers lead elsewhere."""
+        machine, host, pod = (self.lab.namespace(name) for name in ("machine", "host", "pod"))
+
+        def veth(name, space, master=None):
+            machine.ip("link", "add", name, "type", "veth", "peer", "name", f"x-{name}", "netns", space.name)
+            space.ip("link", "set", f"x-{name}", "up")
+            machine.ip("link", "set", name, *(["master", master] if master else []), "up")
+
+        def tun(name, flags):
+            """As a VPN or a virtual machine has it; kept open, for its carrier."""
+            device = machine.inside(os.open, "/dev/net/tun", os.O_RDWR)
+            self.addCleanup(os.close, device)
+            machine.inside(fcntl.ioctl, device, TUNSETIFF, struct.pack("16sH22x", name.encode(), flags | IFF_NO_PI))
+
+        for bridge in ("br-lan", "podman0", "incusbr0", "virbr9"):
+            machine.ip("link", "add", bridge, "type", "bridge")
+        veth("wan", host)
+        veth("docker7", host)
+        veth("lan1", host, "br-lan")
+        veth("pod1", pod, "podman0")
+        veth("pod2", pod, "incusbr0")
+        for name in ("tun0", "wg0", "tailscale0"):
+            tun(name, IFF_TUN)
+        tun("vnet0", IFF_TAP)
+        machine.ip("link", "set", "vnet0", "master", "virbr9", "up")
+        machine.ip("link", "add", "ifb7", "type", "ifb")
+        links = ("wan", "br-lan", "docker7", "podman0", "incusbr0", "virbr9", "tun0", "wg0", "tailscale0", "ifb7")
+        for number, name in enumerate(links):
+            machine.address(name, f"10.{number}.0.1/24")
+        machine.route("0.0.0.0/0", "via", "10.0.0.2")
+        machine.route("10.77.0.0/16", "dev", "tun0")
+        machine.ip("route", "add", "default", "dev", "wg0", "metric", "7")
+
+        def offered(*words):
+            return machine.run(binary("braidctl"), *words, "--yes", "--dry-run", "--name", "by-kind", "--keep-router")
+
+        told = offered("setup")
+        self.assertEqual(re.findall(r"10\.\d+\.0\.0/24", told), ["10.1.0.0/24", "10.2.0.0/24"], told)
+        told = offered("join", self.invite("van"))
+        self.assertEqual(re.findall(r'interface: "?(\w+)', told), ["wan"], told)
+        self.assertIn("10.1.0.0/24", told)
 
     def test_a_dropped_port_is_named(self):
         line = self.invite("van")

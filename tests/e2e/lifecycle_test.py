@@ -1,9 +1,20 @@
 """Reload, restart and end of the daemons under traffic."""
 
+import contextlib
+import copy
+import fcntl
+import json
+import os
+import pathlib
+import shutil
 import signal
+import stat
+import subprocess
+import tempfile
 import time
 import unittest
 
+from lab import binary
 from pair_case import V4, V6, PairCase
 
 STALL_LIMIT = IDLE_LIMIT = 1.2  # seconds; the target shield.6 measures both
@@ -126,6 +137,187 @@ class Lifecycle(PairCase):
         gateway.start()
         gateway.wait_up(subflows=2)
         self.assertGreaterEqual(self.ping(V4), 4)
+
+
+class Places(PairCase):
+    """What a daemon finds, and makes, in its folders."""
+
+    GATEWAYS = False
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.make_gateways()
+        cls.configs = copy.deepcopy([gateway.config for gateway in cls.lab.gateways()])
+
+    def setUp(self):
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="braid-"))
+        self.place.chmod(0o755)
+        self.addCleanup(shutil.rmtree, self.place)
+        for gateway, config in zip(self.lab.gateways(), self.configs):
+            gateway.config = copy.deepcopy(config)
+            gateway.socket = pathlib.Path(config["control"]["socket"])
+            gateway.wrapper = []
+
+    def tearDown(self):
+        super().tearDown()
+        for gateway in self.lab.gateways():
+            if gateway.process is not None:
+                gateway.stop(signal.SIGKILL)
+
+    def control_in_a_folder_that_nobody_locks(self):
+        """The edge's control socket is in a folder that another user has locked, as whoever may read it can."""
+        gateway = self.lab.edge_gateway
+        gateway.socket = self.place / "edge.sock"
+        gateway.config["control"]["socket"] = str(gateway.socket)
+        holder = subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "flock", self.place,
+                                   "sleep", "60"], start_new_session=True)
+        self.addCleanup(holder.wait)
+        self.addCleanup(os.killpg, holder.pid, signal.SIGKILL)
+        self.eventually(self.folder_is_locked, "a lock on the folder")
+        return gateway
+
+    def folder_is_locked(self):
+        folder = os.open(self.place, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(folder)
+
+    def test_who_locks_the_sockets_folder_holds_nobody_up(self):
+        gateway = self.control_in_a_folder_that_nobody_locks()
+        gateway.start()
+        self.assertTrue(self.folder_is_locked())
+        lock = os.stat(self.place / "edge.sock.lock")
+        self.assertEqual((stat.S_IMODE(lock.st_mode), lock.st_uid), (0o600, 0))
+        gateway.kill_and_supervise()  # a stale socket, and a stale lock
+        self.assertEqual(gateway.stop(), 0)
+        self.assertEqual(os.listdir(self.place), [])
+
+    def test_a_start_hears_that_it_is_to_end(self):
+        gateway = self.control_in_a_folder_that_nobody_locks()
+        gateway.write_config()
+        process = self.lab.start(gateway.namespace, "edge", [binary("braidd"), "--config", gateway.path])
+        try:
+            self.eventually(lambda: "braid0" in self.lab.edge.run("ip", "-br", "link"), "the device")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(5), 0)
+        finally:
+            self.lab.stop(process, signal.SIGKILL)
+        self.assertNotIn("braid0", self.lab.edge.run("ip", "-br", "link"))
+
+    def test_a_second_daemon_ends_at_once_and_has_changed_nothing(self):
+        gateway = self.lab.edge_gateway
+        gateway.start()
+        config = json.loads(gateway.path.read_text())
+        config["device"] |= {"name": "braid1", "addresses": ["10.254.0.2/24"]}
+        second = self.lab.directory / "second.yaml"
+        second.write_text(json.dumps(config))
+        seen = self.lab.directory / "seen"
+        with open(seen, "w", encoding="ascii") as out:
+            watching = gateway.namespace.popen("ip", "monitor", "link", "address", "route", "rule", stdout=out)
+        try:
+            self.eventually(lambda: self.shows(seen, 65000), "what happens in the namespace")
+            done = subprocess.run(gateway.namespace.words(binary("braidd"), "--config", second), timeout=10,
+                                  capture_output=True, text=True)
+            self.eventually(lambda: self.shows(seen, 65001), "the end of it")
+        finally:
+            watching.kill()
+            watching.wait()
+        self.assertNotIn("braid1", seen.read_text(encoding="ascii"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"lock {gateway.socket}.lock: held by a process of root; another daemon has the control socket "
+                      f"{gateway.socket}: stop it first, or set control.socket", done.stderr)
+        self.assertIsNotNone(gateway.status())
+
+    @staticmethod
+    def with_mounts(*mounts):
+        """Words before a daemon's own, which has these mounts for itself."""
+        mount = " && ".join(f"mount {words}" for words in mounts)
+        return ["unshare", "--mount", "sh", "-c", f"{mount} && exec \"$@\"", "sh"]
+
+    def shows(self, seen, mtu):
+        """Whether a change that is made now, or was before, has arrived where changes are written down."""
+        self.lab.edge.ip("link", "set", "lo", "mtu", 65535)
+        self.lab.edge.ip("link", "set", "lo", "mtu", mtu)
+        return f"mtu {mtu}" in seen.read_text(encoding="ascii")
+
+    def test_the_state_folder_is_made_and_used(self):
+        hub = self.lab.gateway
+        library = self.place / "lib"
+        library.mkdir(mode=0o755)
+        hub.wrapper = self.with_mounts(f"--bind {library} /var/lib")
+        del hub.config["state"]
+        self.check_state_folder(library / "braid")
+
+    def test_the_configured_state_folder_is_made_and_used(self):
+        self.lab.gateway.config["state"] = str(self.place / "configured" / "concentrator.state")
+        self.check_state_folder(self.place / "configured")
+
+    def check_state_folder(self, folder):
+        hub, edge = self.lab.gateways()
+        hub.start()
+        edge.start()
+        edge.wait_up(subflows=2)
+        made = os.stat(folder)
+        self.assertEqual((stat.S_IMODE(made.st_mode), made.st_uid, made.st_gid), (0o750, 0, 0))
+        pin = hub.config["peers"][0]["pin"]
+        self.eventually(lambda: self.callers(folder) == [pin], "the edge is written down")
+        before = len(self.restarts(edge))
+        hub.kill_and_supervise()
+        self.eventually(lambda: len(self.restarts(edge)) > before, "the edge is called back")
+        edge.wait_up(subflows=2)
+
+    def restarts(self, gateway):
+        """Lines of the log: the peer has called back, which only the list of callers can make it do."""
+        lines = self.lab.log(gateway.name).read_text(encoding="utf-8").splitlines()
+        return [line for line in lines if "has restarted, a new session begins" in line]
+
+    def test_the_state_folder_is_the_users_as_whom_it_runs(self):
+        hub = self.lab.gateway
+        tun = self.place / "tun"
+        os.mknod(tun, stat.S_IFCHR | 0o666, os.stat("/dev/net/tun").st_rdev)
+        tun.chmod(0o666)
+        library = self.place / "lib"
+        library.mkdir(mode=0o755)
+        hub.wrapper = self.with_mounts(f"--bind {library} /var/lib", f"--bind {tun} /dev/net/tun")
+        hub.wrapper[-2] += " --user nobody"
+        files = self.place / "nobody"
+        files.mkdir(mode=0o755)
+        for ending in ("key", "crt"):
+            shutil.copy(self.lab.directory / f"concentrator.{ending}", files)
+        del hub.config["state"]
+        hub.socket = files / "concentrator.sock"
+        hub.config["control"]["socket"] = str(hub.socket)
+        hub.path = files / "concentrator.yaml"
+        self.addCleanup(setattr, hub, "path", self.lab.directory / "concentrator.yaml")
+        hub.write_config()
+        for path in (files, *files.iterdir()):
+            shutil.chown(path, "nobody", "nogroup")
+        hub.start()
+        made = os.stat(library / "braid")
+        self.assertEqual((stat.S_IMODE(made.st_mode), made.st_uid), (0o750, os.stat(files).st_uid))
+        self.assertEqual(hub.stop(), 0)
+
+    def test_where_the_state_folder_cannot_be_made_packets_are_carried(self):
+        hub, edge = self.lab.gateways()
+        hub.wrapper = self.with_mounts("-t tmpfs -o ro tmpfs /var/lib")
+        del hub.config["state"]
+        hub.start()
+        edge.start()
+        edge.wait_up(subflows=2)
+        self.lab.wait_for_line(hub.name, "cannot make the folder /var/lib/braid: Read-only file system; make it for")
+        self.assertEqual(self.ping(), 5)
+
+    @staticmethod
+    def callers(folder):
+        with contextlib.suppress(OSError, ValueError):
+            text = (folder / "concentrator.state.callers").read_text(encoding="ascii")
+            return [caller["pin"] for caller in json.loads(text)["callers"]]
+        return []
 
 
 if __name__ == "__main__":

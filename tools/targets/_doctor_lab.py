@@ -336,7 +336,7 @@ def _read_only(p):
 
 @broken("no folder for the state", r"no folder .*/nowhere", r"install -d")
 def _no_folder(p):
-    p.hub.config["state"] = str(p.lab.directory / "nowhere" / "hub.state")
+    p.hub.config["state"] = str(p.lab.directory / "nowhere" / "below" / "hub.state")
     return p.asked(p.hub)
 
 

@@ -27,7 +27,8 @@ void readControl(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
 }
 
 void readState(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  config.state = "/var/lib/braid/" + std::filesystem::path(config.path).stem().string() + ".state";
+  config.state =
+      std::string(kStateFolder) + "/" + std::filesystem::path(config.path).stem().string() + ".state";
   std::optional<std::string> path = readText(value, out);
   if (!path) return;
   if (path->empty() || path->front() != '/' || path->back() == '/')
@@ -49,7 +50,8 @@ ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, s
 }
 
 void readPeersFolder(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  config.peersFolder = "/var/lib/braid/" + std::filesystem::path(config.path).stem().string() + ".peers.d";
+  config.peersFolder =
+      std::string(kStateFolder) + "/" + std::filesystem::path(config.path).stem().string() + ".peers.d";
   std::optional<std::string> path = readText(value, out);
   if (!path) return;
   if (path->empty() || path->front() != '/')

@@ -27,6 +27,9 @@
 
 namespace braid {
 
+/// Where a gateway keeps what outlives it, unless the configuration names other places.
+inline constexpr const char* kStateFolder = "/var/lib/braid";
+
 struct ConfigNode;
 
 /// Largest configuration file in bytes; a larger one is an error.

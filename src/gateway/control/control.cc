@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -84,16 +83,9 @@ gid_t groupId(const std::string& path, const std::string& name) {
   return found->gr_gid;
 }
 
-// Binds and listens; `made` is the new socket. Two daemons that start at once take turns by a lock on the folder.
+// Binds and listens; `made` is the new socket.
 UniqueFd listenAt(const std::string& path, const std::string& group, struct stat& made) {
-  std::string folder = std::filesystem::path(path).parent_path();
-  UniqueFd lock(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (lock.get() < 0) fail(path, "folder: " + std::string(std::strerror(errno)), "create the folder");
-  while (flock(lock.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) fail(path, "folder: " + std::string(std::strerror(errno)), "try again");
-  }
   sockaddr_un address = socketAddress(path);
-  removeStale(path, address);
   UniqueFd fd = unixSocket(path);
   mode_t before = umask(0177);  // nobody else gets in before group and mode are set
   int bound = bind(fd.get(), generic(address), sizeof address);
@@ -287,9 +279,16 @@ struct ControlServer::Impl {
   unsigned answeredIn = 0;  // the turn of the loop that made part of an answer last
 };
 
-ControlServer::ControlServer(struct ev_loop* loop, std::string path, const std::string& group,
+ControlPath::ControlPath(std::string path)
+    : path_(std::move(path)),
+      lock_(path_ + ".lock",
+            "another daemon has the control socket " + path_ + ": stop it first, or set control.socket") {
+  removeStale(path_, socketAddress(path_));
+}
+
+ControlServer::ControlServer(struct ev_loop* loop, const ControlPath& path, const std::string& group,
                              ControlHandler& handler)
-    : impl_(std::make_unique<Impl>(loop, std::move(path), group, handler)) {}
+    : impl_(std::make_unique<Impl>(loop, path.text(), group, handler)) {}
 ControlServer::~ControlServer() = default;
 const std::string& ControlServer::path() const {
   return impl_->path;

@@ -6,8 +6,23 @@
 #include <string>
 
 #include "gateway/control/control_session.h"
+#include "host/linux/lock_file.h"
 
 namespace braid {
+
+/// The path of a control socket, which is this process's alone while this lives. Take it before anything of
+/// the host is changed: two daemons of one path would share a configuration.
+class ControlPath {
+ public:
+  /// Waits for nobody. A stale socket is removed. Throws std::runtime_error with a remedy when another daemon has the
+  /// path, or answers there, something else is there, or the system refuses.
+  explicit ControlPath(std::string path);
+  const std::string& text() const { return path_; }
+
+ private:
+  std::string path_;
+  LockFile lock_;
+};
 
 /// The control socket on the daemon's event loop: Unix stream, mode 0660, protocol in control_session.h. The
 /// server never blocks the loop and has a bounded number of clients; a further one is turned away with an error
@@ -16,10 +31,10 @@ class ControlServer {
  public:
   static constexpr size_t kMaxClients = 16;
 
-  /// Listens at `path`; with a `group`, the socket belongs to it. A stale socket there is replaced. Throws
-  /// std::runtime_error with a remedy when another daemon answers there, the group is unknown, or the system
-  /// refuses. `loop` and `handler` must outlive the server.
-  ControlServer(struct ev_loop* loop, std::string path, const std::string& group, ControlHandler& handler);
+  /// Listens at `path`; with a `group`, the socket belongs to it. Throws std::runtime_error with a remedy
+  /// when the group is unknown, or the system refuses. `path`, `loop` and `handler` must outlive the server.
+  ControlServer(struct ev_loop* loop, const ControlPath& path, const std::string& group,
+                ControlHandler& handler);
   /// Closes all clients and removes the socket, if it is still this server's.
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;

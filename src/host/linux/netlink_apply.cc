@@ -50,6 +50,16 @@ bool hasRunOut(const nlattr* cacheInfo) {
   return info.ifa_valid <= 1;
 }
 
+// "bridge", "veth" and the like; empty: the message names none.
+std::string kindOf(const nlattr* linkInfo) {
+  std::string kind;
+  forEachNested(linkInfo, [&](const nlattr* a) {
+    if (mnl_attr_get_type(a) == IFLA_INFO_KIND && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0)
+      kind = mnl_attr_get_str(a);
+  });
+  return kind;
+}
+
 bool operational(uint8_t state) {
   return state == IF_OPER_UP || state == IF_OPER_UNKNOWN;
 }
@@ -61,6 +71,10 @@ void applyLink(const nlmsghdr& message, NetworkTable& table) {
   if (message.nlmsg_type == RTM_DELLINK) return table.removeLink(info->ifi_index);
   Link& link = table.link(info->ifi_index);
   link.index = info->ifi_index;
+  link.hardware = info->ifi_type;
+  link.kind.clear();
+  link.lower = 0;
+  link.space = -1;
   uint8_t state = IF_OPER_UNKNOWN;
   uint32_t master = 0;
   forAttributes(message, sizeof *info, [&](uint16_t type, const nlattr* a) {
@@ -68,6 +82,9 @@ void applyLink(const nlmsghdr& message, NetworkTable& table) {
       link.name = mnl_attr_get_str(a);
     if (type == IFLA_MTU) link.mtu = u32(a).value_or(link.mtu);
     if (type == IFLA_MASTER) master = u32(a).value_or(0);
+    if (type == IFLA_LINKINFO) link.kind = kindOf(a);
+    if (type == IFLA_LINK) link.lower = static_cast<int>(u32(a).value_or(0));
+    if (type == IFLA_LINK_NETNSID) link.space = static_cast<int>(u32(a).value_or(UINT32_MAX));
     if (type == IFLA_OPERSTATE && mnl_attr_get_payload_len(a) >= 1) state = mnl_attr_get_u8(a);
   });
   bool off = !(info->ifi_flags & IFF_UP);

@@ -10,13 +10,28 @@
 
 namespace braid {
 
+/// Calls visit(const nlattr*) for each whole attribute from `begin` to `end`.
+template <typename Visit>
+void forEachAttributeIn(const void* begin, const void* end, Visit&& visit) {
+  const auto* at = static_cast<const nlattr*>(begin);
+  auto left = [&] {
+    return static_cast<int>(static_cast<const char*>(end) - reinterpret_cast<const char*>(at));
+  };
+  for (; mnl_attr_ok(at, left()); at = mnl_attr_next(at)) visit(at);
+}
+
 /// Calls visit(const nlattr*) for each attribute behind a family header of that many bytes.
 template <typename Visit>
 void forEachAttribute(const nlmsghdr& message, size_t headerBytes, Visit&& visit) {
-  const auto* end = static_cast<const char*>(mnl_nlmsg_get_payload_tail(&message));
-  const auto* at = static_cast<const nlattr*>(mnl_nlmsg_get_payload_offset(&message, headerBytes));
-  for (; mnl_attr_ok(at, static_cast<int>(end - reinterpret_cast<const char*>(at))); at = mnl_attr_next(at))
-    visit(at);
+  forEachAttributeIn(mnl_nlmsg_get_payload_offset(&message, headerBytes),
+                     mnl_nlmsg_get_payload_tail(&message), visit);
+}
+
+/// Calls visit(const nlattr*) for each attribute within an attribute.
+template <typename Visit>
+void forEachNested(const nlattr* nest, Visit&& visit) {
+  const auto* payload = static_cast<const char*>(mnl_attr_get_payload(nest));
+  forEachAttributeIn(payload, payload + mnl_attr_get_payload_len(nest), visit);
 }
 
 /// Calls visit(const nlmsghdr&) for each whole message of what was read; `bytes` is aligned for one.

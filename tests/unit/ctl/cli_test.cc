@@ -49,7 +49,8 @@ class Cli : public testing::Test {
 
 class Daemon : public ControlHandler {
  public:
-  explicit Daemon(const std::string& path) : loop_(ev_loop_new(0)), server_(loop_.get(), path, "", *this) {
+  explicit Daemon(const std::string& path)
+      : loop_(ev_loop_new(0)), path_(path), server_(loop_.get(), path_, "", *this) {
     ev_async_init(&stop_, [](struct ev_loop* loop, ev_async*, int) { ev_break(loop, EVBREAK_ALL); });
     ev_async_start(loop_.get(), &stop_);
     thread_ = std::thread([this] { ev_run(loop_.get(), 0); });
@@ -110,6 +111,7 @@ class Daemon : public ControlHandler {
     void operator()(struct ev_loop* loop) const { ev_loop_destroy(loop); }
   };
   std::unique_ptr<struct ev_loop, Destroy> loop_;
+  ControlPath path_;
   ControlServer server_;
   ev_async stop_{};
   std::thread thread_;

@@ -2,9 +2,12 @@
 
 #include "ctl/new_gateway.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -65,7 +68,7 @@ TEST_F(NewGatewayTest, AnEndBeforeTheCommitLeavesNothing) {
     Transaction all;
     prepareIdentity(plan.files, all);
     putYaml(plan.files, yaml, all);
-    EXPECT_THAT(files(), ElementsAre("hub.crt", "hub.key", "hub.yaml"));
+    EXPECT_THAT(files(), ElementsAre(".braidctl.lock", "hub.crt", "hub.key", "hub.yaml"));
   }
   EXPECT_THAT(files(), IsEmpty());
 }
@@ -75,13 +78,15 @@ TEST_F(NewGatewayTest, WhatAKilledAttemptLeftIsReplacedByTheNextOne) {
   EXPECT_THAT(text(), StartsWith("# NOT FINISHED"));
   Pin pin = readPin(plan.files.certificate());
   newFiles(options);
-  FolderLock lock(options);
-  Transaction all;
-  EXPECT_EQ(prepareIdentity(plan.files, all).pin, pin) << "it is the same gateway";
-  putYaml(plan.files, yaml, all);
   std::ostringstream out;
-  finishYaml(plan.files, yaml, out);
-  all.commit();
+  {
+    FolderLock lock(options);
+    Transaction all;
+    EXPECT_EQ(prepareIdentity(plan.files, all).pin, pin) << "it is the same gateway";
+    putYaml(plan.files, yaml, all);
+    finishYaml(plan.files, yaml, out);
+    all.commit();
+  }
   EXPECT_EQ(out.str(), "");
   EXPECT_EQ(text(), yaml);
   EXPECT_THAT(files(), ElementsAre("hub.crt", "hub.key", "hub.yaml"));
@@ -122,8 +127,17 @@ TEST_F(NewGatewayTest, OneMakesGatewaysInAFolderAtATime) {
     FolderLock second(options);
     FAIL();
   } catch (const std::runtime_error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("another braidctl makes a gateway"));
+    EXPECT_THAT(e.what(), StartsWith("lock " + options.folder + "/.braidctl.lock: held by a process of "));
+    EXPECT_THAT(e.what(), HasSubstr("another braidctl makes a gateway in " + options.folder + ": wait"));
   }
+}
+
+TEST_F(NewGatewayTest, WhoLocksTheFolderHoldsNobodyUp) {
+  newFiles(options);
+  UniqueFd reader(open(options.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(flock(reader.get(), LOCK_SH), 0);
+  EXPECT_NO_THROW(FolderLock{options});
+  EXPECT_THAT(files(), IsEmpty());
 }
 
 TEST(InterruptionTest, ASignalIsHeardWhereWhatWasDoneCanBeTakenBack) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
@@ -478,9 +479,21 @@ TEST_F(GatewayTest, AHubThatWasKilledCallsItsPeersBack) {
 }
 
 TEST_F(GatewayTest, WhereNothingCanBeKeptTheGatewayRunsAllTheSame) {
-  hub_.config.state = hub_.folder.file("missing/hub.state");
+  std::ofstream(hub_.folder.file("file"));
+  hub_.config.state = hub_.folder.file("file/hub.state");
   start();
   EXPECT_EQ(hub_.gateway->peersUp(), 1u);
+}
+
+TEST_F(GatewayTest, TheFolderOfWhatIsKeptIsMade) {
+  hub_.config.state = hub_.folder.file("made/hub.state");
+  hub_.config.peersFolder = hub_.folder.file("elsewhere/peers.d");
+  edge_.config.state = edge_.folder.file("made/edge.state");
+  start();
+  hub_.gateway->stop();
+  EXPECT_TRUE(std::filesystem::is_regular_file(hub_.folder.file("made/hub.state.callers")));
+  EXPECT_TRUE(std::filesystem::is_directory(hub_.folder.file("elsewhere")));
+  EXPECT_FALSE(std::filesystem::exists(edge_.folder.file("made"))) << "it keeps nothing";
 }
 
 TEST_F(GatewayTest, AnEdgeKeepsNobody) {

@@ -26,7 +26,10 @@ struct ControlClientTest : testing::Test {
     ev_loop_destroy(loop_);
     std::filesystem::remove_all(folder_);
   }
-  void serve() { server_.emplace(loop_, path_, "", gateway_); }
+  void serve() {
+    if (!place_) place_.emplace(path_);
+    server_.emplace(loop_, *place_, "", gateway_);
+  }
   /// Both loops take turns until there is an answer.
   DaemonAnswer ask(const nlohmann::json& request) {
     std::optional<DaemonAnswer> out;
@@ -46,6 +49,7 @@ struct ControlClientTest : testing::Test {
   std::filesystem::path folder_;
   std::string path_;
   FakeGateway gateway_;
+  std::optional<ControlPath> place_;
   std::optional<ControlServer> server_;
 };
 

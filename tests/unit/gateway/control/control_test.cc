@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -64,7 +65,8 @@ class ControlTest : public testing::Test {
   }
   std::string startError(const std::string& group = "") {
     try {
-      ControlServer server(loop_, path_, group, daemon_);
+      ControlPath path(path_);
+      ControlServer server(loop_, path, group, daemon_);
     } catch (const std::runtime_error& error) {
       return error.what();
     }
@@ -79,7 +81,8 @@ class ControlTest : public testing::Test {
 
 TEST_F(ControlTest, ServesSeveralClientsAndRemovesItsSocket) {
   {
-    ControlServer server(loop_, path_, "", daemon_);
+    ControlPath path(path_);
+    ControlServer server(loop_, path, "", daemon_);
     struct stat info {};
     ASSERT_EQ(stat(path_.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 07777, 0660u);
@@ -115,7 +118,8 @@ void sayWith(int fd, const std::string& text, const std::vector<int>& descriptor
 }
 
 TEST_F(ControlTest, DescriptorOfTheClientReachesTheDaemon) {
-  ControlServer server(loop_, path_, "", daemon_);
+  ControlPath path(path_);
+  ControlServer server(loop_, path, "", daemon_);
   UniqueFd file(open((folder_ / "t").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   int fd = connectClient();
   sayWith(fd, "{\"cmd\":\"trace-on\"}\n", {file.get()});
@@ -130,7 +134,8 @@ TEST_F(ControlTest, DescriptorOfTheClientReachesTheDaemon) {
 // A pipe's reader sees its end once the daemon holds none of the descriptors.
 TEST_F(ControlTest, DescriptorsInNumbersAreClosed) {
   if (std::getenv("BRAID_EMULATED")) GTEST_SKIP() << "qemu-user keeps descriptors that do not fit the buffer";
-  ControlServer server(loop_, path_, "", daemon_);
+  ControlPath path(path_);
+  ControlServer server(loop_, path, "", daemon_);
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   UniqueFd reader(ends[0]);
@@ -144,7 +149,8 @@ TEST_F(ControlTest, DescriptorsInNumbersAreClosed) {
 
 TEST_F(ControlTest, LongAnswersArriveWhole) {
   daemon_.flows = 900;
-  ControlServer server(loop_, path_, "", daemon_);
+  ControlPath path(path_);
+  ControlServer server(loop_, path, "", daemon_);
   daemon_.device.assign(3 << 20, 'x');
   int fd = connectClient();
   say(fd, "{\"cmd\":\"status\"}\n");
@@ -155,7 +161,8 @@ TEST_F(ControlTest, LongAnswersArriveWhole) {
 
 TEST_F(ControlTest, ATurnMakesAPartOfOneAnswerHoweverManyClientsAsk) {
   daemon_.names.assign(200, "hub");
-  ControlServer server(loop_, path_, "", daemon_);
+  ControlPath path(path_);
+  ControlServer server(loop_, path, "", daemon_);
   int a = connectClient(), b = connectClient();
   say(a, "{\"cmd\":\"peers\"}\n");
   say(b, "{\"cmd\":\"peers\"}\n");
@@ -171,12 +178,32 @@ TEST_F(ControlTest, ATurnMakesAPartOfOneAnswerHoweverManyClientsAsk) {
   EXPECT_THAT(received(b), testing::EndsWith("\n"));
 }
 
-TEST_F(ControlTest, RefusesASecondDaemonAndLeavesTheFirstAlone) {
-  ControlServer first(loop_, path_, "", daemon_);
-  EXPECT_THAT(startError(), HasSubstr("another daemon answers there; stop it first"));
+TEST_F(ControlTest, RefusesASecondDaemonAtOnceAndLeavesTheFirstAlone) {
+  ControlPath path(path_);
+  ControlServer first(loop_, path, "", daemon_);
+  std::string told = startError();
+  EXPECT_THAT(told, testing::StartsWith("lock " + path_.string() + ".lock: held by a process of "));
+  EXPECT_THAT(told, HasSubstr("another daemon has the control socket " + path_.string() + ": stop it first"));
+  EXPECT_THAT(told, testing::Not(HasSubstr("\n")));
   int fd = connectClient();
   say(fd, "{\"cmd\":\"version\"}\n");
   EXPECT_THAT(received(fd), HasSubstr("1.2.3"));
+}
+
+// Of a release that had no lock file.
+TEST_F(ControlTest, RefusesADaemonThatOnlyAnswers) {
+  ControlPath path(path_);
+  ControlServer first(loop_, path, "", daemon_);
+  std::filesystem::remove(path_.string() + ".lock");
+  EXPECT_THAT(startError(), HasSubstr("another daemon answers there; stop it first"));
+}
+
+TEST_F(ControlTest, WhoLocksTheFolderHoldsNobodyUp) {
+  UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
+  alarm(10);  // the daemon waited for it without end
+  EXPECT_EQ(startError(), "");
+  alarm(0);
 }
 
 TEST_F(ControlTest, ReplacesAStaleSocket) {
@@ -203,7 +230,8 @@ TEST_F(ControlTest, SaysWhatIsMissing) {
 }
 
 TEST_F(ControlTest, ClientsAreBounded) {
-  ControlServer server(loop_, path_, "", daemon_);
+  ControlPath path(path_);
+  ControlServer server(loop_, path, "", daemon_);
   for (size_t i = 0; i < ControlServer::kMaxClients; ++i) connectClient(), turn(2);
   EXPECT_THAT(received(connectClient()),
               testing::AllOf(HasSubstr("too many clients"), testing::EndsWith("EOF")));
@@ -211,7 +239,8 @@ TEST_F(ControlTest, ClientsAreBounded) {
 }
 
 TEST_F(ControlTest, TooLongALineIsAnsweredAndClosed) {
-  ControlServer server(loop_, path_, "", daemon_);
+  ControlPath path(path_);
+  ControlServer server(loop_, path, "", daemon_);
   int fd = connectClient();
   say(fd, std::string(ControlSession::kMaxLine + 1, 'x'));
   EXPECT_THAT(received(fd), testing::AllOf(HasSubstr("at most 4096 bytes"), testing::EndsWith("EOF")));
@@ -219,7 +248,8 @@ TEST_F(ControlTest, TooLongALineIsAnsweredAndClosed) {
 }
 
 TEST_F(ControlTest, ClientThatDoesNotReadHoldsNobodyUp) {
-  ControlServer server(loop_, path_, "", daemon_);
+  ControlPath path(path_);
+  ControlServer server(loop_, path, "", daemon_);
   daemon_.device.assign(4 << 20, 'x');
   int deaf = connectClient();
   say(deaf, "{\"cmd\":\"status\"}\n");
