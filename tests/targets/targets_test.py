@@ -20,7 +20,7 @@ from unittest import mock
 from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
-from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid_incast, always, at_least,
+from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid, aid_incast, always, at_least,
                      eval_shim, operate_packages, operate_web, option, order, order_shim, rate, recovery, shield, shim,
                      shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
@@ -265,6 +265,30 @@ class Copies(unittest.TestCase):
 
     def test_of_either_host_count(self):
         self.assertEqual([self.copies(host) for host in ("nobody", "server", "client")], [0.02, 0.03, 0.03])
+
+
+class Checks(unittest.TestCase):
+    """aid.3: every check that does not pass counts, and each of them exists."""
+
+    def test_what_fails_is_counted_and_named(self):
+        value, detail = aid.checks_value({"a": ("f", ["x", "y"]), "b": ("f", ["z"])}, lambda _, name: name == "x")
+        self.assertEqual((value, detail["checks"], detail["failed"]), (2, 3, {"a": ["y"], "b": ["z"]}))
+
+    def test_a_check_that_is_gone_or_skipped_has_not_passed(self):
+        for text, passed in (("Ran 1 test in 1s\n\nOK", True), ("Ran 0 tests in 0s\n\nOK", False),
+                             ("Ran 1 test in 0s\n\nOK (skipped=1)", False)):
+            done = mock.Mock(returncode=0, stdout=text)
+            with mock.patch.object(aid.subprocess, "run", return_value=done), \
+                    contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(aid.passes("a_test.py", "A.test_b"), passed)
+
+    def test_all_are_in_their_files(self):
+        for file, names in aid.CHECKS.values():
+            text = (aid.E2E / file).read_text(encoding="utf-8")
+            for name in names:
+                case, method = name.split(".")
+                self.assertIn(f"class {case}(", text)
+                self.assertIn(f"def {method}(", text)
 
 
 class Incast(unittest.TestCase):
