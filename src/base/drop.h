@@ -27,6 +27,7 @@ enum class Drop : uint8_t {
   kNoPeer,
   kPeerDown,
   kForeignSource,
+  kSpecialDestination,
   kNotBridged,
   kMacTaken,
   kFloodLimit,
@@ -89,6 +90,10 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kForeignSource, "foreign_source",
      "the peer sent an inner source outside its `prefixes`, or one of this gateway's own `networks` or "
      "addresses"},
+    {Drop::kSpecialDestination, "special_destination",
+     "the peer sent to an address of a link, of a group, of nobody or of a cloud's metadata, which no "
+     "network here "
+     "names. Multicast of the peer's own services is normal"},
     {Drop::kNotBridged, "not_bridged",
      "a frame that `device.ethertypes` does not let pass, or to an address that no bridge forwards. The "
      "LAN's own LLDP and STP are normal"},

@@ -305,6 +305,7 @@ void Gateway::onNetworkChange() {
     if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) changes_.suspect(now);
   }
   updateUplinks(uplinks_.update(monitor_.table()));
+  if (streams_) streams_->onChange(now);
 }
 
 void Gateway::logEvents(Time now) {
@@ -322,7 +323,7 @@ void Gateway::logEvents(Time now) {
     std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
     spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
   }
-  if (callersChanged && streams_) streams_->onPeers(now);
+  if (callersChanged && streams_) streams_->onChange(now);
   if (callersChanged || polled >= EventQueue::kMost) callers_.onChange(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost what came then
   peersUp_ = tunnel_.peersUp();

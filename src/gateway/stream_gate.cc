@@ -52,7 +52,26 @@ void StreamGate::configure(const Config& config, const std::string& device, int 
   // A single address is, as a rule, that of the gateway at the other end: its own services are no hosts behind it, and
   // streams to them are refused there.
   std::erase_if(peers_, [](const AddressRange& range) { return range.first == range.last; });
+  uplinks_.clear();
+  for (const UplinkConfig& uplink : config.uplinks) uplinks_.insert(uplink.interface);
+  listens_ = !config.listen.empty();
   again_ = Time::min();
+}
+
+// By names: an interface that comes later is as good as there. What enters by a member of a VRF comes once more, from
+// that one.
+void StreamGate::follow(const NetworkTable& table) {
+  std::set<std::string> outside = uplinks_;
+  for (const auto& [index, link] : table.links()) {
+    bool isDefault = table.hasDefaultRoute(index, Address::Family::kV4) ||
+                     table.hasDefaultRoute(index, Address::Family::kV6);
+    if (!uplinks_.contains(link.name) && !(listens_ && isDefault)) continue;
+    outside.insert(link.name);
+    auto master = table.links().find(static_cast<int>(link.master));
+    if (master != table.links().end()) outside.insert(master->second.name);
+  }
+  outside.erase(wanted_.device);
+  wanted_.outside.assign(outside.begin(), outside.end());
 }
 
 void StreamGate::removeStale(HostNetwork& network) {

@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
 #include "gateway/config/config.h"
 #include "gateway/log.h"
 #include "host/host_network.h"
+#include "host/network_table.h"
 #include "host/stream_host.h"
 #include "tunnel/stream_lanes.h"
 
@@ -35,8 +38,11 @@ class StreamGate {
   StreamGate(StreamHost& host, HostNetwork& network, const StreamLanes& lanes, LogLimiter& log)
       : host_(host), network_(network), lanes_(lanes), log_(log) {}
 
-  /// What the configuration says. `device`: name and index of the interface. Call update() afterwards.
+  /// What the configuration says. `device`: name and index of the interface. Call follow() and update() afterwards.
   void configure(const Config& config, const std::string& device, int index);
+  /// What the host says of its interfaces. Strangers are behind uplinks and, when this gateway listens, behind interfaces
+  /// with a default route: no new connection from there is taken over. Call update() afterwards.
+  void follow(const NetworkTable& table);
   /// Takes connections over as the peers can take them now; `room`: there may be more of them.
   void update(bool room, Time now);
   /// The peer has forbidden a stream between these two hosts: as a rule, because the destination is the peer itself. Seen by
@@ -69,6 +75,8 @@ class StreamGate {
   const StreamLanes& lanes_;
   LogLimiter& log_;
   std::vector<AddressRange> peers_;  ///< all that lies behind peers
+  std::set<std::string> uplinks_;    ///< their interfaces
+  bool listens_ = false;
   Interception wanted_, applied_;
   bool steered_ = false;  ///< rules and routes for the mark are there
   bool made_ = false, open_ = false;

@@ -72,17 +72,6 @@ std::vector<AddressRange> rangesOf(std::vector<Prefix> prefixes) {
   return out;
 }
 
-bool isOfHosts(const Address& address) {
-  static const std::vector<Prefix> kOthers = [] {
-    std::vector<Prefix> out;
-    for (const char* text : {"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255",
-                             "::/127", "::ffff:0:0/96", "fe80::/10", "ff00::/8"})
-      out.push_back(*Prefix::parse(text));
-    return out;
-  }();
-  return std::none_of(kOthers.begin(), kOthers.end(), [&](const Prefix& p) { return p.contains(address); });
-}
-
 std::vector<AddressRange> joined(const std::vector<AddressRange>& ranges) {
   std::vector<AddressRange> out;
   for (const AddressRange& range : ranges) {

@@ -14,8 +14,4 @@ std::vector<AddressRange> rangesOf(std::vector<Prefix> prefixes);
 /// Makes one range of those that touch.
 std::vector<AddressRange> joined(const std::vector<AddressRange>& ranges);
 
-/// Whether another host can have the address (RFC 6890): not those of loopback, of a link, of groups, of nobody, and none
-/// of IPv4 in an IPv6 address.
-bool isOfHosts(const Address& address);
-
 }  // namespace braid

@@ -4,8 +4,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "gateway/stream_targets.h"
-
 namespace braid {
 
 namespace {
@@ -51,6 +49,7 @@ void Streams::configure(const Config& config, int index, Time now) {
   most_ = bound_ = most(config);
   clientsSource_ = config.streams.source == StreamsConfig::Source::kClient;
   gate_.configure(config, device_, index);
+  gate_.follow(monitor_.table());
   watchRoom(now);
   gate_.update(!full_, now);
 }
@@ -59,7 +58,8 @@ size_t Streams::most(const Config& config) const {
   return std::min(config.streams.most, host_->most());
 }
 
-void Streams::onPeers(Time now) {
+void Streams::onChange(Time now) {
+  gate_.follow(monitor_.table());
   gate_.update(!full_, now);
 }
 
@@ -187,8 +187,7 @@ void Streams::connect(StreamHandle stream, Time now) {
   const StreamEnds* ends = lanes_.ends(stream);
   if (!ends) return;
   // What a peer's packets for this host meet at its firewall, a connection of the host to itself would not.
-  if (!isOfHosts(ends->destination.address) || isOwn(ends->destination.address))
-    return refuse(stream, StreamCause::kForbidden, now);
+  if (isOwn(ends->destination.address)) return refuse(stream, StreamCause::kForbidden, now);
   int error = EMFILE;
   std::unique_ptr<StreamSocket> socket;
   if (hasRoom()) {

@@ -47,8 +47,8 @@ class Streams : private StreamObserver {
   void configure(const Config& config, int index, Time now);
   /// Connections at once under this configuration: fewer where the host allows no more.
   size_t most(const Config& config) const;
-  /// What the peers can may have changed.
-  void onPeers(Time now);
+  /// What the peers can, or the host's interfaces and default routes, may have changed.
+  void onChange(Time now);
   /// Does what is due. True: there is more; call again at once.
   bool turn(Time now);
   /// Whether the last turn did anything with the lanes, so that the tunnel may have datagrams to send.

@@ -75,8 +75,9 @@ struct StreamPair {
 
 /// Which new TCP connections through this host end at it.
 struct Interception {
-  std::string device;  ///< only what is routed into this interface, and did not come from it
-  uint32_t mark = 0;   ///< what the packets of such connections are marked with, for a policy rule
+  std::string device;                ///< only what is routed into this interface, and did not come from it
+  std::vector<std::string> outside;  ///< nor from these interfaces, which strangers are behind
+  uint32_t mark = 0;  ///< what the packets of such connections are marked with, for a policy rule
   std::vector<AddressRange> destinations;  ///< ordered, apart from each other
   std::vector<StreamRule> match;           ///< any of them, and
   std::vector<StreamRule> exclude;         ///< none of them

@@ -98,8 +98,21 @@ void Forwarder::onPeersChanged() {
 
 void Forwarder::routePeers() {
   router_.clear();
-  for (const Prefix& network : local_) router_.addLocal(network);
-  peers_.forEach([&](Peer& peer) { router_.add(peer); });
+  named_.clear();
+  for (const Prefix& network : local_) {
+    router_.addLocal(network);
+    name(network);
+  }
+  peers_.forEach([&](Peer& peer) {
+    router_.add(peer);
+    for (const Prefix& prefix : peer.options().prefixes) name(prefix);
+  });
+}
+
+// Who names a part of a special range, or all of it, means it. A wider network does not.
+void Forwarder::name(const Prefix& network) {
+  std::optional<SpecialRange> range = special_.find(network.address);
+  if (range && network.length >= range->length) named_.insert(network, network.length);
 }
 
 void Forwarder::onTimer(Time now) {
@@ -326,6 +339,7 @@ void Forwarder::deliverIp(const Peer& from, Packet packet, Time now) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   if (!ip || ip->size != packet.size()) return drop(Drop::kBadInnerPacket);
   if (!ownsSource(from, ip->src)) return drop(Drop::kForeignSource);
+  if (!mayReach(ip->dst)) return drop(Drop::kSpecialDestination);
   if (const Session* session = from.session()) clampSyn(packet.span(), *ip, session->innerMtu());
   if (options_.ecnProxy) ecnProxy_.onIncoming(packet.span(), *ip, now);
   if (shim_.onToHost(packet.view(), *ip, 0, now)) toDevice(std::move(packet));
@@ -358,13 +372,23 @@ std::optional<Drop> Forwarder::refusal(const Peer& from, const Frame& frame, Byt
   if (!frame.ip) return std::nullopt;
   std::optional<Address> claim = claimOf(bytes.subspan(frame.payloadOffset), *frame.ip);
   if (!mayClaim(frame.ip->src) || (claim && !mayClaim(*claim))) return Drop::kForeignSource;
-  return std::nullopt;
+  return mayReach(frame.ip->dst) ? std::nullopt : std::optional(Drop::kSpecialDestination);
 }
 
 // Link-local addresses are every link's own, and only a bridge joins links.
 bool Forwarder::ownsSource(const Peer& peer, const Address& source) const {
   if (isLinkLocal(source) && !router_.isLocal(source)) return options_.mode == TunnelOptions::Mode::kTap;
   return router_.owns(peer, source);
+}
+
+// This host might take what is for a link or a cloud for its own, or pass it on in its own name (`nat`). A bridge joins
+// links, and its multicast and link-local addresses are those of one network.
+bool Forwarder::mayReach(const Address& destination) const {
+  std::optional<SpecialRange> range = special_.find(destination);
+  if (!range) return true;
+  if (range->kind == SpecialKind::kNobody) return false;
+  if (range->kind == SpecialKind::kLink && options_.mode == TunnelOptions::Mode::kTap) return true;
+  return named_.find(destination).value_or(0) >= range->length;
 }
 
 // A frame of a peer.

@@ -19,6 +19,7 @@
 #include "inet/frame.h"
 #include "inet/inner_packet.h"
 #include "inet/prefix.h"
+#include "inet/special_addresses.h"
 #include "tunnel/ecn_proxy.h"
 #include "tunnel/frame_switch.h"
 #include "tunnel/icmp_answers.h"
@@ -67,11 +68,14 @@ class Forwarder final : private TunnelKnowledge {
   Peer* peerBehind(const Address& address) const { return router_.peerFor(address); }
   /// Whether the peer may send from this address.
   bool ownsSource(const Peer& peer, const Address& source) const;
+  /// Whether a peer may send to this address: no special one, unless the configuration names it.
+  bool mayReach(const Address& destination) const;
   const DropCounts& drops() const { return drops_; }
   ShimStatus shimStatus() const { return shim_.status(); }
 
  private:
   void routePeers();
+  void name(const Prefix& network);
   void forwardIp(Packet packet, Time now);
   void forwardFrame(Packet packet, const Frame& frame, Time now);
   void bridgeFrame(Peer& from, Packet packet, const Frame& frame, Time now);
@@ -98,6 +102,8 @@ class Forwarder final : private TunnelKnowledge {
   PeerSet& peers_;
   std::vector<Prefix> local_;
   IpRouter router_;
+  SpecialAddresses special_;
+  PrefixTable named_;  ///< special networks of this side and of peers, to their lengths
   FrameSwitch switch_;
   IcmpAnswers answers_;
   EcnProxy ecnProxy_;

@@ -80,10 +80,11 @@ bool TunnelStreams::isAtEnd(StreamHandle stream) const {
   return s && s->assembly().isAtEnd();
 }
 
-// The peer may open streams from its own addresses only, as it may send packets from these alone.
+// The peer may open streams from and to those addresses only that it may send packets from and to.
 bool TunnelStreams::isAllowed(const Stream& stream) const {
   const Peer* peer = peers_.peerOf(stream.of().session());
-  return peer && forwarder_.ownsSource(*peer, stream.ends().source.address);
+  return peer && forwarder_.ownsSource(*peer, stream.ends().source.address) &&
+         forwarder_.mayReach(stream.ends().destination.address);
 }
 
 bool TunnelStreams::pollStream(StreamEvent& out) {

@@ -459,6 +459,99 @@ class Router(PairCase):
             self.assertEqual(sysctl(hub, "all/forwarding"), [0, 0])
 
 
+class SpecialDestinations(PairCase):
+    """Where the concentrator's cloud tells secrets, nobody behind a peer asks: `nat: on`, and a server that has these
+    addresses beside the concentrator."""
+
+    LINKS = [Link("wifi", 50, 20)]
+    GATEWAYS = False
+    CLOUDS = ("169.254.169.254", "168.63.129.16", "100.100.100.200", "fd00:ec2::254")
+    LINK_LOCAL = "169.254.7.7"  # of another host of the LAN there
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        lab, streams = cls.lab, {"streams": {"enabled": "on"}}
+        lab.make_gateways(streams, {"nat": "on", **streams})
+        special = [f"{address}/{128 if ':' in address else 32}" for address in (*cls.CLOUDS, cls.LINK_LOCAL)]
+        lab.server.address("lan0", *special)
+        for network in special:
+            lab.concentrator.route(network, "dev", "lan0")
+        config = lab.edge_gateway.config
+        config["peers"][0]["prefixes"] += ["0.0.0.0/0", "::/0"]
+        config["device"]["routes"] += special
+        for gateway in lab.gateways():
+            gateway.start()
+        for gateway in lab.gateways():
+            lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+                         f"{gateway.name} to take connections over")
+
+    def reaches(self, address, port):
+        """Whether a TCP connection of the client reaches the server, and what comes back is whole."""
+        def listen():
+            end = socket.socket(family(address), socket.SOCK_STREAM)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            end.bind((address, port))
+            end.listen()
+            end.settimeout(1)
+            return end
+
+        with self.lab.server.inside(listen) as listener:
+            try:
+                with self.lab.client.inside(socket.create_connection, (address, port), 1) as near:
+                    near.sendall(b"GET /latest/meta-data/")
+                    far, _ = listener.accept()
+                    with far:
+                        far.sendall(far.recv(100))
+                    return near.recv(100) == b"GET /latest/meta-data/"
+            except OSError:
+                return False
+
+    def refused(self):
+        return self.lab.gateway.drops().get("special_destination", 0)
+
+    def test_no_packet_gets_there(self):
+        for address in self.CLOUDS:
+            with self.subTest(address=address):
+                before = self.refused()
+                self.assertFalse(self.reaches(address, 9000))
+                self.assertGreater(self.refused(), before)
+                before = self.refused()
+                self.assertEqual(self.ping(address, count=2, wait=0.3), 0)
+                self.assertEqual(self.refused() - before, 2)
+        for address in ADDRESSES:
+            self.assertTrue(self.reaches(address, 9000), address)
+
+    def test_no_stream_gets_there(self):
+        def figure(name):
+            return self.lab.edge_gateway.status()["streams"][name]
+
+        for address in self.CLOUDS:
+            with self.subTest(address=address):
+                before = figure("accepted"), figure("ended_forbidden")
+                self.assertFalse(self.reaches(address, 8080))
+                self.assertEqual((figure("accepted"), figure("ended_forbidden")), (before[0] + 1, before[1] + 1))
+        before = figure("accepted")
+        for address in ADDRESSES:
+            self.assertTrue(self.reaches(address, 8080), address)
+        self.assertEqual(figure("accepted"), before + 2)
+
+    def test_what_networks_name_is_reached(self):
+        """A link-local network of the LAN there, and one cloud address by itself."""
+        gateway = self.lab.gateway
+        self.assertFalse(self.reaches(self.LINK_LOCAL, 9000))
+        gateway.config["device"]["networks"] = ["169.254.0.0/16", "100.100.100.200/32"]
+        gateway.reload()
+        self.addCleanup(gateway.reload)
+        self.addCleanup(gateway.config["device"].pop, "networks")
+        self.eventually(lambda: self.ping(self.LINK_LOCAL, count=1, wait=0.3), "the network is open")
+        for port in (9000, 8443):
+            self.assertTrue(self.reaches(self.LINK_LOCAL, port), port)
+            self.assertTrue(self.reaches("100.100.100.200", port), port)
+        for address in ("169.254.169.254", "168.63.129.16"):
+            self.assertFalse(self.reaches(address, 9000), address)
+
+
 def merge_copy(config, changes):
     out = copy.deepcopy(config)
     out.update(copy.deepcopy(changes))

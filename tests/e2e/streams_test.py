@@ -16,7 +16,9 @@ import time
 import unittest
 
 from lab import Link
+from lab.lab import tune
 from lab.measure import iperf3, median
+from lab.netns import join
 from lab.services import Iperf3, Sshd
 from pair_case import V4, V6, PairCase
 
@@ -651,6 +653,138 @@ class SiteToSite(PairCase):
                     server.sendall(b"y" * 200_000)
                     self.assertEqual(len(receive(client, 200_000)), 200_000)
         self.assertEqual(near.gateway.status()["streams"]["accepted"], 2)
+
+
+class Strangers(PairCase):
+    """Who is on a gateway's outer segment sends it connections for the LAN behind the peer."""
+
+    LINKS = [Link("wifi", 50, 20)]
+    GATEWAYS = False
+    WAN = (("198.51.100.1", "198.51.100.66", "/24"), ("2001:db8:51::1", "2001:db8:51::66", "/64"))
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        lab = cls.lab
+        cls.stranger = lab.namespace("stranger")
+        tune(cls.stranger)
+        cls.plug()
+        lab.make_gateways(STREAMS, STREAMS)
+        # The concentrator is the edge's way to everything, so the edge believes it any source.
+        lab.edge_gateway.config["peers"][0]["prefixes"] += ["0.0.0.0/0", "::/0"]
+        for gateway in lab.gateways():
+            gateway.start()
+        for gateway in lab.gateways():
+            lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+                         f"{gateway.name} to take connections over")
+
+    @classmethod
+    def plug(cls):
+        """The concentrator's wan0, with its default routes, and the stranger's."""
+        hub = cls.lab.concentrator
+        join(cls.stranger, "wan0", hub, "wan0")
+        hub.address("wan0", *(near + length for near, _, length in cls.WAN))
+        cls.stranger.address("wan0", *(far + length for _, far, length in cls.WAN))
+        for (near, _, _), lan in zip(cls.WAN, cls.lab.sites[0].lan):
+            cls.stranger.route(lan, "via", near)
+        cls.default_routes()
+
+    @classmethod
+    def default_routes(cls):
+        for (_, far, _), everything in zip(cls.WAN, ("0.0.0.0/0", "::/0")):
+            cls.lab.concentrator.route(everything, "via", far, "dev", "wan0")
+
+    def forwarding(self, on):
+        self.lab.concentrator.sysctl(net__ipv4__ip_forward=on, net__ipv6__conf__all__forwarding=on)
+        if not on:
+            self.addCleanup(self.forwarding, 1)
+
+    def outcome(self, address):
+        """Of a connection of the stranger: whether it was answered, reached the host, and was taken over."""
+        before = self.lab.gateway.status()["streams"]["accepted"]
+        with listen(self.lab.client, address) as listener:
+            try:
+                connect(self.stranger, address, timeout=1).close()
+                answered = True
+            except OSError:
+                answered = False
+            listener.settimeout(2 if answered else 0.1)
+            try:
+                listener.accept()[0].close()
+                reached = True
+            except TimeoutError:
+                reached = False
+        return answered, reached, self.lab.gateway.status()["streams"]["accepted"] - before
+
+    def assert_shut_out(self):
+        for address in CLIENT.values():
+            with self.subTest(address=address):
+                self.assertEqual(self.outcome(address), (False, False, 0))
+
+    def assert_rules(self, name, count):
+        """So many rules of the concentrator leave out what comes by that interface."""
+        def rules():
+            return self.lab.concentrator.run("nft", "list", "chain", "inet", "braid-braid0", "new")
+
+        self.eventually(lambda: rules().count(f'iifname "{name}" return') == count, f"rules for {name}: {count}")
+
+    def test_without_forwarding_nothing_gets_through(self):
+        self.forwarding(0)
+        self.assert_shut_out()
+        before = self.lab.gateway.status()["streams"]["accepted"]
+        for address, source in zip(CLIENT.values(), ADDRESSES):
+            with self.subTest("of the LAN's hosts all does", address=address), \
+                    listen(self.lab.client, address) as listener, \
+                    self.lab.server.inside(socket.create_connection, (address, PORT), 5, (source, 0)):
+                end, name = listener.accept()
+                end.close()
+                self.assertEqual(name[0], source)
+            with self.subTest("the gateway's own are packets", address=address), \
+                    listen(self.lab.client, address) as listener, connect(self.lab.concentrator, address):
+                listener.accept()[0].close()
+        self.assertEqual(self.lab.gateway.status()["streams"]["accepted"] - before, 2)
+
+    def test_with_forwarding_they_are_packets_and_the_firewalls(self):
+        for address in CLIENT.values():
+            with self.subTest(address=address):
+                self.assertEqual(self.outcome(address), (True, True, 0))
+        self.lab.concentrator.run("nft", "add table inet wall; "
+                                  "add chain inet wall pass { type filter hook forward priority 0; }; "
+                                  "add rule inet wall pass iifname wan0 drop")
+        self.addCleanup(self.lab.concentrator.run, "nft", "delete table inet wall")
+        self.assert_shut_out()
+
+    def test_interfaces_that_come_and_go(self):
+        hub, gateway = self.lab.concentrator, self.lab.gateway
+        self.forwarding(0)
+        hub.ip("route", "del", "default")
+        hub.ip("-6", "route", "del", "default")
+        self.assert_rules("wan0", 0)
+        with self.subTest("an uplink by a reload, without a default route"):
+            peer = gateway.config["peers"][0]
+            gateway.config["uplinks"] = [{"name": "wan", "interface": "wan0"}]
+            peer["endpoints"] = ["198.51.100.99:4433"]  # without one there would be no uplinks; nobody is there
+            gateway.reload()
+            self.assert_rules("wan0", 1)
+            self.assert_shut_out()
+            del gateway.config["uplinks"], peer["endpoints"]
+            gateway.reload()
+            self.assert_rules("wan0", 0)
+        with self.subTest("a default route of an interface that is plugged in"):
+            hub.ip("link", "del", "wan0")
+            self.plug()
+            self.assert_rules("wan0", 1)
+            self.assert_shut_out()
+
+    def test_an_edges_uplink(self):
+        """The edge does not listen; the stranger is where its provider's router is."""
+        address = "192.168.100.77"
+        self.lab.concentrator.route(address + "/32", "via", "10.0.0.1", "dev", "wifi0")
+        self.addCleanup(self.lab.concentrator.ip, "route", "del", address)
+        before = self.lab.edge_gateway.status()["streams"]["accepted"]
+        with self.assertRaises(OSError):
+            connect(self.lab.concentrator, address, timeout=1)
+        self.assertEqual(self.lab.edge_gateway.status()["streams"]["accepted"], before)
 
 
 class SmallWrites(PairCase):

@@ -135,6 +135,41 @@ TEST_F(Hostile, TheNetworksOfThisSideAreNoPeersHoweverWideItsPrefixes) {
   EXPECT_EQ(drops(Drop::kNoPeer) - before, 1u) << "nor does anything for them go there";
 }
 
+TEST_F(Hostile, NoPacketReachesASpecialDestinationThatNoNetworkNames) {
+  RecordProperty("rule", "data.destination");
+  s.edge.peers[0].prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("::/0")};
+  s.edge.tunnel().setPeers(s.edge.peers, s.world.now());
+  s.hub.peers[0].prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("::/0")};
+  s.hub.tunnel().setPeers(s.hub.peers, s.world.now());
+  auto refused = [&](const char* to) {
+    uint64_t before = drops(Drop::kSpecialDestination);
+    Address destination = address(to);
+    IpFields ip{destination.isV4() ? s.edge.host() : address("2001:db8::7"), destination, 17, Ecn::kNotEct,
+                true};
+    s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));
+    s.run(100ms);
+    return drops(Drop::kSpecialDestination) - before;
+  };
+  for (const char* to : {"169.254.169.254", "169.254.7.7", "127.0.0.1", "224.0.0.251", "255.255.255.255",
+                         "168.63.129.16", "100.100.100.200", "fd00:ec2::254", "fe80::1", "ff02::1", "::1",
+                         "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1"})
+    EXPECT_EQ(refused(to), 1u) << to;
+  EXPECT_EQ(s.hub.unclaimed, 0u);
+  for (const char* to : {"203.0.113.1", "2001:db8::1"}) EXPECT_EQ(refused(to), 0u) << to;
+  EXPECT_EQ(s.hub.unclaimed, 2u);
+
+  // A network that is at least as narrow as the range opens it, one of this side's or a peer's.
+  s.hub.tunnel().setLocalNetworks({*Prefix::parse("169.254.0.0/16"), *Prefix::parse("127.0.0.0/8"),
+                                   *Prefix::parse("fd00:ec2::254/128"), *Prefix::parse("168.63.0.0/16"),
+                                   *Prefix::parse("fd00::/16"), *Prefix::parse("224.0.0.5/32")});
+  s.hub.peers[0].prefixes.push_back(*Prefix::parse("100.100.100.200/32"));
+  s.hub.tunnel().setPeers(s.hub.peers, s.world.now());
+  for (const char* to : {"169.254.7.7", "fd00:ec2::254", "224.0.0.5", "100.100.100.200"})
+    EXPECT_EQ(refused(to), 0u) << to;
+  for (const char* to : {"169.254.169.254", "127.0.0.1", "168.63.129.16", "fd00:ec2::253", "224.0.0.6"})
+    EXPECT_EQ(refused(to), 1u) << to;
+}
+
 TEST_F(Hostile, NoRouteIsAnswered) {
   IpFields ip{s.edge.host(), address("192.0.2.1"), 17, Ecn::kNotEct, true};
   s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));

@@ -234,6 +234,33 @@ TEST(StreamScenarios, ASourceThatIsNotThePeersIsForbidden) {
   EXPECT_FALSE(heard);
 }
 
+TEST(StreamScenarios, ASpecialDestinationIsForbidden) {
+  RecordProperty("rule", "stream.destination");
+  Scenario s(6, withStreams());
+  twoPaths(s, 0);
+  s.edge.peers[0].prefixes = {*Prefix::parse("0.0.0.0/0")};
+  s.edge.tunnel().setPeers(s.edge.peers, s.world.now());
+  s.run(1s);
+  std::optional<StreamCause> cause;
+  size_t heard = 0;
+  s.edge.onStream = [&](const StreamEvent& e) { cause = e.reset; };
+  s.hub.onStream = [&](const StreamEvent& e) { heard += e.opened; };
+  auto open = [&](const char* to) {
+    cause.reset();
+    StreamEnds ends{{s.edge.host(), 1}, {*Address::parse(to), 80}};
+    ASSERT_TRUE(s.edge.streams().open(ends, s.edge.clock())) << to;
+    s.run(200ms);
+  };
+  for (const char* to : {"169.254.169.254", "127.0.0.1", "168.63.129.16", "100.100.100.200", "0.0.0.0"}) {
+    open(to);
+    EXPECT_EQ(cause, StreamCause::kForbidden) << to;
+  }
+  EXPECT_EQ(heard, 0u);
+  s.hub.tunnel().setLocalNetworks({*Prefix::parse("169.254.169.254/32")});
+  open("169.254.169.254");
+  EXPECT_EQ(heard, 1u) << "an operator who names it wants it reached";
+}
+
 TEST(StreamScenarios, APeerWithoutStreamsGetsNone) {
   Scenario s(7, withStreams());
   s.hub.options.streams.on = false;

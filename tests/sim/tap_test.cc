@@ -335,6 +335,24 @@ TEST(Tap, WhatIsOnThisSideIsNoPeers) {
   }
 }
 
+// A bridge joins links: what is of a link passes, what is of nobody or of a cloud does not.
+TEST(Tap, SpecialDestinationsOfALinkPassAndOthersDoNot) {
+  RecordProperty("rule", "data.destination");
+  Sites s(1);
+  auto passes = [&](const char* to) {
+    IpFields ip{address("192.168.0.1"), address(to), 17, Ecn::kNotEct, true};
+    if (ip.dst.isV6()) ip.src = address("fe80::9");
+    uint16_t type = ip.dst.isV6() ? Frame::kIpV6 : Frame::kIpV4;
+    return s.passes(frame(kBroadcast, mac(1), type, udpPacket(ip, 5, 6, Bytes(20))),
+                    Drop::kSpecialDestination);
+  };
+  for (const char* to :
+       {"255.255.255.255", "224.0.0.251", "169.254.7.7", "192.168.0.2", "ff02::1", "fe80::2"})
+    EXPECT_TRUE(passes(to)) << to;
+  for (const char* to : {"127.0.0.1", "169.254.169.254", "168.63.129.16", "::1", "fd00:ec2::254"})
+    EXPECT_FALSE(passes(to)) << to;
+}
+
 TEST(Tap, TcpInATaggedFrameIsRepaired) {
   Sites s(1);
   s.world.path("edge1").change([](LinkOptions& o) { o.loss = 0.05; }, s.world.now());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gateway/join/public_addresses.h"
+#include "inet/special_addresses.h"
 
 namespace braid {
 
@@ -13,14 +14,6 @@ constexpr unsigned kMostTries = 4096;
 
 Prefix mustParse(std::string_view text) {
   return Prefix::parse(text).value_or(Prefix{});
-}
-
-// RFC 6890: what is no network of hosts elsewhere.
-const std::vector<Prefix>& reserved() {
-  static const std::vector<Prefix> kReserved{
-      mustParse("0.0.0.0/8"), mustParse("127.0.0.0/8"), mustParse("169.254.0.0/16"), mustParse("224.0.0.0/3"),
-      mustParse("::/127"),    mustParse("fe80::/10"),   mustParse("ff00::/8")};
-  return kReserved;
 }
 
 // The next address; false: there is none.
@@ -98,11 +91,13 @@ std::vector<Prefix> networksOfHost(const NetworkTable& table, HostNetwork& netwo
 std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<Prefix>& offered,
                            const std::vector<Prefix>& reached, const Config& config, std::string_view name) {
   const std::string remedy = "; name other networks with --network, or none";
+  const SpecialAddresses special;
   for (const Prefix& network : wanted) {
     auto clashes = [&](const Prefix& other) { return network.overlaps(other); };
     std::string text = "the network " + network.toString() + " ";
     if (network.length == 0) return text + "is everything, and cannot be behind one gateway" + remedy;
-    if (std::ranges::any_of(reserved(), clashes)) return text + "is none that hosts have" + remedy;
+    if (special.overlap(network))
+      return text + "has addresses that are no hosts' (a link's, a cloud's, nobody's)" + remedy;
     if (!isPrivate(network))
       return text +
              "is not private; the concentrator's operator may add it to the gateway's file in peers-folder" +

@@ -88,6 +88,8 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
         .verdict(NF_ACCEPT);
   }
   if (!takeNew) return;
+  for (const std::string& interface : what.outside)
+    NftRule(batch, table, kNew).interfaceIs(interface).verdict(NFT_RETURN);
   putNew(batch, table, what, false, portV4);
   putNew(batch, table, what, true, portV6);
 }

@@ -84,8 +84,8 @@ TEST_F(AddressPlanTest, NetworksThatOthersHaveAreRefusedByName) {
 }
 
 TEST_F(AddressPlanTest, WhatNoHostHasIsRefused) {
-  for (const char* text :
-       {"0.0.0.0/0", "::/0", "127.0.0.0/8", "224.0.0.0/4", "fe80::/64", "ff00::/8", "169.254.1.0/24"})
+  for (const char* text : {"0.0.0.0/0", "::/0", "127.0.0.0/8", "224.0.0.0/4", "fe80::/64", "ff00::/8",
+                           "169.254.1.0/24", "100.100.100.200/32", "100.64.0.0/10", "fd00:ec2::/48"})
     EXPECT_NE(refusal({net(text)}), "") << text;
   EXPECT_THAT(refusal({net("192.168.7.0/24"), net("192.168.7.128/25")}),
               HasSubstr("another of this gateway"));
