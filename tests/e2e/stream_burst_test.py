@@ -19,7 +19,7 @@ WAITING = 512  # Streams::kMostWaiting
 PATIENCE = 20  # seconds that a connection may take
 # A host has 28,000 ports, and each may rest for a minute.
 SOURCES = [f"192.168.10.{host}" for host in range(3, 7)]
-STREAMS = {"streams": {"enabled": "on", "match": [{"ports": PORT}]}}
+STREAMS = {"streams": {"enabled": "on", "match": [{"ports": PORT}], "new-per-peer": 5 * COUNT}}
 
 
 class Bursts(PairCase):

@@ -15,9 +15,11 @@ import threading
 import time
 import unittest
 
-from lab import Link
+from lab import Link, Wire
+from lab.gateway import PORT as GATEWAY_PORT
 from lab.measure import iperf3, median
 from lab.services import Iperf3, Sshd
+from lab.site import PUBLIC
 from pair_case import V4, V6, PairCase
 
 PORT = 8080  # taken over by default
@@ -651,6 +653,55 @@ class SiteToSite(PairCase):
                     server.sendall(b"y" * 200_000)
                     self.assertEqual(len(receive(client, 200_000)), 200_000)
         self.assertEqual(near.gateway.status()["streams"]["accepted"], 2)
+
+
+class Openings(PairCase):
+    """A peer that opens streams without end. Its daemon does not run: a program has its key."""
+
+    LINKS = [Wire("wire")]
+    SITES = 2
+    EDGE = CONCENTRATOR = STREAMS
+    BURST, RATE, LIMIT = 2048, 512, 4  # of `new-per-peer: 512`, and the STREAM_RESET code of a bound
+    CLOSED, SECONDS, MBIT = 81, 3, 3  # a port of the server, and an attack: 12,000 openings a second
+
+    def peer(self):
+        """What the hub counts of the peer."""
+        return next(peer for peer in self.lab.gateway.status()["peers"] if peer["name"] == "edge1")
+
+    def test_a_peer_opens_no_more_streams_than_its_ration(self):
+        site = self.lab.sites[1]
+        site.gateway.stop()
+        before = self.lab.gateway.status()["streams"]["connected"]
+        attack = site.edge.popen(
+            self.lab.binary("openings"), "--to", f"{PUBLIC[0]}:{GATEWAY_PORT}",
+            "--pin", site.gateway.config["peers"][0]["pin"], "--key", self.lab.directory / "edge1.key",
+            "--certificate", self.lab.directory / "edge1.crt", "--source", site.client_address[0],
+            "--destination", f"{V4}:{self.CLOSED}", "--mbit", self.MBIT, "--seconds", self.SECONDS,
+            stdout=subprocess.PIPE, text=True)
+        try:
+            self.eventually(lambda: self.peer()["streams_accepted"] >= self.BURST, "the ration to be used up")
+            with listen(self.lab.server, V4) as listener, connect(self.lab.client, V4, timeout=PROMPT) as client:
+                listener.settimeout(PROMPT)
+                server, _ = listener.accept()
+                with server:
+                    client.sendall(b"beside it")
+                    self.assertEqual(receive(server, 9), b"beside it")
+            out, _ = attack.communicate(timeout=30)
+        finally:
+            attack.kill()
+            attack.wait()
+        self.assertEqual(attack.returncode, 0)
+        report, peer = json.loads(out), self.peer()
+        allowed = self.BURST + self.RATE * (self.SECONDS + PROMPT)
+        connected = self.lab.gateway.status()["streams"]["connected"] - before
+        print(f"{report}: {connected} connected, {peer['streams_turned_away']} turned away")
+        self.assertGreater(report["openings"], 2 * allowed)
+        self.assertFalse(report["closed"], "the session goes on")
+        self.assertTrue(self.BURST <= connected <= allowed)
+        self.assertEqual(connected - 1, peer["streams_accepted"], "and one of the honest peer")
+        self.assertGreater(peer["streams_turned_away"], report["openings"] / 2)
+        self.assertLessEqual(report["resets"].get(str(self.LIMIT), 0), allowed)
+        self.assertGreater(report["resets"].get(str(self.LIMIT), 0), 0)
 
 
 class SmallWrites(PairCase):

@@ -85,18 +85,21 @@ StreamLane::Verdict StreamLane::admitNew(const StreamFrame& frame, Time now) {
   StreamIds::Verdict seen = ids_.look(frame.stream);
   if (seen == StreamIds::Verdict::kSeen) return Verdict::kTaken;
   if (resets_.size() >= kMostResets) return Verdict::kNoRoom;
-  if (seen == StreamIds::Verdict::kStale) {
-    refuse(frame.stream, StreamCause::kGone);
+  StreamRations& rations = context_.rations;
+  const uint32_t rate = context_.options.newPerSecond;
+  const bool isStale = seen == StreamIds::Verdict::kStale;
+  const bool hasRoom = isOn() && streams_.size() < context_.options.most;
+  if (isStale || !hasRoom || !rations.taken.take(StreamRations::ofPeer(rate), now)) {
+    ++counts_.streamsTurnedAway;
+    if (!rations.refused.take(StreamRations::refusals(rate), now)) return Verdict::kNoRoom;
+    if (!isStale) ids_.mark(frame.stream);
+    refuse(frame.stream, isStale ? StreamCause::kGone : StreamCause::kLimit);
     return Verdict::kTaken;
   }
   ids_.mark(frame.stream);
-  if (!isOn() || streams_.size() >= context_.options.most) {
-    refuse(frame.stream, StreamCause::kLimit);
-    return Verdict::kTaken;
-  }
   Stream& stream = add(frame.stream, *frame.opening, false, now);
   context_.trace.note(lineOf(stream, now));
-  desk_->tell(stream.handle_, StreamDesk::Word::kOpened);
+  desk_->announce(stream.handle_, context_.session);
   return Verdict::kTaken;
 }
 
@@ -132,14 +135,14 @@ void StreamLane::onReset(const StreamResetFrame& frame, Time now) {
   Stream* stream = find(frame.stream);
   if (!stream) return;
   StreamCause cause = causeOf(frame.code);
-  turnedAway_.before |= stream->isOwn_ && cause == StreamCause::kLimit;
+  wasTurnedAway_ |= stream->isOwn_ && cause == StreamCause::kLimit;
   end(*stream, cause, now);
 }
 
 void StreamLane::update(Time now) {
   updated_ = now;
-  if (std::exchange(turnedAway_.before, false)) turnedAway_.until = now + kTurnedAway;
-  turnedAway_.now = now < turnedAway_.until;
+  if (std::exchange(wasTurnedAway_, false)) rest(now + kTurnedAway);
+  isResting_ = now < restsUntil_;
   while (Stream* stream = sending_.takeLooked()) settle(*stream, now);
   sending_.feed(now);
 }
@@ -218,6 +221,11 @@ void StreamLane::grant(Stream& stream, Time now) {
 
 // ---- what the driver does
 
+void StreamLane::rest(Time until) {
+  restsUntil_ = std::max(restsUntil_, until);
+  isResting_ = true;
+}
+
 size_t StreamLane::announced() const {
   const size_t most = context_.options.most;
   return most - std::max(most / kLag, std::min(most / 2, kLeastLag));
@@ -233,11 +241,17 @@ bool StreamLane::canOpen() const {
 }
 
 bool StreamLane::mayTakeOver() const {
-  return !turnedAway_.now && canOpen() && streams_.size() + most() / kSpare < most();
+  return !isResting_ && canOpen() && streams_.size() + most() / kSpare < most();
 }
 
 StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {
-  if (!canOpen()) return {};
+  const Allowance ration = StreamRations::own(context_.options.newPerSecond);
+  Ration& opened = context_.rations.opened;
+  if (!canOpen() || !opened.take(ration, now)) return {};
+  // What is left then is for those on their way; until half of it is there again, or connections would change the lane
+  // all the time.
+  if (now < opened.availableAt(ration, ration.burst / kSpare))
+    rest(opened.availableAt(ration, ration.burst / 2));
   Stream& stream = add(StreamId(nextId_), {ends, firstCredit()}, true, now);
   if (!sending_.begin(stream, now)) {
     desk_->release(stream.handle_);

@@ -59,7 +59,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
     "order_memory_bytes":19,"decode_memory_bytes":20,"stream_count":21,"streams_held_bytes":22,"streams_opened":23,
     "streams_accepted":24,"streams_done":25,"streams_sent_bytes":26,"streams_received_bytes":27,"streams_reset":28,
     "streams_refused":29,"streams_unreachable":30,"streams_timed_out":31,"streams_limited":32,"streams_gone":33,
-    "streams_forbidden":34,"group":"hubs","in_use":false})"));
+    "streams_forbidden":34,"streams_turned_away":35,"group":"hubs","in_use":false})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {
