@@ -27,7 +27,8 @@ PACKETS = 2323  # not taken over
 PROMPT = 2  # seconds: what is told at once takes a round trip, and a lost datagram one repair more
 IPV6_FREEBIND = 78  # socket does not know it
 RESET = struct.pack("ii", 1, 0)
-STREAMS = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}]}}
+STREAMS = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}],
+                       "new-per-peer": 2048}}
 ADDRESSES = (V4, V6)
 KERNEL = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
 CLIENT = {V4: "192.168.10.2", V6: "fd00:0:0:10::2"}
@@ -660,7 +661,7 @@ class Openings(PairCase):
 
     LINKS = [Wire("wire")]
     SITES = 2
-    EDGE = CONCENTRATOR = STREAMS
+    EDGE = CONCENTRATOR = {"streams": STREAMS["streams"] | {"new-per-peer": 512}}
     BURST, RATE, LIMIT = 2048, 512, 4  # of `new-per-peer: 512`, and the STREAM_RESET code of a bound
     CLOSED, SECONDS, MBIT = 81, 3, 3  # a port of the server, and an attack: 12,000 openings a second
 

@@ -15,6 +15,9 @@ constexpr size_t kBufferExtra = PacketPool::kHeadroom + PacketPool::kTailroom;
 
 /// One stream in so many is for connections that are on their way when no more are to come. Ours.
 constexpr size_t kSpare = 16;
+/// And one opening in so many of those that there may be at once. Ours: at some thousand connections a second a hundred
+/// come before the rules have changed, and who finds nothing left waits for its turn.
+constexpr uint32_t kSpareOpenings = 4;
 /// And one in so many is for what one side does before the other hears of it: streams that it opens, and those that have
 /// ended there and not yet here. Of small bounds more, half of them at most. Ours: thousands of streams a second begin and
 /// end, and a machine that is busy with them lags by tens of milliseconds.
@@ -248,9 +251,9 @@ StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {
   const Allowance ration = StreamRations::own(context_.options.newPerSecond);
   Ration& opened = context_.rations.opened;
   if (!canOpen() || !opened.take(ration, now)) return {};
-  // What is left then is for those on their way; until half of it is there again, or connections would change the lane
-  // all the time.
-  if (now < opened.availableAt(ration, ration.burst / kSpare))
+  // What is left then is for those on their way; until half is there again, or connections would change the lane all
+  // the time.
+  if (now < opened.availableAt(ration, ration.burst / kSpareOpenings))
     rest(opened.availableAt(ration, ration.burst / 2));
   Stream& stream = add(StreamId(nextId_), {ends, firstCredit()}, true, now);
   if (!sending_.begin(stream, now)) {

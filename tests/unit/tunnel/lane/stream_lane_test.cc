@@ -189,8 +189,7 @@ TEST_F(StreamLaneTest, ThisSideKeepsToItsRationAndLeavesTheRestToPackets) {
   };
   size_t opened = 0;
   for (; r.lane.mayTakeOver(); ++opened) ASSERT_TRUE(open());
-  EXPECT_GT(opened, 180u);
-  EXPECT_LT(opened, 200u) << "some are left for those on their way";
+  EXPECT_EQ(opened, 151u) << "a quarter is left for those on their way";
   while (open()) ++opened;
   EXPECT_EQ(opened, 200u);
   now += 20ms;
