@@ -64,8 +64,8 @@ void Streams::onPeers(Time now) {
 }
 
 Time Streams::deadline() const {
-  return std::min(
-      {gate_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until, lookAgain_});
+  return std::min({gate_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until,
+                   waiting_.empty() ? kNever : waiting_.front().until, lookAgain_});
 }
 
 void Streams::stop() {
