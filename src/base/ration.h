@@ -24,6 +24,10 @@ class Ration {
     usedUntil_ = used + allowance.period;
     return true;
   }
+  /// From when on `count` of them, at most the burst, can be taken, if none is before.
+  Time availableAt(const Allowance& allowance, uint32_t count) const {
+    return usedUntil_ + allowance.period * count;
+  }
 
  private:
   Time usedUntil_ = Time(Duration::min() / 2);

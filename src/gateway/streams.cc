@@ -65,7 +65,7 @@ void Streams::onChange(Time now) {
 
 Time Streams::deadline() const {
   return std::min({gate_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until,
-                   waiting_.empty() ? kNever : waiting_.front().until});
+                   waiting_.empty() ? kNever : waiting_.front().until, lookAgain_});
 }
 
 void Streams::stop() {
@@ -73,6 +73,7 @@ void Streams::stop() {
   host_->wantAccept(false);
   pumps_.clear();
   waiting_.clear();
+  lookAgain_ = kNever;
   open_ = 0;
 }
 
@@ -127,8 +128,10 @@ void Streams::noteRoom(const Address& destination) {
 void Streams::take(StreamHost::Accepted&& accepted, Time now) {
   if (hasRoom()) {
     if (open(accepted, now)) return;
-    if (waiting_.size() < kMostWaiting)
+    if (waiting_.size() < kMostWaiting) {
+      lookAgain_ = std::min(lookAgain_, now + kLookAgain);
       return waiting_.push_back({std::move(accepted), std::min(now + kPatience, roomBy_)});
+    }
   }
   ++figures_.refusedHere;
 }
@@ -157,6 +160,7 @@ void Streams::takeWaiting(Time now) {
     }
   }
   waiting_.erase(left, waiting_.end());
+  lookAgain_ = waiting_.empty() ? kNever : now + kLookAgain;
 }
 
 void Streams::pause(Time until) {
@@ -186,8 +190,12 @@ void Streams::watchRoom(Time now) {
 void Streams::connect(StreamHandle stream, Time now) {
   const StreamEnds* ends = lanes_.ends(stream);
   if (!ends) return;
-  // What a peer's packets for this host meet at its firewall, a connection of the host to itself would not.
-  if (isOwn(ends->destination.address)) return refuse(stream, StreamCause::kForbidden, now);
+  ++connects_;
+  // What a peer's packets for this host meet at its firewall, a connection of the host to itself would not. An address that
+  // stands at an interface is this host's even where the routes lead elsewhere.
+  if (monitor_.table().isOwn(ends->destination.address)) return refuse(stream, StreamCause::kForbidden, now);
+  // Some of what changed was missed: it may be this host's.
+  if (monitor_.deadline() != kNever) return refuse(stream, StreamCause::kLimit, now);
   int error = EMFILE;
   std::unique_ptr<StreamSocket> socket;
   if (hasRoom()) {
@@ -211,15 +219,6 @@ void Streams::connect(StreamHandle stream, Time now) {
 void Streams::refuse(StreamHandle stream, StreamCause cause, Time now) {
   figures_.count(cause);
   lanes_.reset(stream, cause, now);
-}
-
-// An address that stands at an interface is this host's even where the routes lead elsewhere.
-bool Streams::isOwn(const Address& address) const {
-  for (const auto& [index, link] : monitor_.table().links()) {
-    for (const LinkAddress& own : link.addresses)
-      if (own.address == address) return true;
-  }
-  return host_->isLocal(address);
 }
 
 void Streams::expire(Time now) {
@@ -283,25 +282,31 @@ void Streams::onEvent(const StreamEvent& event, Time now) {
   list(*pump);
 }
 
-void Streams::takeEvents(Time now) {
-  for (StreamEvent event; lanes_.pollStream(event); acted_ = true) onEvent(event, now);
+// Openings come last, so that nothing else waits for the next turn.
+bool Streams::takeEvents(Time now) {
+  for (StreamEvent event; connects_ < kConnects; acted_ = true) {
+    if (!lanes_.pollStream(event)) return true;
+    onEvent(event, now);
+  }
+  return false;
 }
 
 bool Streams::turn(Time now) {
   expire(now);
   acted_ = false;
+  connects_ = 0;
   takeEvents(now);
   std::swap(ready_, moving_);
   acted_ |= !moving_.empty();
   for (StreamHandle stream : moving_)
     if (StreamPump* pump = find(stream)) move(*pump, now);
   moving_.clear();
-  takeEvents(now);
+  bool all = takeEvents(now);
   takeWaiting(now);
   acceptAgain(now);
   watchRoom(now);
   if (std::exchange(isPeerFull_, false) || gate_.deadline() <= now) gate_.update(!full_, now);
-  return !ready_.empty();
+  return !ready_.empty() || !all;
 }
 
 void Streams::move(StreamPump& pump, Time now) {

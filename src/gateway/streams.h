@@ -24,6 +24,9 @@ class Streams : private StreamObserver {
  public:
   /// Connections accepted in one turn of the loop. Ours: others have to wait no longer than for a millisecond.
   static constexpr size_t kAccepts = 64;
+  /// Connections to hosts here that are opened in one turn, those of the peers one by one; others wait for the next. Ours:
+  /// at 50 us each, packets wait no longer than for a millisecond.
+  static constexpr size_t kConnects = 16;
   /// Until a host here must have answered a SYN. Ours: five SYNs of Linux, the last of them 15 s after the first.
   static constexpr Duration kConnectTime = 20s;
   /// Connections that were taken over and find no room wait for it so long, in the system's queue or here, then they are
@@ -33,6 +36,8 @@ class Streams : private StreamObserver {
   /// in the system's queue until half of these have left, and behind them those for other peers; new connections are packets
   /// meanwhile. Ours.
   static constexpr size_t kMostWaiting = 512;
+  /// They are looked at again after so long, if nothing happens before. Ours.
+  static constexpr Duration kLookAgain = 10ms;
   /// Until connections are accepted again after the system had no descriptor or no memory for one. Ours.
   static constexpr Duration kPause = 100ms;
 
@@ -77,11 +82,11 @@ class Streams : private StreamObserver {
   bool open(StreamHost::Accepted& accepted, Time now);
   void takeWaiting(Time now);
   void acceptAgain(Time now);
-  void takeEvents(Time now);
+  /// False: openings are left for the next turn.
+  bool takeEvents(Time now);
   void onEvent(const StreamEvent& event, Time now);
   void connect(StreamHandle stream, Time now);
   void refuse(StreamHandle stream, StreamCause cause, Time now);
-  bool isOwn(const Address& address) const;
   void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket, const std::optional<StreamPair>& taken);
   StreamPump* find(StreamHandle stream);
   void list(StreamPump& pump);
@@ -107,12 +112,14 @@ class Streams : private StreamObserver {
   std::deque<Attempt> attempts_;                    ///< connections being opened, oldest first
   std::vector<Waiting> waiting_;  ///< taken over, but their peers have no room for them now; oldest first
   size_t open_ = 0, most_ = 0;
-  size_t bound_ = 0;  ///< at most `most_`; less when there were no more descriptors
+  size_t connects_ = 0;  ///< in this turn
+  size_t bound_ = 0;     ///< at most `most_`; less when there were no more descriptors
   bool clientsSource_ = true;
   bool full_ = false;
   bool isPeerFull_ = false;  ///< some peer: the gate is to be looked at
   bool acted_ = false;
   Time acceptAgain_ = kNever;  ///< kNever: connections are accepted
+  Time lookAgain_ = kNever;    ///< at those that wait; kNever: none does
   /// Then those that wait to be accepted are turned away; kNever: none waits for room. The past: until all have been.
   Time roomBy_ = kNever;
   StreamFigures figures_;

@@ -40,10 +40,25 @@ void compareLinks(const Link& was, const Link& is, std::vector<NetworkChange>& o
 void NetworkTable::removeLink(int index) {
   links_.erase(index);
   std::erase_if(routes_, [&](const DefaultRoute& r) { return r.link == index; });
+  std::erase_if(local_, [&](const LocalNetwork& n) { return n.link == index; });
 }
 
 void NetworkTable::removeDefaultRoutes(Address::Family family, uint32_t metric) {
   std::erase_if(routes_, [&](const DefaultRoute& r) { return r.family == family && r.metric == metric; });
+}
+
+void NetworkTable::removeLocalNetworks(const LocalNetwork& like) {
+  std::erase_if(local_, [&](const LocalNetwork& n) {
+    return n.network == like.network && n.table == like.table && n.metric == like.metric;
+  });
+}
+
+bool NetworkTable::isOwn(const Address& address) const {
+  auto has = [&](const LinkAddress& own) { return own.address == address; };
+  auto contains = [&](const LocalNetwork& own) { return own.network.contains(address); };
+  return std::ranges::any_of(local_, contains) || std::ranges::any_of(links_, [&](const auto& link) {
+           return std::ranges::any_of(link.second.addresses, has);
+         });
 }
 
 void NetworkTable::continueFrom(const NetworkTable& before) {

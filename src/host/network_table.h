@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "inet/endpoint.h"
+#include "inet/prefix.h"
 
 namespace braid {
 
@@ -49,6 +49,15 @@ struct DefaultRoute {
   auto operator<=>(const DefaultRoute&) const = default;
 };
 
+/// A network whose addresses are all this host's own, by a route that says so (`ip route add local`).
+struct LocalNetwork {
+  Prefix network;
+  uint32_t table = 0;  ///< of routes; the kernel has a route for each of its addresses in RT_TABLE_LOCAL
+  uint32_t metric = 0;
+  int link = 0;  ///< interface index
+  auto operator<=>(const LocalNetwork&) const = default;
+};
+
 /// One difference between two tables.
 struct NetworkChange {
   enum class Kind : uint8_t {
@@ -69,7 +78,7 @@ struct NetworkChange {
   std::string text;  ///< one line in plain words
 };
 
-/// What is known of the host's links, addresses and default routes: a plain value.
+/// What is known of the host's links, addresses, default and local routes: a plain value.
 class NetworkTable {
  public:
   const std::map<int, Link>& links() const { return links_; }
@@ -77,6 +86,8 @@ class NetworkTable {
   /// nullptr when there is no interface of this name.
   const Link* find(const std::string& name) const;
   bool hasDefaultRoute(int link, Address::Family family) const;
+  /// Whether what is sent there stays with this host: an address of an interface, or of a network that is its own.
+  bool isOwn(const Address& address) const;
 
   /// What happened between `before` and this, links first.
   std::vector<NetworkChange> changesSince(const NetworkTable& before) const;
@@ -90,7 +101,14 @@ class NetworkTable {
   void removeDefaultRoute(const DefaultRoute& route) { routes_.erase(route); }
   /// Removes all of a family and metric: to the kernel they are one route, with one or more next hops.
   void removeDefaultRoutes(Address::Family family, uint32_t metric);
-  void forgetRoutes() { routes_.clear(); }
+  void addLocalNetwork(const LocalNetwork& network) { local_.insert(network); }
+  void removeLocalNetwork(const LocalNetwork& network) { local_.erase(network); }
+  /// Removes those of a prefix, table and metric: another route took their place.
+  void removeLocalNetworks(const LocalNetwork& like);
+  void forgetRoutes() {
+    routes_.clear();
+    local_.clear();
+  }
   /// Something of ours may be gone from the host: an interface was switched off or left its bridge, or an
   /// address, a rule or a route of ours was deleted, or forwarding switched off.
   void noteLoss() { ++losses_; }
@@ -101,6 +119,7 @@ class NetworkTable {
  private:
   std::map<int, Link> links_;
   std::set<DefaultRoute> routes_;
+  std::set<LocalNetwork> local_;
   uint64_t losses_ = 0;
 };
 

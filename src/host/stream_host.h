@@ -112,9 +112,6 @@ class StreamHost {
   /// Opens a connection, from this source address and port when there is one. nullptr: `error` says why not.
   virtual std::unique_ptr<StreamSocket> connect(const std::optional<Endpoint>& source,
                                                 const Endpoint& destination, uint64_t tag, int& error) = 0;
-  /// Whether what is sent to this address stays with this host: its own addresses, and networks that are its own as a whole
-  /// (`ip route add local`). True, too, when the host does not say.
-  virtual bool isLocal(const Address& address) = 0;
   /// Connections that this process may have open at once.
   virtual size_t most() const = 0;
 };

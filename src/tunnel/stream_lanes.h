@@ -27,8 +27,9 @@
 //
 // Calls: after any call but the const ones the driver polls datagrams (Tunnel::pollDatagram) and asks for
 // Tunnel::nextDeadline(), as after every on... call. Events are polled after every batch of calls and datagrams, until
-// pollStream() gives false. An event tells of a change; who does not read or write on it is not told again until
-// something else changes. No event is lost, and each stream waits at most once to be polled.
+// pollStream() gives false, or openings are left for later: they come behind all other events, those of the sessions in
+// turn, and nothing is told of a stream before its opening. An event tells of a change; who does not read or write on it
+// is not told again until something else changes. No event is lost, and each stream waits at most once to be polled.
 
 #include <cstddef>
 #include <span>

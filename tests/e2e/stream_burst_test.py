@@ -19,7 +19,7 @@ WAITING = 512  # Streams::kMostWaiting
 PATIENCE = 20  # seconds that a connection may take
 # A host has 28,000 ports, and each may rest for a minute.
 SOURCES = [f"192.168.10.{host}" for host in range(3, 7)]
-STREAMS = {"streams": {"enabled": "on", "match": [{"ports": PORT}]}}
+STREAMS = {"streams": {"enabled": "on", "match": [{"ports": PORT}], "new-per-peer": 5 * COUNT}}
 
 
 class Bursts(PairCase):
@@ -129,6 +129,22 @@ class Bursts(PairCase):
         """The near gateway knows it as the bound of its peer."""
         done = self.over_the_bound(concentrator={"max-connections": BOUND})
         self.assertEqual(done["reset"], 0)
+
+    def test_beyond_the_ration(self):
+        """Of a pair as it is by default: the near gateway keeps to it, and the far one refuses none."""
+        ration = {"new-per-peer": 512}
+        self.configure(edge=ration, concentrator=ration)
+        done = self.burst_beside_pings()
+        near = self.figures(self.lab.edge_gateway)
+        peer = self.lab.gateway.status()["peers"][0]
+        print(f"{near['accepted']} in the stream lane, {near['turned_away']} and {peer['streams_turned_away']} turned "
+              "away")
+        self.assert_whole(done)
+        self.assertEqual(done["reset"], 0)
+        self.assertEqual(peer["streams_turned_away"], 0)
+        self.assertGreater(near["accepted"], 0.9 * 1024)
+        self.assertLess(near["accepted"], 1024 + 256 * (done["seconds"] + 5))
+        self.assert_all_over()
 
     def test_while_the_gateway_does_not_run(self):
         """More connections than may wait for a peer are in the kernel's queue when the near gateway runs again."""

@@ -15,11 +15,13 @@ import threading
 import time
 import unittest
 
-from lab import Link
+from lab import Link, Wire
+from lab.gateway import PORT as GATEWAY_PORT
 from lab.lab import tune
 from lab.measure import iperf3, median
 from lab.netns import join
 from lab.services import Iperf3, Sshd
+from lab.site import PUBLIC
 from pair_case import V4, V6, PairCase
 
 PORT = 8080  # taken over by default
@@ -27,7 +29,8 @@ PACKETS = 2323  # not taken over
 PROMPT = 2  # seconds: what is told at once takes a round trip, and a lost datagram one repair more
 IPV6_FREEBIND = 78  # socket does not know it
 RESET = struct.pack("ii", 1, 0)
-STREAMS = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}]}}
+RATIONED = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}]}}
+STREAMS = {"streams": RATIONED["streams"] | {"new-per-peer": 2048}}
 ADDRESSES = (V4, V6)
 KERNEL = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
 CLIENT = {V4: "192.168.10.2", V6: "fd00:0:0:10::2"}
@@ -669,7 +672,7 @@ class Strangers(PairCase):
         cls.stranger = lab.namespace("stranger")
         tune(cls.stranger)
         cls.plug()
-        lab.make_gateways(STREAMS, STREAMS)
+        lab.make_gateways(RATIONED, RATIONED)
         # The concentrator is the edge's way to everything, so the edge believes it any source.
         lab.edge_gateway.config["peers"][0]["prefixes"] += ["0.0.0.0/0", "::/0"]
         for gateway in lab.gateways():
@@ -785,6 +788,58 @@ class Strangers(PairCase):
         with self.assertRaises(OSError):
             connect(self.lab.concentrator, address, timeout=1)
         self.assertEqual(self.lab.edge_gateway.status()["streams"]["accepted"], before)
+
+
+class Openings(PairCase):
+    """A peer that opens streams without end. Its daemon does not run: a program has its key."""
+
+    LINKS = [Wire("wire")]
+    SITES = 2
+    EDGE = CONCENTRATOR = RATIONED
+    BURST, RATE, LIMIT = 2048, 512, 4  # of the default `new-per-peer`, and the STREAM_RESET code of a bound
+    CLOSED, SECONDS, MBIT = 81, 3, 3  # a port of the server, and an attack: 12,000 openings a second
+
+    def counts(self):
+        """(connections of the hub, what it counts of the peer)."""
+        status = self.lab.gateway.status()
+        return status["streams"]["connected"], next(peer for peer in status["peers"] if peer["name"] == "edge1")
+
+    def test_a_peer_opens_no_more_streams_than_its_ration(self):
+        site = self.lab.sites[1]
+        site.gateway.stop()
+        self.eventually(lambda: self.lab.edge_gateway.status()["streams"]["taking"], "connections to be taken over")
+        before, _ = self.counts()
+        attack = site.edge.popen(
+            self.lab.binary("openings"), "--to", f"{PUBLIC[0]}:{GATEWAY_PORT}",
+            "--pin", site.gateway.config["peers"][0]["pin"], "--key", self.lab.directory / "edge1.key",
+            "--certificate", self.lab.directory / "edge1.crt", "--source", site.client_address[0],
+            "--destination", f"{V4}:{self.CLOSED}", "--mbit", self.MBIT, "--seconds", self.SECONDS,
+            stdout=subprocess.PIPE, text=True)
+        try:
+            self.eventually(lambda: self.counts()[1]["streams_accepted"] >= self.BURST, "the ration to be used up")
+            with listen(self.lab.server, V4) as listener, connect(self.lab.client, V4, timeout=PROMPT) as client:
+                listener.settimeout(PROMPT)
+                server, _ = listener.accept()
+                with server:
+                    client.sendall(b"beside it")
+                    self.assertEqual(receive(server, 9), b"beside it")
+            out, _ = attack.communicate(timeout=30)
+        finally:
+            attack.kill()
+            attack.wait()
+        self.assertEqual(attack.returncode, 0)
+        report, (connected, peer) = json.loads(out), self.counts()
+        connected -= before
+        turned_away = peer.get("streams_turned_away", 0)
+        allowed = self.BURST + self.RATE * (self.SECONDS + PROMPT)
+        print(f"{report}: {connected} connected, {turned_away} turned away")
+        self.assertGreater(report["openings"], 2 * allowed)
+        self.assertFalse(report["closed"], "the session goes on")
+        self.assertTrue(self.BURST <= connected <= allowed)
+        self.assertEqual(connected - 1, peer["streams_accepted"], "and one of the honest peer")
+        self.assertGreater(turned_away, report["openings"] / 2)
+        self.assertLessEqual(report["resets"].get(str(self.LIMIT), 0), allowed)
+        self.assertGreater(report["resets"].get(str(self.LIMIT), 0), 0)
 
 
 class SmallWrites(PairCase):

@@ -32,7 +32,8 @@ class Play {
     options_.firstCredit = 12000;
     options_.mostCredit = 50000;
     options_.heldBytes = kHeld;
-    lane_ = std::make_unique<StreamLane>(StreamContext{options_, pool_, ledger_, round_, trace_, 1, true});
+    lane_ = std::make_unique<StreamLane>(
+        StreamContext{options_, pool_, ledger_, round_, trace_, rations_, 1, true});
     Params peer;
     peer.lanes = Params::kPacketLane | Params::kStreamLane;
     peer.streams = 10;
@@ -229,6 +230,7 @@ class Play {
   FairRound round_;
   TraceSink* noSink_ = nullptr;
   RecoveryTrace trace_{noSink_, 1};
+  StreamRations rations_;
   std::unique_ptr<StreamLane> lane_;
   std::vector<StreamHandle> handles_;
   std::vector<const Datum*> sent_;

@@ -135,6 +135,7 @@ config streams
     option source 'own'
     option max_connections '1000'
     option max_per_peer '900'
+    option new_per_peer '300'
     option hold_limit '1MiB'
     option peer_hold_limit '16MiB'
     option total_hold_limit '64MiB'

@@ -20,9 +20,9 @@ from unittest import mock
 from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
-from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid, aid_incast, always, at_least,
-                     eval_shim, operate_packages, operate_web, option, order, order_shim, rate, recovery, shield, shim,
-                     shim_racks, speed, speed_load)
+from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid, aid_incast, aid_openings,
+                     always, at_least, eval_shim, operate_packages, operate_web, option, order, order_shim, rate,
+                     recovery, shield, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -723,6 +723,39 @@ class WorstRatio(unittest.TestCase):
                                   (both, {"code": 1}, "an experiment failed")):
             with self.subTest(said):
                 self.assertIn(said, self.harmless(found, **more)[1][MISSING])
+
+
+class Openings(unittest.TestCase):
+    """The verdict of aid.2 over runs of which some are not what they should be."""
+
+    NOISE = {"mbit": 100.0, "ping p99 ms": 10.0, "hub's processor": 0.5, "attack mbit": 5.0, "offered": 0,
+             "session closed": False, "refused": 0, "resets by code": {}, "connected": 0}
+    OPENINGS = NOISE | {"offered": 200_000, "refused": 190_000, "resets by code": {"4": 5000}, "connected": 6000}
+
+    def verdict(self, noise=({}, {}, {}), openings=({}, {}, {})):
+        return aid_openings.verdict({"noise": [self.NOISE | each for each in noise],
+                                     "openings": [self.OPENINGS | each for each in openings]}, 5.0)
+
+    def test_the_medians_are_compared(self):
+        value, detail = self.verdict([{"mbit": 80.0}, {"mbit": 100.0}, {"mbit": 500.0}],
+                                     [{"mbit": 1.0}, {"mbit": 95.0}, {"mbit": 96.0}])
+        self.assertAlmostEqual(value, 0.95)
+        self.assertNotIn(MISSING, detail)
+        self.assertEqual(detail["openings"]["connected"], [6000] * 3)
+        json.dumps(detail, allow_nan=False)
+
+    def test_what_was_no_attack_makes_no_verdict(self):
+        for change, said in (({"attack mbit": 4.0}, "openings: 4.00 Mbit/s of 5.0"),
+                             ({"session closed": True}, "openings: the session was closed"),
+                             ({"connected": 0}, "none became a connection")):
+            with self.subTest(said):
+                self.assertIn(said, self.verdict(openings=[{}, change, {}])[1][MISSING])
+
+    def test_noise_must_be_as_fast_and_open_nothing(self):
+        for change, said in (({"attack mbit": 4.0}, "noise: 4.00 Mbit/s of 5.0"),
+                             ({"connected": 3}, "noise: had openings")):
+            with self.subTest(said):
+                self.assertIn(said, self.verdict(noise=[{}, change, {}])[1][MISSING])
 
 
 class Alerts(unittest.TestCase):

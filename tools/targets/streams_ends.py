@@ -26,6 +26,7 @@ from .pair import PROGRAMS
 from .streams import IPERF_PORT, streams, wait_taking
 
 ADDRESS, PORT = Lab.server_addresses()[0], 8080
+FAST = {"new-per-peer": 100_000}  # all connections are to be streams, as fast as they come
 
 # ---- stream.4
 
@@ -47,7 +48,8 @@ def _real(count):
     """{"client" and "server": {kind: {outcome: connections}}} and how many were in the stream lane, of connections
     over WiFi and LTE."""
     with Lab(LINKS) as lab:
-        lab.start_gateways(streams(f"{PORT}-{PORT + 1}"), streams(f"{PORT}-{PORT + 1}"))
+        settings = {"streams": streams(f"{PORT}-{PORT + 1}")["streams"] | FAST}
+        lab.start_gateways(settings, settings)
         wait_taking(lab)
         for source in SOURCES:
             lab.client.ip("address", "add", f"{source}/24", "dev", "lan0")
@@ -168,7 +170,7 @@ def _most_held(lab, clients):
         options=[QUICK])
 def memory(quick):
     count, readers = (QUICK_IDLE, QUICK_IDLE // 5) if quick else (IDLE, READERS)
-    limits = {"peer-hold-limit": f"{HELD >> 20}MiB", "max-per-peer": 2 * count}
+    limits = {"peer-hold-limit": f"{HELD >> 20}MiB", "max-per-peer": 2 * count} | FAST
     settings = [{"streams": streams(PORT)["streams"] | limits} for _ in range(2)]
     detail = {"idle streams": count, "readers": readers, "bound": HELD}
     with _files(2 * count), Lab([LINKS[0]]) as lab:

@@ -36,6 +36,7 @@ void readLimits(const ConfigSection& section, StreamOptions& lane, ConfigDiagnos
   ConfigValue stream = section.find("hold-limit"), peer = section.find("peer-hold-limit"),
               all = section.find("total-hold-limit");
   assign(lane.most, readNumber(section.find("max-per-peer"), 1, 1 << 18, out));
+  assign(lane.newPerSecond, readNumber(section.find("new-per-peer"), 1, 100'000, out));
   assign(lane.mostCredit, readByteCount(stream, 64 << 10, StreamOptions::kCreditBound, out));
   assign(lane.heldBytes, readByteCount(peer, 1 << 20, uint64_t{1} << 34, out));
   assign(lane.allHeldBytes, readByteCount(all, 1 << 20, uint64_t{1} << 36, out));
@@ -53,7 +54,7 @@ void readStreams(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
   if (!value) return;
   ConfigSection section(value,
                         {"enabled", "match", "exclude", "source", "max-connections", "max-per-peer",
-                         "hold-limit", "peer-hold-limit", "total-hold-limit"},
+                         "new-per-peer", "hold-limit", "peer-hold-limit", "total-hold-limit"},
                         out);
   StreamOptions& lane = config.tunnel.streams;
   lane.on = true;  // a section that says nothing of it switches them on

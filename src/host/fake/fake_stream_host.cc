@@ -98,10 +98,6 @@ void FakeStreamHost::retag(StreamSocket& socket, uint64_t tag) {
   static_cast<FakeStreamSocket&>(socket).connection().tag = tag;
 }
 
-bool FakeStreamHost::isLocal(const Address& address) {
-  return std::any_of(local_.begin(), local_.end(), [&](const Prefix& p) { return p.contains(address); });
-}
-
 std::unique_ptr<StreamSocket> FakeStreamHost::connect(const std::optional<Endpoint>& source,
                                                       const Endpoint& destination, uint64_t tag, int& error) {
   error = 0;

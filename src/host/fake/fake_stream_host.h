@@ -48,8 +48,6 @@ class FakeStreamHost final : public StreamHost {
   void refuseConnect(std::deque<int> errors) { connectErrors_ = std::move(errors); }
   void refuseAccept(int error) { acceptError_ = error; }
   void setMost(size_t most) { most_ = most; }
-  /// What is sent there stays with the host.
-  void setLocal(std::vector<Prefix> networks) { local_ = std::move(networks); }
   /// Interceptions are refused from now on.
   void refuseInterception(bool on) { refuse_ = on; }
   /// What is taken over now; nullptr: nothing.
@@ -64,7 +62,6 @@ class FakeStreamHost final : public StreamHost {
   void retag(StreamSocket& socket, uint64_t tag) override;
   std::unique_ptr<StreamSocket> connect(const std::optional<Endpoint>& source, const Endpoint& destination,
                                         uint64_t tag, int& error) override;
-  bool isLocal(const Address& address) override;
   size_t most() const override { return most_; }
 
  private:
@@ -73,7 +70,6 @@ class FakeStreamHost final : public StreamHost {
   std::vector<Connection> opened_;
   std::deque<int> connectErrors_;
   int acceptError_ = 0;
-  std::vector<Prefix> local_;
   size_t most_ = 1000;
   bool refuse_ = false, accepts_ = true;
   std::optional<Interception> taking_;

@@ -1,7 +1,6 @@
 #include "host/linux/linux_stream_host.h"
 
 #include <fcntl.h>
-#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -14,7 +13,6 @@
 #include <cstring>
 #include <utility>
 
-#include "host/linux/netlink_message.h"
 #include "host/linux/nft_interception.h"
 #include "host/linux/sockaddr.h"
 #include "host/linux/tcp_socket.h"
@@ -181,22 +179,6 @@ void LinuxStreamHost::turnAway(int listener, int& error) {
 
 void LinuxStreamHost::retag(StreamSocket& socket, uint64_t tag) {
   watch(static_cast<TcpSocket&>(socket).fd(), tag, true);
-}
-
-// The kernel is asked for each: its routes know all that is local, and no list of ours would have to follow them.
-bool LinuxStreamHost::isLocal(const Address& address) {
-  NetlinkRequest request(RTM_GETROUTE, 0);
-  auto& route = request.body<rtmsg>();
-  route.rtm_family = socketFamily(address.family);
-  route.rtm_dst_len = static_cast<uint8_t>(address.bits());
-  request.put(RTA_DST, address);
-  bool elsewhere = false;
-  NetlinkSocket::Answer answer = routes_.request(request.header(), [&](const nlmsghdr& m) {
-    if (m.nlmsg_type != RTM_NEWROUTE || m.nlmsg_len < mnl_nlmsg_size(sizeof(rtmsg))) return;
-    elsewhere = static_cast<const rtmsg*>(mnl_nlmsg_get_payload(&m))->rtm_type != RTN_LOCAL;
-  });
-  bool isUnsaid = answer.error == ENOBUFS || answer.error == ENOMEM;
-  return !elsewhere && (answer.error == 0 || isUnsaid);  // another error: no route leads there
 }
 
 std::unique_ptr<StreamSocket> LinuxStreamHost::connect(const std::optional<Endpoint>& source,

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "host/linux/loop.h"
-#include "host/linux/netlink_socket.h"
 #include "host/linux/nft_table.h"
 #include "host/stream_host.h"
 #include "host/unique_fd.h"
@@ -29,7 +28,6 @@ class LinuxStreamHost final : public StreamHost {
   void retag(StreamSocket& socket, uint64_t tag) override;
   std::unique_ptr<StreamSocket> connect(const std::optional<Endpoint>& source, const Endpoint& destination,
                                         uint64_t tag, int& error) override;
-  bool isLocal(const Address& address) override;
   size_t most() const override { return most_; }
 
  private:
@@ -49,7 +47,6 @@ class LinuxStreamHost final : public StreamHost {
   UniqueFd spare_;         ///< a descriptor to give up when there are no others
   Listener listeners_[2];  ///< IPv4, IPv6
   NftTable table_;
-  NetlinkSocket routes_{0};
   IoWatcher watcher_;
 };
 

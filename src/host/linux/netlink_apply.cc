@@ -125,10 +125,40 @@ void applyAddress(const nlmsghdr& message, NetworkTable& table) {
               (flags & IFA_F_DEPRECATED) != 0, temporary});
 }
 
+// Another table than the kernel's own ones, and for everything: of packets with a mark, as for transparent proxies.
+bool isForMarked(const LocalNetwork& n) {
+  return n.network.length == 0 && n.table != RT_TABLE_LOCAL && n.table != RT_TABLE_MAIN &&
+         n.table != RT_TABLE_DEFAULT;
+}
+
+// Whatever the table: rules may lead there. An anycast address of IPv6 is the host's as well.
+void applyLocalRoute(const nlmsghdr& message, const rtmsg& info, NetworkTable& table) {
+  const bool isLocal = info.rtm_type == RTN_LOCAL || info.rtm_type == RTN_ANYCAST;
+  const bool isNew = message.nlmsg_type == RTM_NEWROUTE;
+  const bool replaces = isNew && (message.nlmsg_flags & NLM_F_REPLACE);
+  if ((!isLocal && !replaces) || (info.rtm_flags & RTM_F_CLONED)) return;
+  LocalNetwork local;
+  local.network.length = info.rtm_dst_len;
+  local.network.address.family = info.rtm_family == AF_INET    ? Address::Family::kV4
+                                 : info.rtm_family == AF_INET6 ? Address::Family::kV6
+                                                               : Address::Family::kNone;
+  local.table = info.rtm_table;
+  forAttributes(message, sizeof info, [&](uint16_t type, const nlattr* a) {
+    if (type == RTA_DST) local.network.address = address(info.rtm_family, a).value_or(Address{});
+    if (type == RTA_TABLE) local.table = u32(a).value_or(local.table);
+    if (type == RTA_OIF) local.link = static_cast<int>(u32(a).value_or(0));
+    if (type == RTA_PRIORITY) local.metric = u32(a).value_or(0);
+  });
+  if (local.network.address.family == Address::Family::kNone || isForMarked(local)) return;
+  if (replaces) table.removeLocalNetworks(local);
+  if (isLocal) isNew ? table.addLocalNetwork(local) : table.removeLocalNetwork(local);
+}
+
 void applyRoute(const nlmsghdr& message, NetworkTable& table) {
   const auto* info = payload<rtmsg>(message);
   if (!info) return;
   if (message.nlmsg_type == RTM_DELROUTE && info->rtm_protocol == kBraidProtocol) table.noteLoss();
+  applyLocalRoute(message, *info, table);
   if (info->rtm_dst_len != 0 || info->rtm_type != RTN_UNICAST) return;
   if (info->rtm_family != AF_INET && info->rtm_family != AF_INET6) return;
   if (info->rtm_flags & RTM_F_CLONED) return;

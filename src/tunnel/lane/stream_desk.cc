@@ -1,5 +1,7 @@
 #include "tunnel/lane/stream_desk.h"
 
+#include <utility>
+
 namespace braid {
 
 StreamHandle StreamDesk::seat(Stream& stream) {
@@ -25,6 +27,13 @@ void StreamDesk::queue(uint32_t place) {
   if (seat.queued) return;
   seat.queued = true;
   ready_.pushBack(std::move(place));
+}
+
+void StreamDesk::announce(StreamHandle handle, uint32_t session) {
+  if (!find(handle)) return;
+  openings_[session].pushBack(uint32_t{handle.place});
+  Seat& seat = seats_[handle.place];
+  seat.opened = seat.queued = true;
 }
 
 void StreamDesk::tell(StreamHandle handle, Word word) {
@@ -58,17 +67,37 @@ void StreamDesk::free(uint32_t place) {
   free_.push_back(place);
 }
 
-bool StreamDesk::poll(StreamEvent& out) {
-  while (!ready_.empty()) {
-    uint32_t place = ready_.front();
+// The next place that something is to be told of.
+bool StreamDesk::take(uint32_t& place) {
+  if (!ready_.empty()) {
+    place = ready_.front();
     ready_.popFront();
+    return true;
+  }
+  while (!openings_.empty()) {
+    auto turn = openings_.upper_bound(turn_);
+    if (turn == openings_.end()) turn = openings_.begin();
+    if (turn->second.empty()) {
+      openings_.erase(turn);
+      continue;
+    }
+    turn_ = turn->first;
+    place = turn->second.front();
+    turn->second.popFront();
+    return true;
+  }
+  return false;
+}
+
+bool StreamDesk::poll(StreamEvent& out) {
+  for (uint32_t place = 0; take(place);) {
     Seat& seat = seats_[place];
     seat.queued = false;
     bool isReleased = !seat.stream && !seat.ended;
     auto said = [&](Word word) { return (seat.words & static_cast<uint8_t>(word)) != 0; };
     out = StreamEvent{};
     out.stream = {place, seat.generation};
-    out.opened = said(Word::kOpened);
+    out.opened = std::exchange(seat.opened, false);
     out.readable = said(Word::kReadable) && seat.stream;
     out.writable = said(Word::kWritable) && seat.stream;
     out.done = seat.ended && !seat.reset;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -16,11 +17,12 @@ class Stream;
 /// given work to.
 ///
 /// A stream has a handle from seat() to end() or release(). A handle's place is used again once its last event was
-/// polled, with another generation. Each place waits at most once to be polled.
+/// polled, with another generation. Each place waits at most once to be polled. Streams that peers have opened are told of
+/// behind all others, those of the sessions in turn.
 class StreamDesk {
  public:
   /// What is told of a living stream.
-  enum class Word : uint8_t { kOpened = 1, kReadable = 2, kWritable = 4 };
+  enum class Word : uint8_t { kReadable = 1, kWritable = 2 };
 
   /// A stream begins.
   StreamHandle seat(Stream& stream);
@@ -29,6 +31,8 @@ class StreamDesk {
     const Seat* seat = seatOf(handle);
     return seat ? seat->stream : nullptr;
   }
+  /// The peer has opened the stream, by this session. Nothing else is told of it before.
+  void announce(StreamHandle handle, uint32_t session);
   void tell(StreamHandle handle, Word word);
   /// The stream is no more, which the driver is told: it was reset, or (nullopt) all is done.
   void end(StreamHandle handle, std::optional<StreamCause> reset);
@@ -57,18 +61,22 @@ class StreamDesk {
     Stream* stream = nullptr;
     uint32_t generation = 1;
     uint8_t words = 0;    ///< Word
-    bool queued = false;  ///< in ready_
+    bool opened = false;  ///< by the peer, to be told
+    bool queued = false;  ///< in ready_ or openings_
     bool ended = false;   ///< to be told
     std::optional<StreamCause> reset;
   };
 
   const Seat* seatOf(StreamHandle handle) const;
   void queue(uint32_t place);
+  bool take(uint32_t& place);
   void free(uint32_t place);
 
   std::vector<Seat> seats_;
   std::vector<uint32_t> free_;
   Ring<uint32_t> ready_;
+  std::map<uint32_t, Ring<uint32_t>> openings_;  ///< by session
+  uint32_t turn_ = 0;                            ///< the session whose opening was told last
   std::vector<uint32_t> touched_;
 };
 

@@ -15,6 +15,9 @@ constexpr size_t kBufferExtra = PacketPool::kHeadroom + PacketPool::kTailroom;
 
 /// One stream in so many is for connections that are on their way when no more are to come. Ours.
 constexpr size_t kSpare = 16;
+/// And one opening in so many of those that there may be at once. Ours: at some thousand connections a second a hundred
+/// come before the rules have changed, and who finds nothing left waits for its turn.
+constexpr uint32_t kSpareOpenings = 4;
 /// And one in so many is for what one side does before the other hears of it: streams that it opens, and those that have
 /// ended there and not yet here. Of small bounds more, half of them at most. Ours: thousands of streams a second begin and
 /// end, and a machine that is busy with them lags by tens of milliseconds.
@@ -85,18 +88,21 @@ StreamLane::Verdict StreamLane::admitNew(const StreamFrame& frame, Time now) {
   StreamIds::Verdict seen = ids_.look(frame.stream);
   if (seen == StreamIds::Verdict::kSeen) return Verdict::kTaken;
   if (resets_.size() >= kMostResets) return Verdict::kNoRoom;
-  if (seen == StreamIds::Verdict::kStale) {
-    refuse(frame.stream, StreamCause::kGone);
+  StreamRations& rations = context_.rations;
+  const uint32_t rate = context_.options.newPerSecond;
+  const bool isStale = seen == StreamIds::Verdict::kStale;
+  const bool hasRoom = isOn() && streams_.size() < context_.options.most;
+  if (isStale || !hasRoom || !rations.taken.take(StreamRations::ofPeer(rate), now)) {
+    ++counts_.streamsTurnedAway;
+    if (!rations.refused.take(StreamRations::refusals(rate), now)) return Verdict::kNoRoom;
+    if (!isStale) ids_.mark(frame.stream);
+    refuse(frame.stream, isStale ? StreamCause::kGone : StreamCause::kLimit);
     return Verdict::kTaken;
   }
   ids_.mark(frame.stream);
-  if (!isOn() || streams_.size() >= context_.options.most) {
-    refuse(frame.stream, StreamCause::kLimit);
-    return Verdict::kTaken;
-  }
   Stream& stream = add(frame.stream, *frame.opening, false, now);
   context_.trace.note(lineOf(stream, now));
-  desk_->tell(stream.handle_, StreamDesk::Word::kOpened);
+  desk_->announce(stream.handle_, context_.session);
   return Verdict::kTaken;
 }
 
@@ -132,14 +138,14 @@ void StreamLane::onReset(const StreamResetFrame& frame, Time now) {
   Stream* stream = find(frame.stream);
   if (!stream) return;
   StreamCause cause = causeOf(frame.code);
-  turnedAway_.before |= stream->isOwn_ && cause == StreamCause::kLimit;
+  wasTurnedAway_ |= stream->isOwn_ && cause == StreamCause::kLimit;
   end(*stream, cause, now);
 }
 
 void StreamLane::update(Time now) {
   updated_ = now;
-  if (std::exchange(turnedAway_.before, false)) turnedAway_.until = now + kTurnedAway;
-  turnedAway_.now = now < turnedAway_.until;
+  if (std::exchange(wasTurnedAway_, false)) rest(now + kTurnedAway);
+  isResting_ = now < restsUntil_;
   while (Stream* stream = sending_.takeLooked()) settle(*stream, now);
   sending_.feed(now);
 }
@@ -218,6 +224,11 @@ void StreamLane::grant(Stream& stream, Time now) {
 
 // ---- what the driver does
 
+void StreamLane::rest(Time until) {
+  restsUntil_ = std::max(restsUntil_, until);
+  isResting_ = true;
+}
+
 size_t StreamLane::announced() const {
   const size_t most = context_.options.most;
   return most - std::max(most / kLag, std::min(most / 2, kLeastLag));
@@ -233,11 +244,17 @@ bool StreamLane::canOpen() const {
 }
 
 bool StreamLane::mayTakeOver() const {
-  return !turnedAway_.now && canOpen() && streams_.size() + most() / kSpare < most();
+  return !isResting_ && canOpen() && streams_.size() + most() / kSpare < most();
 }
 
 StreamHandle StreamLane::open(const StreamEnds& ends, Time now) {
-  if (!canOpen()) return {};
+  const Allowance ration = StreamRations::own(context_.options.newPerSecond);
+  Ration& opened = context_.rations.opened;
+  if (!canOpen() || !opened.take(ration, now)) return {};
+  // What is left then is for those on their way; until half is there again, or connections would change the lane all
+  // the time.
+  if (now < opened.availableAt(ration, ration.burst / kSpareOpenings))
+    rest(opened.availableAt(ration, ration.burst / 2));
   Stream& stream = add(StreamId(nextId_), {ends, firstCredit()}, true, now);
   if (!sending_.begin(stream, now)) {
     desk_->release(stream.handle_);

@@ -17,7 +17,8 @@
 //
 // Bounds. The peer sends no more of a stream than its credit says, which grows as the driver reads, faster for who reads
 // fast. All that is held together has a bound; there the stream that holds most is reset. What the driver may write ahead
-// is what the paths carry in a few milliseconds. No stream waits for another.
+// is what the paths carry in a few milliseconds. No stream waits for another. Either side opens streams within a ration
+// (StreamRations), for each makes the other's kernel connect.
 
 #include <algorithm>
 #include <cstddef>
@@ -35,6 +36,7 @@
 #include "tunnel/lane/stream_holdings.h"
 #include "tunnel/lane/stream_ids.h"
 #include "tunnel/lane/stream_options.h"
+#include "tunnel/lane/stream_rations.h"
 #include "tunnel/lane/stream_sending.h"
 #include "tunnel/lane/stream_status.h"
 #include "tunnel/lane/trace.h"
@@ -49,6 +51,7 @@ struct StreamContext {
   DataLedger& ledger;
   FairRound& round;
   const RecoveryTrace& trace;
+  StreamRations& rations;
   uint32_t session = 0;
   bool isInitiator = false;
 };
@@ -94,9 +97,7 @@ class StreamLane {
   /// Looks at the streams that something happened to. After other calls of the session.
   void update(Time now);
   /// When update() is due, whatever happens until then.
-  Time nextDeadline() const {
-    return std::min(sending_.nextDeadline(), turnedAway_.now ? turnedAway_.until : kNever);
-  }
+  Time nextDeadline() const { return std::min(sending_.nextDeadline(), isResting_ ? restsUntil_ : kNever); }
   /// All streams end; `tellPeer`: the session goes on.
   void endAll(StreamCause cause, bool tellPeer);
 
@@ -108,9 +109,9 @@ class StreamLane {
 
   bool canOpen() const;
   /// Whether new connections are to become streams: canOpen(), and it will for those that are on their way, too. Not for
-  /// kTurnedAway after the peer had no room for one.
+  /// kTurnedAway after the peer had no room for one, and not while the ration is nearly used up (StreamRations).
   bool mayTakeOver() const;
-  /// An empty handle when canOpen() says no, or there is no buffer.
+  /// An empty handle when canOpen() says no, the ration is used up, or there is no buffer.
   StreamHandle open(const StreamEnds& ends, Time now);
   /// What it writes.
   StreamSending& sending() { return sending_; }
@@ -144,6 +145,7 @@ class StreamLane {
   size_t firstCredit() const;
   void settle(Stream& stream, Time now);
   void refuse(StreamId id, StreamCause cause);
+  void rest(Time until);
   void reset(Stream& stream, StreamCause cause, bool tellDriver, Time now);
   void end(Stream& stream, std::optional<StreamCause> cause, Time now);
   static StreamTrace lineOf(const Stream& stream, Time now);
@@ -161,13 +163,10 @@ class StreamLane {
   Time updated_{};  ///< by the last update()
   StreamHoldings holdings_;
   StreamSending sending_;
-  Duration rtt_;  ///< of the slowest path
-  /// The peer had no room for a stream.
-  struct TurnedAway {
-    bool before = false;  ///< since update()
-    bool now = false;     ///< until `until`
-    Time until{};
-  } turnedAway_;
+  Duration rtt_;                ///< of the slowest path
+  bool wasTurnedAway_ = false;  ///< the peer had no room for a stream, since update()
+  bool isResting_ = false;      ///< new connections stay packets, until `restsUntil_`
+  Time restsUntil_{};
   IntrusiveList<Stream, &Stream::byCredit_> owing_;
   Ring<StreamResetFrame> resets_;
   StreamCounts counts_;

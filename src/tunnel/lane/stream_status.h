@@ -20,6 +20,7 @@ struct StreamCounts {
   /// Those that ended before, by cause, whichever side said so.
   uint64_t streamsReset = 0, streamsRefused = 0, streamsUnreachable = 0, streamsTimedOut = 0,
            streamsLimited = 0, streamsGone = 0, streamsForbidden = 0;
+  uint64_t streamsTurnedAway = 0;  ///< of the peer, refused before they began
 
   void countReset(StreamCause cause) {
     constexpr std::array kOf{&StreamCounts::streamsReset,       &StreamCounts::streamsRefused,
@@ -60,7 +61,12 @@ inline constexpr auto kFieldsOf<StreamCounts> = field::table<StreamCounts>(
     field::counter(
         "streams_forbidden", FieldUnit::kNone,
         "streams with a source that is none of the peer's, or a destination that is not for streams",
-        &StreamCounts::streamsForbidden));
+        &StreamCounts::streamsForbidden),
+    field::counter(
+        "streams_turned_away", FieldUnit::kNone,
+        "streams of the peer that were refused before they began: beyond its ration, or there were too "
+        "many; one that comes again counts again",
+        &StreamCounts::streamsTurnedAway));
 
 /// One stream, for the operator.
 struct StreamStatus {

@@ -18,8 +18,8 @@ struct SessionLanes {
                const RecoveryTrace& trace, uint64_t hashKey, uint32_t session, KeySchedule::Role role)
       : flows(innerFlowOptions(options), hashKey),
         packets(packetLaneOptions(options), flows, round, &owner, &pool.budget(PacketUse::kQueued)),
-        streams(
-            {options.streams, pool, ledger, round, trace, session, role == KeySchedule::Role::kInitiator}) {}
+        streams({options.streams, pool, ledger, round, trace, owner.streamRations(), session,
+                 role == KeySchedule::Role::kInitiator}) {}
 
   InnerFlows flows;  ///< of the packet lane
   FairRound round;   ///< of all lanes

@@ -1,10 +1,11 @@
 #pragma once
 
-// What a session hands to its owner.
+// What a session hands to its owner, and what all sessions of an owner share.
 
 #include "base/bytes.h"
 #include "base/packet.h"
 #include "tunnel/lane/drop_observer.h"
+#include "tunnel/lane/stream_rations.h"
 
 namespace braid {
 
@@ -19,6 +20,11 @@ class SessionOwner : public DropObserver {
   virtual void onTooLarge(ByteView packet) = 0;
   /// An inner packet that the session has not brought to the peer, as far as it knows (Session::handBack).
   virtual void onHandedBack(Packet) {}
+  /// One after the other, or side by side: they have one peer.
+  StreamRations& streamRations() { return streamRations_; }
+
+ private:
+  StreamRations streamRations_;
 };
 
 }  // namespace braid

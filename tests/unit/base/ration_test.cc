@@ -36,6 +36,18 @@ TEST_F(RationTest, ALongPauseGivesNoMoreThanTheBurst) {
   EXPECT_EQ(take(100), 10);
 }
 
+TEST_F(RationTest, SaysFromWhenOnSomeCanBeTaken) {
+  EXPECT_LE(ration.availableAt(kSome, 10), now) << "full at first";
+  EXPECT_EQ(take(10), 10);
+  for (uint32_t count : {1u, 4u, 10u}) {
+    Ration some = ration;
+    const Time then = some.availableAt(kSome, count);
+    EXPECT_EQ(then, now + count * 100ms);
+    for (uint32_t i = 0; i < count; ++i) EXPECT_TRUE(some.take(kSome, then)) << i;
+    EXPECT_FALSE(some.take(kSome, then));
+  }
+}
+
 TEST_F(RationTest, WhoAsksInVainLosesNothing) {
   EXPECT_EQ(take(10), 10);
   for (int i = 0; i < 99; ++i) {

@@ -765,6 +765,7 @@ TEST_F(GatewayStreamsTest, TenThousandConnectionsASecondAreAllAnsweredInTime) {
   constexpr size_t kFirst = 500;  // while the path's rate is being learned
   constexpr Duration kTogether = 1ms, kAnswered = 2 * kDelay + 10ms, kWarming = 8 * kDelay;
   const std::string question(300, 'q'), answer(1000, 'a');
+  for (Site* site : {&edge_, &hub_}) site->config.tunnel.streams.newPerSecond = 2 * kCount;
   start();
   run(2s);
   ASSERT_TRUE(edge_.host.streams()->taking());

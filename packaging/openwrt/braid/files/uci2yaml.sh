@@ -144,7 +144,7 @@ braid_stream_exclusion() {
 
 braid_streams() {
 	echo "streams:"
-	braid_options "$1" '  ' enabled source max_connections max_per_peer hold_limit peer_hold_limit total_hold_limit
+	braid_options "$1" '  ' enabled source max_connections max_per_peer new_per_peer hold_limit peer_hold_limit total_hold_limit
 	local braid_matches=0 braid_exclusions=0
 	config_foreach braid_stream_match streams_match
 	config_foreach braid_stream_exclusion streams_exclude

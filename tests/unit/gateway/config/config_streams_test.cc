@@ -30,7 +30,7 @@ TEST(ConfigStreams, ASectionSwitchesThemOnForTheWeb) {
 
 TEST(ConfigStreams, EveryKeyIsRead) {
   Config config = configOf(withStreams(
-      "enabled: off, source: own, max-connections: 99, max-per-peer: 50, hold-limit: 1MiB, "
+      "enabled: off, source: own, max-connections: 99, max-per-peer: 50, new-per-peer: 70, hold-limit: 1MiB, "
       "peer-hold-limit: 4MiB, total-hold-limit: 16MiB, "
       "match: [{ports: 1-1023}, {network: 10.7.0.0/16}], exclude: [{network: 'fd00::/8', ports: 22}]"));
   const StreamOptions& lane = config.tunnel.streams;
@@ -38,6 +38,7 @@ TEST(ConfigStreams, EveryKeyIsRead) {
   EXPECT_EQ(config.streams.source, StreamsConfig::Source::kOwn);
   EXPECT_EQ(config.streams.most, 99u);
   EXPECT_EQ(lane.most, 50u);
+  EXPECT_EQ(lane.newPerSecond, 70u);
   EXPECT_EQ(lane.mostCredit, size_t{1} << 20);
   EXPECT_EQ(lane.heldBytes, size_t{4} << 20);
   EXPECT_EQ(lane.allHeldBytes, size_t{16} << 20);

@@ -50,6 +50,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.streamSentBytes = 26, p.streamReceivedBytes = 27, p.streamsReset = 28, p.streamsRefused = 29;
   p.streamsUnreachable = 30, p.streamsTimedOut = 31, p.streamsLimited = 32, p.streamsGone = 33;
   p.streamsForbidden = 34;
+  p.streamsTurnedAway = 35;
   EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
     "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
@@ -59,7 +60,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
     "order_memory_bytes":19,"decode_memory_bytes":20,"stream_count":21,"streams_held_bytes":22,"streams_opened":23,
     "streams_accepted":24,"streams_done":25,"streams_sent_bytes":26,"streams_received_bytes":27,"streams_reset":28,
     "streams_refused":29,"streams_unreachable":30,"streams_timed_out":31,"streams_limited":32,"streams_gone":33,
-    "streams_forbidden":34,"group":"hubs","in_use":false})"));
+    "streams_forbidden":34,"streams_turned_away":35,"group":"hubs","in_use":false})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {

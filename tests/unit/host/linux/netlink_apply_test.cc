@@ -206,6 +206,62 @@ TEST_F(NetlinkApplyTest, EachHopOfAMultipathRouteCounts) {
   EXPECT_TRUE(table_.hasDefaultRoute(4, Address::Family::kV4));
 }
 
+TEST_F(NetlinkApplyTest, AddressesAndNetworksThatAreTheHostsOwn) {
+  link(RTM_NEWLINK, 3, "eth1");
+  address(RTM_NEWADDR, 3, "192.0.2.5");
+  EXPECT_TRUE(table_.isOwn(ip("192.0.2.5")));
+  EXPECT_FALSE(table_.isOwn(ip("192.0.2.6")));
+  struct Case {
+    const char* network;
+    uint32_t table;
+    bool counts;
+  };
+  for (const Case& c : {Case{"198.51.100.0/28", RT_TABLE_LOCAL, true},
+                        {"198.51.100.0/28", 77, true},
+                        {"198.51.100.3", RT_TABLE_MAIN, true},
+                        {"2001:db8:1::/64", RT_TABLE_LOCAL, true},
+                        {"0.0.0.0/0", RT_TABLE_MAIN, true},
+                        {"0.0.0.0/0", 100, false},
+                        {"::/0", 100, false}}) {
+    RouteSpec spec;
+    spec.destination = *Prefix::parse(c.network);
+    spec.table = c.table;
+    spec.local = true;
+    Address inside = spec.destination.address;
+    inside.bytes[inside.isV4() ? 3 : 15] |= 3;
+    route(RTM_NEWROUTE, spec, 1);
+    EXPECT_EQ(table_.isOwn(inside), c.counts) << c.network << " in table " << c.table;
+    route(RTM_DELROUTE, spec, 1);
+    EXPECT_FALSE(table_.isOwn(inside)) << c.network;
+  }
+}
+
+TEST_F(NetlinkApplyTest, ANetworkIsTheHostsOwnWhileARouteSaysSo) {
+  RouteSpec spec;
+  spec.destination = *Prefix::parse("198.51.100.0/28");
+  spec.table = RT_TABLE_LOCAL;
+  spec.local = true;
+  route(RTM_NEWROUTE, spec, 1);
+  spec.table = 77;
+  route(RTM_NEWROUTE, spec, 1);
+  route(RTM_DELROUTE, spec, 1);
+  EXPECT_TRUE(table_.isOwn(ip("198.51.100.3"))) << "by the other table";
+  spec.table = RT_TABLE_LOCAL;
+  spec.local = false;
+  route(RTM_NEWROUTE, spec, 3);
+  EXPECT_TRUE(table_.isOwn(ip("198.51.100.3"))) << "a further route";
+  route(RTM_NEWROUTE, spec, 3, NLM_F_REPLACE);
+  EXPECT_FALSE(table_.isOwn(ip("198.51.100.3")));
+  spec.local = true;
+  route(RTM_NEWROUTE, spec, 3);
+  table_.forgetRoutes();
+  EXPECT_FALSE(table_.isOwn(ip("198.51.100.3")));
+  route(RTM_NEWROUTE, spec, 3);
+  link(RTM_NEWLINK, 3, "eth1");
+  link(RTM_DELLINK, 3, "eth1");
+  EXPECT_FALSE(table_.isOwn(ip("198.51.100.3")));
+}
+
 TEST_F(NetlinkApplyTest, AGoneLinkTakesItsRoutesAlong) {
   link(RTM_NEWLINK, 3, "eth1");
   route(RTM_NEWROUTE, defaultVia("192.0.2.1"), 3);

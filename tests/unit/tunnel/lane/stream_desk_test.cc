@@ -1,6 +1,10 @@
 #include "tunnel/lane/stream_desk.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
 
 #include "tunnel/lane/stream_ids.h"
 
@@ -20,16 +24,47 @@ struct StreamDeskTest : testing::Test {
 TEST_F(StreamDeskTest, WhatHappensBetweenTwoPollsIsOneEvent) {
   StreamHandle a = desk.seat(stream(0));
   StreamHandle b = desk.seat(stream(1));
-  desk.tell(a, Word::kOpened);
+  desk.announce(a, 7);
   desk.tell(b, Word::kReadable);
   desk.tell(a, Word::kReadable);
+  ASSERT_TRUE(desk.poll(event));
+  EXPECT_EQ(event.stream, b) << "openings come last";
   ASSERT_TRUE(desk.poll(event));
   EXPECT_EQ(event.stream, a);
   EXPECT_TRUE(event.opened && event.readable);
   EXPECT_FALSE(event.writable || event.done || event.reset);
-  ASSERT_TRUE(desk.poll(event));
-  EXPECT_EQ(event.stream, b);
   EXPECT_FALSE(desk.poll(event));
+}
+
+// A peer that opens as many as it may must not keep the others waiting.
+TEST_F(StreamDeskTest, OpeningsOfSessionsComeInTurn) {
+  std::map<StreamHandle, uint32_t> sessionOf;
+  auto open = [&](uint32_t session, int count) {
+    for (int i = 0; i < count; ++i) {
+      StreamHandle handle = desk.seat(stream(0));
+      sessionOf[handle] = session;
+      desk.announce(handle, session);
+    }
+  };
+  std::vector<uint32_t> told;
+  auto hear = [&](int count) {
+    told.clear();
+    while (count-- > 0 && desk.poll(event)) {
+      EXPECT_TRUE(event.opened);
+      told.push_back(sessionOf[event.stream]);
+      desk.release(event.stream);
+    }
+  };
+  open(7, 1000);
+  hear(2);
+  EXPECT_THAT(told, testing::ElementsAre(7, 7));
+  open(9, 2);
+  open(3, 1);
+  hear(6);
+  EXPECT_THAT(told, testing::ElementsAre(9, 3, 7, 9, 7, 7));
+  hear(2000);
+  EXPECT_EQ(told.size(), 995u);
+  EXPECT_EQ(desk.size(), 0u);
 }
 
 TEST_F(StreamDeskTest, AnEndIsTheLastThatIsHeard) {
@@ -72,7 +107,7 @@ TEST_F(StreamDeskTest, WhoLetsGoHearsNothingMore) {
 
 TEST_F(StreamDeskTest, AStreamThatBeganAndEndedUnheardIsNotSpokenOf) {
   StreamHandle a = desk.seat(stream(0));
-  desk.tell(a, Word::kOpened);
+  desk.announce(a, 7);
   desk.end(a, StreamCause::kReset);
   EXPECT_FALSE(desk.poll(event));
   EXPECT_EQ(desk.size(), 0u);
