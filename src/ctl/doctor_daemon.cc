@@ -131,16 +131,17 @@ void judgePath(const Patient& patient, const std::string& peer, const Json& subf
   std::string deadWay = textOf(subflow, kKeyOf<&SubflowStatus::deadWay>);
   if (deadWay == "out" || deadWay == "in") {
     bool out = deadWay == "out";
-    return report.wrong(
-        {"way",
-         way + ": dead one way, it is " + state + ": " +
-             (out ? "what this gateway sends does not arrive, and the peer is heard"
-                  : "nothing comes from the peer, and what this gateway sends arrives"),
-         "the path carries nothing: it must work both ways",
-         std::string("find who drops UDP ") + (out ? "to " : "from ") +
-             textOf(subflow, kKeyOf<&SubflowStatus::remote>) +
-             (out ? ": a firewall at 'output' here or at 'input' there, the provider, a NAT whose mapping is gone"
-                  : ": a firewall or strict rp_filter at 'input' here, the provider, the peer's route back")});
+    return report.wrong({"way",
+                         way + ": dead one way, it is " + state + ": " +
+                             (out ? "what this gateway sends does not arrive, and the peer is heard"
+                                  : "nothing comes from the peer, and what this gateway sends arrives"),
+                         "the path carries nothing: it must work both ways",
+                         std::string("find who drops UDP ") + (out ? "to " : "from ") +
+                             textOf(subflow, kKeyOf<&SubflowStatus::remote>) +
+                             (out ? ": a firewall at 'output' here or at 'input' there, the provider, a NAT "
+                                    "whose mapping is gone"
+                                  : ": a firewall or strict rp_filter at 'input' here, the provider, the "
+                                    "peer's route back")});
   }
   if (!isOwn) return;  // what else is wrong with it is told where the uplink is
   if (state == "validating" || state == "suspect" || state == "failed") {

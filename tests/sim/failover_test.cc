@@ -281,9 +281,7 @@ bool isActiveAtBoth(const Scenario& s, const char* path) {
 
 /// Neither gateway calls the path active, and it stays so.
 void expectDead(Scenario& s, const char* path, DeadWay way, Duration within, const std::string& what) {
-  auto isDead = [&] {
-    return stateOf(s, s.edge, path) != "active" && stateOf(s, s.hub, path) != "active";
-  };
+  auto isDead = [&] { return stateOf(s, s.edge, path) != "active" && stateOf(s, s.hub, path) != "active"; };
   EXPECT_TRUE(s.world.runUntil(isDead, within)) << what << s.report();
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(isDead()) << what << " after " << i * 15 << " ms" << s.report();
@@ -309,7 +307,8 @@ TEST_P(Failover, BothGatewaysLearnWithinTheKeepaliveThatAnIdlePathIsDeadOneWay) 
         expectDead(s, dead, way, 12s, what);
         setLoss(s, dead, way.up, 0);
         EXPECT_TRUE(s.world.runUntil([&] { return isActiveAtBoth(s, dead); }, 1500ms)) << what << s.report();
-        for (int i = 0; i < 100; ++i, s.run(100ms)) ASSERT_TRUE(isActiveAtBoth(s, dead)) << what << s.report();
+        for (int i = 0; i < 100; ++i, s.run(100ms))
+          ASSERT_TRUE(isActiveAtBoth(s, dead)) << what << s.report();
       }
     }
   }
@@ -339,7 +338,8 @@ TEST_P(Failover, BothLearnItOfABusyPathToo) {
         }
         setLoss(s, "dsl", way.up, 0);
         EXPECT_TRUE(s.world.runUntil([&] { return isActiveAtBoth(s, "dsl"); }, 1500ms)) << what << s.report();
-        for (int i = 0; i < 100; ++i, s.run(50ms)) ASSERT_TRUE(isActiveAtBoth(s, "dsl")) << what << s.report();
+        for (int i = 0; i < 100; ++i, s.run(50ms))
+          ASSERT_TRUE(isActiveAtBoth(s, "dsl")) << what << s.report();
       }
     }
   }

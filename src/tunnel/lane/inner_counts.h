@@ -41,7 +41,8 @@ inline constexpr auto kFieldsOf<CarriedCounts> = field::table<CarriedCounts>(
     field::counter("sent_bytes", FieldUnit::kBytes,
                    "carried to the peer: inner packets and bytes of streams, each counted once",
                    &CarriedCounts::sentBytes),
-    field::counter("received_bytes", FieldUnit::kBytes, "carried from the peer: inner packets and bytes of streams",
+    field::counter("received_bytes", FieldUnit::kBytes,
+                   "carried from the peer: inner packets and bytes of streams",
                    &CarriedCounts::receivedBytes));
 
 }  // namespace braid

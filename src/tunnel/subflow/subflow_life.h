@@ -97,11 +97,13 @@ class SubflowLife {
   SubflowState state_;
   bool refused_ = false;  ///< the peer does not want the path used
   bool pingDue_ = false;
-  bool reached_ = false;  ///< of what has left since unheardSince_ something is acknowledged, over another path
+  bool reached_ =
+      false;  ///< of what has left since unheardSince_ something is acknowledged, over another path
   bool doubted_ = false;  ///< the peer has asked twice, and this side has not asked since
-  Time unheardSince_ = kNever;  ///< when something first left that asks for an ACK since a datagram came on the path
-  Time heardAt_ = Time::min();  ///< when one came
-  Time sentAt_{};               ///< when something last left that asks for an ACK
+  Time unheardSince_ =
+      kNever;  ///< when something first left that asks for an ACK since a datagram came on the path
+  Time heardAt_ = Time::min();   ///< when one came
+  Time sentAt_{};                ///< when something last left that asks for an ACK
   Time pingedAt_ = Time::min();  ///< when the peer's last PING came
 };
 

@@ -28,9 +28,13 @@ TopLook look(double at, uint64_t bytes, uint64_t packets = 0, uint64_t lost = 0,
                {"srtt_ms", 12.5},
                {"queue_delay_ms", 1.5},
                {"mtu_bytes", 1500}};
-  json peer{
-      {"name", "hub"},   {"up", true},  {"sent_bytes", bytes},         {"received_bytes", bytes},
-      {"flow_count", 2}, {"age_s", 61}, {"subflows", json::array({subflow})}};
+  json peer{{"name", "hub"},
+            {"up", true},
+            {"sent_bytes", bytes},
+            {"received_bytes", bytes},
+            {"flow_count", 2},
+            {"age_s", 61},
+            {"subflows", json::array({subflow})}};
   json flows{{"peers",
               {{{"name", "hub"},
                 {"flows",

@@ -15,7 +15,8 @@ using nlohmann::json;
 
 TEST(StatusJson, SubflowCarriesEveryFigure) {
   SubflowStatus s;
-  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active", s.deadWay = "in";
+  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active",
+  s.deadWay = "in";
   s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.queueDelay = 2500us, s.window = 1, s.inFlight = 2,
   s.pacingRate = 3, s.deliveryRate = 4, s.deliveredBytes = 21;
   s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;

@@ -116,7 +116,7 @@ TEST_F(SubflowLifeTest, AnAckOverAnotherPathBringsItBackOnlyWhenSomethingHasCome
 
 TEST_F(SubflowLifeTest, WhatIsHeardOnAPathThatIsNotReachedDoesNotBringItBack) {
   makeSuspect();
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 20; ++i) {
     probe();
     EXPECT_FALSE(life.onPacket(kPto, now));
   }
