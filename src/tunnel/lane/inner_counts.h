@@ -26,10 +26,10 @@ struct InboundCounts {
 };
 template <>
 inline constexpr auto kFieldsOf<InboundCounts> = field::table<InboundCounts>(
-    field::counter("inner_received_packets", FieldUnit::kPackets,
-                   "inner packets received, duplicates included", &InboundCounts::innerReceivedPackets),
+    field::counter("inner_received_packets", FieldUnit::kPackets, "inner packets received, each counted once",
+                   &InboundCounts::innerReceivedPackets),
     field::counter("inner_received_bytes", FieldUnit::kBytes,
-                   "inner packets received, duplicates included, in bytes",
+                   "inner packets received, each counted once, in bytes",
                    &InboundCounts::innerReceivedBytes));
 
 /// What a session carries for hosts, both lanes together: the sums of what packets and streams count.
