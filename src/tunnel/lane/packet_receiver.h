@@ -70,7 +70,6 @@ class PacketReceiver final : private Keeper {
   DropCounts drops() const;
 
  private:
-  void count(const Packet& packet);
   /// The filters of neighbouring flows: a peer that names few flows takes little memory.
   struct TimelyPage {
     std::array<DuplicateFilter, 16> filters;
@@ -79,6 +78,7 @@ class PacketReceiver final : private Keeper {
 
   void giveBack() override;  // Keeper
   bool admits(size_t more);
+  void count(const Packet& packet);
   DuplicateFilter* timely(FlowNumber flow, Time now);
   void forget(Time before);
 
