@@ -87,10 +87,7 @@ void judgePeer(const Patient& patient, const Json& status, const Json& history, 
                DoctorReport& report) {
   std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
   if (flagOf(peer, kKeyOf<&PeerStatus::up>)) {
-    for (const Json& subflow : listOf(peer, "subflows"))
-      if (!fieldOf(subflow, kKeyOf<&SubflowStatus::uplink>).is_null() &&
-          textOf(subflow, kKeyOf<&SubflowStatus::uplink>) != "-")
-        judgePath(patient, name, subflow, report);
+    for (const Json& subflow : listOf(peer, "subflows")) judgePath(patient, name, subflow, report);
     return report.fine("peer", name + " is up");
   }
   auto isIt = [&](const PeerConfig& p) { return p.options.name == name; };
@@ -127,8 +124,26 @@ void judgePeer(const Patient& patient, const Json& status, const Json& history, 
 void judgePath(const Patient& patient, const std::string& peer, const Json& subflow, DoctorReport& report) {
   std::string name = textOf(subflow, kKeyOf<&SubflowStatus::uplink>);
   std::string state = textOf(subflow, kKeyOf<&SubflowStatus::state>);
-  std::string way = name + " to " + peer + " at " + textOf(subflow, kKeyOf<&SubflowStatus::remote>);
+  std::string at = peer + " at " + textOf(subflow, kKeyOf<&SubflowStatus::remote>);
+  bool isOwn = name != "-";  // the side that listens has none
+  std::string way = (isOwn ? name + " to " : "the path to ") + at;
   if (state == "closed") return;  // its uplink is down, which is told there
+  std::string deadWay = textOf(subflow, kKeyOf<&SubflowStatus::deadWay>);
+  if (deadWay == "out" || deadWay == "in") {
+    bool out = deadWay == "out";
+    return report.wrong({"way",
+                         way + ": dead one way, it is " + state + ": " +
+                             (out ? "what this gateway sends does not arrive, and the peer is heard"
+                                  : "nothing comes from the peer, and what this gateway sends arrives"),
+                         "the path carries nothing: it must work both ways",
+                         std::string("find who drops UDP ") + (out ? "to " : "from ") +
+                             textOf(subflow, kKeyOf<&SubflowStatus::remote>) +
+                             (out ? ": a firewall at 'output' here or at 'input' there, the provider, a NAT "
+                                    "whose mapping is gone"
+                                  : ": a firewall or strict rp_filter at 'input' here, the provider, the "
+                                    "peer's route back")});
+  }
+  if (!isOwn) return;  // what else is wrong with it is told where the uplink is
   if (state == "validating" || state == "suspect" || state == "failed") {
     return report.wrong(
         {"way", way + ": no answer comes back by this uplink, it is " + state, "the uplink carries nothing",

@@ -24,7 +24,7 @@ std::string peersText(const nlohmann::json& answer) {
     bool up = flagOf(peer, kKeyOf<&PeerStatus::up>);
     table.add({cell<&PeerStatus::name>(peer), stateText(peer), up ? cell<&PeerStatus::age>(peer) : "-",
                cell<&PeerStatus::subflows>(peer), cell<&PeerStatus::flowCount>(peer),
-               cell<&PeerStatus::innerSentBytes>(peer), cell<&PeerStatus::innerReceivedBytes>(peer),
+               cell<&CarriedCounts::sentBytes>(peer), cell<&CarriedCounts::receivedBytes>(peer),
                cell<&PeerStatus::retransmitted>(peer), cell<&PeerStatus::heldBytes>(peer),
                textOf(peer, kKeyOf<&PeerStatus::innerMtu>), cell<&PeerStatus::cipher>(peer),
                up ? cell<&PeerStatus::keyAge>(peer) : "-", cell<&PeerStatus::keyEpoch>(peer),

@@ -81,8 +81,8 @@ std::string peersTable(const TopLook& now, const TopLook& last) {
     std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
     Json before = peerIn(last, name);
     table.add({name, flagOf(peer, kKeyOf<&PeerStatus::up>) ? "up" : "down",
-               rateSince(peer, before, kKeyOf<&OutboundCounts::innerSentBytes>, seconds),
-               rateSince(peer, before, kKeyOf<&InboundCounts::innerReceivedBytes>, seconds),
+               rateSince(peer, before, kKeyOf<&CarriedCounts::sentBytes>, seconds),
+               rateSince(peer, before, kKeyOf<&CarriedCounts::receivedBytes>, seconds),
                std::to_string(listOf(peer, "subflows").size()),
                textOf(peer, kKeyOf<&SessionStatus::flowCount>),
                textOf(peer, kKeyOf<&SessionStatus::streamCount>), cell<&SessionStatus::heldPackets>(peer),
@@ -100,18 +100,24 @@ std::string flowsTable(const TopLook& now, const TopLook& last) {
   double seconds = now.at - last.at;
   for (const Json& peer : listOf(now.flows, "peers")) {
     std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
-    Json was = listOf(namedIn(listOf(last.flows, "peers"), kKeyOf<&PeerStatus::name>, name), "flows");
-    for (const Json& flow : listOf(peer, "flows")) {
-      std::string text = textOf(flow, kKeyOf<&FlowStatus::name>);
-      Json before = namedIn(was, kKeyOf<&FlowStatus::name>, text);
-      constexpr const char* kBytes = kKeyOf<&FlowStatus::bytes>;
-      double rate = seconds > 0 && last.flows.is_object()
-                        ? static_cast<double>(growth(flow, before, kBytes)) / seconds
-                        : 0;
-      rows.push_back({rate,
-                      {formatRate(rate), cell<&FlowStatus::bytes>(flow), cell<&FlowStatus::delivery>(flow),
-                       name, text}});
-    }
+    Json was = namedIn(listOf(last.flows, "peers"), kKeyOf<&PeerStatus::name>, name);
+    auto add = [&](const char* list, const char* bytes, const char* nameKey, auto cellsOf) {
+      for (const Json& flow : listOf(peer, list)) {
+        std::string text = textOf(flow, nameKey);
+        Json before = namedIn(listOf(was, list), nameKey, text);
+        double rate = seconds > 0 && last.flows.is_object()
+                          ? static_cast<double>(growth(flow, before, bytes)) / seconds
+                          : 0;
+        auto [sent, delivery] = cellsOf(flow);
+        rows.push_back({rate, {formatRate(rate), sent, delivery, name, text}});
+      }
+    };
+    using Cells = std::pair<std::string, std::string>;
+    add("flows", kKeyOf<&FlowStatus::bytes>, kKeyOf<&FlowStatus::name>, [](const Json& flow) {
+      return Cells(cell<&FlowStatus::bytes>(flow), cell<&FlowStatus::delivery>(flow));
+    });
+    add("streams", kKeyOf<&StreamStatus::sentBytes>, kKeyOf<&StreamStatus::name>,
+        [](const Json& stream) { return Cells(cell<&StreamStatus::sentBytes>(stream), "stream"); });
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.rate > b.rate; });
   Table table({">RATE", ">BYTES", "DELIVERY", "PEER", "FLOW (what this gateway sends)"});

@@ -52,8 +52,8 @@ void LiveView::addStatus(Answers::Shared status) {
   status_ = std::move(status);
   Look look{status_->at, {}};
   for (const Json& peer : itemsOf(status_->value, "peers")) {
-    look.counts[peerKey(peer)] = {wholeOf(peer, kName<&OutboundCounts::innerSentBytes>),
-                                  wholeOf(peer, kName<&InboundCounts::innerReceivedBytes>)};
+    look.counts[peerKey(peer)] = {wholeOf(peer, kName<&CarriedCounts::sentBytes>),
+                                  wholeOf(peer, kName<&CarriedCounts::receivedBytes>)};
     for (const Json& path : itemsOf(peer, "subflows")) {
       look.counts[pathKey(peer, path)] = {wholeOf(path, kName<&SendCounts::sentBytes>),
                                           wholeOf(path, kName<&ReceiveCounts::receivedBytes>),
@@ -135,7 +135,7 @@ Json LiveView::peerRow(const Json& peer) const {
        {kName<&PeerStatus::name>, kName<&PeerStatus::up>, kName<&PeerStatus::group>,
         kName<&PeerStatus::inUse>, kName<&SessionStatus::age>, kName<&SessionStatus::flowCount>,
         kName<&SessionStatus::streamCount>, kName<&SessionStatus::heldPackets>,
-        kName<&OutboundCounts::innerSentBytes>, kName<&InboundCounts::innerReceivedBytes>});
+        kName<&CarriedCounts::sentBytes>, kName<&CarriedCounts::receivedBytes>});
   Growth growth = growthOf(looks_, peerKey(peer), kRateSeconds);
   row["up_bytes_per_s"] = rate(growth, kOut);
   row["down_bytes_per_s"] = rate(growth, kIn);

@@ -1,9 +1,10 @@
 """Paths that are lost and return while a download runs: the inner TCP connection goes on."""
 
+import subprocess
 import time
 import unittest
 
-from lab.gateway import shares
+from lab.gateway import binary, shares
 from pair_case import V4, PairCase
 
 STALL_LIMIT = 1.0  # seconds; the targets pair.2 and pair.3 measure the stall itself
@@ -93,6 +94,63 @@ class Failover(PairCase):
         self.assertGreaterEqual(self.ping(V4, count=5), 4)
         self.lab.links.set("lte", down=False)
         self.lab.edge_gateway.wait_path("lte", "active", timeout=20)
+
+
+class OneWay(PairCase):
+    """An idle path that is dead in one direction."""
+
+    GATEWAYS = False
+    KEEPALIVE = 2
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.make_gateways()
+        for gateway in cls.lab.gateways():
+            for peer in gateway.config["peers"]:
+                peer["keepalive"] = f"{cls.KEEPALIVE}s"
+            gateway.start()
+        cls.lab.edge_gateway.wait_up(subflows=2)
+        cls.lab.gateway.wait_up(subflows=2)
+
+    def states(self, uplink="lte"):
+        """What both gateways say of its subflow, the edge first."""
+        number = next(flow["id"] for flow in self.lab.edge_gateway.paths() if flow["uplink"] == uplink)
+        return [next(flow for flow in gateway.paths() if flow["id"] == number)
+                for gateway in (self.lab.edge_gateway, self.lab.gateway)]
+
+    def are(self, *states):
+        return all(flow["state"] in states for flow in self.states())
+
+    def doctors(self):
+        """What the doctor says of ways at the edge and at the concentrator."""
+        out = []
+        for gateway in (self.lab.edge_gateway, self.lab.gateway):
+            done = subprocess.run(gateway.namespace.words(binary("braidctl"), "doctor", gateway.path),
+                                  stdout=subprocess.PIPE, text=True, check=False, timeout=40)
+            out.append(" ".join(done.stdout.split()) if done.returncode else "")
+        return out
+
+    def test_both_gateways_and_their_doctors_know_it(self):
+        time.sleep(11)  # before that the doctor asks for patience
+        hears = "what this gateway sends does not arrive, and the peer is heard"
+        deaf = "nothing comes from the peer, and what this gateway sends arrives"
+        for direction, said in (("ab", (hears, deaf)), ("ba", (deaf, hears))):
+            with self.subTest(direction=direction):
+                self.lab.links.set("lte", direction, down=True)
+                try:
+                    self.eventually(lambda: self.are("suspect", "failed"), "both call the path dead",
+                                    timeout=self.KEEPALIVE + 1)
+                    time.sleep(3)
+                    self.assertTrue(self.are("suspect", "failed"), self.states())
+                    self.eventually(lambda: all(text in told for text, told in zip(said, self.doctors())),
+                                    "each doctor names it and its direction", timeout=5)
+                    self.assertIn("lte to concentrator", self.doctors()[0])
+                    self.assertIn("find who drops UDP", self.doctors()[1])
+                finally:
+                    self.lab.links.set("lte", direction, down=False)
+                self.eventually(lambda: self.are("active"), "both use it again", timeout=3)
+                self.assertEqual(self.doctors(), ["", ""])
 
 
 if __name__ == "__main__":

@@ -171,6 +171,42 @@ class Streams(PairCase):
                     self.verify(self.download(self.file(size), address))
         self.assert_streams(before, 8)
 
+    def test_totals_are_what_crossed_the_lan(self):
+        """Streams and packets, both ways and at both ends, beside the counters of the LANs' interfaces. A total has no
+        more than their IP packets, and no less than those without their headers of IP and TCP and 2 % for what the
+        kernels sent again."""
+        def look():
+            out = []
+            for gateway in (self.lab.edge_gateway, self.lab.gateway):
+                folder = "/sys/class/net/lan0/statistics/"
+                lan = {name: int(gateway.namespace.run("cat", folder + name))
+                       for name in ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets")}
+                out.append((lan, gateway.status()["peers"][0]))
+            return out
+
+        def exchange(port):
+            with self.pair(V4, port) as (client, server):
+                for sender, receiver in ((client, server), (server, client)):
+                    with concurrent.futures.ThreadPoolExecutor() as pool:
+                        sending = pool.submit(sender.sendall, b"x" * 3_000_000)
+                        self.assertEqual(len(receive(receiver, 3_000_000)), 3_000_000)
+                        sending.result()
+
+        for ports in ((PORT,), (PORT, PACKETS)):
+            with self.subTest(ports=ports):
+                before = look()
+                for port in ports:
+                    exchange(port)
+                time.sleep(0.5)  # the last ACKs
+                for (lan, peer), (lan_before, peer_before), name in zip(look(), before, ("edge", "concentrator")):
+                    for way, total in (("rx", "sent_bytes"), ("tx", "received_bytes")):
+                        packets = lan[f"{way}_packets"] - lan_before[f"{way}_packets"]
+                        most = lan[f"{way}_bytes"] - lan_before[f"{way}_bytes"] - 14 * packets
+                        told = peer[total] - peer_before[total]
+                        self.assertLessEqual(told, most, (name, way))
+                        self.assertGreaterEqual(told, (most - 60 * packets) * 0.98, (name, way))
+                        self.assertGreaterEqual(told, 3_000_000 * len(ports), (name, way))
+
     def test_connect_takes_no_round_trip(self):
         def experiment():
             began = time.monotonic()

@@ -156,6 +156,37 @@ class Web(WebCase):
         self.assertIsNone(self.web.poll())
 
 
+class Streams(WebCase):
+    """Where TCP crosses as streams, at both ends."""
+
+    LINKS = [Link("dsl", 40, 20), Link("lte", 20, 50)]
+    EDGE = CONCENTRATOR = {"streams": {"enabled": "on", "match": [{"ports": 80}]}}
+
+    def test_what_crosses_as_streams_is_in_every_total(self):
+        self.eventually(lambda: self.lab.edge_gateway.status()["streams"]["taking"], "connections are taken over")
+        download = self.download(self.file(15_000_000))
+        rates = []  # of the gateway, of its peer, of all paths
+        while download.is_alive():
+            live = json.loads(self.get("/api/live"))
+            rows = ([live["totals"]], live["peers"], live["paths"])
+            rates.append([sum(row["down_bytes_per_s"] or 0 for row in part) for part in rows])
+            time.sleep(0.3)
+        self.verify(download)
+        total, peer, paths = max(rates, key=lambda each: each[2])
+        self.assertGreater(paths, 1_000_000, "the paths carried it")
+        for told in (total, peer):
+            self.assertGreater(told, 0.8 * paths, rates)
+            self.assertLess(told, paths, rates)
+        for gateway, column in ((self.lab.edge_gateway, "RECEIVED"), (self.lab.gateway, "SENT")):
+            heads, row = (re.split(r"  +", line) for line in gateway.ctl("peers").splitlines()[:2])
+            number, unit = row[heads.index(column)].split()
+            self.assertEqual(unit, "MiB", row)
+            self.assertAlmostEqual(float(number), 15e6 / 2**20, delta=0.5)
+        time.sleep(1.2)
+        label = frozenset({("peer", "concentrator")})
+        self.assertGreaterEqual(self.metrics()["braid_peer_received_bytes_total", label], 15_000_000)
+
+
 class Secure(WebCase):
     """From elsewhere: with a token and TLS, and as a user who may do nothing."""
 

@@ -256,6 +256,121 @@ TEST(Failover, APeerThatIsHeardButNotReachedIsDownOnce) {
   EXPECT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 10s));
 }
 
+// ---- one direction is dead
+
+/// The path loses everything in one direction, towards the hub or from it.
+struct DeadWay {
+  bool up;
+  const char* atEdge() const { return up ? "out" : "in"; }
+  const char* atHub() const { return up ? "in" : "out"; }
+};
+
+void setLoss(Scenario& s, const char* path, bool up, double loss) {
+  auto change = [&](LinkOptions& o) { o.loss = loss; };
+  Path& link = s.world.path(path);
+  up ? link.changeUp(change, s.world.now()) : link.changeDown(change, s.world.now());
+}
+
+std::string stateOf(const Scenario& s, const Node& node, const char* path) {
+  return s.subflow(node, path)->state;
+}
+
+bool isActiveAtBoth(const Scenario& s, const char* path) {
+  return stateOf(s, s.edge, path) == "active" && stateOf(s, s.hub, path) == "active";
+}
+
+/// Neither gateway calls the path active, and it stays so.
+void expectDead(Scenario& s, const char* path, DeadWay way, Duration within, const std::string& what) {
+  auto isDead = [&] { return stateOf(s, s.edge, path) != "active" && stateOf(s, s.hub, path) != "active"; };
+  EXPECT_TRUE(s.world.runUntil(isDead, within)) << what << s.report();
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(isDead()) << what << " after " << i * 15 << " ms" << s.report();
+    s.run(15ms);
+  }
+  EXPECT_EQ(stateOf(s, s.edge, path), "failed") << what;
+  EXPECT_EQ(stateOf(s, s.hub, path), "failed") << what;
+  EXPECT_EQ(s.subflow(s.edge, path)->deadWay, way.atEdge()) << what;
+  EXPECT_EQ(s.subflow(s.hub, path)->deadWay, way.atHub()) << what;
+}
+
+// Found in review: one gateway called it active and the other failed, for as long as it lasted.
+TEST_P(Failover, BothGatewaysLearnWithinTheKeepaliveThatAnIdlePathIsDeadOneWay) {
+  for (DeadWay way : {DeadWay{true}, DeadWay{false}}) {
+    for (const char* dead : {"dsl", "lte"}) {
+      for (bool three : {false, true}) {
+        Scenario s(GetParam());
+        s.path("dsl", kDsl).path("lte", kLte);
+        if (three) s.path("sat", {.rateBitsPerSecond = 20_Mbit, .delay = 50ms});
+        s.start().run(12s + GetParam() * 1700ms);
+        setLoss(s, dead, way.up, 1);
+        std::string what = std::string(dead) + (way.up ? " up " : " down ") + (three ? "of three" : "of two");
+        expectDead(s, dead, way, 12s, what);
+        setLoss(s, dead, way.up, 0);
+        EXPECT_TRUE(s.world.runUntil([&] { return isActiveAtBoth(s, dead); }, 1500ms)) << what << s.report();
+        for (int i = 0; i < 100; ++i, s.run(100ms))
+          ASSERT_TRUE(isActiveAtBoth(s, dead)) << what << s.report();
+      }
+    }
+  }
+}
+
+TEST_P(Failover, BothLearnItOfABusyPathToo) {
+  for (DeadWay way : {DeadWay{true}, DeadWay{false}}) {
+    for (bool down : {false, true}) {
+      for (bool tcp : {false, true}) {
+        Scenario s(GetParam());
+        s.path("dsl", kDsl).path("lte", kLte).start();
+        TcpFlow* file = nullptr;
+        if (tcp) {
+          TcpOptions slow{.window = 32 << 10};
+          file = down ? &s.download(1000_MB, slow) : &s.upload(1000_MB, slow);
+        } else {
+          s.call({.payload = 1000, .interval = 5ms, .count = 20'000}, down);
+        }
+        s.run(11s + GetParam() * 900ms);
+        setLoss(s, "dsl", way.up, 1);
+        std::string what = std::string(way.up ? "up" : "down") + (down ? ", download" : ", upload") +
+                           (tcp ? ", TCP" : ", UDP");
+        if (file) file->restartStall();
+        expectDead(s, "dsl", way, 12s, what);
+        if (file) {
+          EXPECT_LE(file->longestStall(), 3 * kLteRtt + 100ms) << what << file->describe() << s.report();
+        }
+        setLoss(s, "dsl", way.up, 0);
+        EXPECT_TRUE(s.world.runUntil([&] { return isActiveAtBoth(s, "dsl"); }, 1500ms)) << what << s.report();
+        for (int i = 0; i < 100; ++i, s.run(50ms))
+          ASSERT_TRUE(isActiveAtBoth(s, "dsl")) << what << s.report();
+      }
+    }
+  }
+}
+
+TEST_P(Failover, BothLearnItOfTheirOnlyPath) {
+  for (DeadWay way : {DeadWay{true}, DeadWay{false}}) {
+    Scenario s(GetParam());
+    s.path("dsl", kDsl).start().run(12s + GetParam() * 1700ms);
+    setLoss(s, "dsl", way.up, 1);
+    auto isDead = [&] { return !s.edge.status().peers[0].up && !s.hub.status().peers[0].up; };
+    EXPECT_TRUE(s.world.runUntil(isDead, 25s)) << way.up << s.report();
+    s.run(30s);
+    EXPECT_TRUE(isDead()) << way.up << s.report();
+    setLoss(s, "dsl", way.up, 0);
+    EXPECT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 12s)) << way.up << s.report();
+  }
+}
+
+// What tells both gateways costs an idle path nothing: in each keepalive time a PING and its answer, with which a PING may
+// go whose time has come as well.
+TEST_P(Failover, AnIdlePathCostsAQuestionAndAnAnswerInEachKeepaliveTime) {
+  Scenario s(GetParam());
+  s.path("dsl", kDsl).path("lte", kLte).start().run(15s);
+  uint64_t before = s.subflow(s.edge, "dsl")->sentPackets + s.subflow(s.hub, "dsl")->sentPackets;
+  s.run(300s);
+  uint64_t sent = s.subflow(s.edge, "dsl")->sentPackets + s.subflow(s.hub, "dsl")->sentPackets - before;
+  EXPECT_GE(sent, 58u);
+  EXPECT_LE(sent, 76u);
+}
+
 TEST(Failover, ANewSessionThatFallsSilentAtOnceIsToldAsDown) {
   Scenario s(32);
   s.path("dsl", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms}).start();

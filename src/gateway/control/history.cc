@@ -141,6 +141,7 @@ History::Peer* History::takePeer(const std::string& name, int64_t wall) {
 void History::add(const PeerStatus& status, int64_t wall) {
   if (Peer* peer = takePeer(status.name, wall)) {
     PeerStep total;
+    static_cast<CarriedCounts&>(total) = static_cast<const CarriedCounts&>(status);
     static_cast<OutboundCounts&>(total) = static_cast<const OutboundCounts&>(status);
     static_cast<InboundCounts&>(total) = static_cast<const InboundCounts&>(status);
     total.restored = status.restored;

@@ -31,15 +31,15 @@ inline constexpr auto kFieldsOf<PathStep> = field::table<PathStep>(
     field::gauge("queue_delay_ms", FieldUnit::kMilliseconds, "what packets waited for on its way",
                  &PathStep::queueDelay));
 
-/// What a peer's inner packets did in one step.
-struct PeerStep : OutboundCounts, InboundCounts {
+/// What was carried to and from a peer in one step.
+struct PeerStep : CarriedCounts, OutboundCounts, InboundCounts {
   int64_t until = 0;
   bool up = false;
   uint64_t restored = 0;
 };
 template <>
 inline constexpr auto kFieldsOf<PeerStep> = field::table<PeerStep>(
-    field::base<OutboundCounts>(), field::base<InboundCounts>(),
+    field::base<CarriedCounts>(), field::base<OutboundCounts>(), field::base<InboundCounts>(),
     field::gauge("until_unix_s", FieldUnit::kUnixSeconds, "end of the step", &PeerStep::until),
     field::flag("up", "the peer was up at the end of the step", &PeerStep::up),
     field::counter("packets_decoded", FieldUnit::kPackets, "packets that decoding gave back, as receiver",

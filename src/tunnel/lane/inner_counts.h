@@ -26,10 +26,23 @@ struct InboundCounts {
 };
 template <>
 inline constexpr auto kFieldsOf<InboundCounts> = field::table<InboundCounts>(
-    field::counter("inner_received_packets", FieldUnit::kPackets,
-                   "inner packets received, duplicates included", &InboundCounts::innerReceivedPackets),
+    field::counter("inner_received_packets", FieldUnit::kPackets, "inner packets received, each counted once",
+                   &InboundCounts::innerReceivedPackets),
     field::counter("inner_received_bytes", FieldUnit::kBytes,
-                   "inner packets received, duplicates included, in bytes",
+                   "inner packets received, each counted once, in bytes",
                    &InboundCounts::innerReceivedBytes));
+
+/// What a session carries for hosts, both lanes together: the sums of what packets and streams count.
+struct CarriedCounts {
+  uint64_t sentBytes = 0, receivedBytes = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<CarriedCounts> = field::table<CarriedCounts>(
+    field::counter("sent_bytes", FieldUnit::kBytes,
+                   "carried to the peer: inner packets and bytes of streams, each counted once",
+                   &CarriedCounts::sentBytes),
+    field::counter("received_bytes", FieldUnit::kBytes,
+                   "carried from the peer: inner packets and bytes of streams",
+                   &CarriedCounts::receivedBytes));
 
 }  // namespace braid

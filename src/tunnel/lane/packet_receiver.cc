@@ -14,8 +14,6 @@ constexpr Duration kLookInterval = 10s;
 }  // namespace
 
 Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
-  ++counts_.innerReceivedPackets;
-  counts_.innerReceivedBytes += packet.size();
   if (frame.flow < kDatagramFlow) {
     if (!admits(order_.growth(frame.flow))) return {};
     if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.relieve();
@@ -27,9 +25,23 @@ Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
   if (!filter) return {};
   bool isNew = filter->accept(expandDsn(frame.dsn, filter->next()));
   keep(footprint());  // may take the filter away
-  if (isNew) return packet;
+  if (isNew) {
+    count(packet);
+    return packet;
+  }
   ++timelyDuplicates_;
   return {};
+}
+
+bool PacketReceiver::poll(Packet& out) {
+  if (!order_.poll(out)) return false;
+  count(out);
+  return true;
+}
+
+void PacketReceiver::count(const Packet& packet) {
+  ++counts_.innerReceivedPackets;
+  counts_.innerReceivedBytes += packet.size();
 }
 
 void PacketReceiver::onSkip(const SkipFrame& skip, Time now) {

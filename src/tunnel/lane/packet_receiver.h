@@ -56,11 +56,11 @@ class PacketReceiver final : private Keeper {
   void onTimer(Time now);
   Time nextDeadline() const { return released_ ? Time::min() : order_.nextDeadline(); }
   /// The next packet whose turn has come; false when there is none.
-  bool poll(Packet& out) { return order_.poll(out); }
+  bool poll(Packet& out);
   /// Buffers are short: releases what has waited longest, with all of its flow before it.
   void relieve() { order_.relieve(); }
 
-  /// What has arrived, duplicates included.
+  /// What has been handed out.
   const InboundCounts& counts() const { return counts_; }
   /// What is held for order.
   size_t heldPackets() const { return order_.heldPackets(); }
@@ -78,6 +78,7 @@ class PacketReceiver final : private Keeper {
 
   void giveBack() override;  // Keeper
   bool admits(size_t more);
+  void count(const Packet& packet);
   DuplicateFilter* timely(FlowNumber flow, Time now);
   void forget(Time before);
 

@@ -160,7 +160,7 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
   SubflowSet& subflows = parts_.subflows;
   auto onBadParity = [&] { drop(Drop::kBadParity); };
   auto act = Overloaded{
-      [](const PingFrame&) {},
+      [&](const PingFrame&) { parts_.paths.onPing(subflow, now); },
       [](const DataFrame&) {},    // onUnit()
       [](const StreamFrame&) {},  // onUnit()
       [&](const StreamCreditFrame& credit) { parts_.streams.onCredit(credit); },

@@ -56,7 +56,8 @@ bool Outbound::pollUrgent(Datagram& out, Time now) {
                           own ? carrier->mtu().current() : carrier->ackRoom());
     if (own) build.addTracked(PingFrame{});
     bool loss = s.receiver().acks().tellsLoss();
-    build.addAck(s, now);
+    // A probe may not arrive: what it would carry goes over another path.
+    if (!own || s.usable() || !subflows.fastest()) build.addAck(s, now);
     // Behind it: it is a loss, but what has been decoded needs no repair.
     if (loss) parts_.receiver.write(build);
     if (carrier->gate().isOpen(now) || (own && !subflows.anyUsable())) addData(build, now);

@@ -133,6 +133,10 @@ bool PathManager::onSendError(const Route& route, Time now) {
   return ours;
 }
 
+void PathManager::onPing(Subflow& subflow, Time now) {
+  subflow.onPing(keepalive_ / 2, now);
+}
+
 bool PathManager::onTooBig(const Route& route, size_t size, Time now) {
   bool ours = false;
   for (Subflow* s : subflows_) {
@@ -146,7 +150,7 @@ bool PathManager::onTooBig(const Route& route, size_t size, Time now) {
 void PathManager::onTimer(Time now) {
   for (Subflow* s : subflows_) {
     s->onTimer(now);
-    if (keepalive_ > 0ns && s->usable() && now - s->sender().lastSentAt() >= keepalive_) s->requestPing();
+    if (keepalive_ > 0ns && s->usable() && s->askAt(keepalive_) <= now) s->ask(now);
   }
   settle(now);
   duties_.onTimer(now);
@@ -159,7 +163,7 @@ Time PathManager::nextDeadline(Time now) const {
     // Another one says what arrived there.
     if (s->ackRoom() == 0 && subflows_.fastest()) next = std::min(next, s->receiver().acks().deadline());
     bool pings = keepalive_ > 0ns && s->usable() && s->sender().canNumber();
-    if (pings) next = std::min(next, s->sender().lastSentAt() + keepalive_);
+    if (pings) next = std::min(next, s->askAt(keepalive_));
   }
   return next;
 }

@@ -45,7 +45,7 @@ class PathManager {
 
   SubflowSet& subflows() { return subflows_; }
   PathDuties& duties() { return duties_; }
-  /// An idle subflow sends a PING so often; 0: never.
+  /// Each usable subflow asks the peer so often whether both directions work; 0: never.
   void setKeepalive(Duration keepalive) { keepalive_ = keepalive; }
   /// The peer takes no larger datagrams, in bytes of UDP payload; holds for subflows that come, too.
   void setLargestDatagram(size_t size);
@@ -71,6 +71,8 @@ class PathManager {
   void settle(Time now);
   /// The kernel refused to send on the route. True when a subflow is there.
   bool onSendError(const Route& route, Time now);
+  /// A PING came on the subflow.
+  void onPing(Subflow& subflow, Time now);
   /// A datagram of that size was too large for the route. True when a subflow is there.
   bool onTooBig(const Route& route, size_t size, Time now);
   void onTimer(Time now);

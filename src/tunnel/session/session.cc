@@ -273,6 +273,8 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.paritiesReceived = receiver_.parities();
   static_cast<BlockDecoder::Counts&>(status) = receiver_.counts();
   static_cast<StreamCounts&>(status) = lanes_.streams.counts();
+  status.sentBytes = status.innerSentBytes + status.streamSentBytes;
+  status.receivedBytes = status.innerReceivedBytes + status.streamReceivedBytes;
   status.streamCount = lanes_.streams.size();
   status.streamsHeldBytes = lanes_.streams.heldBytes();
   status.streams = lanes_.streams.list(flows, now);

@@ -28,7 +28,7 @@ inline constexpr auto kFieldsOf<RecoveryStatus> = field::table<RecoveryStatus>(
                    &RecoveryStatus::paritiesReceived));
 
 /// One session, for the operator.
-struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus, StreamCounts {
+struct SessionStatus : CarriedCounts, OutboundCounts, InboundCounts, RecoveryStatus, StreamCounts {
   Duration age{};
   Duration keyAge{};
   unsigned keyGeneration = 0, keyEpoch = 0;
@@ -47,8 +47,8 @@ struct SessionStatus : OutboundCounts, InboundCounts, RecoveryStatus, StreamCoun
 };
 template <>
 inline constexpr auto kFieldsOf<SessionStatus> = field::table<SessionStatus>(
-    field::base<OutboundCounts>(), field::base<InboundCounts>(), field::base<RecoveryStatus>(),
-    field::base<StreamCounts>(),
+    field::base<CarriedCounts>(), field::base<OutboundCounts>(), field::base<InboundCounts>(),
+    field::base<RecoveryStatus>(), field::base<StreamCounts>(),
     field::gauge("age_s", FieldUnit::kSeconds, "age of the session", &SessionStatus::age),
     field::gauge("key_age_s", FieldUnit::kSeconds, "since the last handshake gave the session keys",
                  &SessionStatus::keyAge),

@@ -28,18 +28,21 @@ void Subflow::onNewState(Time now) {
 void Subflow::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now) {
   bool isNewest = receiver_.onPacket(pn, eliciting, ecn, bytes, path().rtt().smoothed(), now);
   peerRoute_.onPacket(from, bytes, isNewest, life_.isUnproven(), path().pto(), now);
-  life_.onPacket(path().pto(), now);
+  bool wasStale = life_.isStale(now);
+  if (!life_.onPacket(path().pto(), now)) return;
+  onNewState(now);
+  if (wasStale) gate().reset(now);
 }
 
 bool Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
   if (sender_.isForged(ack)) return false;
-  if (std::optional<AckNews> news = sender_.onAck(ack, samePath, now)) learn(*news, now);
+  if (std::optional<AckNews> news = sender_.onAck(ack, samePath, now)) learn(*news, samePath, now);
   return true;
 }
 
-void Subflow::learn(const AckNews& news, Time now) {
+void Subflow::learn(const AckNews& news, bool samePath, Time now) {
   bool wasStale = life_.isStale(now);
-  bool isBack = life_.onAck();
+  bool isBack = life_.onAck(news.largestSentAt, samePath);
   if (isBack) onNewState(now);
   sender_.learn(news, isBack && wasStale, now);
 }
@@ -168,8 +171,10 @@ void Subflow::onExpired(Timer timer, Time now) {
 }
 
 void Subflow::onPto(Time now) {
-  sender_.onPto(!life_.isSilent(), now);
-  if (life_.onPto(path().pto(), sender_.flight().progressAt(), now)) onNewState(now);
+  const Flight& flight = sender_.flight();
+  bool isWaiting = flight.oldestPacket() != nullptr;
+  if (isWaiting) sender_.onPto(!life_.isSilent(), now);
+  if (life_.onPto(path().pto(), isWaiting ? flight.progressAt() : kNever, now)) onNewState(now);
 }
 
 // ---- what leaves
@@ -194,7 +199,7 @@ size_t Subflow::ackRoom() const {
 }
 
 SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
-  if (tracked) life_.onSent();
+  if (tracked) life_.onSent(now);
   return sender_.onSent(bytes, outerHeaders(route()), tracked, now);
 }
 
@@ -220,6 +225,7 @@ SubflowStatus Subflow::status(Time now) const {
   s.route = route();
   s.proven = !life_.isUnproven();
   s.state = life_.name(now);
+  s.deadWay = life_.deadWay(now);
   s.preference = preference_;
   s.mtu = mtu().current() + outerHeaders(route());
   sender_.fill(s, options_.recoveryOptions);

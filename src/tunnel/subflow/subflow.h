@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -74,6 +75,8 @@ class Subflow {
   /// `samePath`: the ACK came over this subflow, so that its delay says something of the path. False: it names a
   /// packet that was never sent, and has no effect.
   bool onAck(const AckFrame& ack, bool samePath, Time now);
+  /// The peer has sent a PING on it; `again` as in SubflowLife.
+  void onPing(Duration again, Time now) { life_.onPing(again, now); }
   void onPathChallenge(const PathToken& token, const Route& from);
   /// False: it answers a challenge that went elsewhere, and proves nothing.
   bool onPathResponse(const PathToken& token, const Route& from, Time now);
@@ -101,6 +104,12 @@ class Subflow {
   /// A PING must go now, whatever the window says.
   bool mustSend() const;
   void requestPing() { life_.requestPing(); }
+  /// A PING must go that is to be answered on this path.
+  void ask(Time now) { life_.ask(now); }
+  /// When to ask(), if the subflow is usable.
+  Time askAt(Duration keepalive) const {
+    return std::min(sender_.lastSentAt() + keepalive, life_.askAt(keepalive));
+  }
   /// A challenge or response must go now.
   bool hasPathFrame(Time now) const { return sender_.canNumber() && peerRoute_.hasFrame(now); }
   /// The challenge or response, on a route of its own; nullopt when none is due, or no number is free.
@@ -143,7 +152,7 @@ class Subflow {
   void onExpired(Timer timer, Time now);
   void onPto(Time now);
   void onNewState(Time now);
-  void learn(const AckNews& news, Time now);
+  void learn(const AckNews& news, bool samePath, Time now);
   void onProof(const PeerRoute::Proof& proof, Time now);
   void changeRoute(const Route& route, Time now);
 

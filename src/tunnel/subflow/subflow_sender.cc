@@ -112,6 +112,8 @@ void SubflowSender::acknowledge(PacketNumber pn, SentPacket& p, AckSample& sampl
 }
 
 void SubflowSender::learn(AckNews news, bool startAnew, Time now) {
+  if (!gate_.isUsable())
+    path_.onBack(sent().next());  // what the silence lost is known before the path is back
   detectLosses(now);
   AckSample& sample = news.sample;
   sample.now = now;

@@ -25,8 +25,9 @@ struct Active {
   /// PTOs in a row, without any acknowledgment, that make a subflow suspect, at the earliest. Ours.
   static constexpr int kSuspectPtos = 2;
 
-  int ptos = 0;    ///< PTOs in a row, without any acknowledgment
-  Time lastPtoAt;  ///< of the last of them
+  int ptos = 0;           ///< PTOs in a row, without any acknowledgment
+  Time lastPtoAt;         ///< of the last of them
+  Time askedAt = kNever;  ///< the peer was asked to be heard on the path, and has not been since
 };
 
 /// Silent: the subflow's data has been moved, and it is probed with backoff until an ACK comes.

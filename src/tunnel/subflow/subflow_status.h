@@ -71,6 +71,7 @@ struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   Route route;          ///< where datagrams go, as the driver knows it
   bool proven = false;  ///< the peer has answered there
   std::string state;
+  std::string deadWay;
   Duration srtt{}, rttvar{}, minRtt{};
   Duration queueDelay{};
   uint64_t window = 0, inFlight = 0;
@@ -92,6 +93,10 @@ inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
     field::text("remote", "the peer's address and port", &SubflowStatus::remote),
     field::unlisted(&SubflowStatus::route), field::unlisted(&SubflowStatus::proven),
     field::text("state", "`validating`, `active`, `suspect`, `failed`, `closed`", &SubflowStatus::state),
+    field::text(
+        "dead_way",
+        "which direction of a silent path is dead while the other works: `out`, to the peer; `in`, from it",
+        &SubflowStatus::deadWay),
     field::gauge("srtt_ms", FieldUnit::kMilliseconds, "smoothed RTT", &SubflowStatus::srtt),
     field::gauge("rttvar_ms", FieldUnit::kMilliseconds, "mean deviation of the RTT", &SubflowStatus::rttvar),
     field::gauge("min_rtt_ms", FieldUnit::kMilliseconds, "least RTT of the last 10 s",

@@ -28,9 +28,13 @@ TopLook look(double at, uint64_t bytes, uint64_t packets = 0, uint64_t lost = 0,
                {"srtt_ms", 12.5},
                {"queue_delay_ms", 1.5},
                {"mtu_bytes", 1500}};
-  json peer{
-      {"name", "hub"},   {"up", true},  {"inner_sent_bytes", bytes},         {"inner_received_bytes", bytes},
-      {"flow_count", 2}, {"age_s", 61}, {"subflows", json::array({subflow})}};
+  json peer{{"name", "hub"},
+            {"up", true},
+            {"sent_bytes", bytes},
+            {"received_bytes", bytes},
+            {"flow_count", 2},
+            {"age_s", 61},
+            {"subflows", json::array({subflow})}};
   json flows{{"peers",
               {{{"name", "hub"},
                 {"flows",
@@ -57,6 +61,17 @@ TEST(Top, ShowsLossesBeforeAndAfterRecoveryOfTheLastSeconds) {
   screen.add(look(30, 0, 3000, 530, 20));
   screen.add(look(31, 0, 3000, 530, 20));
   EXPECT_THAT(shown(screen, TopView::kPaths), Not(HasSubstr("1.50 %"))) << "long ago";
+}
+
+TEST(Top, StreamsAreAmongTheFlows) {
+  TopScreen screen;
+  for (int i = 0; i < 2; ++i) {
+    TopLook each = look(1 + i, 1000 * (1 + i));
+    each.flows["peers"][0]["streams"] = {{{"name", "tcp stream"}, {"sent_bytes", 500'000 * i}}};
+    screen.add(std::move(each));
+  }
+  EXPECT_THAT(shown(screen, TopView::kFlows), HasSubstr("4.00 Mbit/s"));
+  EXPECT_THAT(shown(screen, TopView::kFlows), HasSubstr("stream    hub   tcp stream"));
 }
 
 TEST(Top, TheFastestFlowIsFirst) {

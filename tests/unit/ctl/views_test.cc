@@ -16,8 +16,8 @@ TunnelStatus exampleTunnel() {
   TunnelStatus tunnel;
   PeerStatus peer;
   peer.name = "hub", peer.up = true, peer.age = 200s, peer.cipher = "aes-128-gcm", peer.innerMtu = 1420;
-  peer.pin = "sha256:x", peer.innerSentBytes = 2048, peer.innerReceivedBytes = 20 << 20,
-  peer.retransmitted = 3, peer.keyAge = 40s;
+  peer.pin = "sha256:x", peer.sentBytes = 2048, peer.receivedBytes = 20 << 20, peer.retransmitted = 3,
+  peer.keyAge = 40s;
   SubflowStatus subflow;
   subflow.uplink = "wifi", subflow.remote = "192.0.2.1:4433", subflow.state = "active",
   subflow.srtt = 12500us;

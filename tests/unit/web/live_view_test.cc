@@ -18,8 +18,8 @@ struct LiveViewTest : testing::Test {
     out.at = at;
     out.value = statusJson(gateway.gatewayStatus(), gateway.whole());
     for (json& peer : out.value["peers"]) {
-      peer["inner_sent_bytes"] = 1000 * times;
-      peer["inner_received_bytes"] = 5000 * times;
+      peer["sent_bytes"] = 1000 * times;
+      peer["received_bytes"] = 5000 * times;
       for (json& path : peer["subflows"]) {
         path["sent_bytes"] = 1500 * times;
         path["received_bytes"] = 6000 * times;
@@ -117,7 +117,7 @@ TEST_F(LiveViewTest, OfManyTheBusiestAreTold) {
   for (int i = 0; i < 1000; ++i) gateway.names.push_back("edge" + std::to_string(i));
   auto busy = [&](double at, uint64_t times) {
     DaemonAnswer out = *status(at, 0);
-    out.value["peers"][777]["inner_sent_bytes"] = 10 * times;
+    out.value["peers"][777]["sent_bytes"] = 10 * times;
     out.value["peers"][777]["subflows"][1]["sent_bytes"] = 10 * times;
     return std::make_shared<const DaemonAnswer>(std::move(out));
   };

@@ -15,7 +15,8 @@ using nlohmann::json;
 
 TEST(StatusJson, SubflowCarriesEveryFigure) {
   SubflowStatus s;
-  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active";
+  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active",
+  s.deadWay = "in";
   s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.queueDelay = 2500us, s.window = 1, s.inFlight = 2,
   s.pacingRate = 3, s.deliveryRate = 4, s.deliveredBytes = 21;
   s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
@@ -26,7 +27,7 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
   s.timeouts = 20;
   EXPECT_EQ(subflowJson(s),
             json::parse(R"({"id":3,"uplink":"lte","local":"10.0.0.1:5","remote":"192.0.2.1:4433",
-    "state":"active","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"window_bytes":1,"in_flight_bytes":2,
+    "state":"active","dead_way":"in","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"window_bytes":1,"in_flight_bytes":2,
     "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"delivered_bytes":21,"sent_packets":5,"sent_bytes":6,"received_packets":7,
     "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ecn":"capable","ce_marks":12,"use":"backup","weight":3,"limit_bytes_per_s":625000,
     "resting":true,"suppressed":true,"mtu_bytes":1400,
@@ -49,8 +50,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.streamsDone = 25;
   p.streamSentBytes = 26, p.streamReceivedBytes = 27, p.streamsReset = 28, p.streamsRefused = 29;
   p.streamsUnreachable = 30, p.streamsTimedOut = 31, p.streamsLimited = 32, p.streamsGone = 33;
-  p.streamsForbidden = 34;
-  p.streamsTurnedAway = 35;
+  p.streamsForbidden = 34, p.streamsTurnedAway = 35, p.sentBytes = 36, p.receivedBytes = 37;
   EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
     "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
@@ -60,7 +60,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
     "order_memory_bytes":19,"decode_memory_bytes":20,"stream_count":21,"streams_held_bytes":22,"streams_opened":23,
     "streams_accepted":24,"streams_done":25,"streams_sent_bytes":26,"streams_received_bytes":27,"streams_reset":28,
     "streams_refused":29,"streams_unreachable":30,"streams_timed_out":31,"streams_limited":32,"streams_gone":33,
-    "streams_forbidden":34,"streams_turned_away":35,"group":"hubs","in_use":false})"));
+     "streams_forbidden":34,"streams_turned_away":35,"sent_bytes":36,"received_bytes":37,"group":"hubs","in_use":false})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {

@@ -28,14 +28,14 @@ struct SubflowLifeTest : testing::Test {
     now = life.probeAt();
     life.onProbe(now);
     EXPECT_TRUE(life.owesPing());
-    life.onSent();
+    life.onSent(now);
   }
 };
 
 TEST_F(SubflowLifeTest, IsOfUseOnceThePeerHasAnswered) {
   EXPECT_EQ(life.state(), State::kValidating);
   EXPECT_TRUE(life.isUnproven());
-  EXPECT_FALSE(life.onAck()) << "nothing that matters can be acknowledged yet";
+  EXPECT_FALSE(life.onAck(now, true)) << "nothing that matters can be acknowledged yet";
   EXPECT_TRUE(life.onProven());
   EXPECT_TRUE(life.isUsable());
   EXPECT_FALSE(life.isUnproven());
@@ -61,7 +61,7 @@ TEST_F(SubflowLifeTest, AShortSilenceMakesNoPathSuspectHoweverManyPtosItHas) {
   for (Duration silence : {3ms, 5ms, 10ms, 19ms}) {
     EXPECT_FALSE(life.onPto(2ms, progressAt, progressAt + silence));
     EXPECT_TRUE(life.owesPing());
-    life.onSent();
+    life.onSent(now);
   }
   EXPECT_TRUE(life.onPto(2ms, progressAt, progressAt + 20ms));
   EXPECT_EQ(life.state(), State::kSuspect);
@@ -70,7 +70,7 @@ TEST_F(SubflowLifeTest, AShortSilenceMakesNoPathSuspectHoweverManyPtosItHas) {
 TEST_F(SubflowLifeTest, AnAckBetweenThemBeginsAnew) {
   life.onProven();
   pto();
-  EXPECT_FALSE(life.onAck()) << "it is as active as before";
+  EXPECT_FALSE(life.onAck(now, true)) << "it is as active as before";
   EXPECT_FALSE(life.isSilent());
   EXPECT_FALSE(pto());
 }
@@ -88,10 +88,71 @@ TEST_F(SubflowLifeTest, AnAckBringsASuspectPathBack) {
   makeSuspect();
   EXPECT_FALSE(life.isStale(now));
   EXPECT_TRUE(life.isStale(now + 2s));
-  EXPECT_TRUE(life.onAck());
+  EXPECT_TRUE(life.onAck(now, true));
   EXPECT_TRUE(life.isUsable());
   EXPECT_FALSE(life.isStale(now + 2s));
   EXPECT_EQ(life.probeAt(), kNever);
+}
+
+// A path that is dead one way: the ACKs come over another one.
+TEST_F(SubflowLifeTest, AnAckOverAnotherPathBringsItBackOnlyWhenSomethingHasComeOnItSinceTheProbe) {
+  makeSuspect();
+  life.onPacket(kPto, now);
+  probe();
+  Time probed = now;
+  now += kRtt;
+  EXPECT_FALSE(life.onAck(probed, false));
+  EXPECT_EQ(life.state(), State::kSuspect);
+  EXPECT_STREQ(life.deadWay(now), "in");
+  EXPECT_TRUE(life.onPacket(kPto, now)) << "it is heard now, and was reached";
+  EXPECT_TRUE(life.isUsable());
+
+  ASSERT_FALSE(pto());
+  ASSERT_TRUE(pto());
+  probe();
+  EXPECT_FALSE(life.onPacket(kPto, now + kRtt));
+  EXPECT_TRUE(life.onAck(now, false)) << "the other way round";
+}
+
+TEST_F(SubflowLifeTest, WhatIsHeardOnAPathThatIsNotReachedDoesNotBringItBack) {
+  makeSuspect();
+  for (int i = 0; i < 20; ++i) {
+    probe();
+    EXPECT_FALSE(life.onPacket(kPto, now));
+  }
+  EXPECT_STREQ(life.deadWay(now), "out");
+  EXPECT_STREQ(life.deadWay(now + 5s), "") << "nothing comes any more either";
+}
+
+TEST_F(SubflowLifeTest, AsksOnceWhenNothingIsHeardForTheKeepaliveTimeAlthoughItHasAskedForAcks) {
+  life.onProven();
+  EXPECT_EQ(life.askAt(10s), kNever);
+  life.onSent(now);
+  life.onSent(now + 5s);
+  life.onAck(now, false);
+  EXPECT_EQ(life.askAt(10s), now + 10s);
+  life.ask(now + 10s);
+  EXPECT_TRUE(life.owesPing());
+  EXPECT_EQ(life.askAt(10s), kNever);
+  life.onPacket(kPto, now + 11s);
+  EXPECT_EQ(life.askAt(10s), kNever);
+  life.onSent(now + 12s);
+  EXPECT_EQ(life.askAt(10s), now + 22s);
+}
+
+TEST_F(SubflowLifeTest, AsksAPeerThatAsksAgainOnceInTheKeepaliveTime) {
+  life.onProven();
+  life.onSent(now);
+  life.onPacket(kPto, now);
+  life.onPing(5s, now + 3s);
+  life.onPing(5s, now + 8s);
+  EXPECT_EQ(life.askAt(10s), kNever) << "its keepalives";
+  life.onPing(5s, now + 9s);
+  life.onPing(5s, now + 18s);
+  EXPECT_EQ(life.askAt(10s), now + 10s);
+  life.onSent(now + 10s);
+  life.onPacket(kPto, now + 10s);
+  EXPECT_EQ(life.askAt(10s), kNever);
 }
 
 TEST_F(SubflowLifeTest, WhatThePeerRefusesIsNotProbedAndNotBackByAnAck) {
@@ -99,10 +160,10 @@ TEST_F(SubflowLifeTest, WhatThePeerRefusesIsNotProbedAndNotBackByAnAck) {
   EXPECT_TRUE(life.onPeerStatus(true, kPto, now));
   EXPECT_EQ(life.state(), State::kSuspect);
   EXPECT_EQ(life.probeAt(), kNever);
-  EXPECT_FALSE(life.onAck());
+  EXPECT_FALSE(life.onAck(now, true));
   EXPECT_FALSE(life.onPeerStatus(false, kPto, now)) << "it must answer first";
   EXPECT_EQ(life.probeAt(), now);
-  EXPECT_TRUE(life.onAck());
+  EXPECT_TRUE(life.onAck(now, true));
 }
 
 TEST_F(SubflowLifeTest, WhatTheKernelRefusesIsProbedAfterAPause) {
@@ -122,7 +183,7 @@ TEST_F(SubflowLifeTest, WhenThePeerIsHeardASuspectPathIsProbedUnlessThatComesAny
   life.requestPing();
   life.onPacket(kPto, now);
   EXPECT_EQ(life.probeAt(), due) << "a PING is due";
-  life.onSent();
+  life.onSent(now);
   life.onPacket(kPto, due - kPto);
   EXPECT_EQ(life.probeAt(), due);
   life.onPacket(kPto, now);
@@ -156,7 +217,7 @@ TEST_F(SubflowLifeTest, HoweverMuchIsHeardAProbeGoesOnceInAPto) {
     life.onPacket(kPto, now);
     if (life.probeAt() > now) continue;
     life.onProbe(now);
-    life.onSent();
+    life.onSent(now);
     ++probes;
   }
   EXPECT_LE(probes, 10s / kPto + 1);
@@ -170,14 +231,14 @@ TEST_F(SubflowLifeTest, WhatIsRefusedIsNotProbedWhateverIsHeardThere) {
   EXPECT_FALSE(life.onPeerStatus(true, kPto, now));
   for (int i = 0; i < 100; ++i, now += 10ms) {
     life.onPacket(kPto, now);
-    EXPECT_FALSE(life.onAck());
+    EXPECT_FALSE(life.onAck(now, true));
     life.onNewRoute(now);
     life.onSendError(kPto, now);
     EXPECT_EQ(life.probeAt(), kNever);
   }
   EXPECT_FALSE(life.onPeerStatus(false, kPto, now));
   EXPECT_EQ(life.probeAt(), now) << "at once, however long the pauses had become";
-  EXPECT_TRUE(life.onAck());
+  EXPECT_TRUE(life.onAck(now, true));
 }
 
 // Found by review: each SUBFLOW_STATUS with a new sequence number bought a PING.
@@ -190,7 +251,7 @@ TEST_F(SubflowLifeTest, AWordOfThePeerThatChangesNothingBuysNoPing) {
   for (int i = 0; i < 8; ++i) probe();
   Time due = life.probeAt();
   ASSERT_GT(due, now);
-  life.onSent();
+  life.onSent(now);
   for (int i = 0; i < 100; ++i) {
     EXPECT_FALSE(life.onPeerStatus(false, kPto, now));
     EXPECT_EQ(life.probeAt(), due);
@@ -210,7 +271,7 @@ TEST_F(SubflowLifeTest, AProofEndsARefusal) {
   ASSERT_FALSE(pto());
   ASSERT_TRUE(pto());
   EXPECT_EQ(life.probeAt(), now);
-  EXPECT_TRUE(life.onAck());
+  EXPECT_TRUE(life.onAck(now, true));
 }
 
 TEST_F(SubflowLifeTest, OnANewRouteASuspectPathIsProbedAtOnce) {
@@ -242,7 +303,7 @@ TEST_F(SubflowLifeTest, HasAnotherNameWhenItHasLongBeenSuspect) {
   makeSuspect();
   EXPECT_STREQ(life.name(now), "suspect");
   EXPECT_STREQ(life.name(now + 11s), "failed");
-  life.onAck();
+  life.onAck(now, true);
   EXPECT_STREQ(life.name(now + 11s), "active");
   life.close();
   EXPECT_STREQ(life.name(now), "closed");
@@ -269,6 +330,24 @@ TEST_F(PtoTest, NeedsSomethingInFlightOnAnActivePath) {
   EXPECT_EQ(due(), now + kPto);
   life.close();
   EXPECT_EQ(due(), kNever);
+}
+
+TEST_F(PtoTest, RunsAfterAQuestionUntilSomethingIsHeardWhateverAnotherPathAcknowledges) {
+  life.ask(now);
+  EXPECT_EQ(due(), now + kPto);
+  life.onSent(now);
+  EXPECT_FALSE(life.onAck(now, false));
+  EXPECT_EQ(due(), now + kPto);
+  EXPECT_FALSE(life.onPto(kPto, kNever, now + kPto));
+  EXPECT_FALSE(life.onAck(now + kPto, false));
+  EXPECT_EQ(due(), now + 2 * kPto);
+  life.onPacket(kPto, now + 2 * kPto);
+  EXPECT_EQ(due(), kNever);
+  EXPECT_FALSE(life.isSilent());
+  life.ask(now);
+  EXPECT_FALSE(life.onPto(kPto, kNever, now + kPto));
+  EXPECT_TRUE(life.onPto(kPto, kNever, now + 2 * kPto));
+  EXPECT_EQ(life.state(), State::kSuspect);
 }
 
 TEST_F(PtoTest, CountsFromTheOldestPacketHoweverMuchFollows) {
@@ -299,7 +378,7 @@ TEST_F(PtoTest, AtAnyRttADeadFabricPathIsSuspectSoonAfterTheSilenceThatThisTakes
     dead.push(1000, true, now);
     Time began = now, at = now;
     int pings = 0;
-    for (bool suspect = false; !suspect && pings < 100; ++pings, life.onSent()) {
+    for (bool suspect = false; !suspect && pings < 100; ++pings, life.onSent(now)) {
       Time next = life.ptoDeadline(dead, path, path.pto());
       ASSERT_GE(next - at, 1ms) << "no storm";
       at = next;
