@@ -63,13 +63,12 @@ bool isFolder(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Where the daemon writes, and for what. The daemon makes its state folder below one that is there.
+// Where the daemon writes, and for what. The daemon, or its unit, makes the usual state folder.
 void checkFolder(const Patient& patient, const std::string& file, const std::string& use,
                  DoctorReport& report) {
   std::string folder = std::filesystem::path(file).parent_path();
   if (!isFolder(folder)) {
-    if (!patient.daemon && file == patient.config.state &&
-        isFolder(std::filesystem::path(folder).parent_path()))
+    if (!patient.daemon && folder == kStateFolder && isFolder(std::filesystem::path(folder).parent_path()))
       return report.fine("files", folder + " is made by the daemon");
     return report.wrong({"files", "no folder " + folder + ": " + std::strerror(errno), "no place for " + use,
                          "start the daemon by its unit, which makes it, or: install -d -o braid " + folder});

@@ -68,13 +68,19 @@ void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorRepor
                 remedyOf(uplink, decision)});
 }
 
+// As the kernel keeps it: without a metric a route of IPv6 gets 1024 (IP6_RT_PRIO_USER).
+uint32_t metricOf(const RouteSpec& route) {
+  constexpr uint32_t kUsualV6 = 1024;
+  return route.metric == 0 && route.destination.address.isV6() ? kUsualV6 : route.metric;
+}
+
 void checkOverlaps(const Patient& patient, DoctorReport& report) {
   const Config& config = patient.config;
   const Link* own = patient.table.find(config.device.name);
   for (const Prefix& route : config.device.routes) {
     for (const FoundRoute& found : patient.routes) {
       bool ours = found.protocol == kBraidProtocol || (own && found.device == own->index);
-      uint32_t metric = deviceRoute(route, config.device.name).metric;
+      uint32_t metric = metricOf(deviceRoute(route, config.device.name));
       if (ours || !(found.spec.destination == route) || found.spec.metric != metric) continue;
       auto link = patient.table.links().find(found.device);
       std::string where = link == patient.table.links().end() ? "elsewhere" : "to " + link->second.name;
@@ -82,9 +88,9 @@ void checkOverlaps(const Patient& patient, DoctorReport& report) {
           {"routes",
            "device.routes has " + route.toString() + ", and the host has a route for it already, " + where,
            "the daemon does not replace it, and does not start",
-           "remove that one (ip route del " + route.toString() +
-               "), or give it a metric, or route a "
-               "narrower network into the tunnel"});
+           std::string("remove that one (ip ") + (route.address.isV6() ? "-6 " : "") + "route del " +
+               route.toString() +
+               "), or give it a larger metric, or route a narrower network into the tunnel"});
     }
   }
   for (const PeerConfig& peer : config.peers) {

@@ -18,8 +18,11 @@ constexpr size_t kSmallestIpv6Mtu = 1280;
 constexpr size_t kEthernetMtu = 1500;
 constexpr size_t kEthernetHeader = 14;
 constexpr Duration kMtuPause = 1s;
-// With 0 the kernel takes 1024, which is also that of router advertisements.
+// Of IPv6. With 0 the kernel takes 1024, which is also that of router advertisements.
 constexpr uint32_t kBestMetricV6 = 1;
+// Bits of the longest prefix that stands for everything: 2000::/3 is all of the internet (RFC 4291 section 2.4). A longer
+// one may be that of a LAN at this host, which goes first.
+constexpr uint8_t kEverythingV6 = 3;
 
 template <typename T>
 bool has(const std::vector<T>& list, const T& item) {
@@ -49,7 +52,7 @@ RouteSpec deviceRoute(const Prefix& destination, const std::string& device) {
   RouteSpec r;
   r.destination = destination;
   r.device = device;
-  r.metric = destination.address.isV6() ? kBestMetricV6 : 0;
+  r.metric = destination.address.isV6() && destination.length <= kEverythingV6 ? kBestMetricV6 : 0;
   return r;
 }
 

@@ -12,8 +12,8 @@ namespace braid {
 /// The MTU that the device shall have, in bytes. `innerMtu`: what the tunnel carries (Tunnel::innerMtu).
 size_t deviceMtu(const Config& config, size_t innerMtu);
 
-/// The route of one of DeviceConfig::routes, with the best metric that there is: the host's own routes to the same network
-/// do not count beside it.
+/// The route of one of DeviceConfig::routes. One of all IPv6, or of a half or eighth of it, has the best metric: the host's
+/// own default routes do not count beside it.
 RouteSpec deviceRoute(const Prefix& destination, const std::string& device);
 
 /// Gives the device its addresses, routes, bridge and MTU.

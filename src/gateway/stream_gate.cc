@@ -55,21 +55,31 @@ void StreamGate::configure(const Config& config, const std::string& device, int 
   uplinks_.clear();
   for (const UplinkConfig& uplink : config.uplinks) uplinks_.insert(uplink.interface);
   listens_ = !config.listen.empty();
+  listenedAt_.clear();
+  for (const Endpoint& end : config.listen) listenedAt_.push_back(end.address);
+  public_.clear();
   again_ = Time::min();
 }
 
 // By names: an interface that comes later is as good as there. What enters by a member of a VRF comes once more, from
-// that one.
+// that one. A default route that is gone for a moment, as while a lease is renewed, opens nothing.
 void StreamGate::follow(const NetworkTable& table) {
-  std::set<std::string> outside = uplinks_;
+  auto isPublic = [&](int index, const Link& link) {
+    auto isHere = [&](const LinkAddress& a) {
+      return std::ranges::find(listenedAt_, a.address) != listenedAt_.end();
+    };
+    return public_.contains(link.name) || table.hasDefaultRoute(index, Address::Family::kV4) ||
+           table.hasDefaultRoute(index, Address::Family::kV6) || std::ranges::any_of(link.addresses, isHere);
+  };
+  std::set<std::string> nowPublic, outside = uplinks_;
   for (const auto& [index, link] : table.links()) {
-    bool isDefault = table.hasDefaultRoute(index, Address::Family::kV4) ||
-                     table.hasDefaultRoute(index, Address::Family::kV6);
-    if (!uplinks_.contains(link.name) && !(listens_ && isDefault)) continue;
+    if (listens_ && isPublic(index, link)) nowPublic.insert(link.name);
+    if (!uplinks_.contains(link.name) && !nowPublic.contains(link.name)) continue;
     outside.insert(link.name);
     auto master = table.links().find(static_cast<int>(link.master));
     if (master != table.links().end()) outside.insert(master->second.name);
   }
+  public_ = std::move(nowPublic);
   outside.erase(wanted_.device);
   wanted_.outside.assign(outside.begin(), outside.end());
 }

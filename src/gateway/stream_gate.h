@@ -41,7 +41,8 @@ class StreamGate {
   /// What the configuration says. `device`: name and index of the interface. Call follow() and update() afterwards.
   void configure(const Config& config, const std::string& device, int index);
   /// What the host says of its interfaces. Strangers are behind uplinks and, when this gateway listens, behind interfaces
-  /// with a default route: no new connection from there is taken over. Call update() afterwards.
+  /// that have or had a default route since configure(), or an address that it listens at: no new connection from there is
+  /// taken over. Call update() afterwards.
   void follow(const NetworkTable& table);
   /// Takes connections over as the peers can take them now; `room`: there may be more of them.
   void update(bool room, Time now);
@@ -77,6 +78,8 @@ class StreamGate {
   std::vector<AddressRange> peers_;  ///< all that lies behind peers
   std::set<std::string> uplinks_;    ///< their interfaces
   bool listens_ = false;
+  std::vector<Address> listenedAt_;  ///< wildcards, which no interface has, included
+  std::set<std::string> public_;     ///< interfaces that strangers are behind since this gateway listens
   Interception wanted_, applied_;
   bool steered_ = false;  ///< rules and routes for the mark are there
   bool made_ = false, open_ = false;

@@ -67,8 +67,9 @@ Address embedded(const Address& address, const Places& at) {
   return Address::v4(out);
 }
 
-// Read at another place than the translator reads, an ordinary address looks like these: the bits behind it are 0 (RFC 6052
-// section 2.2). Nobody translates a group or "this network", and no host ends in 0.
+// How long the translator's prefix within 64:ff9b:1::/48 is, nobody knows, so an address is read at all places where it may
+// be. At a wrong one the zeros behind it (RFC 6052 section 2.2) are read, too. So what begins with 0, is a group, or ends
+// in 0 is taken for such a misreading there.
 bool mayBeMisread(const Address& v4) {
   return v4.bytes[0] == 0 || v4.bytes[0] >= 224 || v4.bytes[3] == 0;
 }

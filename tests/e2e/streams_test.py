@@ -798,6 +798,8 @@ class Strangers(PairCase):
         self.forwarding(0)
         hub.ip("route", "del", "default")
         hub.ip("-6", "route", "del", "default")
+        self.assert_rules("wan0", 1)
+        gateway.reload()
         self.assert_rules("wan0", 0)
         with self.subTest("an uplink by a reload, without a default route"):
             peer = gateway.config["peers"][0]

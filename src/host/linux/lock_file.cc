@@ -97,8 +97,9 @@ bool LockFile::tryTake(const std::string& ifHeld) {
   if (!file || ::fstat(file.get(), &info) != 0) fail(std::strerror(errno), remedyOf(errno));
   uid_t us = ::geteuid();
   bool isOurs = info.st_uid == us || (us == 0 && info.st_uid == ownerOfFolder(path_));
-  if (!S_ISREG(info.st_mode) || !isOurs || (info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+  if (!S_ISREG(info.st_mode) || (info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     fail("is no file that its owner alone may open", "remove it");
+  if (!isOurs) fail("belongs to " + holders(info.st_uid), "remove it if no daemon of that user runs");
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) fail("held by a process of " + holders(info.st_uid), ifHeld);
     if (errno != EINTR) fail(std::strerror(errno), remedyOf(errno));

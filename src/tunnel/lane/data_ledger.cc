@@ -179,6 +179,7 @@ bool DataLedger::cut(const Datum* datum, size_t size, PacketPool& pool) {
   ++queued_;
   ++repairChanges_;
   repairs_.insertAfter(d, second);
+  if (lastMoved_ == &d) lastMoved_ = &second;
   return true;
 }
 
@@ -187,11 +188,18 @@ void DataLedger::enqueue(Datum& datum) {
   ++datum.refs;
   ++queued_;
   ++repairChanges_;
-  repairs_.pushBack(datum);
+  if (!datum.moved) return repairs_.pushBack(datum);
+  if (lastMoved_) {
+    repairs_.insertAfter(*lastMoved_, datum);
+  } else {
+    repairs_.pushFront(datum);
+  }
+  lastMoved_ = &datum;
 }
 
 void DataLedger::dequeue(Datum& datum) {
   if (!datum.queued) return;
+  if (lastMoved_ == &datum) lastMoved_ = Repairs::previous(datum);
   repairs_.erase(datum);
   datum.queued = false;
   --queued_;

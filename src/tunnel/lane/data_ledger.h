@@ -96,13 +96,16 @@ class DataLedger final : private Keeper {
 
   // ---- what is to be sent again
 
-  /// The next packet to send again; nullptr when there is none. Expired ones are given up on the way.
+  /// The next packet to send again; nullptr when there is none. What was moved off a silent path comes before what is
+  /// lost. Expired ones are given up on the way.
   const Datum* nextRepair(Time now);
   /// When that one expires if it is not sent before; kNever: there is none, or it never does.
   Time repairExpiresAt() const;
   /// The one that waits behind it.
   static const Datum* repairAfter(const Datum* datum) { return Repairs::next(*datum); }
   size_t queued() const { return queued_; }
+  /// Some of it was moved off a silent path.
+  bool hasMoved() const { return lastMoved_ != nullptr; }
   /// How often something was queued for repair or left that queue.
   uint64_t repairChanges() const { return repairChanges_; }
   /// Nobody waits for the datum any more.
@@ -139,6 +142,7 @@ class DataLedger final : private Keeper {
   DropObserver* observer_;
   Stock<Datum> data_;
   Repairs repairs_;
+  Datum* lastMoved_ = nullptr;  ///< in `repairs_`: all up to it were moved when they were queued
   size_t queued_ = 0;
   uint64_t repairChanges_ = 0;
   std::vector<SkipFrame> skips_;

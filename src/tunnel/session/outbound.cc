@@ -389,7 +389,7 @@ Time Outbound::nextDeadline(Time now) const {
     for (const Subflow* s : parts_.subflows) {
       Time opens = s->gate().opensAt(true);
       if (opens > now) next = std::min(next, opens);
-      bool mayBeAhead = smallWaits_ || ledger.queued() > 0;
+      bool mayBeAhead = smallWaits_ || ledger.hasMoved();
       if (mayBeAhead && (opens = s->gate().opensAheadAt()) > now) next = std::min(next, opens);
     }
   }

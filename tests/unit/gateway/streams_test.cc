@@ -359,6 +359,17 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
   host_.net().edit().removeDefaultRoute(lan6);
   host_.net().edit().removeDefaultRoute(wan);
   change();
+  EXPECT_THAT(outside(), ElementsAre("lan0", "wan0", "wwan0")) << "a lease that is renewed opens nothing";
+  streams_->configure(config_, kIndex, clock_.now());
+  EXPECT_THAT(outside(), ElementsAre("wwan0"));
+  host_.net().edit().link(4).addresses.insert(
+      LinkAddress{.address = *Address::parse("198.51.100.1"), .prefixLength = 24});
+  config_.listen = {end("198.51.100.1:4433")};
+  streams_->configure(config_, kIndex, clock_.now());
+  EXPECT_THAT(outside(), ElementsAre("wan0", "wwan0"))
+      << "strangers come to where it listens, whatever the routes";
+  config_.listen = {end("0.0.0.0:4433")};
+  streams_->configure(config_, kIndex, clock_.now());
   EXPECT_THAT(outside(), ElementsAre("wwan0"));
   int changes = tcp().changes();
   change();
