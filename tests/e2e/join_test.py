@@ -390,6 +390,8 @@ class Joining(PairCase):
         machine.route("0.0.0.0/0", "via", "10.0.0.2")
         machine.route("10.77.0.0/16", "dev", "tun0")
         machine.ip("route", "add", "default", "dev", "wg0", "metric", "7")
+        for name in ("docker7", "br-lan", "podman0", "incusbr0"):
+            self.lab.wait_for(lambda name=name: " state UP " in machine.run("ip", "link", "show", name), name)
 
         def offered(*words):
             return machine.run(binary("braidctl"), *words, "--yes", "--dry-run", "--name", "by-kind", "--keep-router")

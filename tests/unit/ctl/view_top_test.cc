@@ -65,9 +65,9 @@ TEST(Top, ShowsLossesBeforeAndAfterRecoveryOfTheLastSeconds) {
 
 TEST(Top, StreamsAreAmongTheFlows) {
   TopScreen screen;
-  for (int i = 0; i < 2; ++i) {
+  for (unsigned i = 0; i < 2; ++i) {
     TopLook each = look(1 + i, 1000 * (1 + i));
-    each.flows["peers"][0]["streams"] = {{{"name", "tcp stream"}, {"sent_bytes", 500'000 * i}}};
+    each.flows["peers"][0]["streams"] = {{{"name", "tcp stream"}, {"sent_bytes", 500'000u * i}}};
     screen.add(std::move(each));
   }
   EXPECT_THAT(shown(screen, TopView::kFlows), HasSubstr("4.00 Mbit/s"));

@@ -364,6 +364,7 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
   EXPECT_THAT(outside(), ElementsAre("wwan0"));
   host_.net().edit().link(4).addresses.insert(
       LinkAddress{.address = *Address::parse("198.51.100.1"), .prefixLength = 24});
+  host_.net().process(clock_.now());
   config_.listen = {end("198.51.100.1:4433")};
   streams_->configure(config_, kIndex, clock_.now());
   EXPECT_THAT(outside(), ElementsAre("wan0", "wwan0"))
