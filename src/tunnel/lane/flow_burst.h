@@ -36,7 +36,7 @@ class FlowBurst {
   uint64_t bytes() const { return bytes_; }
   bool isShort() const { return bytes_ <= kShort; }
   bool isSmall() const { return bytes_ <= kSmall; }
-  /// By its last packet nothing follows, or not at once: FIN, PSH in a short burst, the end of a stream, or a lone
+  /// Nothing follows the last packet, or not at once: FIN, PSH in a short burst, the end of a stream, or a lone
   /// datagram. Of a short burst of timely datagrams each may be the last one: nothing that follows repairs it.
   bool ended() const { return ended_; }
 
