@@ -389,8 +389,9 @@ Time Outbound::nextDeadline(Time now) const {
     for (const Subflow* s : parts_.subflows) {
       Time opens = s->gate().opensAt(true);
       if (opens > now) next = std::min(next, opens);
-      bool mayBeAhead = smallWaits_ || ledger.hasMoved();
-      if (mayBeAhead && (opens = s->gate().opensAheadAt()) > now) next = std::min(next, opens);
+      if (smallWaits_ && (opens = s->gate().opensAheadAt()) > now) next = std::min(next, opens);
+      if (ledger.queued() == 0) continue;
+      if ((opens = s->gate().opensForRepairAt(ledger.hasMoved())) > now) next = std::min(next, opens);
     }
   }
   if (ledger.queued() > 0)

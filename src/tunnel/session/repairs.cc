@@ -94,7 +94,7 @@ bool Repairs::mayUse(const Datum& datum, const Subflow& path) const {
 Subflow* Repairs::pathFor(const Datum& datum, Time now) const {
   Subflow* best = nullptr;
   for (Subflow* s : subflows_) {
-    if (!s->gate().isOpenFor(datum.moved, now) || !fits(datum.packet.size(), *s)) continue;
+    if (s->gate().opensForRepairAt(datum.moved) > now || !fits(datum.packet.size(), *s)) continue;
     if (!mayUse(datum, *s)) continue;
     if (!best || s->path().expectedDelay() < best->path().expectedDelay()) best = s;
   }

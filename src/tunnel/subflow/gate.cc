@@ -49,6 +49,12 @@ Time Gate::opensAheadAt() const {
   return takesData() && hasRoom(window() + more) ? spacedUntil(more) : kNever;
 }
 
+Time Gate::opensForRepairAt(bool isMoved) const {
+  Time opens = isMoved ? std::min(opensAt(), opensAheadAt()) : opensAt();
+  bool isFirst = mayRetransmit_ && takesData() && !flight_.packets().full();
+  return isFirst ? std::min(opens, spacedUntil()) : opens;
+}
+
 /// How long it should take until the gate opens. A full window opens when the oldest packet is acknowledged:
 /// an estimate, which the next ACK corrects.
 Duration Gate::wait(Time now) const {
@@ -83,6 +89,7 @@ void Gate::onSent(size_t bytes, size_t headers, bool tracked, Time now) {
   controller_->onSent(bytes, flight_.bytes(), now);
   if (flight_.bytes() <= bytes) pace();  // what became of the last burst may say something of this one
   pacer_.onSent(bytes, now);
+  mayRetransmit_ = false;
 }
 
 // The path starts anew last: what the silence lost, and how slow it was, tells nothing of the path that is
@@ -95,7 +102,9 @@ void Gate::onAck(const AckSample& ack, Time largestSentAt, bool startAnew) {
 }
 
 void Gate::onLoss(const LossSample& loss) {
+  uint64_t before = window();
   controller_->onLoss(loss);
+  mayRetransmit_ |= window() < before;
   pace();
 }
 

@@ -61,6 +61,9 @@ class Gate {
   /// For data of a flow, its repair, or its protection in its turn. `mayBeAhead`: of a small flow, or moved off a silent
   /// path.
   bool isOpenFor(bool mayBeAhead, Time now) const { return isOpen(now) || (mayBeAhead && isOpenAhead(now)); }
+  /// When a repair may leave. `isMoved`: of data moved off a silent path, which may be ahead. Each time that a loss has
+  /// reduced the window, one repair goes without regard to it (RFC 9002 section 7.3.2), at the pace of all others.
+  Time opensForRepairAt(bool isMoved) const;
   /// All of this for the path scheduler; what is no matter of the gate is left out.
   PathView view(Time now, bool overflow) const;
   /// Congestion window in bytes.
@@ -95,6 +98,7 @@ class Gate {
   Pacer pacer_;
   std::shared_ptr<Pacer> ceiling_;
   bool usable_ = false;
+  bool mayRetransmit_ = false;  ///< a loss has reduced the window, and nothing has been sent since
   PathDuty duty_ = PathDuty::kAll;
 };
 

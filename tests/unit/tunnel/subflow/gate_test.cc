@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/tunnel/wire/number_literals.h"
@@ -16,6 +17,7 @@ namespace {
 struct FixedController final : Controller {
   struct Limits {
     uint64_t window = 12'000;
+    uint64_t lossWindow = 0;  ///< after the next loss; 0: the window stays
     double rate = 1e6;
     double burst = 0;
     Time suppressedAt = kNever;
@@ -25,7 +27,10 @@ struct FixedController final : Controller {
   explicit FixedController(Limits& l) : limits(l) {}
   void onSent(uint64_t, uint64_t, Time) override {}
   void onAck(const AckSample&) override { limits.told.emplace_back("ack"); }
-  void onLoss(const LossSample&) override { limits.told.emplace_back("loss"); }
+  void onLoss(const LossSample&) override {
+    limits.told.emplace_back("loss");
+    if (limits.lossWindow) limits.window = std::exchange(limits.lossWindow, 0);
+  }
   void onMarks(uint64_t, Time, Time) override { limits.told.emplace_back("marks"); }
   void onSpuriousLoss(Time, Time) override {}
   void setUsable(bool usable, Time) override { limits.usable = usable; }
@@ -148,6 +153,27 @@ TEST_F(GateTest, AheadOfTheWindowIsAtMostAQuarterOfIt) {
   for (; gate.isOpenFor(true, now); ++ahead, now += 10ms) send();
   EXPECT_EQ(ahead, 2u) << "of 12000 bytes";
   EXPECT_LE(flight.bytes(), limits.window + limits.window / Gate::kAheadPart);
+}
+
+// Without it a loss in a first flight of ten waits until half of that is acknowledged.
+TEST_F(GateTest, ALossThatReducesTheWindowLetsOneRepairGo) {
+  fillWindow();
+  now += 1s;
+  gate.onLoss({});
+  EXPECT_EQ(gate.opensForRepairAt(false), kNever) << "the window is as it was";
+  limits.lossWindow = limits.window / 2;
+  gate.onLoss({});
+  EXPECT_LE(gate.opensForRepairAt(false), now);
+  EXPECT_EQ(gate.opensAt(), kNever) << "new data waits";
+  gate.onSent(kDatagram, kHeaders, false, now);
+  EXPECT_LE(gate.opensForRepairAt(false), now) << "an ACK is no repair";
+  send();
+  EXPECT_EQ(gate.opensForRepairAt(false), kNever) << "one";
+  setCeiling(50'000);
+  for (int i = 0; i < 10; ++i) send(972, false);
+  limits.lossWindow = limits.window / 2;
+  gate.onLoss({});
+  EXPECT_EQ(gate.opensForRepairAt(false), now + 20ms) << "at the pace of all others";
 }
 
 TEST_F(GateTest, TheWaitForAFullWindowEndsWithTheOldestPacket) {
