@@ -48,8 +48,9 @@ class QuicOverTwoPaths : public testing::TestWithParam<Paths> {};
 
 TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
   constexpr int kSeeds = 4;
-  // There the goodput is 0.37 to 0.88 of the links by the seed alone: the mean counts.
-  bool isWild = GetParam().loss >= 0.03 && GetParam().delay >= 110ms;
+  // There the goodput depends on the seed alone: with 3 % of loss 0.37 to 0.88 of the links; with 1 % it is 0.41 with two
+  // of 40 seeds (one of 40 while repairs were beyond the window) and 0.57 to 0.91 with the others. The mean counts.
+  bool isWild = GetParam().loss > 0 && GetParam().delay >= 110ms;
   double ordered = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(seed);
