@@ -176,10 +176,10 @@ def pooled(result, way):
 def one_way_beside(settings, seconds, rate, way, call_first):
     """One variant in a fresh lab: calls alone, the download alone, then both."""
     lab, changes = opened(LINKS, settings)
-    flows = one_way_flows(rate, SERVER if way == "up" else lab.sites[0].client_address[0])
     with lab, concurrent.futures.ThreadPoolExecutor() as pool:
         lab.start_gateways(**changes)
         Iperf3(lab)
+        flows = one_way_flows(rate, SERVER if way == "up" else lab.sites[0].client_address[0])
         idle = _steady(lab, flows, seconds / 5)
         alone = tcp_download(lab, round(seconds * 0.4))
         if call_first:
