@@ -128,7 +128,7 @@ class TwoDaemons(PairCase):
         self.second.stop()
         for change, words in (({"listen": LISTEN}, "another program listens there"),
                               ({"device": {**self.second.config["device"], "name": "braid0"}}, "the name is taken"),
-                              ({"control": {"socket": str(self.first.socket)}}, "another daemon answers there")):
+                              ({"control": {"socket": str(self.first.socket)}}, "another daemon has the control socket")):
             with self.subTest(change):
                 config = self.second.config
                 self.second.config = {**config, **change}

@@ -716,6 +716,11 @@ class Strangers(PairCase):
         for gateway in lab.gateways():
             lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("taking"),
                          f"{gateway.name} to take connections over")
+        # The kernel gives an interface its link-local address up to a second after its carrier. Before, a router finds
+        # no host behind it by IPv6, and asks again only a second later.
+        for space, device in ((lab.edge, "lan0"), (lab.concentrator, "lan0"), (lab.concentrator, "wan0")):
+            lab.wait_for(lambda space=space, device=device: "fe80:" in space.run("ip", "-6", "address", "show", device),
+                         f"{device} of {space.name} to have its link-local address")
 
     @classmethod
     def plug(cls):

@@ -18,7 +18,7 @@ namespace braid {
 namespace {
 
 // Each try finds that another process ended meanwhile, and removed its file.
-constexpr int kTries = 16;
+constexpr int kOpenTries = 16;
 constexpr int kHow = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
 std::string holders(uid_t owner) {
@@ -73,7 +73,7 @@ std::string remedyOf(int error) {
 }  // namespace
 
 LockFile::LockFile(std::string path, const std::string& ifHeld) : path_(std::move(path)) {
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kOpenTries; ++i) {
     if (tryTake(ifHeld)) return;
   }
   fail("others take it again and again", ifHeld);

@@ -24,7 +24,7 @@ constexpr int kBatchesPerCall = 16;
 // What may wait when the kernel's queue is full, generously: it keeps at least half a kilobyte for each.
 constexpr int kMostBatches = 8192;
 // A reading is made again at once when something changed meanwhile, or the kernel had no memory for it.
-constexpr int kTries = 3;
+constexpr int kDumpTries = 3;
 // Between two readings of everything: a storm of changes must not keep the daemon from its packets. It grows while
 // readings follow each other as soon as they may, because changes are missed again and again or no reading is whole.
 constexpr Duration kPause = 1s, kLongestPause = 32s;
@@ -40,7 +40,7 @@ bool mayLoseRoutesSilently(const NetworkChange& c) {
 template <typename Read>
 int untilWhole(Read&& read) {
   int error = EINTR;
-  for (int i = 0; (error == EINTR || error == ENOBUFS || error == ENOMEM) && i < kTries; ++i) error = read();
+  for (int i = 0; (error == EINTR || error == ENOBUFS || error == ENOMEM) && i < kDumpTries; ++i) error = read();
   return error;
 }
 
