@@ -48,10 +48,6 @@ class QuicOverTwoPaths : public testing::TestWithParam<Paths> {};
 
 TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
   constexpr int kSeeds = 4;
-  // There the goodput depends on the seed alone: with 3 % of loss 0.37 to 0.88 of the links; with 1 % it is 0.41 with two
-  // of 40 seeds (one of 40 while repairs were beyond the window) and 0.57 to 0.91 with the others. The mean counts.
-  bool isWild = GetParam().loss > 0 && GetParam().delay >= 110ms;
-  double ordered = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(seed);
     Result inOrder = download(GetParam(), Delivery::kOrdered, seed);
@@ -60,12 +56,8 @@ TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
     EXPECT_LT(inOrder.lost, 5e-4) << "repaired before the sender could know";
     EXPECT_GT(atOnce.spurious, inOrder.spurious) << "without order the same sender takes reordering for loss";
     EXPECT_GT(inOrder.goodput, 1.4 * atOnce.goodput);
-    if (!isWild) {
-      EXPECT_GT(inOrder.goodput, 0.55);
-    }
-    ordered += inOrder.goodput / kSeeds;
+    EXPECT_GT(inOrder.goodput, 0.6);
   }
-  EXPECT_GT(ordered, 0.55);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sweep, QuicOverTwoPaths, testing::ValuesIn([] {

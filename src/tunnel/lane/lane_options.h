@@ -15,7 +15,7 @@ struct LaneOptions {
   enum class Mode : uint8_t { kTun, kTap };
   Mode mode = Mode::kTun;          ///< what an inner packet is: kTun an IP packet, kTap an Ethernet frame
   Duration codelTarget{};          ///< of a flow's queue; 0: by the paths, see queueTarget()
-  Duration codelInterval = 200ms;  ///< RFC 8289 section 4.3 says 100 ms; radio paths have longer RTTs
+  Duration codelInterval = 200ms;  ///< or more, see queueInterval(); RFC 8289 section 4.3 says 100 ms
   /// All flow queues of a peer together, whole buffers. By default more than a buffer for each of `maxFlows`: at the
   /// bound the fattest flow loses, so that a packet that is alone in its flow (a ping, a query, a SYN) never does.
   size_t queueBytes = 10 << 20;

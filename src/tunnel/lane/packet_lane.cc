@@ -26,6 +26,10 @@ Duration queueTarget(const LaneOptions& options, Duration slowest) {
   return std::min(std::max<Duration>(kLeastTarget, slowest * 3 / 2), options.codelInterval / 2);
 }
 
+Duration queueInterval(const LaneOptions& options, Duration slowest) {
+  return std::max<Duration>(options.codelInterval, 2 * slowest + queueTarget(options, slowest));
+}
+
 struct PacketLane::Head {
   PacketLane& lane;
   Flow& flow;

@@ -29,6 +29,11 @@ PacketLaneOptions packetLaneOptions(const LaneOptions& options);
 /// back a flow for a repair on that path, a round trip, and after a CUBIC sender's cut to 0.7 of its window,
 /// half of one. 25 ms at least, half the interval at most. Ours.
 Duration queueTarget(const LaneOptions& options, Duration slowest);
+/// CoDel's interval then: at least the round trip of a connection whose slow start has just filled the queue. Its
+/// packets wait for the target and, as its window doubles once more before the sender hears of the first drop, for up to
+/// a round trip of the path. With less, CoDel drops two or three packets where one was to say it, and a NewReno sender
+/// over 220 ms is left with an eighth of its window (RFC 8289 section 4.3: a worst-case round trip).
+Duration queueInterval(const LaneOptions& options, Duration slowest);
 
 /// The lane of inner packets, at the sender: a FIFO for every flow with CoDel on it (RFC 8289; with the round that is
 /// fq_codel, RFC 8290), all flows together within a bound of bytes, and all lanes within a budget of buffers: there the
@@ -49,7 +54,11 @@ class PacketLane final : public Lane, private Keeper {
              DropObserver* observer = nullptr, Budget* budget = nullptr)
       : Keeper(budget), options_(options), flows_(flows), round_(round), observer_(observer) {}
   void setOptions(const PacketLaneOptions& options) { options_ = options; }
-  void setTarget(Duration target) { options_.codel.target = target; }
+  /// From the next packet on, of all queues.
+  void setCodel(Duration target, Duration interval) {
+    options_.codel.target = target;
+    options_.codel.interval = interval;
+  }
 
   /// Queues a packet of at least one byte; nullopt when it was taken. kFlowTableFull when it is of a new flow and no
   /// flow can go. A flow stays reliable or not as its first packet said. At the bounds other packets go instead

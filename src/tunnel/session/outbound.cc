@@ -216,7 +216,7 @@ void Outbound::lookAtPaths(Time now) {
     patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
   parts_.ledger.setPatience(patience > 0s ? patience : kFirstPatience);
-  parts_.packets.setTarget(queueTarget(parts_.options, slowest));
+  parts_.packets.setCodel(queueTarget(parts_.options, slowest), queueInterval(parts_.options, slowest));
   if (!parts_.streams.isOn()) return;
   size_t narrowest = SIZE_MAX;  // of the paths that take data
   for (const Subflow* s : subflows) {

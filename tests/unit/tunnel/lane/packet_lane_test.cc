@@ -67,6 +67,17 @@ TEST(PacketLane, TheTargetFollowsTheSlowestPath) {
   EXPECT_EQ(queueTarget(o, 60ms), 500us) << "as configured";
 }
 
+TEST(PacketLane, TheIntervalCoversTheRoundTripOfASlowStart) {
+  LaneOptions o;
+  EXPECT_EQ(queueInterval(o, 0s), 200ms);
+  EXPECT_EQ(queueInterval(o, 40ms), 200ms);
+  EXPECT_EQ(queueInterval(o, 220ms), 540ms) << "twice the path's round trip, and the target";
+  o.codelInterval = 10ms;
+  o.codelTarget = 500us;
+  EXPECT_EQ(queueInterval(o, 100us), 10ms) << "as configured";
+  EXPECT_EQ(queueInterval(o, 60ms), 120'500us);
+}
+
 TEST(PacketLane, PatienceEndsWithAPause) {
   Bench b;
   b.in(1, 1000, at(1s));
